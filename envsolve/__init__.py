@@ -1,0 +1,3 @@
+"""envsolve: CUDA stacks that run on the GPU and the driver you have."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,109 @@
+"""The main job: a request becomes the text of an environment, or an error that says why not and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from envsolve import __version__
+from envsolve.app.command import command_of
+from envsolve.app.targets import Target, last_branch_of, target_of
+from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
+from envsolve.lock import PLANNED_FORMATS, Answer, write
+from envsolve.matrix.load import Matrix
+from envsolve.model.request import FrameworkRequest, Request, parse_framework
+from envsolve.model.solution import Problem, Solution
+from envsolve.solve.solver import load_tables, provider_for, solve, source_groups
+
+_MOST_WAYS_OUT = 4
+
+
+class Solved(NamedTuple):
+    """The text to write, and what to tell beside it."""
+
+    text: str
+    notes: tuple[str, ...]
+    solution: Solution
+
+
+def solve_request(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
+    """The environment for ``request`` in its format.
+
+    Raises UsageError for a request that contradicts itself or cannot be read, UnsolvableError where nothing fits.
+    """
+    if request.format in PLANNED_FORMATS:
+        raise UsageError(
+            "format-not-supported",
+            f"this version of envsolve does not write the format {request.format!r}",
+            hints=(Hint("--format environment and --format json are there"),),
+        )
+    target = target_of(request, matrix, environ)
+    solution = solve(request, target.problem, matrix)
+    if solution is None:
+        raise _no(request, target, matrix)
+    answer = Answer(solution, target.hosts, command_of(request), _matrix_date(target.problem, matrix), __version__)
+    return Solved(write(answer, request.format), (*target.notes, *solution.notes), solution)
+
+
+def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
+    """A framework as typed, by its name or an alias. Raises UsageError, with the nearest name, for one nobody knows."""
+    try:
+        name, specifier = parse_framework(text)
+    except ValueError as error:
+        raise UsageError("invalid-framework", str(error)) from error
+    normalized = name.lower().replace("_", "-").replace(".", "-")
+    known = _framework_aliases(matrix)
+    if normalized in known:
+        return FrameworkRequest(known[normalized], specifier)
+    import difflib
+
+    close = difflib.get_close_matches(normalized, known, n=1)
+    hints = tuple(Hint(f"did you mean {found}?", f"envsolve --framework {found}{specifier}") for found in close)
+    raise UsageError(
+        "unknown-framework",
+        f"{name!r} is no framework that envsolve knows",
+        (f"known: {', '.join(matrix.framework_names)}",),
+        hints,
+    )
+
+
+_ALIASES = {"tf": "tensorflow", "torch": "pytorch"}
+"""Aliases of the interface contract; those of a framework's own file come on top."""
+
+
+def _framework_aliases(matrix: Matrix) -> dict[str, str]:
+    names = {name: name for name in matrix.framework_names}
+    return names | {alias: name for alias, name in _ALIASES.items() if name in names}
+
+
+def _no(request: Request, target: Target, matrix: Matrix) -> EnvsolveError:
+    """The honest no. Only now are explanation and relaxation imported: the main job never pays for them."""
+    from envsolve.solve.explain import explain
+    from envsolve.solve.relax import ways_out
+
+    problem = target.problem
+    tables = load_tables(problem, matrix)
+    providers = [provider_for(group, request, problem, tables) for group in source_groups(request)]
+    conflict = explain(problem, tables, providers)
+    ways = ways_out(
+        request,
+        problem,
+        lambda relaxed, relaxed_problem: solve(relaxed, relaxed_problem, matrix),
+        last_branch_of(problem, matrix.cuda),
+    )
+    hints = tuple(Hint(way.text, command_of(_stated(way.request, target))) for way in ways[:_MOST_WAYS_OUT])
+    causes = tuple(step.requirement for step in conflict.steps)
+    return UnsolvableError(conflict.code, conflict.message, causes, hints, conflict=conflict.steps)
+
+
+def _stated(request: Request, target: Target) -> Request:
+    """A way out as a command: where it changes the platform, this machine's facts must be spelled out."""
+    if request.platform in (None, target.problem.platform) or request.gpus or request.hosts:
+        return request
+    machine = target.problem.machines[0]
+    return request._replace(gpus=tuple(str(gpu) for gpu, _ in machine.gpus), driver=machine.driver)
+
+
+def _matrix_date(problem: Problem, matrix: Matrix) -> str:
+    dates = [matrix.framework(asked.framework, problem.platform).updated for asked in problem.frameworks]
+    return max([matrix.cuda.updated, *dates])

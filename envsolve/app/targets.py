@@ -1,0 +1,298 @@
+"""From a request to the machines its stack must run on: named GPUs, host files, or this machine.
+
+The driver of the target comes from, in order: 1. ``--driver`` (or ENVSOLVE_DRIVER) 2. UV_CUDA_DRIVER_VERSION
+3. CONDA_OVERRIDE_CUDA 4. detection. Its GPUs: 1. ``--gpu`` or ``--host`` 2. CONDA_OVERRIDE_CUDA_ARCH 3. detection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from envsolve.errors import Hint, UnsolvableError, UsageError
+from envsolve.matrix.load import CudaTable, Matrix
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import Gpu, GpuStatus, Host, Platform
+from envsolve.model.request import Request
+from envsolve.model.solution import Machine, Problem
+from envsolve.model.versions import CudaVersion, DriverVersion
+
+if TYPE_CHECKING:
+    from envsolve.host import PciTable
+
+T = TypeVar("T")
+
+UV_DRIVER = "UV_CUDA_DRIVER_VERSION"
+CONDA_CUDA = "CONDA_OVERRIDE_CUDA"
+CONDA_CAPABILITY = "CONDA_OVERRIDE_CUDA_ARCH"
+
+
+class Target(NamedTuple):
+    """The problem a request poses, the hosts it was made from, and what the user should know about them."""
+
+    problem: Problem
+    hosts: tuple[Host, ...]
+    notes: tuple[str, ...]
+
+
+def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Target:
+    """Find the machines of ``request``.
+
+    Raises UsageError for options that contradict each other, unknown GPUs and unreadable host files, and
+    UnsolvableError where a GPU is present but cannot be identified.
+    """
+    _check_contradictions(request)
+    if request.hosts:
+        hosts = tuple(_with_driver(host, request.driver, "--driver") for host in _read_hosts(request))
+    elif request.gpus and request.gpus != ("auto",):
+        hosts = (_named_host(request, matrix, environ),)
+    else:
+        hosts = (_with_driver(detected_host(matrix, environ, thorough=False), request.driver, "--driver"),)
+    hosts = tuple(_with_known_cuda(_with_named_gpus(host, matrix), matrix.cuda) for host in hosts)
+    platform = _platform(request, hosts)
+    automatic = not request.hosts and not request.wants_cpu and request.gpus in ((), ("auto",))
+    notes = [f"{note}" for host in hosts for note in host.notes]
+    cpu = request.wants_cpu or (automatic and _falls_to_cpu(hosts[0], request, environ))
+    for host in hosts if not cpu and (automatic or request.hosts) else ():
+        _require_identified(host, request)
+    if automatic and cpu:
+        notes.append("no NVIDIA GPU was found: this is a CPU environment; name a GPU with --gpu to plan for one")
+    problem = Problem(
+        frameworks=request.frameworks,
+        platform=platform,
+        machines=tuple(_machine(host, matrix.cuda, platform) for host in hosts)
+        if not cpu
+        else (_cpu_machine(hosts[0]),),
+        cpu=cpu,
+        python=request.python,
+        cuda=request.cuda,
+    )
+    return Target(problem, hosts, tuple(notes))
+
+
+def detected_host(matrix: Matrix, environ: Mapping[str, str], *, thorough: bool) -> Host:
+    """Detect this machine, with what the environment variables of other tools override."""
+    from envsolve.host import detect
+
+    found = detect(thorough=thorough, environ=environ, pci_table=_pci_table(matrix))
+    return overridden(found, matrix.cuda, environ)
+
+
+def _pci_table(matrix: Matrix) -> PciTable:
+    """The table of PCI ids, which is read only when a GPU without a working driver is looked up in it."""
+
+    def look_up(device: str) -> tuple[str, ComputeCapability] | None:
+        return matrix.pci_ids.get(device)
+
+    return look_up
+
+
+def overridden(host: Host, cuda: CudaTable, environ: Mapping[str, str]) -> Host:
+    """``host`` with UV_CUDA_DRIVER_VERSION, CONDA_OVERRIDE_CUDA and CONDA_OVERRIDE_CUDA_ARCH applied.
+
+    CONDA_OVERRIDE_CUDA is a CUDA version; the driver branch that supports it in full stands for it. Empty, it says that
+    there is no CUDA at all, as in conda. Raises UsageError for a value that cannot be read.
+    """
+    capability = _read(environ, CONDA_CAPABILITY, ComputeCapability.parse)
+    if capability is not None:
+        host = host._replace(gpus=(Gpu(None, capability),), status=GpuStatus.READY)
+        host = _with_origin(host, "gpus", CONDA_CAPABILITY)
+    driver = _read(environ, UV_DRIVER, DriverVersion.parse)
+    if driver is not None:
+        return _with_driver(host, driver, UV_DRIVER)
+    if environ.get(CONDA_CUDA) == "":
+        emptied = host._replace(driver=None, driver_cuda=None, gpus=(), status=GpuStatus.NO_GPU)
+        return _with_origin(_with_origin(emptied, "driver_cuda", CONDA_CUDA), "gpus", CONDA_CUDA)
+    version = _read(environ, CONDA_CUDA, CudaVersion.parse)
+    if version is None:
+        return host
+    branch = driver_of(version, cuda)
+    return _with_origin(_with_driver(host, branch, CONDA_CUDA)._replace(driver_cuda=version), "driver_cuda", CONDA_CUDA)
+
+
+def driver_of(version: CudaVersion, cuda: CudaTable) -> DriverVersion | None:
+    """The newest driver branch that supports no CUDA newer than ``version`` in full, as a bare branch."""
+    branches = [branch for branch in cuda.branches if branch.cuda <= version]
+    newest = max(branches, key=lambda branch: (branch.cuda, -branch.branch), default=None)
+    return None if newest is None else DriverVersion((newest.branch,), str(newest.branch))
+
+
+def last_branch_of(problem: Problem, cuda: CudaTable) -> int | None:
+    """The last driver branch that drives every GPU of ``problem``, or None where none was dropped yet."""
+    gpus = {gpu for machine in problem.machines for gpu, _ in machine.gpus}
+    lasts = [
+        life.last_branch for life in cuda.architectures if life.capability in gpus and life.last_branch is not None
+    ]
+    return min(lasts, default=None)
+
+
+def _check_contradictions(request: Request) -> None:
+    def refuse(message: str) -> UsageError:
+        return UsageError("contradictory-options", message)
+
+    if "none" in request.gpus and len(request.gpus) > 1:
+        raise refuse("--gpu none asks for CPU and cannot stand beside other GPUs")
+    if "auto" in request.gpus and len(request.gpus) > 1:
+        raise refuse("--gpu auto takes this machine's GPUs and cannot stand beside others")
+    if request.hosts and request.gpus:
+        raise refuse("--host and --gpu both say which GPUs to run on: give one of them")
+    for option, value in (("--driver", request.driver), ("--cuda", request.cuda)):
+        if request.wants_cpu and value is not None:
+            raise refuse(f"--gpu none asks for CPU and {option} for a GPU: give one of them")
+
+
+def _read_hosts(request: Request) -> tuple[Host, ...]:
+    from envsolve.host import read_host_file
+
+    return tuple(read_host_file(Path(name)) for name in request.hosts)
+
+
+def _named_host(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Host:
+    platform = request.platform or this_platform()
+    if request.wants_cpu:
+        return Host(platform=platform, status=GpuStatus.NO_GPU, origin={"gpus": "--gpu"})
+    gpus: dict[Gpu, int] = {}
+    for text in request.gpus:
+        gpu = _named_gpu(text, matrix)
+        gpus[gpu] = gpus.get(gpu, 0) + 1
+    counted = tuple(gpu._replace(count=count) for gpu, count in gpus.items())
+    host = Host(platform=platform, gpus=counted, origin={"gpus": "--gpu"})
+    if request.driver is not None:
+        return _with_driver(host, request.driver, "--driver")
+    return overridden(host, matrix.cuda, {name: environ[name] for name in (UV_DRIVER, CONDA_CUDA) if environ.get(name)})
+
+
+def _named_gpu(text: str, matrix: Matrix) -> Gpu:
+    try:
+        capability = ComputeCapability.parse(text)
+    except ValueError:
+        model = matrix.gpus.find(text)
+        return Gpu(model.name, model.capabilities[0])
+    known = {life.capability for life in matrix.cuda.architectures}
+    if capability not in known:
+        listed = ", ".join(map(str, sorted(known)))
+        raise UsageError("unknown-gpu", f"no NVIDIA GPU has compute capability {capability}", (f"known: {listed}",))
+    return Gpu(None, capability)
+
+
+def _with_named_gpus(host: Host, matrix: Matrix) -> Host:
+    """Fill in capabilities that follow from a product name; a name that is unknown or ambiguous stays open."""
+    if all(gpu.compute_capability is not None for gpu in host.gpus):
+        return host
+    return host._replace(gpus=tuple(_capable(gpu, matrix) for gpu in host.gpus))
+
+
+def _capable(gpu: Gpu, matrix: Matrix) -> Gpu:
+    if gpu.compute_capability is not None or gpu.name is None:
+        return gpu
+    try:
+        return gpu._replace(compute_capability=matrix.gpus.find(gpu.name).capabilities[0])
+    except UsageError:
+        return gpu
+
+
+def this_platform() -> Platform:
+    """The platform envsolve runs on. Raises UsageError where it is none that the matrix covers."""
+    from envsolve.host.machine import this_platform as found
+
+    return found()
+
+
+def _platform(request: Request, hosts: tuple[Host, ...]) -> Platform:
+    platforms = {host.platform for host in hosts}
+    if request.platform is not None:
+        return request.platform
+    if len(platforms) > 1:
+        names = ", ".join(sorted(platforms))
+        raise UsageError("several-platforms", f"the hosts have different platforms ({names}): solve for each in turn")
+    return platforms.pop()
+
+
+def _falls_to_cpu(host: Host, request: Request, environ: Mapping[str, str]) -> bool:
+    """Whether no GPU is there: none found, and no driver stated that would speak for one elsewhere."""
+    if host.gpus or request.driver is not None:
+        return False
+    if any(environ.get(name) for name in (UV_DRIVER, CONDA_CUDA)):
+        return False
+    return host.status in (GpuStatus.NO_HARDWARE, GpuStatus.NO_GPU)
+
+
+def _require_identified(host: Host, request: Request) -> None:
+    """A GPU that is present but unknown must not end in a CPU build, nor in one picked blindly."""
+    unknown = [gpu.name or "an NVIDIA GPU" for gpu in host.gpus if gpu.compute_capability is None]
+    stated = request.driver is not None or host.origin.get("driver") in (UV_DRIVER, CONDA_CUDA)
+    if not unknown and (host.gpus or stated):
+        return
+    reasons = tuple(reading.problem.text for reading in host.readings if reading.problem is not None)
+    what = f"{unknown[0]} is present, but its compute capability is unknown" if unknown else _BLOCKED[host.status]
+    raise UnsolvableError(
+        "gpu-not-identified",
+        what,
+        (*host.notes, *reasons),
+        (
+            Hint("see what each source says", "envsolve detect"),
+            Hint("name the GPU, by product or by compute capability", "envsolve --gpu 'RTX 3090' ..."),
+            Hint("or ask for a CPU environment", "envsolve --gpu none ..."),
+        ),
+    )
+
+
+_BLOCKED = {
+    GpuStatus.NO_ACCESS: "an NVIDIA driver is loaded, but this process cannot reach its GPUs",
+    GpuStatus.DRIVER_BROKEN: "the NVIDIA driver does not work, so its GPUs cannot be identified",
+    GpuStatus.NO_DRIVER: "an NVIDIA GPU is present without a driver, and its model is unknown",
+    GpuStatus.READY: "no GPU was identified",
+    GpuStatus.NO_HARDWARE: "no GPU was identified",
+    GpuStatus.NO_GPU: "the driver reports no GPU",
+}
+
+
+def _machine(host: Host, cuda: CudaTable, platform: Platform) -> Machine:
+    driver, origin = host.driver, host.origin.get("driver", "")
+    if driver is None and host.driver_cuda is not None:
+        driver, origin = driver_of(host.driver_cuda, cuda), host.origin.get("driver_cuda", "")
+    gpus = {gpu.compute_capability: gpu.name or "" for gpu in host.gpus if gpu.compute_capability is not None}
+    return Machine(
+        driver=driver,
+        gpus=tuple(sorted(gpus.items())),
+        glibc=host.glibc if host.platform == platform else None,
+        driver_origin=origin,
+        windows_driver=platform.is_windows or host.wsl,
+    )
+
+
+def _cpu_machine(host: Host) -> Machine:
+    return Machine(driver=None, gpus=(), glibc=host.glibc)
+
+
+def _with_known_cuda(host: Host, cuda: CudaTable) -> Host:
+    """State the CUDA a driver supports where only the driver is known: the number nvidia-smi prints."""
+    if host.driver is None or host.driver_cuda is not None:
+        return host
+    branches = [branch for branch in cuda.branches if branch.branch <= host.driver.branch]
+    newest = max(branches, key=lambda branch: branch.branch, default=None)
+    return host if newest is None else _with_origin(host._replace(driver_cuda=newest.cuda), "driver_cuda", "the matrix")
+
+
+def _with_driver(host: Host, driver: DriverVersion | None, origin: str) -> Host:
+    """``host`` with another driver; what the old one supported is forgotten."""
+    if driver is None:
+        return host
+    kept = {key: value for key, value in host.origin.items() if key != "driver_cuda"}
+    changed = host._replace(driver=driver, driver_cuda=None, origin=kept)
+    return _with_origin(changed, "driver", origin)
+
+
+def _with_origin(host: Host, key: str, origin: str) -> Host:
+    return host._replace(origin={**host.origin, key: origin})
+
+
+def _read(environ: Mapping[str, str], name: str, parse: Callable[[str], T]) -> T | None:
+    value = environ.get(name)
+    if not value:
+        return None
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise UsageError("invalid-environment-variable", f"{name}: {error}") from error

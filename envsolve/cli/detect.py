@@ -1,0 +1,72 @@
+"""``envsolve detect``: what this machine is, for people or as the host file that ``--host`` reads."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from envsolve.cli.options import matrix_option, output_options, use_colour
+from envsolve.cli.report import note
+from envsolve.model.host import Host
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the host file that --host reads.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all, instead of stdout.")
+@matrix_option
+@output_options
+@click.pass_context
+def detect(context: click.Context, /, **options: Any) -> int:
+    """Print this machine: driver, GPUs, and where each fact comes from. Exits 0 with and without a GPU."""
+    from envsolve.app.targets import detected_host
+    from envsolve.host import host_as_json
+    from envsolve.matrix import Matrix, find_matrix
+
+    use_colour(context, options["color"])
+    directory = options["matrix_directory"]
+    matrix = Matrix(Path(directory) if directory else find_matrix())
+    host = detected_host(matrix, os.environ, thorough=True)
+    as_json = options["as_json"] or str(options["output"]).endswith(".json")
+    text = json.dumps(host_as_json(host), indent=2, ensure_ascii=False) + "\n" if as_json else _table(host)
+    if options["output"] is None:
+        click.echo(text, nl=False)
+    else:
+        from envsolve.cli.output import write_whole
+
+        write_whole(Path(options["output"]), text)
+    if as_json:
+        for line in host.notes:
+            note(line, quiet=options["quiet"])
+    return 0
+
+
+def _table(host: Host) -> str:
+    rows = [
+        ("platform", host.platform.value, host.origin.get("platform", "")),
+        ("status", host.status.value, ""),
+        ("driver", str(host.driver or "none"), host.origin.get("driver", "")),
+        ("driver CUDA", str(host.driver_cuda or "none"), host.origin.get("driver_cuda", "")),
+        ("glibc", str(host.glibc or "none"), host.origin.get("glibc", "")),
+    ]
+    for gpu in host.gpus:
+        count = f"{gpu.count} x " if gpu.count > 1 else ""
+        capability = f"compute capability {gpu.compute_capability or 'unknown'}"
+        mig = ", MIG" if gpu.mig else ""
+        rows.append(("GPU", f"{count}{gpu.name or 'unnamed'} ({capability}{mig})", host.origin.get("gpus", "")))
+    lines = [f"{name + ':':<13} {value}" + (f"  [{origin}]" if origin else "") for name, value, origin in rows]
+    lines += [f"note:         {text}" for text in host.notes]
+    lines += [_reading(host, number) for number in range(len(host.readings))]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _reading(host: Host, number: int) -> str:
+    reading = host.readings[number]
+    said = [f"driver {reading.driver}"] if reading.driver is not None else []
+    said += [f"CUDA {reading.driver_cuda}"] if reading.driver_cuda is not None else []
+    said += [f"{sum(gpu.count for gpu in reading.gpus)} GPUs"] if reading.gpus is not None else []
+    said += [reading.problem.text] if reading.problem is not None else []
+    return f"  asked {reading.source}: {', '.join(said) or 'no answer'}"

@@ -1,0 +1,153 @@
+"""``envsolve solve``: print an environment for a request. Also what ``envsolve`` alone does."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from envsolve.cli.options import Parsed, matrix_option, member_of, output_options, use_colour
+from envsolve.cli.report import note
+from envsolve.errors import Hint, UsageError
+from envsolve.lock import FORMATS, PLANNED_FORMATS, format_for_file
+from envsolve.model.host import Platform
+from envsolve.model.release import Source
+from envsolve.model.request import Request, parse_versions
+from envsolve.model.versions import DriverVersion
+
+_VERSIONS = Parsed("spec", parse_versions)
+
+
+@click.command()
+@click.argument("requirements", nargs=-1, metavar="[REQUIREMENT]...")
+@click.option(
+    "-f",
+    "--framework",
+    "frameworks",
+    multiple=True,
+    type=Parsed("spec", str),
+    help=("tensorflow, pytorch or jax, with versions if you like: 'pytorch>=2.5'. Repeatable."),
+)
+@click.option(
+    "-r",
+    "--requirement",
+    "requirement_files",
+    multiple=True,
+    metavar="FILE",
+    help=("Further Python requirements to lock along with the stack."),
+)
+@click.option("--python", type=_VERSIONS, help="3.11 or '>=3.10,<3.13'; default: the newest the stack supports.")
+@click.option(
+    "--gpu",
+    "gpus",
+    multiple=True,
+    type=Parsed("gpu", str),
+    help=("auto (default: detect), none (CPU), a product ('RTX 3090') or a compute capability (8.6). Repeatable."),
+)
+@click.option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the target.")
+@click.option("--cuda", type=_VERSIONS, help="Restrict the CUDA toolkit: '12.*', '<13'.")
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="FILE",
+    type=Parsed("file", str),
+    help=("A machine written by `envsolve detect --json`. Repeatable: the stack must run on every one."),
+)
+@click.option("--platform", type=Parsed("name", member_of(Platform)), help="Target platform; default: this one's.")
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    type=Parsed("name", member_of(Source)),
+    help=("conda-forge, pypi or pytorch, in order of preference. Repeatable."),
+)
+@click.option("-c", "--channel", "channels", multiple=True, metavar="CHANNEL", help="A conda channel. Repeatable.")
+@click.option("--index-url", metavar="URL", help="The Python index to use instead of the default one.")
+@click.option("--extra-index-url", "extra_index_urls", multiple=True, metavar="URL", help="A further Python index.")
+@click.option(
+    "--format",
+    "format_name",
+    metavar="NAME",
+    help=(f"{' or '.join(FORMATS)}; default: what -o's name says, else environment."),
+)
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all, instead of stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@click.option("--offline", is_flag=True, help="Do not use the network; this command never does.")
+@click.option("--cache-dir", metavar="DIR", hidden=True)
+@click.option("--no-cache", is_flag=True, hidden=True)
+@click.option("--no-progress", is_flag=True, hidden=True)
+@matrix_option
+@output_options
+@click.pass_context
+def solve(context: click.Context, /, **options: Any) -> int:
+    """Print an environment that runs on the GPU and the driver you have.
+
+    With a GPU present or named a CPU build is never chosen; if no GPU build fits, the answer is why not and what fits.
+    """
+    from envsolve.app.solving import framework_request, solve_request
+    from envsolve.matrix import Matrix, find_matrix
+
+    use_colour(context, options["color"])
+    _refuse_requirements(options)
+    directory = options["matrix_directory"]
+    matrix = Matrix(Path(directory) if directory else find_matrix())
+    if not options["frameworks"]:
+        raise UsageError(
+            "no-framework", "which framework?", hints=(Hint("name one", "envsolve --framework tensorflow --gpu auto"),)
+        )
+    request = Request(
+        frameworks=tuple(framework_request(text, matrix) for text in dict.fromkeys(options["frameworks"])),
+        python=options["python"],
+        cuda=options["cuda"],
+        gpus=options["gpus"],
+        driver=options["driver"],
+        hosts=options["hosts"],
+        platform=options["platform"],
+        sources=tuple(dict.fromkeys(options["sources"])),
+        channels=options["channels"],
+        index_url=options["index_url"],
+        extra_index_urls=options["extra_index_urls"],
+        format=_format(options),
+    )
+    solved = solve_request(request, matrix, os.environ)
+    for text in solved.notes:
+        note(text, quiet=options["quiet"])
+    if options["verbose"]:
+        for fact in solved.solution.because:
+            note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
+    if options["output"] is None:
+        click.echo(solved.text, nl=False)
+    else:
+        from envsolve.cli.output import write_whole
+
+        write_whole(Path(options["output"]), solved.text)
+    return 0
+
+
+def _format(options: dict[str, Any]) -> str:
+    named, output = options["format_name"], options["output"]
+    if options["as_json"]:
+        if named not in (None, "json"):
+            raise UsageError("contradictory-options", f"--json and --format {named} name two formats: give one of them")
+        return "json"
+    if named is None:
+        return (format_for_file(Path(output)) if output is not None else None) or "environment"
+    if named not in FORMATS and named not in PLANNED_FORMATS:
+        raise UsageError(
+            "unknown-format", f"there is no format {named!r}", (f"known: {', '.join((*FORMATS, *PLANNED_FORMATS))}",)
+        )
+    return str(named)
+
+
+def _refuse_requirements(options: dict[str, Any]) -> None:
+    if not options["requirements"] and not options["requirement_files"]:
+        return
+    given = " ".join(options["requirements"] or options["requirement_files"])
+    raise UsageError(
+        "requirements-not-supported",
+        f"this version of envsolve solves for frameworks only and cannot lock {given!r} along with them",
+        hints=(Hint("to ask for a framework use", "envsolve --framework pytorch"),),
+    )

@@ -1,0 +1,85 @@
+"""Every error that may reach a user, each with the exit code it ends the process with.
+
+    EnvsolveError
+    ├── UsageError            2  the request or an input file is wrong; nothing was written
+    │   └── MatrixError       2  the compatibility matrix holds mistakes (all of them are listed)
+    ├── UnsolvableError       1  an honest no: nothing that was asked for fits the hosts
+    └── OutsideError          3  network, disk or a tool failed; nothing was written
+
+An error carries data; words for people come from :meth:`EnvsolveError.lines` and are printed by the command line.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Hint(NamedTuple):
+    """A way out: what it does, and the command to type where one command does it."""
+
+    text: str
+    command: str | None = None
+
+
+class ConflictStep(NamedTuple):
+    """One link of a chain of facts: what is required, and because of what."""
+
+    requirement: str
+    because: str
+    source: str = ""
+
+
+class EnvsolveError(Exception):
+    """An error: a stable ``code`` (kebab-case, never renamed), what happened, what led to it, what to do next."""
+
+    exit_code = 3
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        cause: tuple[str, ...] = (),
+        hints: tuple[Hint, ...] = (),
+        *,
+        conflict: tuple[ConflictStep, ...] = (),
+    ) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+        self.cause = cause
+        self.hints = hints
+        self.conflict = conflict
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+    def as_json(self) -> dict[str, object]:
+        """The ``error`` object of the JSON contract."""
+        return {
+            "code": self.code,
+            "message": self.message,
+            "conflict": [{"requirement": step.requirement, "because": step.because} for step in self.conflict],
+            "hints": [{"text": hint.text, "command": hint.command} for hint in self.hints],
+        }
+
+
+class UsageError(EnvsolveError):
+    """The request cannot be understood or an input cannot be read. Nothing was written."""
+
+    exit_code = 2
+
+
+class MatrixError(UsageError):
+    """The compatibility matrix does not load; ``cause`` lists every mistake with its file and key."""
+
+
+class UnsolvableError(EnvsolveError):
+    """No environment satisfies the request on every host."""
+
+    exit_code = 1
+
+
+class OutsideError(EnvsolveError):
+    """The outside world failed: network, disk, or a tool that is missing. Nothing was written."""
+
+    exit_code = 3

@@ -1,0 +1,114 @@
+"""Asking this machine what it is: which sources, in which order, and when to stop.
+
+Cheap sources (NVML in this process, and files) come first. A thorough detection then asks libcuda in a child process
+and nvidia-smi as well; a quick one does so only when the cheap sources leave something open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from envsolve.host.choose import choose
+from envsolve.host.device_nodes import DeviceNodesProbe
+from envsolve.host.evidence import Evidence, Surroundings, surroundings_of
+from envsolve.host.kernel_module import ProcGpusProbe, ProcVersionProbe, SysModuleProbe
+from envsolve.host.libcuda import LibcudaProbe
+from envsolve.host.loader import cuda_candidates, load_first
+from envsolve.host.machine import Machine, this_glibc, this_platform
+from envsolve.host.nvidia_smi import NvidiaSmiProbe, find_nvidia_smi
+from envsolve.host.nvml import NvmlProbe
+from envsolve.host.pci import PciProbe, PciTable
+from envsolve.host.probe import Probe, Source, ask
+from envsolve.host.trouble import Trouble
+from envsolve.model.host import Host, Platform, Reading
+
+
+def detect(
+    *,
+    thorough: bool = True,
+    environ: Mapping[str, str],
+    root: Path = Path("/"),
+    pci_table: PciTable | None = None,
+    platform: Platform | None = None,
+) -> Host:
+    """What this machine is. Never fails for want of a GPU: ``status`` and ``notes`` say what is the matter.
+
+    ``thorough`` asks every source and reports where they disagree; otherwise slow sources are asked only when needed.
+    ``root`` other than "/" is a recorded file tree: only its files are read, and no library or program is asked.
+    ``pci_table`` names GPUs of a machine whose driver does not answer. ``platform`` says what the tree was recorded on.
+    """
+    machine = Machine(platform or this_platform(), environ, root, live=root == Path("/"))
+    return examine(machine, thorough=thorough, pci_table=pci_table, platform_origin="given" if platform else "uname")
+
+
+def examine(
+    machine: Machine, *, thorough: bool = True, pci_table: PciTable | None = None, platform_origin: str = "given"
+) -> Host:
+    """Ask the sources that apply to ``machine`` and choose."""
+    origin = {"platform": platform_origin}
+    glibc = this_glibc() if machine.root == Path("/") and machine.platform == this_platform() else None
+    if glibc is not None:
+        origin["glibc"] = "confstr"
+    return choose(gather(machine, thorough=thorough, pci_table=pci_table), machine.platform, glibc, origin)
+
+
+def gather(machine: Machine, *, thorough: bool, pci_table: PciTable | None = None) -> Evidence:
+    """The readings of all sources that apply; the slow ones where they are wanted or needed."""
+    surroundings = surroundings_of(machine)
+    readings = _ask_all(cheap_probes(machine, pci_table))
+    if machine.live and (thorough or _leaves_open(machine, readings, surroundings)):
+        readings += _ask_all((LibcudaProbe(machine), NvidiaSmiProbe(machine)))
+    return Evidence(readings, surroundings)
+
+
+def cheap_probes(machine: Machine, pci_table: PciTable | None) -> tuple[Probe, ...]:
+    """Sources that cost no process."""
+    libraries: tuple[Probe, ...] = (NvmlProbe(machine),) if machine.live and machine.platform.has_cuda else ()
+    if machine.platform.is_windows:
+        from envsolve.host.windows import RegistryProbe
+
+        return (*libraries, RegistryProbe(pci_table)) if machine.live else ()
+    return (
+        *libraries,
+        SysModuleProbe(machine.root),
+        ProcVersionProbe(machine.root),
+        ProcGpusProbe(machine.root),
+        DeviceNodesProbe(machine.root),
+        PciProbe(machine.root, pci_table),
+    )
+
+
+def _ask_all(probes: Iterable[Probe]) -> tuple[Reading, ...]:
+    return tuple(reading for reading in map(ask, probes) if reading is not None)
+
+
+def _leaves_open(machine: Machine, readings: tuple[Reading, ...], surroundings: Surroundings) -> bool:
+    """Whether slow sources could still change the answer of a quick detection."""
+    if not machine.platform.has_cuda:
+        return False
+    if _settled(readings):
+        return load_first(cuda_candidates(machine), machine.environ) is not None
+    return _has_trace(machine, readings, surroundings)
+
+
+def _settled(readings: tuple[Reading, ...]) -> bool:
+    """Whether NVML told everything and no file contradicts its driver version."""
+    nvml = next((reading for reading in readings if reading.source == Source.NVML), None)
+    if nvml is None or nvml.problem is not None or nvml.driver is None or nvml.driver_cuda is None or not nvml.gpus:
+        return False
+    known = all(gpu.compute_capability is not None for gpu in nvml.gpus)
+    return known and all(reading.driver in (None, nvml.driver) for reading in readings)
+
+
+def _has_trace(machine: Machine, readings: tuple[Reading, ...], surroundings: Surroundings) -> bool:
+    """Whether anything here hints at an NVIDIA GPU or driver; on most machines without one nothing does."""
+    if surroundings.wsl or surroundings.l4t is not None or surroundings.module_loaded:
+        return True
+    if any(reading.gpus or reading.driver is not None or _tells_trouble(reading) for reading in readings):
+        return True
+    return find_nvidia_smi(machine) is not None or load_first(cuda_candidates(machine), machine.environ) is None
+
+
+def _tells_trouble(reading: Reading) -> bool:
+    return reading.problem is not None and reading.problem.code != Trouble.LIBRARY_MISSING

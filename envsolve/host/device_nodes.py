@@ -1,0 +1,46 @@
+"""Whether this process may open the driver's device nodes: a container or a missing group takes that away."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.host.files import exists, is_open_to_us, names_in
+from envsolve.host.probe import Source
+from envsolve.host.trouble import Trouble
+from envsolve.model.host import Problem, Reading
+
+_GPU_NODE = re.compile(r"nvidia\d+\Z")
+
+
+class DeviceNodesProbe(NamedTuple):
+    """``/dev/nvidiactl`` and ``/dev/nvidia0...``; it applies only where the kernel module is loaded."""
+
+    root: Path
+    name: str = Source.DEVICE_NODES
+
+    def read(self) -> Reading | None:
+        """Return a problem where nodes are missing or closed to this user, otherwise None: the nodes hold no facts."""
+        if not module_is_loaded(self.root):
+            return None
+        problem = self._problem()
+        return None if problem is None else Reading(self.name, problem=problem)
+
+    def _problem(self) -> Problem | None:
+        devices = self.root / "dev"
+        nodes = [name for name in names_in(devices) or () if _GPU_NODE.match(name)]
+        missing = [] if exists(devices / "nvidiactl") else ["/dev/nvidiactl"]
+        missing += [] if nodes else ["/dev/nvidia0"]
+        if missing:
+            return Problem(Trouble.DEVICE_NODES_MISSING, f"{' and '.join(missing)} missing")
+        needed = ["nvidiactl", *nodes]
+        denied = [f"/dev/{name}" for name in needed if not is_open_to_us(devices / name)]
+        if denied:
+            return Problem(Trouble.DEVICE_NODES_DENIED, f"{', '.join(denied)} may not be opened by this user")
+        return None
+
+
+def module_is_loaded(root: Path) -> bool:
+    """Whether the NVIDIA kernel module is loaded, version known or not."""
+    return exists(root / "sys/module/nvidia") or exists(root / "proc/driver/nvidia/version")

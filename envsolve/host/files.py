@@ -1,0 +1,49 @@
+"""Questions to the file system that always get an answer.
+
+To a probe, a file that is missing and one that this user may not reach are the same: nothing is there. pathlib raises
+for the second kind before Python 3.14, hence ``os.path`` below.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def read_text(path: Path) -> str | None:
+    """The file's text without surrounding space and NUL, or None where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip("\0 \t\r\n")
+    except OSError:
+        return None
+
+
+def names_in(directory: Path) -> list[str] | None:
+    """The sorted names in ``directory``, or None where it cannot be listed."""
+    try:
+        return sorted(os.listdir(directory))  # noqa: PTH208 - names are wanted
+    except OSError:
+        return None
+
+
+def exists(path: Path) -> bool:
+    """Whether something is at ``path``."""
+    return os.path.exists(path)  # noqa: PTH110 - never raises
+
+
+def is_program(path: Path) -> bool:
+    """Whether ``path`` is a file that this user may run."""
+    return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113 - never raises
+
+
+def is_open_to_us(path: Path) -> bool:
+    """Whether this user may read and write ``path``."""
+    return os.access(path, os.R_OK | os.W_OK)
+
+
+def link_name(path: Path) -> str | None:
+    """The last part of what the link at ``path`` points to, or None where it is no link."""
+    try:
+        return path.readlink().name
+    except OSError:
+        return None

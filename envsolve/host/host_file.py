@@ -1,0 +1,211 @@
+"""Host files: a machine written down as JSON, so that another machine can solve for it.
+
+``origin``, ``status``, ``wsl`` and ``notes`` survive the round trip. ``readings`` are written for people and bug
+reports and are not read back: a host read from a file is what was decided, not what each source said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from envsolve.errors import Hint, UsageError
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Problem, Reading
+from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
+
+SCHEMA_VERSION = 1
+
+T = TypeVar("T")
+
+
+def host_as_json(host: Host) -> dict[str, object]:
+    """The host file of the JSON contract, with ``status``, ``wsl``, ``notes`` and ``readings`` on top of its keys."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "platform": str(host.platform),
+        "driver": _text(host.driver),
+        "driver_cuda": _text(host.driver_cuda),
+        "glibc": _text(host.glibc),
+        "gpus": [_gpu_as_json(gpu) for gpu in host.gpus],
+        "origin": dict(host.origin),
+        "status": str(host.status),
+        "wsl": host.wsl,
+        "notes": list(host.notes),
+        "readings": [_reading_as_json(reading) for reading in host.readings],
+    }
+
+
+def read_host_file(path: Path) -> Host:
+    """The host in the file at ``path``; UsageError naming the file and the key where it cannot be understood."""
+    import json
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text)
+    except OSError as error:
+        message = f"cannot read the host file {path}: {error.strerror or error}"
+        raise UsageError("host-file-unreadable", message, hints=_HINTS) from None
+    except ValueError as error:
+        raise UsageError("host-file-not-json", f"{path} is not JSON: {error}", hints=_HINTS) from None
+    return _host(_Table(path, "", data))
+
+
+_HINTS = (Hint("write one on the target machine", "envsolve detect --json > host.json"),)
+
+
+def _text(value: object | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _gpu_as_json(gpu: Gpu) -> dict[str, object]:
+    return {
+        "name": gpu.name,
+        "compute_capability": _text(gpu.compute_capability),
+        "count": gpu.count,
+        "memory_mib": gpu.memory_mib,
+        "mig": gpu.mig,
+    }
+
+
+def _reading_as_json(reading: Reading) -> dict[str, object]:
+    return {
+        "source": str(reading.source),
+        "driver": _text(reading.driver),
+        "driver_cuda": _text(reading.driver_cuda),
+        "gpus": None if reading.gpus is None else [_gpu_as_json(gpu) for gpu in reading.gpus],
+        "problem": None if reading.problem is None else _problem_as_json(reading.problem),
+    }
+
+
+def _problem_as_json(problem: Problem) -> dict[str, object]:
+    return {"code": str(problem.code), "text": problem.text, "number": problem.number}
+
+
+class _Table:
+    """One JSON object of the file, which knows its place in it, so that every complaint can name the key."""
+
+    def __init__(self, path: Path, place: str, data: object) -> None:
+        self.path = path
+        self.place = place
+        if not isinstance(data, dict):
+            raise self.error(place.removesuffix("."), "must be a JSON object", data)
+        self.data: dict[str, object] = data
+
+    def error(self, key: str, complaint: str, value: object) -> UsageError:
+        """The complaint about ``key``, a full path such as ``gpus[0].count``."""
+        subject = f"{key!r}" if key else "the file"
+        message = f"{self.path}: {subject} {complaint}, not {value!r}"
+        return UsageError("host-file-wrong-shape", message, hints=_HINTS)
+
+    def required(self, key: str, kind: type[T]) -> T:
+        """The value of ``key``, which must be there and a ``kind``."""
+        value = self.get(key, kind)
+        if value is None:
+            raise UsageError("host-file-wrong-shape", f"{self.path}: {self.place + key!r} is missing", hints=_HINTS)
+        return value
+
+    def get(self, key: str, kind: type[T]) -> T | None:
+        """The value of ``key``, which must be a ``kind``; None where it is null or absent."""
+        value = self.data.get(key)
+        if value is None or (isinstance(value, kind) and not (kind is int and isinstance(value, bool))):
+            return value
+        raise self.error(self.place + key, f"must be {_KINDS[kind]}", value)
+
+    def parse(self, key: str, parse: Callable[[str], T]) -> T | None:
+        """The text at ``key`` as a value; None where it is null or absent."""
+        text = self.get(key, str)
+        return None if text is None else self.parsed(key, text, parse)
+
+    def parsed(self, key: str, text: str, parse: Callable[[str], T]) -> T:
+        """``text``, which stands at ``key``, as a value."""
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise UsageError(
+                "host-file-wrong-shape", f"{self.path}: {self.place + key!r}: {error}", hints=_HINTS
+            ) from None
+
+    def positive(self, key: str) -> int | None:
+        """The number at ``key``, at least 1; None where it is null or absent."""
+        number = self.get(key, int)
+        if number is not None and number < 1:
+            raise self.error(self.place + key, "must be at least 1", number)
+        return number
+
+
+_KINDS: Mapping[type, str] = {
+    str: "a text",
+    int: "a whole number",
+    list: "a list",
+    dict: "an object",
+    bool: "true or false",
+}
+
+
+def _host(table: _Table) -> Host:
+    _check_schema(table)
+    platform = table.parsed("platform", table.required("platform", str), _platform)
+    driver = table.parse("driver", DriverVersion.parse)
+    gpus = tuple(_gpu(_Table(table.path, f"gpus[{i}].", gpu)) for i, gpu in enumerate(table.get("gpus", list) or []))
+    return Host(
+        platform=platform,
+        driver=driver,
+        driver_cuda=table.parse("driver_cuda", CudaVersion.parse),
+        glibc=table.parse("glibc", LibcVersion.parse),
+        gpus=gpus,
+        status=table.parse("status", _status) or _default_status(driver, gpus),
+        origin=_origin(table),
+        wsl=table.get("wsl", bool) or False,
+        notes=tuple(str(note) for note in table.get("notes", list) or ()),
+    )
+
+
+def _check_schema(table: _Table) -> None:
+    version = table.required("schema_version", int)
+    if version > SCHEMA_VERSION:
+        message = f"{table.path} has schema_version {version}; this envsolve reads up to {SCHEMA_VERSION}"
+        raise UsageError("host-file-too-new", message, hints=(Hint("update envsolve"),))
+    if version != SCHEMA_VERSION:
+        raise table.error("schema_version", f"must be {SCHEMA_VERSION}", version)
+
+
+def _gpu(table: _Table) -> Gpu:
+    name = table.get("name", str)
+    capability = table.parse("compute_capability", ComputeCapability.parse)
+    if name is None and capability is None:
+        raise table.error(table.place + "compute_capability", "must be given for a GPU without a name", None)
+    return Gpu(
+        name,
+        capability,
+        count=table.positive("count") or 1,
+        memory_mib=table.positive("memory_mib"),
+        mig=table.get("mig", bool) or False,
+    )
+
+
+def _origin(table: _Table) -> dict[str, str]:
+    origin: dict[str, object] = table.get("origin", dict) or {}
+    return {str(key): str(source) for key, source in origin.items()}
+
+
+def _platform(text: str) -> Platform:
+    try:
+        return Platform(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is none of {', '.join(Platform)}") from None
+
+
+def _status(text: str) -> GpuStatus:
+    try:
+        return GpuStatus(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is none of {', '.join(GpuStatus)}") from None
+
+
+def _default_status(driver: DriverVersion | None, gpus: tuple[Gpu, ...]) -> GpuStatus:
+    """For a file written by hand: GPUs that someone wrote down are there to be used."""
+    if gpus:
+        return GpuStatus.READY
+    return GpuStatus.NO_HARDWARE if driver is None else GpuStatus.NO_GPU

@@ -1,0 +1,25 @@
+"""NVIDIA Jetson modules: the driver is part of L4T (Linux for Tegra) and has no number of the ordinary series."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from envsolve.host.files import read_text
+
+_RELEASE = re.compile(r"R(\d+)\s*\(release\),\s*REVISION:\s*(\d+(?:\.\d+)*)")
+"""``# R36 (release), REVISION: 4.3, GCID: ...`` in /etc/nv_tegra_release."""
+
+
+def l4t_release(root: Path) -> str | None:
+    """The L4T release such as 36.4.3, ``unknown`` where the file is in another form, None on anything but a Jetson."""
+    text = read_text(root / "etc/nv_tegra_release")
+    if text is None:
+        return None
+    match = _RELEASE.search(text)
+    return f"{match[1]}.{match[2]}" if match is not None else "unknown"
+
+
+def board_model(root: Path) -> str | None:
+    """The board's name from the device tree, as in ``NVIDIA Jetson Orin Nano Developer Kit``."""
+    return read_text(root / "proc/device-tree/model") or None

@@ -1,0 +1,113 @@
+"""Which library files hold the driver, and loading them: by the loader's own search, then in the places it misses.
+
+NixOS keeps the driver in /run/opengl-driver, Google's container images in /usr/local/nvidia, Jetson in directories of
+its own; none of these is always on the loader's path. On WSL the Windows driver's directory comes first, because a
+Linux driver package may hide it. The current directory is never searched: a file there is not this machine's driver.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from envsolve.host.files import exists
+from envsolve.host.machine import Machine
+from envsolve.host.trouble import Trouble
+from envsolve.host.wsl import WSL_LIBRARIES, is_wsl
+from envsolve.model.host import Problem
+
+NVML_LIBRARY = "libnvidia-ml.so.1"
+CUDA_LIBRARY = "libcuda.so.1"
+
+LIBRARY_PATH = "LD_LIBRARY_PATH"
+
+_UNUSUAL_DIRECTORIES = (
+    "run/opengl-driver/lib",
+    "usr/local/nvidia/lib64",
+    "usr/lib/aarch64-linux-gnu/nvidia",
+    "usr/lib/aarch64-linux-gnu/tegra",
+)
+
+
+def nvml_candidates(machine: Machine) -> tuple[str, ...]:
+    """Names to load NVML by, in order."""
+    if machine.platform.is_windows:
+        program_files = machine.environ.get("ProgramFiles", r"C:\Program Files")
+        return (_system32(machine, "nvml.dll"), rf"{program_files}\NVIDIA Corporation\NVSMI\nvml.dll")
+    return _linux_candidates(machine, NVML_LIBRARY)
+
+
+def cuda_candidates(machine: Machine) -> tuple[str, ...]:
+    """Names to load the CUDA driver library by, in order."""
+    if machine.platform.is_windows:
+        return (_system32(machine, "nvcuda.dll"),)
+    return _linux_candidates(machine, CUDA_LIBRARY)
+
+
+def load_first(candidates: Iterable[str], environ: Mapping[str, str]) -> Problem | None:
+    """Load the first of ``candidates`` that loads into this process; the problem where none does."""
+    import ctypes
+
+    problem: Problem | None = None
+    for name in candidates:
+        if _lies_in_current_directory(name, environ):
+            problem = problem or Problem(Trouble.LIBRARY_IN_CURRENT_DIRECTORY, f"{name} lies in the current directory")
+            continue
+        try:
+            ctypes.CDLL(name)
+        except OSError as error:
+            problem = _worse(problem, load_problem(name, str(error)))
+        else:
+            return None
+    return problem
+
+
+def load_problem(name: str, text: str) -> Problem:
+    """What a loader's message means: no such file, or a file that cannot be used."""
+    missing = re.search(r"No such file|not found|Could not find|no suitable image", text) is not None
+    return Problem(Trouble.LIBRARY_MISSING if missing else Trouble.LIBRARY_UNUSABLE, text or f"{name} does not load")
+
+
+def without_relative_entries(environ: Mapping[str, str]) -> dict[str, str]:
+    """``environ`` with a library path that leads to absolute directories only (an empty entry is the current one)."""
+    cleaned = dict(environ)
+    entries = [entry for entry in _library_path(environ) if entry.startswith("/")]
+    if entries:
+        cleaned[LIBRARY_PATH] = ":".join(entries)
+    else:
+        cleaned.pop(LIBRARY_PATH, None)
+    return cleaned
+
+
+def _linux_candidates(machine: Machine, soname: str) -> tuple[str, ...]:
+    before = [WSL_LIBRARIES] if is_wsl(machine.root) else []
+    return (*_existing(machine.root, before, soname), soname, *_existing(machine.root, _UNUSUAL_DIRECTORIES, soname))
+
+
+def _existing(root: Path, directories: Iterable[str], soname: str) -> Iterator[str]:
+    paths = (root / directory / soname for directory in directories)
+    return (str(path) for path in paths if exists(path))
+
+
+def _system32(machine: Machine, file_name: str) -> str:
+    windows = machine.environ.get("SystemRoot") or machine.environ.get("WINDIR") or r"C:\Windows"
+    return rf"{windows}\System32\{file_name}"
+
+
+def _library_path(environ: Mapping[str, str]) -> list[str]:
+    value = environ.get(LIBRARY_PATH)
+    return re.split("[:;]", value) if value else []
+
+
+def _lies_in_current_directory(name: str, environ: Mapping[str, str]) -> bool:
+    """Whether the loader would find ``name`` through a relative or empty entry of its library path."""
+    if "/" in name or "\\" in name:
+        return False
+    relative = [entry for entry in _library_path(environ) if not entry.startswith("/")]
+    return any(exists(Path(entry) / name) for entry in relative)
+
+
+def _worse(first: Problem | None, second: Problem) -> Problem:
+    """The problem that says more: a file that cannot be used, rather than one that is not there."""
+    return second if first is None or first.code == Trouble.LIBRARY_MISSING else first

@@ -1,0 +1,89 @@
+"""Where detection looks: the file tree, the environment and the platform of one machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from envsolve.errors import Hint, UsageError
+from envsolve.model.host import Platform
+from envsolve.model.versions import LibcVersion
+
+TIMEOUT_VARIABLE = "ENVSOLVE_PROBE_TIMEOUT"
+"""Seconds to wait for the libcuda child and for nvidia-smi; large machines without persistence mode need more."""
+
+PROBE_TIMEOUT = 10.0
+LONGEST_TIMEOUT = 3600.0
+
+_PLATFORMS = {
+    ("linux", "x86_64"): Platform.LINUX_64,
+    ("linux", "amd64"): Platform.LINUX_64,
+    ("linux", "aarch64"): Platform.LINUX_AARCH64,
+    ("linux", "arm64"): Platform.LINUX_AARCH64,
+    ("win32", "amd64"): Platform.WIN_64,
+    ("win32", "x86_64"): Platform.WIN_64,
+    ("darwin", "x86_64"): Platform.OSX_64,
+    ("darwin", "arm64"): Platform.OSX_ARM64,
+}
+
+
+class Machine(NamedTuple):
+    """One machine to look at.
+
+    ``live`` says whether this process runs on it: only then do the libraries its loader finds and the programs on its
+    PATH belong to it. A directory tree copied from elsewhere is not live, and only its files are read.
+    """
+
+    platform: Platform
+    environ: Mapping[str, str] = MappingProxyType({})
+    root: Path = Path("/")
+    live: bool = True
+
+    @property
+    def timeout(self) -> float:
+        """Seconds a child process may take."""
+        text = self.environ.get(TIMEOUT_VARIABLE, "")
+        try:
+            seconds = float(text) if text else PROBE_TIMEOUT
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds < LONGEST_TIMEOUT:
+            message = f"{TIMEOUT_VARIABLE} is {text!r}; it must be a number of seconds"
+            raise UsageError("invalid-variable", message, hints=(Hint(f"unset {TIMEOUT_VARIABLE}"),))
+        return seconds
+
+
+def this_platform() -> Platform:
+    """The platform of this process, from ``sys.platform`` and the kernel's machine name."""
+    operating_system = "linux" if sys.platform.startswith("linux") else sys.platform
+    machine = _machine_name()
+    platform = _PLATFORMS.get((operating_system, machine.lower()))
+    if platform is None:
+        message = f"envsolve does not know the platform {operating_system} on {machine}"
+        raise UsageError("unsupported-platform", message, hints=(Hint("name the target", "--platform linux-64"),))
+    return platform
+
+
+def this_glibc() -> LibcVersion | None:
+    """The C library's version; None for musl, macOS and Windows, which have no glibc."""
+    if sys.platform == "win32":
+        return None
+    else:
+        try:
+            text = os.confstr("CS_GNU_LIBC_VERSION") or ""
+            return LibcVersion.parse(text.rpartition(" ")[2])
+        except (OSError, ValueError):
+            return None
+
+
+def _machine_name() -> str:
+    if sys.platform == "win32":
+        import platform
+
+        return platform.machine()
+    else:
+        return os.uname().machine

@@ -1,0 +1,151 @@
+"""nvidia-smi, the driver's command-line tool: slower than NVML and the same facts, for when NVML cannot be used here.
+
+Its exit code does not decide: it may end with an error after printing all there is to know (a lost GPU beside a good
+one). Every call has a time limit, because it hangs on a lost GPU.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.host.child import Finished, run_child
+from envsolve.host.files import is_program
+from envsolve.host.gpus import grouped
+from envsolve.host.machine import Machine
+from envsolve.host.probe import Source
+from envsolve.host.trouble import Trouble, smi_problem
+from envsolve.host.wsl import WSL_LIBRARIES
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import Gpu, Problem, Reading
+from envsolve.model.versions import CudaVersion, DriverVersion
+
+FIELDS = ("name", "compute_cap", "memory.total", "mig.mode.current")
+"""``compute_cap`` is unknown to drivers up to R470, the MIG mode to those before R450."""
+
+_DRIVER = re.compile(r"\b(?:Driver|KMD) Version\s*:\s*(\d+(?:\.\d+)+)")
+_CUDA = re.compile(r"\bCUDA (?:UMD )?Version\s*:\s*(\d+)\.(\d+)")
+"""Drivers from R610 on write KMD Version and CUDA UMD Version (kernel-mode and user-mode driver) in the header."""
+
+_UNKNOWN_FIELD = re.compile(r'Field "([^"]+)" is not a valid field')
+
+_NUMBER_IN_WORDS = (
+    ("version mismatch", 18),
+    ("couldn't communicate with the NVIDIA driver", 9),
+    ("Driver Not Loaded", 9),
+    ("No devices were found", 6),
+    ("Insufficient Permissions", 4),
+    ("blocked by the operating system", 17),
+    ("couldn't find libnvidia-ml", 12),
+    ("Unknown Error", 999),
+)
+
+
+class NvidiaSmiProbe(NamedTuple):
+    """Driver and CUDA version from nvidia-smi's header, GPUs from its query."""
+
+    machine: Machine
+    name: str = Source.NVIDIA_SMI
+
+    def read(self) -> Reading | None:
+        """Return what nvidia-smi says, or None where there is no such program."""
+        program = find_nvidia_smi(self.machine)
+        if program is None:
+            return None
+        header = self._run(program)
+        if header.hung:
+            return Reading(self.name, problem=_hang())
+        driver, driver_cuda = header_facts(header.output)
+        if driver is None:
+            problem = failure(header)
+            return Reading(self.name, gpus=() if problem.code == Trouble.NO_DEVICE else None, problem=problem)
+        gpus, problem_of_query = self._query(program, FIELDS)
+        return Reading(self.name, driver=driver, driver_cuda=driver_cuda, gpus=gpus, problem=problem_of_query)
+
+    def _query(self, program: str, fields: Sequence[str]) -> tuple[tuple[Gpu, ...] | None, Problem | None]:
+        """The GPUs, asked again without the field that this driver does not know."""
+        answer = self._run(program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits")
+        if answer.hung:
+            return None, _hang()
+        unknown = _UNKNOWN_FIELD.search(answer.output)
+        if unknown is not None and unknown[1] in fields and len(fields) > 1:
+            return self._query(program, [name for name in fields if name != unknown[1]])
+        gpus = grouped(rows(answer.output, fields))
+        return (gpus, None) if gpus else (None, failure(answer))
+
+    def _run(self, program: str, *arguments: str) -> Finished:
+        return run_child((program, *arguments), self.machine.environ, self.machine.timeout)
+
+
+def find_nvidia_smi(machine: Machine) -> str | None:
+    """The program on PATH, or where WSL and Windows keep it. Relative entries of PATH are not searched."""
+    name = "nvidia-smi.exe" if machine.platform.is_windows else "nvidia-smi"
+    directories = machine.environ.get("PATH", "").split(os.pathsep)
+    for directory in (*directories, *_known_directories(machine)):
+        program = Path(directory) / name
+        if program.is_absolute() and is_program(program):
+            return str(program)
+    return None
+
+
+def _known_directories(machine: Machine) -> tuple[str, ...]:
+    if not machine.platform.is_windows:
+        return (str(machine.root / WSL_LIBRARIES),)
+    system_root = machine.environ.get("SystemRoot", r"C:\Windows")
+    program_files = machine.environ.get("ProgramFiles", r"C:\Program Files")
+    return (rf"{system_root}\System32", rf"{program_files}\NVIDIA Corporation\NVSMI")
+
+
+def header_facts(text: str) -> tuple[DriverVersion | None, CudaVersion | None]:
+    """The driver and CUDA versions in the header; either may be absent or ``N/A``."""
+    driver, cuda = _DRIVER.search(text), _CUDA.search(text)
+    try:
+        driver_version = DriverVersion.parse(driver[1]) if driver is not None else None
+    except ValueError:
+        driver_version = None
+    return driver_version, CudaVersion.from_driver_api(int(cuda[1]) * 1000 + int(cuda[2]) * 10) if cuda else None
+
+
+def rows(text: str, fields: Sequence[str]) -> Iterator[Gpu]:
+    """The GPUs in a query's answer; lines of another shape are messages about GPUs that could not be read."""
+    for line in text.splitlines():
+        values = [value.strip() for value in line.split(",")]
+        if (
+            len(values) == len(fields)
+            and values[0]
+            and not line.startswith(("Unable ", "Failed ", "No devices", "Field "))
+        ):
+            yield _gpu(dict(zip(fields, values, strict=True)))
+
+
+def _gpu(row: Mapping[str, str]) -> Gpu:
+    memory = row.get("memory.total", "")
+    return Gpu(
+        None if row["name"].startswith("[") else row["name"],
+        _capability(row.get("compute_cap", "")),
+        memory_mib=int(memory) if memory.isdigit() else None,
+        mig=row.get("mig.mode.current") == "Enabled",
+    )
+
+
+def _capability(text: str) -> ComputeCapability | None:
+    """``8.6``, or None for ``[N/A]`` and the like."""
+    try:
+        return ComputeCapability.parse(text)
+    except ValueError:
+        return None
+
+
+def failure(finished: Finished) -> Problem:
+    """Why nvidia-smi gave no facts: its message first, since it ends with 255 for several different failures."""
+    numbers = [number for words, number in _NUMBER_IN_WORDS if words in finished.output]
+    problem = smi_problem(numbers[0] if numbers else finished.exit_code or 0)
+    said = finished.output.strip().partition("\n")[0]
+    return Problem(problem.code, f"{problem.text} ({said!r})" if said else problem.text, problem.number)
+
+
+def _hang() -> Problem:
+    return Problem(Trouble.HANG, "nvidia-smi did not answer in time")

@@ -1,0 +1,80 @@
+"""GPUs on the PCI bus: the only source that works without a driver, and the one that says which driver holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.host.files import link_name, names_in, read_text
+from envsolve.host.gpus import grouped
+from envsolve.host.probe import Source
+from envsolve.host.trouble import Trouble
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import Gpu, Problem, Reading
+
+PciTable = Callable[[str], "tuple[str, ComputeCapability] | None"]
+"""Four lower-case hex digits of a device id to product name and compute capability; the caller brings the table."""
+
+NVIDIA_VENDOR = "0x10de"
+DISPLAY_CLASS = "0x03"
+"""VGA (0x0300) and 3D (0x0302) controllers; the card's audio and USB functions have other classes."""
+
+
+class PciDevice(NamedTuple):
+    """One NVIDIA GPU on the bus and the kernel driver bound to it, None for no driver."""
+
+    address: str
+    device: str
+    bound_to: str | None
+
+
+class PciProbe(NamedTuple):
+    """``/sys/bus/pci/devices``. No GPU on a readable bus is an answer (``gpus`` empty); no bus at all is None."""
+
+    root: Path
+    table: PciTable | None = None
+    name: str = Source.PCI
+
+    def read(self) -> Reading | None:
+        """Return the NVIDIA GPUs on the bus, with a problem when one is not bound to NVIDIA's driver."""
+        directory = self.root / "sys/bus/pci/devices"
+        addresses = names_in(directory)
+        if addresses is None:
+            return None
+        devices = tuple(_nvidia_gpus(directory, addresses))
+        gpus = grouped(gpu_of_device(device.device, self.table) for device in devices)
+        return Reading(self.name, gpus=gpus, problem=_binding_problem(devices))
+
+
+def gpu_of_device(device: str, table: PciTable | None) -> Gpu:
+    """The GPU with this PCI device id; one that no table knows keeps its id as name and has no capability."""
+    known = table(device) if table is not None else None
+    return Gpu(*known) if known is not None else Gpu(f"NVIDIA device 10de:{device}", None)
+
+
+def _nvidia_gpus(directory: Path, addresses: Iterable[str]) -> Iterator[PciDevice]:
+    for address in addresses:
+        entry = directory / address
+        if read_text(entry / "vendor") != NVIDIA_VENDOR:
+            continue
+        if not (read_text(entry / "class") or "").startswith(DISPLAY_CLASS):
+            continue
+        device = (read_text(entry / "device") or "").removeprefix("0x").lower()
+        yield PciDevice(address, device, link_name(entry / "driver"))
+
+
+def _binding_problem(devices: Iterable[PciDevice]) -> Problem | None:
+    strays = [device for device in devices if device.bound_to != "nvidia"]
+    if not strays:
+        return None
+    bound = any(device.bound_to is not None for device in strays)
+    said = ", ".join(f"{device.address} ({_binding(device.bound_to)})" for device in strays)
+    code = Trouble.BOUND_ELSEWHERE if bound else Trouble.NOT_BOUND
+    return Problem(code, f"not driven by the NVIDIA driver: {said}")
+
+
+def _binding(driver: str | None) -> str:
+    if driver is None:
+        return "no driver"
+    return f"bound to {driver}, for a virtual machine" if driver == "vfio-pci" else f"bound to {driver}"

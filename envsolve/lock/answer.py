@@ -1,0 +1,18 @@
+"""What every format is written from: the solution and what its header tells."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from envsolve.model.host import Host
+from envsolve.model.solution import Solution
+
+
+class Answer(NamedTuple):
+    """A solution with the hosts it was made for, the command that asked for it, and the date of the matrix."""
+
+    solution: Solution
+    hosts: tuple[Host, ...]
+    command: str
+    matrix_date: str
+    envsolve_version: str

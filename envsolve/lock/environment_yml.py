@@ -1,0 +1,184 @@
+"""``--format environment``: a conda environment.yml that a person can read, each pin with its reason.
+
+CUDA stays inside the environment: it comes from conda-forge beside conda builds, from the wheels' own dependencies or
+their inside otherwise, and from conda-forge's cudatoolkit and cudnn beside wheels that bring none. The file is written
+line by line because its comments are half of its worth, and no YAML library of the standard weight writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from envsolve.lock.answer import Answer
+from envsolve.lock.wheels import index_of, requirement_of, toolkit_pin
+from envsolve.model.release import CudaLibraries, Release
+from envsolve.model.solution import Choice, Solution
+
+_FIRST_MODULAR_CUDA = 12
+"""From CUDA 12 on conda-forge splits the toolkit into packages that cuda-version ties together; before, it is one."""
+_COMMENT_COLUMN = 44
+
+
+def environment_yml(answer: Answer) -> str:
+    """The content of the file, the same bytes for the same answer."""
+    return "".join(f"{line}\n" for line in _lines(answer))
+
+
+def _lines(answer: Answer) -> Iterator[str]:
+    solution = answer.solution
+    yield from _header(answer)
+    yield f"name: {_name(solution)}"
+    yield "channels:"
+    for channel in _channels(solution):
+        yield f"  - {channel}"
+    yield "dependencies:"
+    for spec, reason in _conda_specs(solution):
+        yield _commented(f"  - {spec}", reason)
+    wheels = [choice for choice in solution.choices if choice.release.source.is_wheel]
+    if wheels:
+        yield "  - pip"
+        yield "  - pip:"
+        for line, reason in _pip_lines(solution, wheels):
+            yield _commented(f"    - {line}", reason)
+
+
+def _header(answer: Answer) -> Iterator[str]:
+    solution = answer.solution
+    yield f"# Made by envsolve {answer.envsolve_version} from the compatibility matrix of {answer.matrix_date}:"
+    yield f"#   {answer.command}"
+    problem = solution.problem
+    if problem.cpu:
+        yield f"# For: {problem.platform}, CPU only"
+        return
+    names = sorted({f"{name} ({gpu})" if name else f"a GPU of {gpu}" for m in problem.machines for gpu, name in m.gpus})
+    yield f"# For: {problem.platform}, {', '.join(names) if names else 'any GPU that the builds below hold code for'}"
+    if solution.minimum_driver is not None:
+        yield f"# Needs: NVIDIA driver {solution.minimum_driver} or newer"
+    if solution.toolkit is not None and not any(choice.release.source.is_wheel for choice in solution.choices):
+        yield "# To create it on a machine without the GPU, put"
+        yield f"#   CONDA_OVERRIDE_CUDA={solution.toolkit.version}"
+        yield "# before conda or mamba: the builds ask for the virtual package __cuda."
+
+
+def _name(solution: Solution) -> str:
+    frameworks = "-".join(choice.release.framework for choice in solution.choices)
+    return f"{frameworks}-{'cpu' if solution.toolkit is None else f'cuda{solution.toolkit.version.major}'}"
+
+
+def _channels(solution: Solution) -> list[str]:
+    given = list(solution.request.channels)
+    mirrors = any(channel.rstrip("/").rpartition("/")[2] == "conda-forge" for channel in given)
+    return given if mirrors else [*given, "conda-forge"]
+
+
+def _conda_specs(solution: Solution) -> Iterator[tuple[str, str]]:
+    yield _python(solution)
+    for choice in solution.choices:
+        release = choice.release
+        if release.source.is_wheel:
+            continue
+        yield f"{release.package}={release.version}={release.build_string}", _framework_reason(choice)
+        for package, versions in release.companions:
+            yield f"{package}{_conda_versions(versions)}", f"goes with {release.package} {release.version}"
+        for constraint in release.constraints:
+            yield constraint, f"{release.package} {release.version} does not import without it"
+    conda_cuda = [choice.release for choice in solution.choices if _conda_owns_cuda(choice.release)]
+    if solution.toolkit is not None and conda_cuda:
+        yield _toolkit(solution)
+        yield from _conda_cudnn(solution, conda_cuda)
+
+
+def _python(solution: Solution) -> tuple[str, str]:
+    asked = solution.problem.python
+    patch = asked is not None and any(Version(clause.version.removesuffix(".*")).micro for clause in asked)
+    if patch:
+        return f"python={solution.python}.*,{asked}", f"Python {asked} was asked for"
+    fact = solution.because[-1]
+    return f"python={solution.python}", fact.text
+
+
+def _framework_reason(choice: Choice) -> str:
+    served = [f"{runs_as} runs on {gpu}" for gpu, runs_as in choice.runs_as.items()]
+    return ", ".join(served) or (
+        "CPU build" if choice.release.cuda is None else f"built for CUDA {choice.release.cuda}"
+    )
+
+
+def _conda_owns_cuda(release: Release) -> bool:
+    return release.cuda is not None and (not release.source.is_wheel or release.cuda_libraries is CudaLibraries.NONE)
+
+
+def _toolkit(solution: Solution) -> tuple[str, str]:
+    assert solution.toolkit is not None
+    version = solution.toolkit.version
+    package = "cuda-version" if version.major >= _FIRST_MODULAR_CUDA else "cudatoolkit"
+    floor = solution.toolkit.floor(windows=solution.problem.platform.is_windows)
+    return f"{package}={version}", f"runs from NVIDIA driver {floor} on"
+
+
+def _conda_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[str, str]]:
+    if solution.cudnn is None:
+        return
+    asked = [release for release in releases if release.cudnn_requires is not None]
+    packages = dict.fromkeys(release.cudnn_package or "cudnn" for release in asked)
+    wildcard = next((c.version for r in asked for c in r.cudnn_requires or () if c.operator == "=="), None)
+    floors = [Version(c.version) for r in asked for c in r.cudnn_requires or () if c.operator == ">="]
+    for package in packages:
+        if wildcard is not None:
+            yield f"{package}={wildcard.removesuffix('.*')}", "the cuDNN it was built with"
+        else:
+            below = f"<{solution.cudnn_below}"
+            yield f"{package}>={max(floors)},{below}" if floors else f"{package}{below}", _cudnn_reason(solution)
+
+
+def _cudnn_reason(solution: Solution) -> str:
+    assert solution.cudnn is not None
+    if solution.cudnn_below is not None and "." in solution.cudnn_below:
+        gpus = sorted({gpu for machine in solution.problem.machines for gpu, _ in machine.gpus})
+        return f"cuDNN {solution.cudnn_below} has no code for compute capability {gpus[0]}"
+    return f"{solution.cudnn.version} is the newest that fits"
+
+
+def _pip_lines(solution: Solution, wheels: list[Choice]) -> Iterator[tuple[str, str]]:
+    request = solution.request
+    if request.index_url is not None:
+        yield f"--index-url {request.index_url}", ""
+    indexes = [index for choice in wheels if (index := index_of(choice.release)) is not None]
+    for index in dict.fromkeys([*request.extra_index_urls, *indexes]):
+        yield f"--extra-index-url {index}", ""
+    for choice in wheels:
+        release = choice.release
+        yield requirement_of(release), _framework_reason(choice)
+        for package, versions in release.companions if release.framework != "pytorch" else ():
+            yield f"{package}{versions}", f"goes with {release.package} {release.version}"
+        for constraint in release.constraints:
+            yield constraint, f"{release.package} {release.version} does not import without it"
+    pin = toolkit_pin(solution)
+    if pin is not None and solution.toolkit is not None:
+        yield pin, f"all CUDA libraries of {solution.toolkit.version}, where the wheel alone would take the newest"
+    yield from _pip_cudnn(solution, [choice.release for choice in wheels])
+
+
+def _pip_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[str, str]]:
+    """Pin the cuDNN that metadata leaves open: pip takes the newest, which may hold no code for an older GPU."""
+    for release in releases:
+        open_range = release.cudnn_requires is not None and not _is_exact(release)
+        if open_range and release.cuda_libraries is CudaLibraries.DEPENDENCIES and solution.cudnn is not None:
+            package = release.cudnn_package or f"nvidia-cudnn-cu{solution.cudnn.cuda_major}"
+            yield f"{package}=={solution.cudnn.version}", _cudnn_reason(solution)
+            return
+
+
+def _is_exact(release: Release) -> bool:
+    clauses = list(release.cudnn_requires or ())
+    return len(clauses) == 1 and clauses[0].operator == "==" and not clauses[0].version.endswith(".*")
+
+
+def _conda_versions(versions: str) -> str:
+    return versions.replace("==", "=") if versions.startswith("==") else versions
+
+
+def _commented(line: str, reason: str) -> str:
+    return f"{line.ljust(_COMMENT_COLUMN)}  # {reason}" if reason else line

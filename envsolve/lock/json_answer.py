@@ -1,0 +1,70 @@
+"""``--format json``: the stack as data, in the shape the interface contract fixes."""
+
+from __future__ import annotations
+
+import json
+
+from envsolve.lock.answer import Answer
+from envsolve.lock.wheels import index_of
+from envsolve.model.host import Host
+from envsolve.model.release import Source
+from envsolve.model.solution import Choice
+
+SCHEMA_VERSION = 1
+
+
+def json_answer(answer: Answer) -> str:
+    """The answer as one JSON document with a final newline."""
+    solution = answer.solution
+    document: dict[str, object] = {
+        "schema_version": SCHEMA_VERSION,
+        "host": _host(answer.hosts[0]),
+        "python": str(solution.python),
+        "cuda": None if solution.toolkit is None else str(solution.toolkit.version),
+        "cudnn": None if solution.cudnn is None else str(solution.cudnn.version),
+        "minimum_driver": None if solution.minimum_driver is None else str(solution.minimum_driver),
+        "frameworks": [_framework(choice) for choice in solution.choices],
+        "because": [{"fact": fact.text, "source": fact.source} for fact in solution.because],
+        "notes": list(solution.notes),
+        "matrix_date": answer.matrix_date,
+        "envsolve_version": answer.envsolve_version,
+    }
+    if len(answer.hosts) > 1:
+        document["hosts"] = [_host(host) for host in answer.hosts]
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _host(host: Host) -> dict[str, object]:
+    return {
+        "platform": host.platform.value,
+        "driver": None if host.driver is None else str(host.driver),
+        "driver_cuda": None if host.driver_cuda is None else str(host.driver_cuda),
+        "glibc": None if host.glibc is None else str(host.glibc),
+        "gpus": [
+            {
+                "name": gpu.name,
+                "compute_capability": None if gpu.compute_capability is None else str(gpu.compute_capability),
+                "count": gpu.count,
+            }
+            for gpu in host.gpus
+        ],
+        "origin": dict(host.origin),
+    }
+
+
+def _framework(choice: Choice) -> dict[str, object]:
+    release = choice.release
+    return {
+        "framework": release.framework,
+        "version": str(release.version),
+        "package": release.package,
+        "source": release.source.value,
+        "build": release.build,
+        "index": index_of(release),
+        "channel": "conda-forge" if release.source is Source.CONDA_FORGE else None,
+        "cuda": None if release.cuda is None else str(release.cuda),
+        "cudnn": None if release.cudnn is None else str(release.cudnn),
+        "compute_capabilities": [str(target) for target in release.code.sass],
+        "ptx": [str(target) for target in release.code.ptx],
+        "runs_as": {str(gpu): runs_as for gpu, runs_as in choice.runs_as.items()},
+    }

@@ -1,0 +1,40 @@
+"""How pip is asked for a framework's wheel: requirement, index, and the pins its own metadata leaves open."""
+
+from __future__ import annotations
+
+from envsolve.model.release import CudaLibraries, Release, Source
+from envsolve.model.solution import Solution
+
+PYTORCH_INDEX = "https://download.pytorch.org/whl/"
+
+
+def index_of(release: Release) -> str | None:
+    """The index that holds ``release`` where it is not the default one."""
+    return f"{PYTORCH_INDEX}{release.build}" if release.source is Source.PYTORCH else None
+
+
+def requirement_of(release: Release) -> str:
+    """The exact requirement, ``torch==2.14.0+cu126`` or ``tensorflow[and-cuda]==2.21.0``."""
+    extras = f"[{','.join(release.extras)}]" if release.extras else ""
+    local = f"+{release.build}" if release.source is Source.PYTORCH else ""
+    return f"{release.package}{extras}=={release.version}{local}"
+
+
+_TOOLKIT_PARTS = "cublas,cudart,cufft,cupti,curand,cusolver,cusparse,nvjitlink,nvrtc"
+"""The libraries a framework loads or compiles with at run time; not nvcc, whose ptxas may be newer than the rest."""
+
+
+def toolkit_pin(solution: Solution) -> str | None:
+    """A requirement that ties all CUDA libraries to the stack's toolkit, where the wheels' own metadata leaves it open.
+
+    NVIDIA's metapackage cuda-toolkit pins each library to the version of one CUDA release.
+    """
+    wheels = [choice.release for choice in solution.choices if choice.release.source.is_wheel]
+    depends = [release for release in wheels if release.cuda_libraries is CudaLibraries.DEPENDENCIES]
+    if solution.toolkit is None or not depends or any(_is_exact(release) for release in depends):
+        return None
+    return f"cuda-toolkit[{_TOOLKIT_PARTS}]=={solution.toolkit.version}.*"
+
+
+def _is_exact(release: Release) -> bool:
+    return any(clause.operator == "==" for clause in release.cuda_requires or ())

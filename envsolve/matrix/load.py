@@ -1,0 +1,228 @@
+"""Finding and loading the matrix: only the files a request needs, and of a framework only the platform's rows.
+
+``check`` reads everything and reports every mistake of every file at once; loading reports all mistakes of the rows it
+touches. The TOML files are read as they are: with tomli's compiled parser the largest takes a few milliseconds, so
+there is no second, compiled form that could go stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.errors import MatrixError
+from envsolve.matrix.names import GpuNames, read_pci_ids
+from envsolve.matrix.parse import (
+    Library,
+    parse_architecture,
+    parse_cudnn,
+    parse_driver_branch,
+    parse_evidence,
+    parse_known_bad,
+    parse_library,
+    parse_platform_limit,
+    parse_release,
+    parse_rows,
+    parse_toolkit,
+)
+from envsolve.matrix.row import Mistakes
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import Platform
+from envsolve.model.release import Architecture, CudnnRelease, DriverBranch, KnownBad, PlatformLimit, Release, Toolkit
+
+SCHEMA_VERSION = 1
+PLATFORM_TABLES = ("cuda", "cudnn", "gpus", "pci_ids", "libraries")
+
+
+class FrameworkTable(NamedTuple):
+    """One framework's file: its names, its releases for one platform (or all), and what is known against them."""
+
+    name: str
+    aliases: tuple[str, ...]
+    updated: str
+    releases: tuple[Release, ...]
+    known_bad: tuple[KnownBad, ...]
+    platform_limits: tuple[PlatformLimit, ...]
+
+
+class CudaTable(NamedTuple):
+    """cuda.toml: toolkits newest first, driver branches and GPU generations."""
+
+    updated: str
+    toolkits: tuple[Toolkit, ...]
+    branches: tuple[DriverBranch, ...]
+    architectures: tuple[Architecture, ...]
+
+
+def find_matrix() -> Path:
+    """The directory of matrix files: inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).parent.parent
+    installed = package / "_compat_matrix"
+    return installed if installed.is_dir() else package.parent / "data" / "compat_matrix"
+
+
+class Matrix:
+    """The matrix in ``directory``, read file by file as it is asked for.
+
+    Every method raises MatrixError when a file is missing, is not TOML, or holds mistakes.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._files: dict[str, dict[str, object]] = {}
+        self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
+
+    @cached_property
+    def framework_names(self) -> tuple[str, ...]:
+        """The frameworks that have a file, sorted."""
+        if not self.directory.is_dir():
+            raise MatrixError("matrix-unreadable", f"there is no compatibility matrix at {self.directory}")
+        names = sorted(path.stem for path in self.directory.glob("*.toml"))
+        return tuple(name for name in names if name not in PLATFORM_TABLES)
+
+    def framework(self, name: str, platform: Platform | None) -> FrameworkTable:
+        """One framework's table, with the releases of ``platform`` or, for None, of all platforms."""
+        key = (name, platform)
+        if key not in self._frameworks:
+            mistakes = Mistakes(f"{name}.toml")
+            table = self._read_framework(name, platform, mistakes)
+            _raise_for(mistakes.found)
+            self._frameworks[key] = table
+        return self._frameworks[key]
+
+    @cached_property
+    def cuda(self) -> CudaTable:
+        """The table of toolkits, driver branches and GPU generations."""
+        mistakes = Mistakes("cuda.toml")
+        table = self._read_cuda(mistakes)
+        _raise_for(mistakes.found)
+        return table
+
+    @cached_property
+    def cudnn(self) -> tuple[CudnnRelease, ...]:
+        """All cuDNN releases, newest first."""
+        mistakes = Mistakes("cudnn.toml")
+        releases = self._read_cudnn(mistakes)
+        _raise_for(mistakes.found)
+        return releases
+
+    @cached_property
+    def gpus(self) -> GpuNames:
+        """Product names with their compute capabilities."""
+        mistakes = Mistakes("gpus.toml")
+        names = GpuNames.read(self._document("gpus"), mistakes)
+        _raise_for(mistakes.found)
+        return names
+
+    @cached_property
+    def pci_ids(self) -> dict[str, tuple[str, ComputeCapability]]:
+        """NVIDIA's PCI device ids with product name and compute capability."""
+        mistakes = Mistakes("pci_ids.toml")
+        table = read_pci_ids(self._document("pci_ids"), mistakes)
+        _raise_for(mistakes.found)
+        return table
+
+    def check(self) -> list[str]:
+        """Every mistake in every file, as ``file: key: message``; empty when the matrix is sound."""
+        found: list[str] = []
+        for name in self.framework_names:
+            found += _mistakes_of(f"{name}.toml", partial(self._read_framework, name, None))
+        found += _mistakes_of("cuda.toml", self._read_cuda)
+        found += _mistakes_of("cudnn.toml", self._read_cudnn)
+        found += _mistakes_of("gpus.toml", lambda mistakes: GpuNames.read(self._document("gpus"), mistakes))
+        found += _mistakes_of("pci_ids.toml", lambda mistakes: read_pci_ids(self._document("pci_ids"), mistakes))
+        found += _mistakes_of("libraries.toml", self._read_libraries)
+        return found
+
+    def _read_framework(self, name: str, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:
+        document = self._document(name)
+        evidence = parse_evidence(document.get("evidence", {}), mistakes)
+        rows = document.get("release", [])
+        if platform is not None and isinstance(rows, list):
+            rows = [row for row in rows if row.get("platform") == platform.value]
+        return FrameworkTable(
+            name=name,
+            aliases=tuple(str(alias) for alias in _list(document.get("aliases", []))),
+            updated=_updated(document, mistakes),
+            releases=parse_rows("release", rows, parse_release(name), evidence, mistakes),
+            known_bad=parse_rows("known_bad", document.get("known_bad", []), parse_known_bad, evidence, mistakes),
+            platform_limits=parse_rows(
+                "platform_limit", document.get("platform_limit", []), parse_platform_limit, evidence, mistakes
+            ),
+        )
+
+    def _read_cuda(self, mistakes: Mistakes) -> CudaTable:
+        document = self._document("cuda")
+        evidence = parse_evidence(document.get("evidence", {}), mistakes)
+        toolkits = parse_rows("toolkit", document.get("toolkit", []), parse_toolkit, evidence, mistakes)
+        return CudaTable(
+            updated=_updated(document, mistakes),
+            toolkits=tuple(sorted(toolkits, key=lambda toolkit: toolkit.version, reverse=True)),
+            branches=parse_rows(
+                "driver_branch", document.get("driver_branch", []), parse_driver_branch, evidence, mistakes
+            ),
+            architectures=parse_rows(
+                "architecture", document.get("architecture", []), parse_architecture, evidence, mistakes
+            ),
+        )
+
+    def _read_cudnn(self, mistakes: Mistakes) -> tuple[CudnnRelease, ...]:
+        document = self._document("cudnn")
+        evidence = parse_evidence(document.get("evidence", {}), mistakes)
+        _updated(document, mistakes)
+        releases = parse_rows("release", document.get("release", []), parse_cudnn, evidence, mistakes)
+        return tuple(sorted(releases, key=lambda release: release.version, reverse=True))
+
+    def _read_libraries(self, mistakes: Mistakes) -> tuple[Library, ...]:
+        document = self._document("libraries")
+        evidence = parse_evidence(document.get("evidence", {}), mistakes)
+        _updated(document, mistakes)
+        return parse_rows("library", document.get("library", []), parse_library, evidence, mistakes)
+
+    def _document(self, name: str) -> dict[str, object]:
+        if name not in self._files:
+            self._files[name] = _read_toml(self.directory / f"{name}.toml")
+        return self._files[name]
+
+
+def _read_toml(path: Path) -> dict[str, object]:
+    import tomli
+
+    try:
+        return tomli.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise MatrixError("matrix-unreadable", f"{path} cannot be read: {error.strerror}") from error
+    except (tomli.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise MatrixError("matrix-invalid", f"{path.name} is not TOML", (f"{path.name}: {error}",)) from error
+
+
+def _updated(document: dict[str, object], mistakes: Mistakes) -> str:
+    version = document.get("schema_version")
+    if version != SCHEMA_VERSION:
+        mistakes.add("schema_version", f"must be {SCHEMA_VERSION}, not {version!r}")
+    updated = document.get("updated")
+    if not isinstance(updated, str):
+        mistakes.add("updated", "must be a date such as '2026-11-20'")
+        return ""
+    return updated
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _mistakes_of(file: str, read: Callable[[Mistakes], object]) -> list[str]:
+    mistakes = Mistakes(file)
+    try:
+        read(mistakes)
+    except MatrixError as error:
+        return [*(error.cause or (error.message,)), *mistakes.found]
+    return mistakes.found
+
+
+def _raise_for(mistakes: list[str]) -> None:
+    if mistakes:
+        count = f"{len(mistakes)} mistakes" if len(mistakes) > 1 else "a mistake"
+        raise MatrixError("matrix-invalid", f"the compatibility matrix holds {count}", tuple(mistakes))

@@ -1,0 +1,117 @@
+"""Product names and PCI ids of GPUs, and the compute capability each stands for.
+
+Names are ambiguous (a GT 730 is 2.1, 3.0 or 3.5): they serve where no driver can be asked, and never guess.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from envsolve.errors import Hint, UsageError
+from envsolve.matrix.row import Mistakes, Row, RowError
+from envsolve.model.capability import ComputeCapability
+
+_TOKEN = re.compile(r"[a-z]+|\d+")
+_BRANDS = frozenset({"nvidia", "geforce", "tesla", "graphics", "card"})
+_SUGGESTIONS = 4
+
+
+class GpuModel(NamedTuple):
+    """A product and its compute capabilities, more than one where the name was used for several chips."""
+
+    name: str
+    capabilities: tuple[ComputeCapability, ...]
+
+
+class GpuNames:
+    """Looks up product names as people type them: any case, with or without NVIDIA, GeForce or Tesla."""
+
+    def __init__(self, models: tuple[GpuModel, ...]) -> None:
+        self._models = tuple((_tokens(model.name), model) for model in models)
+
+    @classmethod
+    def read(cls, document: Mapping[str, object], mistakes: Mistakes) -> GpuNames:
+        """The names of a parsed gpus.toml."""
+        rows = document.get("gpu", [])
+        models = []
+        for number, values in enumerate(rows if isinstance(rows, list) else [], 1):
+            row = Row(f"gpu[{number}]", values, mistakes)
+            try:
+                first = row.parsed("capability", ComputeCapability.parse)
+                every = row.each("capabilities", ComputeCapability.parse)
+                models.append(GpuModel(row.text("name"), every or (first,)))
+            except RowError:
+                continue
+            if not row.texts("evidence", required=True):
+                continue
+            for key in ("architecture", "note", "inferred"):
+                row.seen(key)
+            row.done()
+        return cls(tuple(models))
+
+    def find(self, text: str) -> GpuModel:
+        """The product that ``text`` names.
+
+        An exact name wins; else every product that holds the words counts, as long as all have one capability.
+        Raises UsageError for a name that is unknown or stands for several capabilities.
+        """
+        wanted = _tokens(text)
+        if not wanted:
+            raise self._unknown(text)
+        found = [model for tokens, model in self._models if tokens == wanted]
+        found = found or [model for tokens, model in self._models if _holds(tokens, wanted)]
+        if not found:
+            raise self._unknown(text)
+        capabilities = sorted({capability for model in found for capability in model.capabilities})
+        if len(capabilities) > 1:
+            raise _ambiguous(text, found, capabilities)
+        return GpuModel(found[0].name if len(found) == 1 else text, tuple(capabilities))
+
+    def _unknown(self, text: str) -> UsageError:
+        import difflib
+
+        names = {" ".join(tokens): model.name for tokens, model in self._models}
+        close = difflib.get_close_matches(" ".join(_tokens(text)), names, n=1, cutoff=0.6)
+        hints = tuple(Hint(f"did you mean {names[name]!r}?") for name in close)
+        return UsageError(
+            "unknown-gpu",
+            f"no NVIDIA GPU is known as {text!r}",
+            hints=(*hints, Hint("give its compute capability instead, e.g. --gpu 8.6")),
+        )
+
+
+def read_pci_ids(document: Mapping[str, object], mistakes: Mistakes) -> dict[str, tuple[str, ComputeCapability]]:
+    """Device id (four hex digits) to product name and capability, from a parsed pci_ids.toml."""
+    devices = document.get("device", {})
+    table = {}
+    for device, values in (devices if isinstance(devices, dict) else {}).items():
+        row = Row(f"device.{device}", values, mistakes)
+        try:
+            table[device] = (row.text("name"), row.parsed("capability", ComputeCapability.parse))
+        except RowError:
+            continue
+        row.done()
+    return table
+
+
+def _tokens(text: str) -> tuple[str, ...]:
+    return tuple(token for token in _TOKEN.findall(text.casefold()) if token not in _BRANDS)
+
+
+def _holds(tokens: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    return any(tokens[start : start + len(wanted)] == wanted for start in range(len(tokens) - len(wanted) + 1))
+
+
+def _ambiguous(text: str, found: list[GpuModel], capabilities: list[ComputeCapability]) -> UsageError:
+    names = ", ".join(model.name for model in found[:_SUGGESTIONS])
+    return UsageError(
+        "ambiguous-gpu",
+        f"{text!r} stands for GPUs of compute capability {', '.join(map(str, capabilities))}",
+        cause=(f"it matches {names}" + (" and others" if len(found) > _SUGGESTIONS else ""),),
+        hints=(
+            Hint("ask the driver: nvidia-smi --query-gpu=name,compute_cap --format=csv"),
+            Hint(f"then give the capability, e.g. --gpu {capabilities[-1]}"),
+        ),
+    )

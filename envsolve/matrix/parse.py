@@ -1,0 +1,282 @@
+"""From TOML rows to the model's values: one function per table, each key in the order of the matrix README."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import NamedTuple, TypeVar
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from envsolve.matrix.row import Mistakes, Row, RowError
+from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
+from envsolve.model.fact import Evidence, EvidenceKind
+from envsolve.model.host import Platform
+from envsolve.model.release import (
+    Architecture,
+    CudaLibraries,
+    CudnnRelease,
+    DriverBranch,
+    KnownBad,
+    PlatformLimit,
+    Release,
+    Source,
+    Toolkit,
+)
+from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
+
+T = TypeVar("T")
+KnownEvidence = Mapping[str, Evidence]
+
+_ISO_DATE_LENGTH = 10
+_MINORS = 20
+
+
+def parse_rows(
+    table: str, rows: object, parse: Callable[[Row, KnownEvidence], T], known: KnownEvidence, mistakes: Mistakes
+) -> tuple[T, ...]:
+    """Every usable row of an array of tables; the mistakes of the others are remembered."""
+    if not isinstance(rows, list):
+        mistakes.add(table, "must be an array of tables")
+        return ()
+    parsed = []
+    for number, values in enumerate(rows, 1):
+        row = Row(f"{table}[{number}]", values, mistakes)
+        try:
+            parsed.append(parse(row, known))
+        except RowError:
+            continue
+        row.done()
+    return tuple(parsed)
+
+
+def parse_evidence(tables: object, mistakes: Mistakes) -> dict[str, Evidence]:
+    """The ``[evidence.<id>]`` tables of a file."""
+    if not isinstance(tables, dict):
+        mistakes.add("evidence", "must be a table of tables")
+        return {}
+    evidence = {}
+    for name, values in tables.items():
+        row = Row(f"evidence.{name}", values, mistakes)
+        try:
+            evidence[name] = Evidence(
+                row.parsed("kind", EvidenceKind), row.text("reference"), row.parsed("seen", _date)
+            )
+        except RowError:
+            continue
+        row.done()
+    return evidence
+
+
+def parse_release(framework: str) -> Callable[[Row, KnownEvidence], Release]:
+    """A parser for ``[[release]]`` rows of ``framework``."""
+
+    def parse(row: Row, known: KnownEvidence) -> Release:
+        cuda = row.optional("cuda", CudaVersion.parse)
+        release = Release(
+            framework=framework,
+            version=row.parsed("version", _version),
+            source=row.parsed("source", Source),
+            platform=row.parsed("platform", Platform),
+            build=row.text("build"),
+            build_string=row.text("build_string", "") or f"{row.text('build')}*",
+            package=row.text("package"),
+            pythons=row.each("pythons", _python, required=True),
+            python_requires=row.optional("python_requires", _specifiers),
+            glibc=row.optional("glibc", LibcVersion.parse),
+            cuda=cuda,
+            cuda_requires=row.optional("cuda_requires", _specifiers),
+            cuda_libraries=row.optional("cuda_libraries", CudaLibraries),
+            cudnn=row.optional("cudnn", _version),
+            cudnn_requires=row.optional("cudnn_requires", _specifiers),
+            cudnn_package=row.optional("cudnn_package", str),
+            extras=row.texts("extras"),
+            code=DeviceCode(row.each("sass", _target), row.each("ptx", _target)),
+            companions=row.table("companions"),
+            constraints=row.texts("constraints"),
+            evidence=row.evidence(known),
+            inferred=row.texts("inferred"),
+            note=row.text("note", ""),
+        )
+        _check_release(row, release)
+        return release
+
+    return parse
+
+
+def parse_known_bad(row: Row, known: KnownEvidence) -> KnownBad:
+    """A ``[[known_bad]]`` row."""
+    return KnownBad(
+        versions=row.parsed("versions", _specifiers),
+        sources=row.each("sources", Source),
+        builds=row.texts("builds"),
+        platforms=row.each("platforms", Platform),
+        capabilities=row.each("capabilities", ComputeCapability.parse),
+        reason=row.text("reason"),
+        evidence=row.evidence(known),
+    )
+
+
+def parse_platform_limit(row: Row, known: KnownEvidence) -> PlatformLimit:
+    """A ``[[platform_limit]]`` row."""
+    return PlatformLimit(
+        platform=row.parsed("platform", Platform),
+        versions=row.parsed("versions", _specifiers),
+        reason=row.text("reason"),
+        instead=row.text("instead"),
+        evidence=row.evidence(known),
+    )
+
+
+def parse_toolkit(row: Row, known: KnownEvidence) -> Toolkit:
+    """A ``[[toolkit]]`` row of cuda.toml."""
+    toolkit = Toolkit(
+        version=row.parsed("version", CudaVersion.parse),
+        linux_floor=row.parsed("linux_floor", DriverVersion.parse),
+        linux_full=row.optional("linux_full", DriverVersion.parse),
+        windows_floor=row.parsed("windows_floor", DriverVersion.parse),
+        windows_full=row.optional("windows_full", DriverVersion.parse),
+        compiles_for=row.each("compiles_for", ComputeCapability.parse, required=True),
+        evidence=row.evidence(known),
+    )
+    _ignore(row, "note", "inferred")
+    for name, floor, full in (
+        ("linux", toolkit.linux_floor, toolkit.linux_full),
+        ("windows", toolkit.windows_floor, toolkit.windows_full),
+    ):
+        if full is not None and not full.meets(floor):
+            row.wrong(f"{name}_full", f"{full} is older than the floor {floor}")
+    return toolkit
+
+
+def parse_driver_branch(row: Row, known: KnownEvidence) -> DriverBranch:
+    """A ``[[driver_branch]]`` row of cuda.toml."""
+    branch = DriverBranch(
+        branch=row.integer("branch"),
+        cuda=row.parsed("cuda", CudaVersion.parse),
+        first_linux=row.optional("first_linux", DriverVersion.parse),
+        first_windows=row.optional("first_windows", DriverVersion.parse),
+        evidence=row.evidence(known),
+    )
+    _ignore(row, "oldest_capability", "note", "inferred")
+    return branch
+
+
+def parse_architecture(row: Row, known: KnownEvidence) -> Architecture:
+    """An ``[[architecture]]`` row of cuda.toml."""
+    architecture = Architecture(
+        capability=row.parsed("capability", ComputeCapability.parse),
+        name=row.text("name"),
+        first_branch=row.integer("first_branch") if row.has("first_branch") else None,
+        last_branch=row.integer("last_branch") if row.has("last_branch") else None,
+        evidence=row.evidence(known),
+    )
+    _ignore(row, "first_cuda", "last_cuda", "note", "inferred")
+    return architecture
+
+
+def parse_cudnn(row: Row, known: KnownEvidence) -> CudnnRelease:
+    """A ``[[release]]`` row of cudnn.toml."""
+    code = DeviceCode(row.each("sass", _target), row.each("ptx", _target)) if row.has("sass") else None
+    if code is None:
+        oldest = row.parsed("min_capability", ComputeCapability.parse)
+        newest = row.parsed("max_capability", ComputeCapability.parse)
+    else:
+        _ignore(row, "min_capability", "max_capability")
+        oldest, newest = code.sass[0].capability, code.sass[-1].capability
+    release = CudnnRelease(
+        version=row.parsed("version", _version),
+        cuda_major=row.integer("cuda_major"),
+        code=code,
+        oldest=oldest,
+        newest=newest,
+        on_pypi=row.has("pypi"),
+        conda_platforms=row.each("conda_forge", Platform),
+        conda_glibc=row.optional("glibc_conda_forge", LibcVersion.parse),
+        evidence=row.evidence(known),
+    )
+    _ignore(row, "pypi", "note", "inferred")
+    return release
+
+
+class Library(NamedTuple):
+    """One CUDA or driver library and its file names for one CUDA minor (or, outside the toolkit, one version)."""
+
+    name: str
+    version: str
+    linux: str | None
+    windows: str | None
+    evidence: tuple[Evidence, ...]
+
+
+def parse_library(row: Row, known: KnownEvidence) -> Library:
+    """A ``[[library]]`` row of libraries.toml."""
+    library = Library(
+        name=row.text("name"),
+        version=row.text("cuda") if row.has("cuda") else row.text("version"),
+        linux=row.optional("linux", str),
+        windows=row.optional("windows", str),
+        evidence=row.evidence(known),
+    )
+    _ignore(row, "version", "pypi", "conda", "note", "inferred")
+    if library.linux is None and library.windows is None:
+        row.wrong("", "names no file")
+    return library
+
+
+def _check_release(row: Row, release: Release) -> None:
+    if release.cuda is None:
+        if release.code.sass or release.cudnn is not None or release.build != "cpu":
+            row.wrong("cuda", "is missing: a build without it must be 'cpu' and hold no device code or cuDNN")
+        return
+    if not release.code.sass:
+        row.wrong("sass", "is missing: a GPU build must say which machine code it holds")
+    if release.cuda_requires is None:
+        row.wrong("cuda_requires", "is missing: a GPU build must say which toolkits it runs with")
+    elif not any(release.cuda_requires.contains(f"{release.cuda.major}.{minor}") for minor in range(_MINORS)):
+        row.wrong("cuda_requires", f"{release.cuda_requires} admits no CUDA {release.cuda.major}")
+    if release.cuda_libraries is None:
+        row.wrong("cuda_libraries", "is missing: a GPU build must say where its CUDA libraries come from")
+    if not release.platform.has_cuda:
+        row.wrong("platform", f"{release.platform} has no CUDA")
+
+
+def _ignore(row: Row, *keys: str) -> None:
+    """Keys that are there for readers of the file; they are accepted and not used."""
+    for key in keys:
+        row.seen(key)
+
+
+@cache
+def _version(text: str) -> Version:
+    try:
+        return Version(text)
+    except InvalidVersion as error:
+        raise ValueError(f"{text!r} is not a version") from error
+
+
+@cache
+def _specifiers(text: str) -> SpecifierSet:
+    try:
+        return SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise ValueError(f"{text!r} is not a version specifier") from error
+
+
+@cache
+def _target(text: str) -> CodeTarget:
+    return CodeTarget.parse(text)
+
+
+def _python(text: str) -> str:
+    major, _, minor = text.partition(".")
+    if not (major.isdigit() and minor.isdigit()):
+        raise ValueError(f"{text!r} is not a Python minor version such as 3.12")
+    return text
+
+
+def _date(text: str) -> str:
+    if len(text) != _ISO_DATE_LENGTH or [len(part) for part in text.split("-")] != [4, 2, 2]:
+        raise ValueError(f"{text!r} is not a date such as 2026-11-20")
+    return text

@@ -1,0 +1,115 @@
+"""Compute capabilities and the device code that runs on them.
+
+Rules, each decided here and nowhere else:
+
+* machine code (SASS) for X.y runs on X.z with z >= y, never on another major
+  (NVIDIA, Ada compatibility guide, section 1.2);
+* ``a`` (architecture-specific) code, SASS or PTX, runs on exactly that capability
+  (llvm/llvm-project#136639; CUDA C++ programming guide, feature sets);
+* ``f`` (family-specific) code runs on the same major with an equal or higher minor
+  (CUDA C++ programming guide, family-specific features, CUDA 12.9);
+* PTX for X.y can be compiled by the driver for every newer capability;
+* code for integrated (Tegra) GPUs and code for discrete GPUs do not serve each other
+  (conda-forge/cuda-feedstock recipe guide; exceptions as in torch.cuda ``DEVICE_REQUIREMENT``).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_CAPABILITY = re.compile(r"(?:sm_|compute_|SM_)?(?:(\d{1,2})\.(\d)|(\d{1,2})(\d))\Z")
+_TARGET = re.compile(r"(\d{1,2})\.(\d)([af]?)\Z")
+
+TEGRA = frozenset({(5, 3), (6, 2), (7, 2), (8, 7)})
+"""Capabilities of Jetson-only GPUs up to Orin, whose code discrete GPUs do not run, and the other way round.
+
+Thor (11.0) is not listed: from CUDA 13 on it shares one set of builds with servers. Source: torch 2.15
+``torch/cuda/__init__.py`` ``DEVICE_REQUIREMENT``.
+"""
+
+
+class ComputeCapability(NamedTuple):
+    """A GPU's compute capability, e.g. 8.6 for an RTX 3090."""
+
+    major: int
+    minor: int
+
+    @classmethod
+    def parse(cls, text: str) -> ComputeCapability:
+        """Read ``8.6``, ``sm_86`` or ``86``; raise ValueError for anything else."""
+        match = _CAPABILITY.match(text.strip())
+        if match is None:
+            raise ValueError(f"{text!r} is not a compute capability such as 8.6")
+        return cls(int(match[1] or match[3]), int(match[2] or match[4]))
+
+    @property
+    def is_tegra(self) -> bool:
+        """Whether only Jetson modules have this capability."""
+        return (self.major, self.minor) in TEGRA
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+class CodeTarget(NamedTuple):
+    """What one piece of device code was compiled for: 8.6, 9.0a (architecture-specific) or 12.0f (family-specific)."""
+
+    capability: ComputeCapability
+    feature_set: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> CodeTarget:
+        """Read ``8.6``, ``9.0a`` or ``12.0f``; raise ValueError for anything else."""
+        match = _TARGET.match(text)
+        if match is None:
+            raise ValueError(f"{text!r} is not a code target such as 8.6 or 9.0a")
+        return cls(ComputeCapability(int(match[1]), int(match[2])), match[3])
+
+    def runs_as_machine_code(self, gpu: ComputeCapability) -> bool:
+        """Whether SASS for this target runs on ``gpu``."""
+        if self.capability == gpu:
+            return True
+        if self.feature_set == "a" or self.capability.is_tegra or gpu.is_tegra:
+            return False
+        return self.capability.major == gpu.major and self.capability.minor <= gpu.minor
+
+    def runs_as_ptx(self, gpu: ComputeCapability) -> bool:
+        """Whether a driver that knows ``gpu`` can compile PTX for this target to it."""
+        if self.capability == gpu:
+            return True
+        if self.feature_set == "a":
+            return False
+        if self.feature_set == "f":
+            return self.capability.major == gpu.major and self.capability.minor <= gpu.minor
+        return self.capability <= gpu
+
+    def name(self, kind: str) -> str:
+        """The compiler's spelling, ``sm_86`` for ``kind`` "sm", ``compute_90`` for "compute"."""
+        return f"{kind}_{self.capability.major}{self.capability.minor}{self.feature_set}"
+
+    def __str__(self) -> str:
+        return f"{self.capability}{self.feature_set}"
+
+
+class DeviceCode(NamedTuple):
+    """The device code a binary holds: machine code and PTX targets, both sorted."""
+
+    sass: tuple[CodeTarget, ...]
+    ptx: tuple[CodeTarget, ...] = ()
+
+    def machine_code_for(self, gpu: ComputeCapability) -> CodeTarget | None:
+        """The newest SASS target that runs on ``gpu``."""
+        return max((target for target in self.sass if target.runs_as_machine_code(gpu)), default=None)
+
+    def ptx_for(self, gpu: ComputeCapability) -> CodeTarget | None:
+        """The newest PTX target a driver can compile for ``gpu``."""
+        return max((target for target in self.ptx if target.runs_as_ptx(gpu)), default=None)
+
+    def runs_as(self, gpu: ComputeCapability) -> str | None:
+        """What serves ``gpu``: ``sm_60``, ``compute_90`` where only PTX does, None where nothing does."""
+        machine_code = self.machine_code_for(gpu)
+        if machine_code is not None:
+            return machine_code.name("sm")
+        ptx = self.ptx_for(gpu)
+        return None if ptx is None else ptx.name("compute")

@@ -1,0 +1,99 @@
+"""One machine as far as GPU stacks care: platform, driver, GPUs, C library, and where each of these was learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
+
+
+class Platform(StrEnum):
+    """An operating system and processor, spelled as conda spells it."""
+
+    LINUX_64 = "linux-64"
+    LINUX_AARCH64 = "linux-aarch64"
+    WIN_64 = "win-64"
+    OSX_64 = "osx-64"
+    OSX_ARM64 = "osx-arm64"
+
+    @property
+    def is_windows(self) -> bool:
+        """Whether driver numbers and file names are those of Windows."""
+        return self is Platform.WIN_64
+
+    @property
+    def has_cuda(self) -> bool:
+        """Whether NVIDIA ships a CUDA toolkit for it (macOS lost it with CUDA 10.2)."""
+        return self in (Platform.LINUX_64, Platform.LINUX_AARCH64, Platform.WIN_64)
+
+
+class GpuStatus(StrEnum):
+    """Why a machine's GPUs can or cannot be used; each value needs a different remedy."""
+
+    READY = "ready"
+    """A driver answers and lists at least one GPU, or the facts were given by hand."""
+    NO_HARDWARE = "no-hardware"
+    """No source saw an NVIDIA GPU."""
+    NO_DRIVER = "no-driver"
+    """A GPU sits on the bus and no NVIDIA driver is loaded."""
+    NO_ACCESS = "no-access"
+    """A driver is loaded, but this process cannot reach the devices: a container without GPUs, or permissions."""
+    DRIVER_BROKEN = "driver-broken"
+    """A driver is installed and refuses to work: mismatched library (NVML 18, CUDA 803), unknown error 999, a hang."""
+    NO_GPU = "no-gpu"
+    """The driver works and reports zero GPUs."""
+
+
+class Gpu(NamedTuple):
+    """GPUs of one kind in one machine. ``compute_capability`` is None for a PCI device that no table knows."""
+
+    name: str | None
+    compute_capability: ComputeCapability | None
+    count: int = 1  # type: ignore[assignment]  # the name in the host file; nobody wants tuple.count
+    memory_mib: int | None = None
+    mig: bool = False
+
+
+class Problem(NamedTuple):
+    """What a source said instead of an answer, with the NVIDIA error number where there is one."""
+
+    code: str
+    text: str
+    number: int | None = None
+
+
+class Reading(NamedTuple):
+    """What one source says about this machine. Empty fields are questions it cannot answer."""
+
+    source: str
+    driver: DriverVersion | None = None
+    driver_cuda: CudaVersion | None = None
+    gpus: tuple[Gpu, ...] | None = None
+    problem: Problem | None = None
+
+
+class Host(NamedTuple):
+    """One machine. ``origin`` says for each field where its value came from (``"driver": "nvml"``).
+
+    ``wsl`` marks a Linux inside WSL2: its driver is the Windows host's and carries a Windows number.
+    """
+
+    platform: Platform
+    driver: DriverVersion | None = None
+    driver_cuda: CudaVersion | None = None
+    glibc: LibcVersion | None = None
+    gpus: tuple[Gpu, ...] = ()
+    status: GpuStatus = GpuStatus.READY
+    origin: Mapping[str, str] = MappingProxyType({})
+    wsl: bool = False
+    notes: tuple[str, ...] = ()
+    readings: tuple[Reading, ...] = ()
+
+    @property
+    def capabilities(self) -> tuple[ComputeCapability, ...]:
+        """The distinct compute capabilities of its GPUs, sorted."""
+        return tuple(sorted({gpu.compute_capability for gpu in self.gpus if gpu.compute_capability is not None}))

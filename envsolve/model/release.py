@@ -1,0 +1,180 @@
+"""What the compatibility matrix knows: framework builds, CUDA toolkits, driver branches, GPU generations, cuDNN."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from envsolve.model.capability import ComputeCapability, DeviceCode
+from envsolve.model.fact import Evidence
+from envsolve.model.host import Platform
+from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
+
+
+class Source(StrEnum):
+    """Who packages a release."""
+
+    CONDA_FORGE = "conda-forge"
+    PYPI = "pypi"
+    PYTORCH = "pytorch"
+
+    @property
+    def is_wheel(self) -> bool:
+        """Whether pip installs it."""
+        return self is not Source.CONDA_FORGE
+
+
+class CudaLibraries(StrEnum):
+    """Where a GPU build's CUDA libraries come from."""
+
+    BUNDLED = "bundled"
+    DEPENDENCIES = "dependencies"
+    NONE = "none"
+
+
+class Release(NamedTuple):
+    """One framework version in one packaged form; ``cuda`` is None for a CPU build. Fields as in the matrix README."""
+
+    framework: str
+    version: Version
+    source: Source
+    platform: Platform
+    build: str
+    build_string: str
+    package: str
+    pythons: tuple[str, ...]
+    python_requires: SpecifierSet | None
+    glibc: LibcVersion | None
+    cuda: CudaVersion | None
+    cuda_requires: SpecifierSet | None
+    cuda_libraries: CudaLibraries | None
+    cudnn: Version | None
+    cudnn_requires: SpecifierSet | None
+    cudnn_package: str | None
+    extras: tuple[str, ...]
+    code: DeviceCode
+    companions: tuple[tuple[str, str], ...]
+    constraints: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+    inferred: tuple[str, ...]
+    note: str
+
+    @property
+    def label(self) -> str:
+        """How a sentence names it: ``pytorch 2.14.1 (pytorch, cu126)``."""
+        return f"{self.framework} {self.version} ({self.source}, {self.build})"
+
+    @property
+    def reference(self) -> str:
+        """Its strongest piece of evidence."""
+        return self.evidence[0].reference
+
+
+class KnownBad(NamedTuple):
+    """Builds that install and then fail; an empty selection means all."""
+
+    versions: SpecifierSet
+    sources: tuple[Source, ...]
+    builds: tuple[str, ...]
+    platforms: tuple[Platform, ...]
+    capabilities: tuple[ComputeCapability, ...]
+    reason: str
+    evidence: tuple[Evidence, ...]
+
+    def covers(self, release: Release) -> bool:
+        """Whether ``release`` is one of these builds."""
+        return (
+            (not self.sources or release.source in self.sources)
+            and (not self.builds or release.build in self.builds)
+            and (not self.platforms or release.platform in self.platforms)
+            and self.versions.contains(release.version, prereleases=True)
+        )
+
+
+class PlatformLimit(NamedTuple):
+    """Versions for which a platform has no GPU build at all, why, and where to go instead."""
+
+    platform: Platform
+    versions: SpecifierSet
+    reason: str
+    instead: str
+    evidence: tuple[Evidence, ...]
+
+
+class Toolkit(NamedTuple):
+    """A CUDA toolkit: the driver under minor-version compatibility (``floor``) and for full support, per system."""
+
+    version: CudaVersion
+    linux_floor: DriverVersion
+    linux_full: DriverVersion | None
+    windows_floor: DriverVersion
+    windows_full: DriverVersion | None
+    compiles_for: tuple[ComputeCapability, ...]
+    evidence: tuple[Evidence, ...]
+
+    def floor(self, *, windows: bool) -> DriverVersion:
+        """Lowest driver that runs machine code of this toolkit; ``windows`` for the numbers of Windows drivers."""
+        return self.windows_floor if windows else self.linux_floor
+
+    def full(self, *, windows: bool) -> DriverVersion | None:
+        """Lowest driver that supports this toolkit in full, PTX included; None where NVIDIA has not said."""
+        return self.windows_full if windows else self.linux_full
+
+
+class DriverBranch(NamedTuple):
+    """A branch of the NVIDIA driver and the newest CUDA it supports in full."""
+
+    branch: int
+    cuda: CudaVersion
+    first_linux: DriverVersion | None
+    first_windows: DriverVersion | None
+    evidence: tuple[Evidence, ...]
+
+    def first(self, *, windows: bool) -> DriverVersion:
+        """Its first release, or the branch alone where that is not known."""
+        first = self.first_windows if windows else self.first_linux
+        return first or DriverVersion((self.branch,), str(self.branch))
+
+
+class Architecture(NamedTuple):
+    """The life of one compute capability: toolkits and driver branches from the first to the last (None: goes on)."""
+
+    capability: ComputeCapability
+    name: str
+    first_branch: int | None
+    last_branch: int | None
+    evidence: tuple[Evidence, ...]
+
+
+class CudnnRelease(NamedTuple):
+    """A cuDNN release for one CUDA major.
+
+    ``code`` is what its binaries hold; where none was read, ``oldest`` and ``newest`` are the vendor's range.
+    """
+
+    version: Version
+    cuda_major: int
+    code: DeviceCode | None
+    oldest: ComputeCapability
+    newest: ComputeCapability
+    on_pypi: bool
+    conda_platforms: tuple[Platform, ...]
+    conda_glibc: LibcVersion | None
+    evidence: tuple[Evidence, ...]
+
+    def serves(self, gpu: ComputeCapability) -> bool:
+        """Whether its kernels run on ``gpu``, as machine code or through PTX.
+
+        From the vendor's range only the lower end is a limit: a newer minor of the same major runs older machine code,
+        and the range's last entry says what was tested, not what runs.
+        """
+        if self.code is not None:
+            return self.code.runs_as(gpu) is not None
+        return self.oldest <= gpu and gpu.major <= self.newest.major
+
+    def offered_by(self, source: Source, platform: Platform) -> bool:
+        """Whether ``source`` ships it for ``platform``."""
+        return self.on_pypi if source.is_wheel else platform in self.conda_platforms

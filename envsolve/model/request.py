@@ -1,0 +1,77 @@
+"""What was asked for, in the user's own terms; every remedy is such a request again."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from envsolve.model.host import Platform
+from envsolve.model.release import Source
+from envsolve.model.versions import DriverVersion
+
+_BARE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+_BARE_VERSION = re.compile(r"\d+(\.\d+)*(\.\*)?\Z")
+
+
+class FrameworkRequest(NamedTuple):
+    """One framework as asked for; ``framework`` is the matrix's name, not an alias."""
+
+    framework: str
+    specifier: SpecifierSet
+
+    def __str__(self) -> str:
+        return f"{self.framework}{self.specifier}"
+
+
+class Request(NamedTuple):
+    """A request as typed. ``gpus`` holds ``auto``, ``none``, product names or capabilities; empty means ``auto``."""
+
+    frameworks: tuple[FrameworkRequest, ...]
+    python: SpecifierSet | None = None
+    cuda: SpecifierSet | None = None
+    gpus: tuple[str, ...] = ()
+    driver: DriverVersion | None = None
+    hosts: tuple[str, ...] = ()
+    platform: Platform | None = None
+    sources: tuple[Source, ...] = ()
+    channels: tuple[str, ...] = ()
+    index_url: str | None = None
+    extra_index_urls: tuple[str, ...] = ()
+    format: str = "environment"
+
+    @property
+    def wants_cpu(self) -> bool:
+        """Whether CPU builds were asked for by name."""
+        return self.gpus == ("none",)
+
+
+def parse_framework(text: str) -> tuple[str, SpecifierSet]:
+    """Split ``pytorch>=2.5`` into name and versions; raise ValueError for anything but a name with versions."""
+    stripped = text.strip()
+    if _BARE_NAME.match(stripped):
+        return stripped, SpecifierSet()
+    from packaging.requirements import InvalidRequirement, Requirement  # only needed here, and slow to import
+
+    try:
+        requirement = Requirement(stripped)
+    except InvalidRequirement as error:
+        raise ValueError(f"{text!r} is not a framework such as 'pytorch' or 'pytorch>=2.5'") from error
+    if requirement.url or requirement.extras or requirement.marker:
+        raise ValueError(f"{text!r}: a framework takes a name and versions only, no URL, extra or marker")
+    return requirement.name, requirement.specifier
+
+
+def parse_versions(text: str) -> SpecifierSet:
+    """Read ``3.11``, ``12.*``, ``<13`` or ``>=3.10,<3.13``; a bare version means that version and what it begins.
+
+    Raises ValueError for anything else.
+    """
+    stripped = text.strip()
+    if _BARE_VERSION.match(stripped):
+        stripped = "==" + (stripped if stripped.endswith("*") else stripped + ".*")
+    try:
+        return SpecifierSet(stripped)
+    except InvalidSpecifier as error:
+        raise ValueError(f"{text!r} is not a version or a range such as '3.11' or '>=3.10,<3.13'") from error

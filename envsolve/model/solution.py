@@ -1,0 +1,69 @@
+"""What a solve decides: a stack that runs on every target, with the facts behind it; or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.fact import Fact
+from envsolve.model.host import Platform
+from envsolve.model.release import CudnnRelease, Release, Toolkit
+from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.versions import DriverVersion, LibcVersion
+
+
+class Machine(NamedTuple):
+    """What a stack has to run on: one driver with its GPUs. None and empty mean unknown, which constrains nothing.
+
+    ``windows_driver`` says that the driver's number is one of Windows: there, and inside WSL2, which runs on it.
+    """
+
+    driver: DriverVersion | None
+    gpus: tuple[tuple[ComputeCapability, str], ...]
+    glibc: LibcVersion | None
+    driver_origin: str = ""
+    windows_driver: bool = False
+
+    def gpu_name(self, capability: ComputeCapability) -> str:
+        """A name for a sentence: the product, or the capability where no name is known."""
+        return next((name for known, name in self.gpus if known == capability and name), f"a GPU of {capability}")
+
+
+class Problem(NamedTuple):
+    """A request made exact: frameworks, limits and the machines it must run on. ``cpu`` asks for CPU builds."""
+
+    frameworks: tuple[FrameworkRequest, ...]
+    platform: Platform
+    machines: tuple[Machine, ...]
+    cpu: bool
+    python: SpecifierSet | None
+    cuda: SpecifierSet | None
+
+
+class Choice(NamedTuple):
+    """A chosen framework build and what serves each GPU: ``{6.1: "sm_60"}``."""
+
+    release: Release
+    runs_as: Mapping[ComputeCapability, str]
+
+
+class Solution(NamedTuple):
+    """A stack. ``toolkit`` and ``cudnn`` are None for CPU stacks; ``minimum_driver`` is what the whole stack needs.
+
+    ``cudnn_below`` is the first cuDNN that must not be installed: the next that drops a GPU, or the next major.
+    """
+
+    request: Request
+    problem: Problem
+    python: Version
+    toolkit: Toolkit | None
+    cudnn: CudnnRelease | None
+    cudnn_below: str | None
+    minimum_driver: DriverVersion | None
+    choices: tuple[Choice, ...]
+    because: tuple[Fact, ...]
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,86 @@
+"""Version numbers of the NVIDIA world that do not follow PEP 440: drivers, CUDA toolkits, the C library."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_DRIVER = re.compile(r"[Rr]?(\d{3})(?:\.(\d{1,3}))?(?:\.(\d{1,3}))?\Z")
+_DRIVER_API_NUMBERS = range(1000, 99991)
+_MAJOR_MINOR = re.compile(r"(\d{1,2})\.(\d{1,3})(?:\.\d+)*\Z")
+
+
+class DriverVersion(NamedTuple):
+    """An NVIDIA driver version such as 580.65.06 (Linux) or 566.36 (Windows).
+
+    Parts compare as numbers: 535.104.05 is newer than 535.86.09. A part that is not given is unknown and read as new
+    enough, so that ``580`` stands for a driver of the branch R580 and meets a floor of 580.65.06.
+    """
+
+    parts: tuple[int, ...]
+    text: str
+
+    @classmethod
+    def parse(cls, text: str) -> DriverVersion:
+        """Read ``580.65.06``, ``566.36``, ``580`` or ``R580``; raise ValueError for anything else."""
+        match = _DRIVER.match(text.strip())
+        if match is None:
+            raise ValueError(f"{text!r} is not an NVIDIA driver version such as 580.65.06")
+        digits = [part for part in match.groups() if part is not None]
+        return cls(tuple(int(part) for part in digits), ".".join(digits))
+
+    @property
+    def branch(self) -> int:
+        """The driver branch, 580 for 580.65.06."""
+        return self.parts[0]
+
+    def meets(self, floor: DriverVersion) -> bool:
+        """Whether this driver is at least ``floor``, as far as both state their parts."""
+        shared = min(len(self.parts), len(floor.parts))
+        return self.parts[:shared] >= floor.parts[:shared]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class CudaVersion(NamedTuple):
+    """A CUDA toolkit release by major and minor, 12.6: the granularity of driver floors and of binary compatibility."""
+
+    major: int
+    minor: int
+
+    @classmethod
+    def parse(cls, text: str) -> CudaVersion:
+        """Read ``12.6`` or ``12.6.3``; raise ValueError for anything else."""
+        match = _MAJOR_MINOR.match(text.strip())
+        if match is None:
+            raise ValueError(f"{text!r} is not a CUDA version such as 12.6")
+        return cls(int(match[1]), int(match[2]))
+
+    @classmethod
+    def from_driver_api(cls, number: int) -> CudaVersion | None:
+        """Read the integer of cuDriverGetVersion (12040 is 12.4); None outside of 1.0 to 99.99, where it is garbage."""
+        if number not in _DRIVER_API_NUMBERS:
+            return None
+        return cls(number // 1000, number % 1000 // 10)
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+class LibcVersion(NamedTuple):
+    """A glibc version, 2.35."""
+
+    major: int
+    minor: int
+
+    @classmethod
+    def parse(cls, text: str) -> LibcVersion:
+        """Read ``2.35`` or ``2.35.1``; raise ValueError for anything else."""
+        match = _MAJOR_MINOR.match(text.strip())
+        if match is None:
+            raise ValueError(f"{text!r} is not a glibc version such as 2.35")
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"

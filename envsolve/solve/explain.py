@@ -1,0 +1,257 @@
+"""Why there is no stack: the shortest true chain of facts.
+
+The same requirements that the resolver ran on are asked again, one candidate at a time: what stands against it, given
+only the request and the machines. A reason that stands against every build of a framework is reported alone; where
+builds fail for different reasons, each reason is reported with the newest build it stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from envsolve.errors import ConflictStep
+from envsolve.model.release import PlatformLimit, Release
+from envsolve.model.request import FrameworkRequest
+from envsolve.model.solution import Problem
+from envsolve.solve.parts import (
+    CUDA,
+    CUDNN,
+    PYTHON,
+    Candidate,
+    CudnnIn,
+    DriverCeiling,
+    DriverFloor,
+    GlibcFloor,
+    PythonAmong,
+    Requirement,
+    Served,
+    ToolkitIn,
+    framework_identifier,
+)
+from envsolve.solve.provider import Provider, Tables
+
+MOST_REASONS = 3
+"""More than this many different reasons is a wall, not an explanation."""
+
+
+class Conflict(NamedTuple):
+    """Why there is no stack: a stable code, one sentence, and the chain of facts behind it."""
+
+    code: str
+    message: str
+    steps: tuple[ConflictStep, ...]
+
+
+class _Chain(NamedTuple):
+    """Requirements from a framework build down to the one that the machines or the request do not meet."""
+
+    release: Release
+    links: tuple[Requirement, ...]
+
+    @property
+    def last(self) -> Requirement:
+        return self.links[-1]
+
+    @property
+    def kind(self) -> str:
+        return _KINDS[type(self.last.limit)]
+
+
+_KINDS = {
+    DriverFloor: "driver-too-old",
+    DriverCeiling: "driver-too-new-for-gpu",
+    Served: "gpu-not-supported",
+    GlibcFloor: "glibc-too-old",
+    PythonAmong: "python-not-supported",
+    ToolkitIn: "cuda-excluded",
+    CudnnIn: "cudnn-not-available",
+}
+
+
+def explain(problem: Problem, tables: Tables, providers: Sequence[Provider]) -> Conflict:
+    """The reason why no provider found a stack for ``problem``."""
+    return (
+        _machine_conflict(problem, providers[0])
+        or next(
+            (found for asked in problem.frameworks if (found := _framework_conflict(asked, tables, providers))), None
+        )
+        or _joint_conflict(problem, providers)
+    )
+
+
+def _machine_conflict(problem: Problem, provider: Provider) -> Conflict | None:
+    """A GPU that the driver of its own machine does not drive: no framework is at fault."""
+    for machine in problem.machines:
+        for root in provider.roots():
+            for gpu in provider.matches(root.identifier, [root]) if root.identifier.startswith("gpu ") else ():
+                for limit in provider.get_dependencies(gpu):
+                    if provider.matches(limit.identifier, [limit]):
+                        continue
+                    code = (
+                        "driver-too-new-for-gpu" if isinstance(limit.limit, DriverCeiling) else "driver-too-old-for-gpu"
+                    )
+                    fact = _fact_of(problem, limit)
+                    message = f"{limit.because.text}; {fact}"
+                    return Conflict(code, message, (_step(limit), ConflictStep(fact, machine.driver_origin)))
+    return None
+
+
+def _framework_conflict(asked: FrameworkRequest, tables: Tables, providers: Sequence[Provider]) -> Conflict | None:
+    identifier = framework_identifier(asked.framework)
+    roots = [root for root in providers[0].roots() if root.identifier == identifier]
+    found = [(provider, candidate) for provider in providers for candidate in provider.matches(identifier, roots)]
+    if not found:
+        return _nothing_to_try(asked, tables, providers)
+    chains = []
+    for provider, candidate in found:
+        against = list(_against(provider, candidate))
+        if not against:
+            return None
+        chains.append(against)
+    return _summary(asked, providers[0].problem, chains)
+
+
+def _nothing_to_try(asked: FrameworkRequest, tables: Tables, providers: Sequence[Provider]) -> Conflict:
+    problem = providers[0].problem
+    table = tables.frameworks[asked.framework]
+    named = [release for release in table.releases if asked.specifier.contains(release.version)]
+    limit = next((entry for entry in table.platform_limits if entry.platform == problem.platform), None)
+    if not problem.cpu and limit is not None and (not named or _all_in(limit, named)):
+        step = ConflictStep(limit.reason, f"no GPU build of {asked} for {problem.platform}", _source(limit))
+        return Conflict("no-gpu-build", f"{limit.reason} {limit.instead}", (step,))
+    bad = {entry.reason: entry for release in named for entry in providers[0].rules.known_against(release)}
+    if named and bad:
+        steps = tuple(ConflictStep(reason, str(asked), entry.evidence[0].reference) for reason, entry in bad.items())
+        return Conflict("known-bad-release", f"{asked}: {steps[0].requirement}", steps)
+    kind = "CPU" if problem.cpu else "GPU"
+    releases = [release for provider in providers for release in provider.releases(asked.framework)]
+    if not releases:
+        message = f"no {kind} build of {asked.framework} is known for {problem.platform} from these sources"
+        return Conflict("no-build-for-platform", message, (ConflictStep(message, str(asked)),))
+    newest = max(releases, key=lambda release: release.version)
+    oldest = min(releases, key=lambda release: release.version)
+    message = (
+        f"no {kind} build of {asked} is known for {problem.platform}: "
+        f"the releases known there go from {oldest.version} to {newest.version}"
+    )
+    return Conflict("no-such-release", message, (ConflictStep(message, str(asked)),))
+
+
+def _against(provider: Provider, candidate: Candidate) -> Iterator[_Chain]:
+    """Every chain of requirements that rules ``candidate`` out by itself."""
+    release = candidate.thing
+    assert isinstance(release, Release)
+    for links in _unmet(provider, candidate):
+        yield _Chain(release, links)
+
+
+def _unmet(provider: Provider, candidate: Candidate) -> Iterator[tuple[Requirement, ...]]:
+    roots = provider.roots()
+    for requirement in provider.get_dependencies(candidate):
+        also = [root for root in roots if root.identifier == requirement.identifier]
+        matches = provider.matches(requirement.identifier, [*also, requirement])
+        if not matches:
+            yield (requirement,)
+        elif requirement.identifier in (CUDA, CUDNN):
+            unmet = [next(_unmet(provider, match), None) for match in matches]
+            if all(links is not None for links in unmet):
+                yield (requirement, *(unmet[0] or ()))
+
+
+def _summary(asked: FrameworkRequest, problem: Problem, chains: Sequence[Sequence[_Chain]]) -> Conflict:
+    """One reason where one stands against every build, else the reasons by the newest build each stops."""
+    kinds = list(dict.fromkeys(chain.kind for against in chains for chain in against))
+    common = [kind for kind in kinds if all(any(chain.kind == kind for chain in against) for against in chains)]
+    stopped = [
+        max((chain for against in chains for chain in against if chain.kind == kind), key=lambda it: it.release.version)
+        for kind in (common[:1] or kinds[:MOST_REASONS])
+    ]
+    stopped.sort(key=lambda chain: chain.release.version, reverse=True)
+    steps = tuple(step for chain in stopped for step in _steps(problem, chain))
+    first = stopped[0]
+    return Conflict(first.kind, _sentence(asked, problem, first, chains), steps)
+
+
+def _sentence(asked: FrameworkRequest, problem: Problem, chain: _Chain, chains: Sequence[Sequence[_Chain]]) -> str:
+    release, last = chain.release, chain.last
+    builds = {against[0].release for against in chains if against[0].release.version == release.version}
+    if isinstance(last.limit, DriverFloor) and release.cuda is not None:
+        majors = sorted({build.cuda.major for build in builds if build.cuda is not None})
+        built = (
+            f"only built for CUDA {majors[0]}"
+            if len(majors) == 1
+            else "built for CUDA " + " and ".join(map(str, majors))
+        )
+        return (
+            f"{release.framework} {release.version} is {built}, which needs NVIDIA driver {last.limit.floor} or newer; "
+            f"{_fact_of(problem, last)}"
+        )
+    several = "" if len(chains) == 1 else f", and so for the other builds of {asked}"
+    return f"{last.because.text}{several if len({c.kind for against in chains for c in against}) == 1 else ''}"
+
+
+def _steps(problem: Problem, chain: _Chain) -> Iterator[ConflictStep]:
+    for link in chain.links:
+        yield _step(link)
+    fact = _fact_of(problem, chain.last)
+    if fact:
+        yield ConflictStep(fact, _origin_of(problem, chain.last))
+
+
+def _step(requirement: Requirement) -> ConflictStep:
+    return ConflictStep(requirement.because.text, requirement.because.source, requirement.because.source)
+
+
+def _fact_of(problem: Problem, requirement: Requirement) -> str:
+    """What the machine or the request says where ``requirement`` is not met."""
+    kind, _, rest = requirement.identifier.partition(" ")
+    if kind == "driver":
+        machine = problem.machines[int(rest)]
+        origin = f" (from {machine.driver_origin})" if machine.driver_origin else ""
+        return f"this machine has driver {machine.driver}{origin}"
+    if kind == "glibc":
+        return f"this machine has glibc {problem.machines[int(rest)].glibc}"
+    if kind == PYTHON and problem.python is not None:
+        return f"Python {problem.python} was asked for"
+    if kind == CUDA and problem.cuda is not None:
+        return f"CUDA {problem.cuda} was asked for"
+    if kind == "gpu":
+        number, gpu = rest.split()
+        machine = problem.machines[int(number)]
+        named = next((name for known, name in machine.gpus if str(known) == gpu and name), "")
+        return f"the stack must run on {named} ({gpu})" if named else f"the stack must run on compute capability {gpu}"
+    return ""
+
+
+def _origin_of(problem: Problem, requirement: Requirement) -> str:
+    kind, _, rest = requirement.identifier.partition(" ")
+    return problem.machines[int(rest)].driver_origin if kind == "driver" else "the request"
+
+
+def _joint_conflict(problem: Problem, providers: Sequence[Provider]) -> Conflict:
+    """Each framework has builds that fit, but no set of them shares one CUDA, one cuDNN and one Python."""
+    names = " and ".join(str(asked) for asked in problem.frameworks)
+    steps = []
+    for asked in problem.frameworks:
+        identifier = framework_identifier(asked.framework)
+        for provider in providers:
+            roots = [root for root in provider.roots() if root.identifier == identifier]
+            fits = next((it for it in provider.matches(identifier, roots) if not list(_against(provider, it))), None)
+            if fits is not None:
+                steps += [
+                    _step(requirement)
+                    for requirement in provider.get_dependencies(fits)
+                    if requirement.identifier in (CUDA, CUDNN, PYTHON)
+                ]
+                break
+    message = f"no builds of {names} share one CUDA, one cuDNN and one Python from one source"
+    return Conflict("frameworks-disagree", message, tuple(steps))
+
+
+def _all_in(limit: PlatformLimit, releases: Sequence[Release]) -> bool:
+    return all(limit.versions.contains(release.version, prereleases=True) for release in releases)
+
+
+def _source(limit: PlatformLimit) -> str:
+    return limit.evidence[0].reference

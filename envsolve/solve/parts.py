@@ -1,0 +1,207 @@
+"""The words the solver speaks: everything a stack is made of is a candidate, every rule a requirement.
+
+Identifiers:
+
+    framework pytorch   a build of a framework, from the matrix
+    cuda                the CUDA toolkit of the environment, one for all frameworks
+    cudnn               the cuDNN of the environment, one for all frameworks
+    python              a CPython minor
+    driver 0            the NVIDIA driver of machine 0
+    gpu 0 8.6           one kind of GPU of machine 0
+    glibc 0             the C library of machine 0
+
+Machines' facts have one candidate each, so a rule about them either holds or is a conflict with its reason attached.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.fact import Fact
+from envsolve.model.host import Platform
+from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
+from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
+
+CUDA = "cuda"
+CUDNN = "cudnn"
+PYTHON = "python"
+
+
+def framework_identifier(framework: str) -> str:
+    """The identifier of a framework's builds."""
+    return f"framework {framework}"
+
+
+def driver_identifier(machine: int) -> str:
+    """The identifier of a machine's driver."""
+    return f"driver {machine}"
+
+
+def gpu_identifier(machine: int, gpu: ComputeCapability) -> str:
+    """The identifier of one kind of GPU in a machine."""
+    return f"gpu {machine} {gpu}"
+
+
+def glibc_identifier(machine: int) -> str:
+    """The identifier of a machine's C library."""
+    return f"glibc {machine}"
+
+
+Thing = Release | Toolkit | CudnnRelease | Version | DriverVersion | LibcVersion | ComputeCapability | None
+
+
+class Candidate(NamedTuple):
+    """One possible choice for an identifier; None stands for a fact nobody stated, which admits every limit."""
+
+    identifier: str
+    thing: Thing
+
+
+class Anything(NamedTuple):
+    """No limit: the identifier only has to be part of the stack."""
+
+    def admits(self, thing: Thing) -> bool:
+        """Whether ``thing`` lies within this limit."""
+        return True
+
+
+class FrameworkIn(NamedTuple):
+    """A framework version within the asked range."""
+
+    specifier: SpecifierSet
+
+    def admits(self, thing: Thing) -> bool:
+        """Whether ``thing``, a Release, lies within this limit."""
+        assert isinstance(thing, Release)
+        return self.specifier.contains(thing.version)
+
+
+class PythonIn(NamedTuple):
+    """A Python minor of which some patch release lies within the range."""
+
+    specifier: SpecifierSet
+
+    def admits(self, thing: Thing) -> bool:
+        """Whether ``thing``, a Python minor, lies within this limit."""
+        assert isinstance(thing, Version)
+        return minor_lies_in(thing, self.specifier)
+
+
+class PythonAmong(NamedTuple):
+    """One of the Python minors a build was shipped for."""
+
+    pythons: tuple[str, ...]
+
+    def admits(self, thing: Thing) -> bool:
+        """Whether ``thing``, a Python minor, lies within this limit."""
+        return str(thing) in self.pythons
+
+
+class ToolkitIn(NamedTuple):
+    """A CUDA toolkit within the range that a build runs with (``built`` is the one it was compiled with)."""
+
+    specifier: SpecifierSet
+    built: CudaVersion | None
+
+    def admits(self, thing: Thing) -> bool:
+        """Whether ``thing``, a Toolkit, lies within this limit."""
+        assert isinstance(thing, Toolkit)
+        return self.specifier.contains(str(thing.version))
+
+
+class CudnnIn(NamedTuple):
+    """A cuDNN for the right CUDA major, within the range, from whoever will install it (None: it is bundled)."""
+
+    specifier: SpecifierSet
+    cuda_major: int
+    source: Source | None
+    platform: Platform
+
+    def admits(self, thing: Thing) -> bool:
+        """Whether ``thing``, a CudnnRelease, lies within this limit."""
+        assert isinstance(thing, CudnnRelease)
+        return (
+            thing.cuda_major == self.cuda_major
+            and (self.source is None or thing.offered_by(self.source, self.platform))
+            and self.specifier.contains(thing.version)
+        )
+
+
+class DriverFloor(NamedTuple):
+    """A driver that is at least ``floor``."""
+
+    floor: DriverVersion
+
+    def admits(self, thing: Thing) -> bool:
+        """Whether ``thing``, a driver or None, lies within this limit."""
+        return not isinstance(thing, DriverVersion) or thing.meets(self.floor)
+
+
+class DriverCeiling(NamedTuple):
+    """A driver of ``branch`` or an older one."""
+
+    branch: int
+
+    def admits(self, thing: Thing) -> bool:
+        """Whether ``thing``, a driver or None, lies within this limit."""
+        return not isinstance(thing, DriverVersion) or thing.branch <= self.branch
+
+
+class Served(NamedTuple):
+    """The GPU of the identifier is served; ``verdict`` was reached when the requirement was made."""
+
+    verdict: bool
+
+    def admits(self, thing: Thing) -> bool:
+        """Whether the GPU is served."""
+        return self.verdict
+
+
+class GlibcFloor(NamedTuple):
+    """A C library that is at least ``floor``."""
+
+    floor: LibcVersion
+
+    def admits(self, thing: Thing) -> bool:
+        """Whether ``thing``, a C library or None, lies within this limit."""
+        return not isinstance(thing, LibcVersion) or thing >= self.floor
+
+
+Limit = (
+    Anything
+    | FrameworkIn
+    | PythonIn
+    | PythonAmong
+    | ToolkitIn
+    | CudnnIn
+    | DriverFloor
+    | DriverCeiling
+    | Served
+    | GlibcFloor
+)
+
+
+class Requirement(NamedTuple):
+    """What ``identifier`` must be, and because of which fact."""
+
+    identifier: str
+    limit: Limit
+    because: Fact
+
+    def admits(self, candidate: Candidate) -> bool:
+        """Whether ``candidate`` meets this requirement."""
+        return self.limit.admits(candidate.thing)
+
+
+def minor_lies_in(minor: Version, specifier: SpecifierSet) -> bool:
+    """Whether some patch release of a Python minor lies in ``specifier``.
+
+    A range changes only at the patch releases it names, so those, their neighbours and the two ends are enough to try.
+    """
+    named = {Version(clause.version.removesuffix(".*")).micro for clause in specifier}
+    patches = {0, 99} | named | {patch + 1 for patch in named} | {max(patch - 1, 0) for patch in named}
+    return any(specifier.contains(f"{minor}.{patch}") for patch in patches)

@@ -1,0 +1,204 @@
+"""The resolvelib provider: which candidates exist, in which order they are tried, and what each requires.
+
+Decided in this order, so that a reason is found where it belongs: facts of the machines, frameworks as asked, CUDA,
+cuDNN, Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from packaging.version import Version
+from resolvelib import AbstractProvider
+from resolvelib.structs import RequirementInformation
+
+from envsolve.matrix.load import CudaTable, FrameworkTable
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.fact import Fact
+from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
+from envsolve.model.solution import Problem
+from envsolve.solve.parts import (
+    CUDA,
+    CUDNN,
+    PYTHON,
+    Anything,
+    Candidate,
+    CudnnIn,
+    DriverCeiling,
+    DriverFloor,
+    FrameworkIn,
+    PythonIn,
+    Requirement,
+    ToolkitIn,
+    driver_identifier,
+    framework_identifier,
+    glibc_identifier,
+    gpu_identifier,
+)
+from envsolve.solve.preference import Preference
+from envsolve.solve.rules import Rules
+
+_ORDER = ("driver", "glibc", "gpu", "framework", CUDA, CUDNN, PYTHON)
+
+
+class Tables(NamedTuple):
+    """The parts of the matrix that one problem needs."""
+
+    cuda: CudaTable
+    cudnn: tuple[CudnnRelease, ...]
+    frameworks: Mapping[str, FrameworkTable]
+
+
+class Provider(AbstractProvider[Requirement, Candidate, str]):
+    """Candidates and requirements of one problem, from ``sources`` only."""
+
+    def __init__(self, problem: Problem, tables: Tables, sources: Sequence[Source], *, ranked: bool) -> None:
+        self.problem = problem
+        self._tables = tables
+        self._preference = Preference(problem, tables.cuda, sources if ranked else ())
+        from_conda = Source.CONDA_FORGE in sources
+        self.rules = Rules(problem, tables.cuda, tables.frameworks, from_conda=from_conda)
+        self._candidates = {identifier: list(found) for identifier, found in self._all_candidates(sources)}
+
+    def roots(self) -> list[Requirement]:
+        """What the request and the machines themselves require."""
+        return [*self._machine_roots(), *self._request_roots()]
+
+    def identify(self, requirement_or_candidate: Requirement | Candidate) -> str:
+        """The identifier of either."""
+        return requirement_or_candidate.identifier
+
+    def get_preference(
+        self,
+        identifier: str,
+        resolutions: Mapping[str, Candidate],
+        candidates: Mapping[str, Iterator[Candidate]],
+        information: Mapping[str, Iterator[RequirementInformation[Requirement, Candidate]]],
+        backtrack_causes: Sequence[RequirementInformation[Requirement, Candidate]],
+    ) -> tuple[int, int]:
+        """Machines first, then frameworks as asked, CUDA, cuDNN and Python."""
+        kind, _, name = identifier.partition(" ")
+        asked = [request.framework for request in self.problem.frameworks]
+        return _ORDER.index(kind), asked.index(name) if kind == "framework" else 0
+
+    def find_matches(
+        self,
+        identifier: str,
+        requirements: Mapping[str, Iterator[Requirement]],
+        incompatibilities: Mapping[str, Iterator[Candidate]],
+    ) -> list[Candidate]:
+        """The candidates that meet every requirement and were not refused yet, best first."""
+        refused = list(incompatibilities[identifier])
+        limits = list(requirements[identifier])
+        return [candidate for candidate in self.matches(identifier, limits) if candidate not in refused]
+
+    def matches(self, identifier: str, limits: Sequence[Requirement]) -> list[Candidate]:
+        """The candidates of ``identifier`` that meet every limit, best first."""
+        if _floor_above_ceiling(limits):
+            return []
+        found = self._candidates.get(identifier, [])
+        if identifier == CUDNN:
+            found = [*found, *_pinned_cudnn(found, limits)]
+        admitted = [candidate for candidate in found if all(limit.admits(candidate) for limit in limits)]
+        if identifier == CUDA:
+            built = {asked.limit.built for asked in limits if isinstance(asked.limit, ToolkitIn)}
+            admitted.sort(key=lambda candidate: self._preference.of_toolkit(_toolkit(candidate), built))
+        return admitted
+
+    def is_satisfied_by(self, requirement: Requirement, candidate: Candidate) -> bool:
+        """Whether ``candidate`` meets ``requirement``."""
+        return requirement.admits(candidate)
+
+    def get_dependencies(self, candidate: Candidate) -> Iterable[Requirement]:
+        """What ``candidate`` requires of the rest, from the rules."""
+        thing = candidate.thing
+        if isinstance(thing, Release):
+            return list(self.rules.of_release(thing))
+        if isinstance(thing, Toolkit):
+            return list(self.rules.of_toolkit(thing))
+        if isinstance(thing, CudnnRelease):
+            return list(self.rules.of_cudnn(thing))
+        if isinstance(thing, ComputeCapability):
+            number = int(candidate.identifier.split()[1])
+            return list(self.rules.of_gpu(number, self.problem.machines[number], thing))
+        return []
+
+    def releases(self, framework: str) -> list[Release]:
+        """A framework's builds that this problem may use, best first."""
+        found = self._candidates[framework_identifier(framework)]
+        return [candidate.thing for candidate in found if isinstance(candidate.thing, Release)]
+
+    def _all_candidates(self, sources: Sequence[Source]) -> Iterator[tuple[str, Iterable[Candidate]]]:
+        pythons: set[str] = set()
+        for name, table in self._tables.frameworks.items():
+            releases = [release for release in table.releases if self._may_use(release, sources)]
+            releases.sort(key=self._preference.of_release)
+            pythons.update(python for release in releases for python in release.pythons)
+            identifier = framework_identifier(name)
+            yield identifier, [Candidate(identifier, release) for release in releases]
+        newest_first = sorted((Version(python) for python in pythons), reverse=True)
+        yield PYTHON, [Candidate(PYTHON, python) for python in newest_first]
+        yield CUDA, [Candidate(CUDA, toolkit) for toolkit in self._tables.cuda.toolkits]
+        yield CUDNN, [Candidate(CUDNN, release) for release in self._tables.cudnn]
+        for number, machine in enumerate(self.problem.machines):
+            yield driver_identifier(number), [Candidate(driver_identifier(number), machine.driver)]
+            yield glibc_identifier(number), [Candidate(glibc_identifier(number), machine.glibc)]
+            for gpu, _ in machine.gpus:
+                yield gpu_identifier(number, gpu), [Candidate(gpu_identifier(number, gpu), gpu)]
+
+    def _may_use(self, release: Release, sources: Sequence[Source]) -> bool:
+        if release.source not in sources or (release.cuda is None) is not self.problem.cpu:
+            return False
+        return not any(not entry.capabilities for entry in self.rules.known_against(release))
+
+    def _machine_roots(self) -> Iterator[Requirement]:
+        for number, machine in enumerate(self.problem.machines):
+            for gpu, _ in machine.gpus:
+                fact = Fact(f"the stack must run on {machine.gpu_name(gpu)} ({gpu})", "the request")
+                yield Requirement(gpu_identifier(number, gpu), Anything(), fact)
+
+    def _request_roots(self) -> Iterator[Requirement]:
+        for request in self.problem.frameworks:
+            identifier = framework_identifier(request.framework)
+            fact = Fact(f"{request} was asked for", "the request")
+            yield Requirement(identifier, FrameworkIn(request.specifier), fact)
+        if self.problem.python is not None:
+            fact = Fact(f"Python {self.problem.python} was asked for", "the request")
+            yield Requirement(PYTHON, PythonIn(self.problem.python), fact)
+        if self.problem.cuda is not None:
+            fact = Fact(f"CUDA {self.problem.cuda} was asked for", "the request")
+            yield Requirement(CUDA, ToolkitIn(self.problem.cuda, None), fact)
+
+
+def _floor_above_ceiling(limits: Sequence[Requirement]) -> bool:
+    """Whether no driver at all can meet these limits; matters where the driver is not known."""
+    floors = [asked.limit.floor.branch for asked in limits if isinstance(asked.limit, DriverFloor)]
+    ceilings = [asked.limit.branch for asked in limits if isinstance(asked.limit, DriverCeiling)]
+    return bool(floors and ceilings) and max(floors) > min(ceilings)
+
+
+def _pinned_cudnn(found: Sequence[Candidate], limits: Sequence[Requirement]) -> list[Candidate]:
+    """A cuDNN that lies inside a package and that the matrix has no row for.
+
+    Patch releases of one minor hold code for the same GPUs, so the nearest release of that minor stands in for it.
+    """
+    for asked in limits:
+        limit = asked.limit
+        if isinstance(limit, CudnnIn) and limit.source is None:
+            pinned = [Version(clause.version) for clause in limit.specifier if clause.operator == "=="]
+            known = [candidate.thing for candidate in found if isinstance(candidate.thing, CudnnRelease)]
+            same_major = [release for release in known if release.cuda_major == limit.cuda_major]
+            return [
+                Candidate(CUDNN, release._replace(version=version))
+                for version in pinned
+                if not any(release.version == version for release in same_major)
+                for release in same_major
+                if release.version.release[:2] == version.release[:2]
+            ][:1]
+    return []
+
+
+def _toolkit(candidate: Candidate) -> Toolkit:
+    assert isinstance(candidate.thing, Toolkit)
+    return candidate.thing

@@ -1,0 +1,1 @@
+"""Tests of envsolve.host: file trees, a compiled fake driver, and recorded machines."""
