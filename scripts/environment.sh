@@ -22,6 +22,7 @@ make_environment() {
     shift 2
     bin=$environment/bin
     [ -d "$environment/Scripts" ] && bin=$environment/Scripts
+    fresh=no
     stamp=$(cksum $stamp_files)
     if [ -f "$environment/stamp" ] && [ "$(cat "$environment/stamp")" = "$stamp" ]; then
         return
@@ -34,4 +35,5 @@ make_environment() {
     "$bin/python" -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' >&2 &&
         "$bin/python" -m pip install --quiet "$@" >&2 || fail setup-failed "pip could not install what envsolve needs; its message is above"
     printf '%s\n' "$stamp" >"$environment/stamp"
+    fresh=yes
 }

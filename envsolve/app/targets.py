@@ -19,7 +19,7 @@ from envsolve.model.solution import Machine, Problem
 from envsolve.model.versions import CudaVersion, DriverVersion
 
 if TYPE_CHECKING:
-    from envsolve.host import PciTable
+    from envsolve.host.pci import PciTable
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> T
 
 def detected_host(matrix: Matrix, environ: Mapping[str, str], *, thorough: bool) -> Host:
     """Detect this machine, with what the environment variables of other tools override."""
-    from envsolve.host import detect
+    from envsolve.host.detection import detect
 
     found = detect(thorough=thorough, environ=environ, pci_table=_pci_table(matrix))
     return overridden(found, matrix.cuda, environ)
@@ -143,7 +143,7 @@ def _check_contradictions(request: Request) -> None:
 
 
 def _read_hosts(request: Request) -> tuple[Host, ...]:
-    from envsolve.host import read_host_file
+    from envsolve.host.host_file import read_host_file
 
     return tuple(read_host_file(Path(name)) for name in request.hosts)
 

@@ -23,7 +23,7 @@ from envsolve.model.host import Host
 def detect(context: click.Context, /, **options: Any) -> int:
     """Print this machine: driver, GPUs, and where each fact comes from. Exits 0 with and without a GPU."""
     from envsolve.app.targets import detected_host
-    from envsolve.host import host_as_json
+    from envsolve.host.host_file import host_as_json
     from envsolve.matrix import Matrix, find_matrix
 
     use_colour(context, options["color"])

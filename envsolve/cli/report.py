@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from envsolve.errors import EnvsolveError
@@ -12,6 +10,8 @@ from envsolve.errors import EnvsolveError
 def report(error: EnvsolveError, *, as_json: bool) -> int:
     """Print ``error`` and return the exit code it ends the process with."""
     if as_json:
+        import json
+
         click.echo(json.dumps({"error": error.as_json()}, indent=2, ensure_ascii=False))
     click.echo(f"{click.style('error:', fg='red', bold=True)} {error.code}", err=True)
     click.echo(f"  {error.message}", err=True)

@@ -13,10 +13,8 @@ from envsolve.host.choose import choose
 from envsolve.host.device_nodes import DeviceNodesProbe
 from envsolve.host.evidence import Evidence, Surroundings, surroundings_of
 from envsolve.host.kernel_module import ProcGpusProbe, ProcVersionProbe, SysModuleProbe
-from envsolve.host.libcuda import LibcudaProbe
-from envsolve.host.loader import cuda_candidates, load_first
+from envsolve.host.loader import cuda_candidates, find_nvidia_smi, load_first
 from envsolve.host.machine import Machine, this_glibc, this_platform
-from envsolve.host.nvidia_smi import NvidiaSmiProbe, find_nvidia_smi
 from envsolve.host.nvml import NvmlProbe
 from envsolve.host.pci import PciProbe, PciTable
 from envsolve.host.probe import Probe, Source, ask
@@ -58,6 +56,9 @@ def gather(machine: Machine, *, thorough: bool, pci_table: PciTable | None = Non
     surroundings = surroundings_of(machine)
     readings = _ask_all(cheap_probes(machine, pci_table))
     if machine.live and (thorough or _leaves_open(machine, readings, surroundings)):
+        from envsolve.host.libcuda import LibcudaProbe
+        from envsolve.host.nvidia_smi import NvidiaSmiProbe
+
         readings += _ask_all((LibcudaProbe(machine), NvidiaSmiProbe(machine)))
     return Evidence(readings, surroundings)
 

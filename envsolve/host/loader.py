@@ -1,4 +1,4 @@
-"""Which library files hold the driver, and loading them: by the loader's own search, then in the places it misses.
+"""Which files hold the driver, libraries and nvidia-smi: by the loader's own search, then in the places it misses.
 
 NixOS keeps the driver in /run/opengl-driver, Google's container images in /usr/local/nvidia, Jetson in directories of
 its own; none of these is always on the loader's path. On WSL the Windows driver's directory comes first, because a
@@ -7,11 +7,12 @@ Linux driver package may hide it. The current directory is never searched: a fil
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from envsolve.host.files import exists
+from envsolve.host.files import exists, is_program
 from envsolve.host.machine import Machine
 from envsolve.host.trouble import Trouble
 from envsolve.host.wsl import WSL_LIBRARIES, is_wsl
@@ -43,6 +44,25 @@ def cuda_candidates(machine: Machine) -> tuple[str, ...]:
     if machine.platform.is_windows:
         return (_system32(machine, "nvcuda.dll"),)
     return _linux_candidates(machine, CUDA_LIBRARY)
+
+
+def find_nvidia_smi(machine: Machine) -> str | None:
+    """The program on PATH, or where WSL and Windows keep it. Relative entries of PATH are not searched."""
+    name = "nvidia-smi.exe" if machine.platform.is_windows else "nvidia-smi"
+    directories = machine.environ.get("PATH", "").split(os.pathsep)
+    for directory in (*directories, *_known_directories(machine)):
+        program = Path(directory) / name
+        if program.is_absolute() and is_program(program):
+            return str(program)
+    return None
+
+
+def _known_directories(machine: Machine) -> tuple[str, ...]:
+    if not machine.platform.is_windows:
+        return (str(machine.root / WSL_LIBRARIES),)
+    system_root = machine.environ.get("SystemRoot", r"C:\Windows")
+    program_files = machine.environ.get("ProgramFiles", r"C:\Program Files")
+    return (rf"{system_root}\System32", rf"{program_files}\NVIDIA Corporation\NVSMI")
 
 
 def load_first(candidates: Iterable[str], environ: Mapping[str, str]) -> Problem | None:

@@ -6,19 +6,16 @@ one). Every call has a time limit, because it hangs on a lost GPU.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.host.child import Finished, run_child
-from envsolve.host.files import is_program
 from envsolve.host.gpus import grouped
+from envsolve.host.loader import find_nvidia_smi
 from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble, smi_problem
-from envsolve.host.wsl import WSL_LIBRARIES
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, Problem, Reading
 from envsolve.model.versions import CudaVersion, DriverVersion
@@ -78,25 +75,6 @@ class NvidiaSmiProbe(NamedTuple):
 
     def _run(self, program: str, *arguments: str) -> Finished:
         return run_child((program, *arguments), self.machine.environ, self.machine.timeout)
-
-
-def find_nvidia_smi(machine: Machine) -> str | None:
-    """The program on PATH, or where WSL and Windows keep it. Relative entries of PATH are not searched."""
-    name = "nvidia-smi.exe" if machine.platform.is_windows else "nvidia-smi"
-    directories = machine.environ.get("PATH", "").split(os.pathsep)
-    for directory in (*directories, *_known_directories(machine)):
-        program = Path(directory) / name
-        if program.is_absolute() and is_program(program):
-            return str(program)
-    return None
-
-
-def _known_directories(machine: Machine) -> tuple[str, ...]:
-    if not machine.platform.is_windows:
-        return (str(machine.root / WSL_LIBRARIES),)
-    system_root = machine.environ.get("SystemRoot", r"C:\Windows")
-    program_files = machine.environ.get("ProgramFiles", r"C:\Program Files")
-    return (rf"{system_root}\System32", rf"{program_files}\NVIDIA Corporation\NVSMI")
 
 
 def header_facts(text: str) -> tuple[DriverVersion | None, CudaVersion | None]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from envsolve.lock.answer import Answer
 from envsolve.lock.wheels import index_of
 from envsolve.model.host import Host
@@ -15,6 +13,8 @@ SCHEMA_VERSION = 1
 
 def json_answer(answer: Answer) -> str:
     """The answer as one JSON document with a final newline."""
+    import json
+
     solution = answer.solution
     document: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,

@@ -1,8 +1,7 @@
 """Finding and loading the matrix: only the files a request needs, and of a framework only the platform's rows.
 
 ``check`` reads everything and reports every mistake of every file at once; loading reports all mistakes of the rows it
-touches. The TOML files are read as they are: with tomli's compiled parser the largest takes a few milliseconds, so
-there is no second, compiled form that could go stale.
+touches.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.errors import MatrixError
+from envsolve.matrix.document import Document, read_document
 from envsolve.matrix.names import GpuNames, read_pci_ids
 from envsolve.matrix.parse import (
     Library,
@@ -71,7 +71,7 @@ class Matrix:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._files: dict[str, dict[str, object]] = {}
+        self._files: dict[str, Document] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
 
     @cached_property
@@ -181,24 +181,13 @@ class Matrix:
         _updated(document, mistakes)
         return parse_rows("library", document.get("library", []), parse_library, evidence, mistakes)
 
-    def _document(self, name: str) -> dict[str, object]:
+    def _document(self, name: str) -> Document:
         if name not in self._files:
-            self._files[name] = _read_toml(self.directory / f"{name}.toml")
+            self._files[name] = read_document(self.directory / f"{name}.toml")
         return self._files[name]
 
 
-def _read_toml(path: Path) -> dict[str, object]:
-    import tomli
-
-    try:
-        return tomli.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise MatrixError("matrix-unreadable", f"{path} cannot be read: {error.strerror}") from error
-    except (tomli.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise MatrixError("matrix-invalid", f"{path.name} is not TOML", (f"{path.name}: {error}",)) from error
-
-
-def _updated(document: dict[str, object], mistakes: Mistakes) -> str:
+def _updated(document: Document, mistakes: Mistakes) -> str:
     version = document.get("schema_version")
     if version != SCHEMA_VERSION:
         mistakes.add("schema_version", f"must be {SCHEMA_VERSION}, not {version!r}")

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 import envsolve
-from envsolve.host import read_host_file
+from envsolve.host.host_file import read_host_file
 from envsolve.model.host import Host
 from tests.fake_driver.builder import PARTS
 
 SCRIPT = """
 import json, os, sys
 from pathlib import Path
-from envsolve.host import host_as_json
+from envsolve.host.host_file import host_as_json
 from envsolve.host.detection import examine
 from envsolve.host.machine import Machine
 from envsolve.model.host import Platform

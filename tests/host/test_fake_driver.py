@@ -371,7 +371,12 @@ def test_quick_detection_notices_that_libcuda_is_missing(fake_driver: FakeDriver
 
 
 def test_detect_itself_finds_the_fake_on_this_machine(fake_driver: FakeDriver) -> None:
-    script = "import json, os; from envsolve.host import *; print(json.dumps(host_as_json(detect(environ=os.environ))))"
+    script = (
+        "import json, os\n"
+        "from envsolve.host.detection import detect\n"
+        "from envsolve.host.host_file import host_as_json\n"
+        "print(json.dumps(host_as_json(detect(environ=os.environ))))"
+    )
     result = subprocess.run(
         [sys.executable, "-c", script],
         env={**fake_driver.environ(), "PYTHONPATH": str(REPOSITORY)},

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.host import detect
+from envsolve.host.detection import detect
 from envsolve.host.device_nodes import DeviceNodesProbe
 from envsolve.host.jetson import l4t_release
 from envsolve.host.kernel_module import ProcGpusProbe, ProcVersionProbe, SysModuleProbe

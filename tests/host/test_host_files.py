@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envsolve.errors import UsageError
-from envsolve.host import host_as_json, read_host_file
+from envsolve.host.host_file import host_as_json, read_host_file
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Problem, Reading
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from envsolve.host import detect
+from envsolve.host.detection import detect
 from envsolve.host.evidence import LIVE_SOURCES
 from envsolve.model.host import GpuStatus
 
