@@ -128,13 +128,29 @@ class Matrix:
         """Every mistake in every file, as ``file: key: message``; empty when the matrix is sound."""
         found: list[str] = []
         for name in self.framework_names:
-            found += _mistakes_of(f"{name}.toml", partial(self._read_framework, name, None))
+            found += _mistakes_of(f"{name}.toml", partial(self._check_framework, name))
         found += _mistakes_of("cuda.toml", self._read_cuda)
         found += _mistakes_of("cudnn.toml", self._read_cudnn)
         found += _mistakes_of("gpus.toml", lambda mistakes: GpuNames.read(self._document("gpus"), mistakes))
         found += _mistakes_of("pci_ids.toml", lambda mistakes: read_pci_ids(self._document("pci_ids"), mistakes))
         found += _mistakes_of("libraries.toml", self._read_libraries)
         return found
+
+    def _check_framework(self, name: str, mistakes: Mistakes) -> None:
+        """Read all rows, and hold each against what its compiler can make."""
+        releases = self._read_framework(name, None, mistakes).releases
+        compiles_for = {toolkit.version: set(toolkit.compiles_for) for toolkit in self._read_cuda(Mistakes("")).toolkits}
+        for release in releases:
+            if release.cuda is None:
+                continue
+            held = {target.capability for target in (*release.code.sass, *release.code.ptx)}
+            if release.cuda not in compiles_for:
+                mistakes.add(f"release {release.label} {release.platform}", f"CUDA {release.cuda} is not in cuda.toml")
+            elif not held <= compiles_for[release.cuda]:
+                strange = ", ".join(str(capability) for capability in sorted(held - compiles_for[release.cuda]))
+                mistakes.add(
+                    f"release {release.label} {release.platform}", f"CUDA {release.cuda} cannot compile for {strange}"
+                )
 
     def _read_framework(self, name: str, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:
         document = self._document(name)

@@ -72,6 +72,9 @@ def parse_versions(text: str) -> SpecifierSet:
     if _BARE_VERSION.match(stripped):
         stripped = "==" + (stripped if stripped.endswith("*") else stripped + ".*")
     try:
-        return SpecifierSet(stripped)
+        specifier = SpecifierSet(stripped)
+        if not specifier:
+            raise InvalidSpecifier(text)
+        return specifier
     except InvalidSpecifier as error:
         raise ValueError(f"{text!r} is not a version or a range such as '3.11' or '>=3.10,<3.13'") from error

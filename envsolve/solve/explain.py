@@ -83,7 +83,7 @@ def explain(problem: Problem, tables: Tables, providers: Sequence[Provider]) -> 
 def _machine_conflict(problem: Problem, provider: Provider) -> Conflict | None:
     """A GPU that the driver of its own machine does not drive: no framework is at fault."""
     for machine in problem.machines:
-        for root in provider.roots():
+        for root in provider.roots:
             for gpu in provider.matches(root.identifier, [root]) if root.identifier.startswith("gpu ") else ():
                 for limit in provider.get_dependencies(gpu):
                     if provider.matches(limit.identifier, [limit]):
@@ -99,7 +99,7 @@ def _machine_conflict(problem: Problem, provider: Provider) -> Conflict | None:
 
 def _framework_conflict(asked: FrameworkRequest, tables: Tables, providers: Sequence[Provider]) -> Conflict | None:
     identifier = framework_identifier(asked.framework)
-    roots = [root for root in providers[0].roots() if root.identifier == identifier]
+    roots = [root for root in providers[0].roots if root.identifier == identifier]
     found = [(provider, candidate) for provider in providers for candidate in provider.matches(identifier, roots)]
     if not found:
         return _nothing_to_try(asked, tables, providers)
@@ -142,21 +142,8 @@ def _against(provider: Provider, candidate: Candidate) -> Iterator[_Chain]:
     """Every chain of requirements that rules ``candidate`` out by itself."""
     release = candidate.thing
     assert isinstance(release, Release)
-    for links in _unmet(provider, candidate):
+    for links in provider.unmet(candidate):
         yield _Chain(release, links)
-
-
-def _unmet(provider: Provider, candidate: Candidate) -> Iterator[tuple[Requirement, ...]]:
-    roots = provider.roots()
-    for requirement in provider.get_dependencies(candidate):
-        also = [root for root in roots if root.identifier == requirement.identifier]
-        matches = provider.matches(requirement.identifier, [*also, requirement])
-        if not matches:
-            yield (requirement,)
-        elif requirement.identifier in (CUDA, CUDNN):
-            unmet = [next(_unmet(provider, match), None) for match in matches]
-            if all(links is not None for links in unmet):
-                yield (requirement, *(unmet[0] or ()))
 
 
 def _summary(asked: FrameworkRequest, problem: Problem, chains: Sequence[Sequence[_Chain]]) -> Conflict:
@@ -236,7 +223,7 @@ def _joint_conflict(problem: Problem, providers: Sequence[Provider]) -> Conflict
     for asked in problem.frameworks:
         identifier = framework_identifier(asked.framework)
         for provider in providers:
-            roots = [root for root in provider.roots() if root.identifier == identifier]
+            roots = [root for root in provider.roots if root.identifier == identifier]
             fits = next((it for it in provider.matches(identifier, roots) if not list(_against(provider, it))), None)
             if fits is not None:
                 steps += [

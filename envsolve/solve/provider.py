@@ -7,6 +7,7 @@ cuDNN, Python.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from packaging.version import Version
@@ -59,11 +60,15 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         self._preference = Preference(problem, tables.cuda, sources if ranked else ())
         from_conda = Source.CONDA_FORGE in sources
         self.rules = Rules(problem, tables.cuda, tables.frameworks, from_conda=from_conda)
+        self._requirements: dict[int, list[Requirement]] = {}
+        self._alone: dict[int, bool] = {}
+        self._bundled: dict[tuple[int, Version], Candidate] = {}
         self._candidates = {identifier: list(found) for identifier, found in self._all_candidates(sources)}
 
-    def roots(self) -> list[Requirement]:
+    @cached_property
+    def roots(self) -> tuple[Requirement, ...]:
         """What the request and the machines themselves require."""
-        return [*self._machine_roots(), *self._request_roots()]
+        return (*self._machine_roots(), *self._request_roots())
 
     def identify(self, requirement_or_candidate: Requirement | Candidate) -> str:
         """The identifier of either."""
@@ -89,9 +94,11 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         incompatibilities: Mapping[str, Iterator[Candidate]],
     ) -> list[Candidate]:
         """The candidates that meet every requirement and were not refused yet, best first."""
-        refused = list(incompatibilities[identifier])
-        limits = list(requirements[identifier])
-        return [candidate for candidate in self.matches(identifier, limits) if candidate not in refused]
+        refused = {id(candidate) for candidate in incompatibilities[identifier]}
+        found = self.matches(identifier, list(requirements[identifier]))
+        if identifier.startswith("framework "):
+            found = [candidate for candidate in found if self._runs_alone(candidate)]
+        return [candidate for candidate in found if id(candidate) not in refused]
 
     def matches(self, identifier: str, limits: Sequence[Requirement]) -> list[Candidate]:
         """The candidates of ``identifier`` that meet every limit, best first."""
@@ -99,7 +106,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
             return []
         found = self._candidates.get(identifier, [])
         if identifier == CUDNN:
-            found = [*found, *_pinned_cudnn(found, limits)]
+            found = [*found, *self._bundled_cudnn(found, limits)]
         admitted = [candidate for candidate in found if all(limit.admits(candidate) for limit in limits)]
         if identifier == CUDA:
             built = {asked.limit.built for asked in limits if isinstance(asked.limit, ToolkitIn)}
@@ -112,22 +119,65 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
 
     def get_dependencies(self, candidate: Candidate) -> Iterable[Requirement]:
         """What ``candidate`` requires of the rest, from the rules."""
+        known = self._requirements.get(id(candidate))
+        if known is None:
+            known = self._requirements[id(candidate)] = list(self._requirements_of(candidate))
+        return known
+
+    def unmet(self, candidate: Candidate) -> Iterator[tuple[Requirement, ...]]:
+        """Every chain of requirements, from ``candidate`` down, that the machines and the request alone do not meet."""
+        for requirement in self.get_dependencies(candidate):
+            also = [root for root in self.roots if root.identifier == requirement.identifier]
+            matches = self.matches(requirement.identifier, [*also, requirement])
+            if not matches:
+                yield (requirement,)
+            elif requirement.identifier in (CUDA, CUDNN):
+                unmet = [next(self.unmet(match), None) for match in matches]
+                if all(links is not None for links in unmet):
+                    yield (requirement, *(unmet[0] or ()))
+
+    def _runs_alone(self, candidate: Candidate) -> bool:
+        """Whether nothing but another framework can rule ``candidate`` out. Keeps hopeless builds out of the search."""
+        known = self._alone.get(id(candidate))
+        if known is None:
+            known = self._alone[id(candidate)] = next(self.unmet(candidate), None) is None
+        return known
+
+    def _requirements_of(self, candidate: Candidate) -> Iterator[Requirement]:
         thing = candidate.thing
         if isinstance(thing, Release):
-            return list(self.rules.of_release(thing))
-        if isinstance(thing, Toolkit):
-            return list(self.rules.of_toolkit(thing))
-        if isinstance(thing, CudnnRelease):
-            return list(self.rules.of_cudnn(thing))
-        if isinstance(thing, ComputeCapability):
+            yield from self.rules.of_release(thing)
+        elif isinstance(thing, Toolkit):
+            yield from self.rules.of_toolkit(thing)
+        elif isinstance(thing, CudnnRelease):
+            yield from self.rules.of_cudnn(thing)
+        elif isinstance(thing, ComputeCapability):
             number = int(candidate.identifier.split()[1])
-            return list(self.rules.of_gpu(number, self.problem.machines[number], thing))
-        return []
+            yield from self.rules.of_gpu(number, self.problem.machines[number], thing)
 
     def releases(self, framework: str) -> list[Release]:
         """A framework's builds that this problem may use, best first."""
         found = self._candidates[framework_identifier(framework)]
         return [candidate.thing for candidate in found if isinstance(candidate.thing, Release)]
+
+    def _bundled_cudnn(self, found: Sequence[Candidate], limits: Sequence[Requirement]) -> list[Candidate]:
+        """A cuDNN that lies inside a package and that the matrix has no row for.
+
+        Patch releases of one minor hold code for the same GPUs, so the nearest release of that minor stands in for it.
+        """
+        limit = next((asked.limit for asked in limits if isinstance(asked.limit, CudnnIn)), None)
+        if limit is None or limit.source is not None:
+            return []
+        pinned = next((Version(clause.version) for clause in limit.specifier if clause.operator == "=="), None)
+        known = [candidate.thing for candidate in found if isinstance(candidate.thing, CudnnRelease)]
+        same = [it for it in known if pinned is not None and it.cuda_major == limit.cuda_major]
+        if pinned is None or any(release.version == pinned for release in same):
+            return []
+        stand_in = next((it for it in same if it.version.release[:2] == pinned.release[:2]), None)
+        if stand_in is None:
+            return []
+        key = (limit.cuda_major, pinned)
+        return [self._bundled.setdefault(key, Candidate(CUDNN, stand_in._replace(version=pinned)))]
 
     def _all_candidates(self, sources: Sequence[Source]) -> Iterator[tuple[str, Iterable[Candidate]]]:
         pythons: set[str] = set()
@@ -176,27 +226,6 @@ def _floor_above_ceiling(limits: Sequence[Requirement]) -> bool:
     floors = [asked.limit.floor.branch for asked in limits if isinstance(asked.limit, DriverFloor)]
     ceilings = [asked.limit.branch for asked in limits if isinstance(asked.limit, DriverCeiling)]
     return bool(floors and ceilings) and max(floors) > min(ceilings)
-
-
-def _pinned_cudnn(found: Sequence[Candidate], limits: Sequence[Requirement]) -> list[Candidate]:
-    """A cuDNN that lies inside a package and that the matrix has no row for.
-
-    Patch releases of one minor hold code for the same GPUs, so the nearest release of that minor stands in for it.
-    """
-    for asked in limits:
-        limit = asked.limit
-        if isinstance(limit, CudnnIn) and limit.source is None:
-            pinned = [Version(clause.version) for clause in limit.specifier if clause.operator == "=="]
-            known = [candidate.thing for candidate in found if isinstance(candidate.thing, CudnnRelease)]
-            same_major = [release for release in known if release.cuda_major == limit.cuda_major]
-            return [
-                Candidate(CUDNN, release._replace(version=version))
-                for version in pinned
-                if not any(release.version == version for release in same_major)
-                for release in same_major
-                if release.version.release[:2] == version.release[:2]
-            ][:1]
-    return []
 
 
 def _toolkit(candidate: Candidate) -> Toolkit:

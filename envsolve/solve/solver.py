@@ -30,16 +30,24 @@ def solve(request: Request, problem: Problem, matrix: Matrix) -> Solution | None
     """The best stack for ``problem``, or None where there is none. Raises MatrixError where the matrix is unsound."""
     tables = load_tables(problem, matrix)
     found = [
-        (group, solution)
+        solution
         for group in source_groups(request)
         if (solution := _solve_from(group, request, problem, tables)) is not None
     ]
     if not found:
         return None
     if not request.sources and request.format not in NATIVE_SOURCE_FIRST:
-        return max(found, key=lambda entry: _versions(entry[1]))[1]
-    first = found[0][1]
-    return first if request.sources else _with_newer_elsewhere(first, [solution for _, solution in found[1:]])
+        return max(found, key=_versions)
+    return _with_newer_elsewhere(found[0], [*found[1:], *_unranked(request, problem, tables)])
+
+
+def _unranked(request: Request, problem: Problem, tables: Tables) -> list[Solution]:
+    """What the first group of the user's sources would give if their order did not count."""
+    group = source_groups(request)[0]
+    if len(group) == 1 or not request.sources:
+        return []
+    solution = _solve_from(group, request._replace(sources=()), problem, tables)
+    return [] if solution is None else [solution]
 
 
 def load_tables(problem: Problem, matrix: Matrix) -> Tables:
@@ -70,7 +78,7 @@ def _solve_from(group: Sequence[Source], request: Request, problem: Problem, tab
     provider = provider_for(group, request, problem, tables)
     resolver: Resolver[Requirement, Candidate, str] = Resolver(provider, BaseReporter())
     try:
-        result = resolver.resolve(provider.roots(), max_rounds=_MAX_ROUNDS)
+        result = resolver.resolve(provider.roots, max_rounds=_MAX_ROUNDS)
     except ResolutionImpossible:
         return None
     requirements = {identifier: list(criterion.iter_requirement()) for identifier, criterion in result.criteria.items()}
@@ -181,7 +189,7 @@ def _with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Sol
             if there.release.version > here.release.version:
                 notes.append(
                     f"{there.release.label} is newer than {here.release.label} and also fits: "
-                    f"add --source {there.release.source} to take it"
+                    f"--source {there.release.source} takes it"
                 )
     return solution._replace(notes=(*solution.notes, *notes)) if notes else solution
 

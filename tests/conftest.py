@@ -1,0 +1,48 @@
+"""What many tests need: the shipped matrix, and the command line in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from envsolve.cli.main import run
+from envsolve.matrix import Matrix, find_matrix
+from tests.fake_driver.builder import fake_driver
+
+__all__ = ["fake_driver"]
+
+PEER_VARIABLES = ("CONDA_OVERRIDE_CUDA", "CONDA_OVERRIDE_CUDA_ARCH", "UV_CUDA_DRIVER_VERSION", "CUDA_VISIBLE_DEVICES")
+
+
+class Result(NamedTuple):
+    """What one command line did."""
+
+    code: int
+    out: str
+    err: str
+
+
+Envsolve = Callable[..., Result]
+
+
+@pytest.fixture(scope="session")
+def matrix() -> Matrix:
+    """The matrix that envsolve ships."""
+    return Matrix(find_matrix())
+
+
+@pytest.fixture
+def envsolve(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Envsolve:
+    """Run the command line in this process, without the variables that would steer it."""
+    for name in PEER_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+    def call(*arguments: str) -> Result:
+        capsys.readouterr()
+        code = run(list(arguments))
+        out, err = capsys.readouterr()
+        return Result(code, out, err)
+
+    return call

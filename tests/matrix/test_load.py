@@ -1,0 +1,137 @@
+"""Loading: every mistake at once with file and key, and nothing lost in silence."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from envsolve.errors import MatrixError
+from envsolve.matrix import Matrix, find_matrix
+from envsolve.matrix.document import read_document
+from envsolve.model.host import Platform
+
+SOUND = """\
+schema_version = 1
+updated = "2026-11-20"
+framework = "thing"
+
+[evidence.docs]
+kind = "project-docs"
+reference = "a page"
+seen = "2026-11-20"
+
+[[release]]
+version = "1.0"
+source = "pypi"
+platform = "linux-64"
+build = "cuda12"
+package = "thing"
+pythons = ["3.12"]
+cuda = "12.6"
+cuda_requires = "==12.6"
+cuda_libraries = "bundled"
+sass = ["8.0"]
+evidence = ["docs"]
+"""
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    copy = tmp_path / "matrix"
+    shutil.copytree(find_matrix(), copy, ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
+
+
+def mistakes(directory: Path, text: str) -> list[str]:
+    (directory / "thing.toml").write_text(text, encoding="utf-8")
+    return [found for found in Matrix(directory).check() if found.startswith("thing.toml")]
+
+
+def test_a_sound_file_has_no_mistakes(directory: Path) -> None:
+    assert mistakes(directory, SOUND) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ('version = "1.0"', 'version = "one"', "release[1].version"),
+        ('source = "pypi"', 'source = "warez"', "release[1].source"),
+        ('platform = "linux-64"', 'platform = "linux"', "release[1].platform"),
+        ('pythons = ["3.12"]', "pythons = []", "release[1].pythons"),
+        ('pythons = ["3.12"]', 'pythons = ["three"]', "release[1].pythons"),
+        ('cuda = "12.6"', 'cuda = "cudart64_110.dll"', "release[1].cuda"),
+        ('cuda_requires = "==12.6"', 'cuda_requires = "==11.8"', "release[1].cuda_requires"),
+        ('cuda_libraries = "bundled"', 'cuda_libraries = "somewhere"', "release[1].cuda_libraries"),
+        ('sass = ["8.0"]', 'sass = ["sm_80"]', "release[1].sass"),
+        ('sass = ["8.0"]\n', "", "release[1].sass"),
+        ('evidence = ["docs"]', "evidence = []", "release[1].evidence"),
+        ('evidence = ["docs"]', 'evidence = ["rumour"]', "release[1].evidence"),
+        ('evidence = ["docs"]\n', "", "release[1].evidence"),
+        ('build = "cuda12"', 'build = "cuda12"\nbuidl = "x"', "release[1].buidl"),
+        ('kind = "project-docs"', 'kind = "forum"', "evidence.docs.kind"),
+        ('seen = "2026-11-20"', 'seen = "yesterday"', "evidence.docs.seen"),
+        ("schema_version = 1", "schema_version = 2", "schema_version"),
+        ('updated = "2026-11-20"', "updated = 3", "updated"),
+    ],
+)
+def test_a_mistake_is_reported_with_file_and_key(directory: Path, old: str, new: str, key: str) -> None:
+    assert old in SOUND
+    found = mistakes(directory, SOUND.replace(old, new, 1))
+    assert any(line.startswith(f"thing.toml: {key}: ") for line in found), found
+
+
+def test_all_mistakes_of_all_files_are_reported_at_once(directory: Path) -> None:
+    text = SOUND.replace('version = "1.0"', 'version = "one"').replace('sass = ["8.0"]', 'sass = ["x"]')
+    (directory / "thing.toml").write_text(text, encoding="utf-8")
+    cuda = (directory / "cuda.toml").read_text(encoding="utf-8")
+    (directory / "cuda.toml").write_text(cuda.replace('linux_floor = "', 'linux_floor = "x', 2), encoding="utf-8")
+    (directory / "cudnn.toml").write_text("not = toml = at all", encoding="utf-8")
+    found = Matrix(directory).check()
+    assert sum(line.startswith("thing.toml") for line in found) >= 1
+    assert sum(line.startswith("cuda.toml: toolkit") for line in found) == 2
+    assert sum(line.startswith("cudnn.toml") for line in found) == 1
+
+
+def test_loading_refuses_a_file_with_mistakes(directory: Path) -> None:
+    (directory / "thing.toml").write_text(SOUND.replace('evidence = ["docs"]', "evidence = []"), encoding="utf-8")
+    with pytest.raises(MatrixError, match="mistake"):
+        Matrix(directory).framework("thing", Platform.LINUX_64)
+
+
+def test_only_the_rows_of_the_platform_are_read(directory: Path) -> None:
+    (directory / "thing.toml").write_text(SOUND, encoding="utf-8")
+    matrix = Matrix(directory)
+    assert len(matrix.framework("thing", Platform.LINUX_64).releases) == 1
+    assert matrix.framework("thing", Platform.WIN_64).releases == ()
+
+
+def test_a_missing_matrix_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(MatrixError, match="no compatibility matrix"):
+        Matrix(tmp_path / "nowhere").framework_names  # noqa: B018
+
+
+def test_the_kept_form_follows_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    source = tmp_path / "some.toml"
+    source.write_text("a = 1\n", encoding="utf-8")
+    assert read_document(source) == {"a": 1}
+    kept = list((tmp_path / "__pycache__").iterdir())
+    assert len(kept) == 1
+    assert read_document(source) == {"a": 1}
+    source.write_text("a = 2\n", encoding="utf-8")
+    os.utime(source, ns=(1, 1))
+    assert read_document(source) == {"a": 2}
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"\x00", b"not marshal at all"])
+def test_a_damaged_kept_form_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rubbish: bytes) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    source = tmp_path / "some.toml"
+    source.write_text("a = 1\n", encoding="utf-8")
+    read_document(source)
+    for path in (tmp_path / "__pycache__").iterdir():
+        path.write_bytes(rubbish)
+    assert read_document(source) == {"a": 1}

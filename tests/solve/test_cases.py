@@ -1,0 +1,93 @@
+"""Hosts and requests with the picks that are expected of them, as data in tests/cases."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli
+import yaml
+from packaging.specifiers import SpecifierSet
+
+from tests.conftest import Envsolve
+
+CASES = [
+    case
+    for path in sorted((Path(__file__).parents[1] / "cases").glob("*.toml"))
+    for case in tomli.loads(path.read_text(encoding="utf-8"))["case"]
+]
+
+
+def arguments_of(case: dict[str, Any], format_name: str) -> list[str]:
+    """The command line of a case."""
+    words = ["--format", format_name]
+    for key in ("framework", "gpu", "source"):
+        for value in case.get(key, []):
+            words += [f"--{key}", value]
+    for key in ("driver", "platform", "python", "cuda"):
+        if key in case:
+            words += [f"--{key}", case[key]]
+    return words
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_the_answer_is_the_expected_one(case: dict[str, Any], envsolve: Envsolve) -> None:
+    result = envsolve(*arguments_of(case, "json"))
+    expect = case["expect"]
+    assert result.code == expect["exit"], result.err
+    for words in expect.get("says", []):
+        assert words in result.err
+    for words in expect.get("never_says", []):
+        assert words not in result.err
+    answer = json.loads(result.out)
+    if expect["exit"] == 1:
+        assert answer["error"]["code"] == expect.get("code", answer["error"]["code"])
+        assert answer["error"]["conflict"]
+        return
+    check_answer(answer, expect)
+
+
+def check_answer(answer: dict[str, Any], expect: dict[str, Any]) -> None:
+    """Compare a JSON answer with what a case expects."""
+    for key in ("cuda", "cudnn", "python"):
+        if key in expect:
+            assert SpecifierSet(expect[key]).contains(answer[key]), f"{key} {answer[key]}"
+    if expect.get("cuda_none"):
+        assert answer["cuda"] is None
+    else:
+        assert answer["minimum_driver"] == expect.get("minimum_driver", answer["minimum_driver"])
+    for framework in answer["frameworks"]:
+        assert SpecifierSet(expect.get("version", "")).contains(framework["version"], prereleases=True)
+        assert framework["source"] == expect.get("source", framework["source"])
+        assert framework["build"] == expect.get("build", framework["build"])
+        assert framework["build"] not in expect.get("not_build", [])
+        assert framework["runs_as"].items() >= expect.get("runs_as", {}).items()
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_the_environment_file_agrees(case: dict[str, Any], envsolve: Envsolve) -> None:
+    result = envsolve(*arguments_of(case, "environment"))
+    expect = case["expect"]
+    assert result.code == expect["exit"], result.err
+    if expect["exit"] == 1:
+        assert result.out == ""
+        assert result.err.startswith("error: ")
+        return
+    document = yaml.safe_load(result.out)
+    specs = [spec for spec in document["dependencies"] if isinstance(spec, str)]
+    wheels = [line for spec in document["dependencies"] if isinstance(spec, dict) for line in spec["pip"]]
+    python = next(spec for spec in specs if spec.startswith("python="))
+    assert SpecifierSet(expect.get("python", "")).contains(python.removeprefix("python="))
+    toolkit = [spec for spec in specs if spec.startswith(("cuda-version=", "cudatoolkit="))]
+    if expect.get("cuda_none"):
+        assert not toolkit
+        assert any("=cpu" in spec or "-cpu" in spec for spec in specs + wheels)
+    elif not wheels:
+        assert SpecifierSet(expect.get("cuda", "")).contains(toolkit[0].partition("=")[2])
+
+
+def test_every_case_is_told_apart_by_its_name() -> None:
+    names = [case["name"] for case in CASES]
+    assert len(names) == len(set(names))
