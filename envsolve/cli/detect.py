@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from envsolve.cli.options import matrix_option, output_options, use_colour
+from envsolve.cli.options import matrix_option, option, output_options, use_colour
 from envsolve.cli.report import note
 from envsolve.model.host import Host
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print the host file that --host reads.")
-@click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all, instead of stdout.")
+@option("--json", "as_json", is_flag=True, help="Print the host file that --host reads.")
+@option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all, instead of stdout.")
 @matrix_option
 @output_options
 @click.pass_context

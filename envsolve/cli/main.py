@@ -50,7 +50,7 @@ class LazyGroup(click.Group):
     cls=LazyGroup,
     name="envsolve",
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "ENVSOLVE"},
+    context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Without a command, `solve` is meant: envsolve --framework tensorflow --gpu auto > environment.yml",
 )
 @click.version_option(__version__, prog_name="envsolve")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.cli.options import matrix_option
+from envsolve.cli.options import matrix_option, option
 from envsolve.errors import MatrixError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def matrix() -> None:
 
 
 @matrix.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@option("--json", "as_json", is_flag=True, help="Print JSON.")
 @matrix_option
 def list_frameworks(as_json: bool, matrix_directory: str | None) -> None:
     """List the frameworks and how far their releases go."""
@@ -37,7 +37,7 @@ def list_frameworks(as_json: bool, matrix_directory: str | None) -> None:
 
 @matrix.command()
 @click.argument("framework", metavar="FRAMEWORK[==VERSION]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the evidence of every row.")
+@option("--json", "as_json", is_flag=True, help="Print JSON, with the evidence of every row.")
 @matrix_option
 def show(framework: str, as_json: bool, matrix_directory: str | None) -> None:
     """Show every known build of a framework: CUDA, cuDNN, Python, driver and GPUs."""

@@ -42,6 +42,13 @@ class Parsed(_ParamType):
             self.fail(str(error), param, ctx)
 
 
+def option(*names: str, **attributes: Any) -> Decorator:
+    """A click option that ENVSOLVE_<OPTION> may also set, whatever its parameter is called."""
+    spelled = next(name for name in names if name.startswith("--"))
+    variable = "ENVSOLVE_" + spelled.removeprefix("--").replace("-", "_").upper()
+    return click.option(*names, envvar=variable, **attributes)
+
+
 def member_of(kind: type[Platform | Source]) -> Callable[[str], Platform | Source]:
     """A parser for the members of an enumeration that names them all when it is given another word."""
 
@@ -75,7 +82,7 @@ def use_colour(context: click.Context, choice: str) -> None:
         context.color = True
 
 
-matrix_option = click.option(
+matrix_option = option(
     "--matrix",
     "matrix_directory",
     metavar="DIR",
@@ -83,9 +90,9 @@ matrix_option = click.option(
 )
 
 output_options = stacked(
-    click.option("-q", "--quiet", is_flag=True, help="No notes on stderr; errors remain."),
-    click.option("-v", "--verbose", count=True, help="Say where each fact comes from."),
-    click.option(
+    option("-q", "--quiet", is_flag=True, help="No notes on stderr; errors remain."),
+    option("-v", "--verbose", count=True, help="Say where each fact comes from."),
+    option(
         "--color",
         type=click.Choice(["auto", "always", "never"]),
         default="auto",

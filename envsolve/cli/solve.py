@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from envsolve.cli.options import Parsed, matrix_option, member_of, output_options, use_colour
+from envsolve.cli.options import Parsed, matrix_option, member_of, option, output_options, use_colour
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.lock import FORMATS, PLANNED_FORMATS, format_for_file
@@ -22,7 +22,7 @@ _VERSIONS = Parsed("spec", parse_versions)
 
 @click.command()
 @click.argument("requirements", nargs=-1, metavar="[REQUIREMENT]...")
-@click.option(
+@option(
     "-f",
     "--framework",
     "frameworks",
@@ -30,7 +30,7 @@ _VERSIONS = Parsed("spec", parse_versions)
     type=Parsed("spec", str),
     help=("tensorflow, pytorch or jax, with versions if you like: 'pytorch>=2.5'. Repeatable."),
 )
-@click.option(
+@option(
     "-r",
     "--requirement",
     "requirement_files",
@@ -38,17 +38,17 @@ _VERSIONS = Parsed("spec", parse_versions)
     metavar="FILE",
     help=("Further Python requirements to lock along with the stack."),
 )
-@click.option("--python", type=_VERSIONS, help="3.11 or '>=3.10,<3.13'; default: the newest the stack supports.")
-@click.option(
+@option("--python", type=_VERSIONS, help="3.11 or '>=3.10,<3.13'; default: the newest the stack supports.")
+@option(
     "--gpu",
     "gpus",
     multiple=True,
     type=Parsed("gpu", str),
     help=("auto (default: detect), none (CPU), a product ('RTX 3090') or a compute capability (8.6). Repeatable."),
 )
-@click.option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the target.")
-@click.option("--cuda", type=_VERSIONS, help="Restrict the CUDA toolkit: '12.*', '<13'.")
-@click.option(
+@option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the target.")
+@option("--cuda", type=_VERSIONS, help="Restrict the CUDA toolkit: '12.*', '<13'.")
+@option(
     "--host",
     "hosts",
     multiple=True,
@@ -56,29 +56,29 @@ _VERSIONS = Parsed("spec", parse_versions)
     type=Parsed("file", str),
     help=("A machine written by `envsolve detect --json`. Repeatable: the stack must run on every one."),
 )
-@click.option("--platform", type=Parsed("name", member_of(Platform)), help="Target platform; default: this one's.")
-@click.option(
+@option("--platform", type=Parsed("name", member_of(Platform)), help="Target platform; default: this one's.")
+@option(
     "--source",
     "sources",
     multiple=True,
     type=Parsed("name", member_of(Source)),
     help=("conda-forge, pypi or pytorch, in order of preference. Repeatable."),
 )
-@click.option("-c", "--channel", "channels", multiple=True, metavar="CHANNEL", help="A conda channel. Repeatable.")
-@click.option("--index-url", metavar="URL", help="The Python index to use instead of the default one.")
-@click.option("--extra-index-url", "extra_index_urls", multiple=True, metavar="URL", help="A further Python index.")
-@click.option(
+@option("-c", "--channel", "channels", multiple=True, metavar="CHANNEL", help="A conda channel. Repeatable.")
+@option("--index-url", metavar="URL", help="The Python index to use instead of the default one.")
+@option("--extra-index-url", "extra_index_urls", multiple=True, metavar="URL", help="A further Python index.")
+@option(
     "--format",
     "format_name",
     metavar="NAME",
     help=(f"{' or '.join(FORMATS)}; default: what -o's name says, else environment."),
 )
-@click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all, instead of stdout.")
-@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("--offline", is_flag=True, help="Do not use the network; this command never does.")
-@click.option("--cache-dir", metavar="DIR", hidden=True)
-@click.option("--no-cache", is_flag=True, hidden=True)
-@click.option("--no-progress", is_flag=True, hidden=True)
+@option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all, instead of stdout.")
+@option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@option("--offline", is_flag=True, help="Do not use the network; this command never does.")
+@option("--cache-dir", metavar="DIR", hidden=True)
+@option("--no-cache", is_flag=True, hidden=True)
+@option("--no-progress", is_flag=True, hidden=True)
 @matrix_option
 @output_options
 @click.pass_context

@@ -139,7 +139,9 @@ class Matrix:
     def _check_framework(self, name: str, mistakes: Mistakes) -> None:
         """Read all rows, and hold each against what its compiler can make."""
         releases = self._read_framework(name, None, mistakes).releases
-        compiles_for = {toolkit.version: set(toolkit.compiles_for) for toolkit in self._read_cuda(Mistakes("")).toolkits}
+        compiles_for = {
+            toolkit.version: set(toolkit.compiles_for) for toolkit in self._read_cuda(Mistakes("")).toolkits
+        }
         for release in releases:
             if release.cuda is None:
                 continue

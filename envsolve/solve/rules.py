@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 
 from envsolve.matrix.load import CudaTable, FrameworkTable
 from envsolve.model.capability import ComputeCapability, DeviceCode
-from envsolve.model.fact import Fact
+from envsolve.model.fact import Evidence, EvidenceKind, Fact
 from envsolve.model.release import CudaLibraries, CudnnRelease, KnownBad, Release, Source, Toolkit
 from envsolve.model.solution import Machine, Problem
 from envsolve.model.versions import DriverVersion
@@ -67,14 +67,15 @@ class Rules:
 
     def of_toolkit(self, toolkit: Toolkit) -> Iterator[Requirement]:
         """A CUDA toolkit requires a driver at its floor and GPUs it still compiles for."""
-        source = toolkit.evidence[0].reference
         oldest = min(toolkit.compiles_for)
         for number, machine in enumerate(self._problem.machines):
             floor = toolkit.floor(windows=machine.windows_driver)
-            fact = Fact(f"CUDA {toolkit.version} needs NVIDIA driver {floor} or newer", source)
+            text = f"CUDA {toolkit.version} needs NVIDIA driver {floor} or newer"
+            fact = Fact(text, _said_by(toolkit.evidence, EvidenceKind.VENDOR_TABLE))
             yield Requirement(driver_identifier(number), DriverFloor(floor), fact)
             for gpu, _ in machine.gpus:
                 text = f"CUDA {toolkit.version} has no code for compute capability {gpu}: it starts at {oldest}"
+                source = _said_by(toolkit.evidence, EvidenceKind.WHEEL)
                 yield Requirement(gpu_identifier(number, gpu), Served(oldest <= gpu), Fact(text, source))
 
     def of_cudnn(self, release: CudnnRelease) -> Iterator[Requirement]:
@@ -170,6 +171,11 @@ def code_list(code: DeviceCode) -> str:
     """``sm_75, sm_80, compute_90``."""
     names = [target.name("sm") for target in code.sass] + [target.name("compute") for target in code.ptx]
     return ", ".join(names)
+
+
+def _said_by(evidence: tuple[Evidence, ...], kind: EvidenceKind) -> str:
+    """The reference of that kind, or the strongest: a table says which driver, a binary which code."""
+    return next((item.reference for item in evidence if item.kind is kind), evidence[0].reference)
 
 
 def _reach(release: CudnnRelease, gpu: ComputeCapability) -> str:

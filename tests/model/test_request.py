@@ -30,7 +30,9 @@ def test_a_range_that_cannot_be_read_is_refused(text: str) -> None:
         parse_versions(text)
 
 
-@pytest.mark.parametrize("text", ["torch[extra]", "torch @ https://example.com/t.whl", "torch; python_version>'3'", "a b"])
+@pytest.mark.parametrize(
+    "text", ["torch[extra]", "torch @ https://example.com/t.whl", "torch; python_version>'3'", "a b"]
+)
 def test_a_framework_is_a_name_with_versions_only(text: str) -> None:
     with pytest.raises(ValueError, match="framework"):
         parse_framework(text)

@@ -18,7 +18,11 @@ from envsolve.solve.solver import solve
 MATRIX = Matrix(find_matrix())
 DESKTOP = [life.capability for life in MATRIX.cuda.architectures if life.last_branch or life.first_branch]
 DRIVERS = sorted(
-    {toolkit.linux_full for toolkit in MATRIX.cuda.toolkits if toolkit.linux_full and len(toolkit.linux_full.parts) > 1},
+    {
+        toolkit.linux_full
+        for toolkit in MATRIX.cuda.toolkits
+        if toolkit.linux_full and len(toolkit.linux_full.parts) > 1
+    },
     key=lambda driver: driver.parts,
 )
 

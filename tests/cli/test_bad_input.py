@@ -1,0 +1,127 @@
+"""Bad input: one clear error of three parts, exit 2, nothing on stdout, nothing written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Envsolve
+
+HOST = {"schema_version": 1, "platform": "linux-64", "driver": "580.65.06", "gpus": [{"compute_capability": "8.6"}]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["-f", "pytroch"], "unknown-framework", "did you mean pytorch"),
+        (["-f", "keras"], "unknown-framework", "known: "),
+        (["-f", "pytorch[extra]"], "invalid-framework", "no URL, extra or marker"),
+        (["-f", "pytorch>>2"], "invalid-framework", "pytorch>=2.5"),
+        (["-f", ""], "invalid-framework", "framework"),
+        (["--gpu", "8.6"], "no-framework", "--framework tensorflow"),
+        (["-f", "pytorch", "--gpu", "RTX 3900"], "unknown-gpu", "did you mean"),
+        (["-f", "pytorch", "--gpu", ""], "unknown-gpu", "compute capability"),
+        (["-f", "pytorch", "--gpu", "GT 730"], "ambiguous-gpu", "2.1, 3.0, 3.5"),
+        (["-f", "pytorch", "--gpu", "8.4"], "unknown-gpu", "8.6"),
+        (["-f", "pytorch", "--driver", "new"], "usage", "580.65.06"),
+        (["-f", "pytorch", "--driver", "12.4"], "usage", "580.65.06"),
+        (["-f", "pytorch", "--driver", ""], "usage", "580.65.06"),
+        (["-f", "pytorch", "--python", "three"], "usage", ">=3.10,<3.13"),
+        (["-f", "pytorch", "--cuda", "cudart64_110.dll"], "usage", "not a version"),
+        (["-f", "pytorch", "--platform", "amiga"], "usage", "linux-64"),
+        (["-f", "pytorch", "--source", "warez"], "usage", "conda-forge"),
+        (["-f", "pytorch", "--format", "docx"], "unknown-format", "environment"),
+        (["-f", "pytorch", "--format", "pylock"], "format-not-supported", "pylock"),
+        (["-f", "pytorch", "-o", "requirements.txt"], "format-not-supported", "requirements"),
+        (["-f", "pytorch", "--json", "--format", "environment"], "contradictory-options", "two formats"),
+        (["-f", "pytorch", "--gpu", "none", "--gpu", "8.6"], "contradictory-options", "--gpu none"),
+        (["-f", "pytorch", "--gpu", "auto", "--gpu", "8.6"], "contradictory-options", "--gpu auto"),
+        (["-f", "pytorch", "--gpu", "none", "--driver", "580"], "contradictory-options", "--driver"),
+        (["-f", "pytorch", "--gpu", "none", "--cuda", "12"], "contradictory-options", "--cuda"),
+        (["-f", "pytorch", "--gpuu", "8.6"], "usage", "--gpu"),
+        (["-f", "pytorch", "pandas"], "requirements-not-supported", "pandas"),
+        (["lock"], "command-not-supported", "lock"),
+        (["matrix", "show", "pytroch"], "unknown-framework", "did you mean pytorch"),
+    ],
+)
+def test_it_is_one_error_that_says_what_to_do(arguments: list[str], code: str, says: str, envsolve: Envsolve) -> None:
+    result = envsolve(*arguments)
+    assert result.code == 2
+    assert result.err.startswith(f"error: {code}\n  ")
+    assert result.err.count("error:") == 1
+    assert says in result.err
+    assert "Traceback" not in result.err
+    if "--json" not in arguments:
+        assert result.out == ""
+
+
+def test_with_json_the_error_is_data_on_stdout_too(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytroch", "--json")
+    assert result.code == 2
+    error = json.loads(result.out)["error"]
+    assert error["code"] == "unknown-framework"
+    assert error["hints"][0]["command"] == "envsolve --framework pytorch"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("not json", "not JSON"),
+        ("[]", "JSON object"),
+        (json.dumps({**HOST, "schema_version": 99}), "schema_version 99"),
+        (json.dumps({**HOST, "platform": "amiga"}), "platform"),
+        (json.dumps({**HOST, "driver": "new"}), "driver"),
+        (json.dumps({**HOST, "gpus": [{"name": "x", "compute_capability": 8.6}]}), "gpus[0].compute_capability"),
+        (json.dumps({key: value for key, value in HOST.items() if key != "platform"}), "platform"),
+    ],
+)
+def test_a_host_file_that_cannot_be_read_names_file_and_key(
+    text: str, says: str, envsolve: Envsolve, tmp_path: Path
+) -> None:
+    path = tmp_path / "host.json"
+    path.write_text(text, encoding="utf-8")
+    result = envsolve("-f", "pytorch", "--host", str(path))
+    assert result.code == 2
+    assert result.out == ""
+    assert str(path) in result.err
+    assert says in result.err
+
+
+def test_a_missing_host_file_is_named(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--host", "nowhere.json")
+    assert result.code == 2
+    assert "nowhere.json" in result.err
+
+
+def test_hosts_and_gpus_do_not_mix(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "host.json"
+    path.write_text(json.dumps(HOST), encoding="utf-8")
+    assert "contradictory-options" in envsolve("-f", "pytorch", "--host", str(path), "--gpu", "8.6").err
+
+
+@pytest.mark.parametrize("name", ["UV_CUDA_DRIVER_VERSION", "CONDA_OVERRIDE_CUDA", "CONDA_OVERRIDE_CUDA_ARCH"])
+def test_a_peer_variable_that_cannot_be_read_is_named(
+    name: str, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "rubbish")
+    result = envsolve("-f", "pytorch")
+    assert result.code == 2
+    assert name in result.err
+
+
+def test_an_output_that_cannot_be_written_is_named(envsolve: Envsolve, tmp_path: Path) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "8.6", "-o", str(tmp_path / "no" / "environment.yml"))
+    assert result.code == 2
+    assert result.err.splitlines()[-1].endswith("No such file or directory") or "cannot be written" in result.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_leaves_the_old_file_as_it_was(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "environment.yml"
+    path.write_text("precious", encoding="utf-8")
+    result = envsolve("-f", "pytorch==2.15.*", "--gpu", "8.9", "--driver", "550.163.01", "-o", str(path))
+    assert result.code == 1
+    assert path.read_text(encoding="utf-8") == "precious"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["environment.yml"]

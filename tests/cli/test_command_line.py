@@ -1,0 +1,142 @@
+"""Words in, words out: where data goes, what is quiet, and what start-up loads."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conftest import Envsolve
+
+HEAVY = ("requests", "urllib3", "yaml", "rattler", "pynvml", "rich", "conda_lock", "platformdirs", "tomllib")
+
+
+def test_data_goes_to_stdout_and_notes_to_stderr(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "GTX 1080 Ti", "--driver", "580.65.06")
+    assert yaml.safe_load(result.out)["name"] == "pytorch-cuda12"
+    assert result.err.startswith("note: ")
+    assert envsolve("-q", "-f", "pytorch", "--gpu", "6.1", "--driver", "580.65.06").err == ""
+
+
+def test_verbose_says_where_facts_come_from(envsolve: Envsolve) -> None:
+    result = envsolve("-v", "-f", "pytorch", "--gpu", "8.6", "--driver", "580.65.06")
+    assert "conda-forge/pytorch-cpu-feedstock" in result.err
+
+
+def test_solve_is_meant_where_no_command_is_named(envsolve: Envsolve) -> None:
+    words = ("-f", "jax", "--gpu", "8.6", "--driver", "580.65.06")
+    assert envsolve(*words).out == envsolve("solve", *words).out
+
+
+def test_output_is_written_and_its_name_says_the_format(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    result = envsolve("-f", "jax", "--gpu", "8.6", "--driver", "580.65.06", "-o", str(path))
+    assert (result.code, result.out) == (0, "")
+    assert json.loads(path.read_text(encoding="utf-8"))["frameworks"][0]["framework"] == "jax"
+    assert (path.stat().st_mode & 0o777) == (0o666 & ~_umask())
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@pytest.mark.parametrize("alias", ["tf", "TensorFlow", "tensorflow"])
+def test_frameworks_have_aliases(alias: str, envsolve: Envsolve) -> None:
+    assert "tensorflow" in envsolve("-f", alias, "--gpu", "none").out
+
+
+@pytest.mark.parametrize(
+    ("variables", "arguments", "origin", "cuda"),
+    [
+        ({"UV_CUDA_DRIVER_VERSION": "535.183.01"}, ["--gpu", "8.6"], {"driver": "UV_CUDA_DRIVER_VERSION"}, 12),
+        ({"CONDA_OVERRIDE_CUDA": "12.4"}, ["--gpu", "8.6"], {"driver_cuda": "CONDA_OVERRIDE_CUDA"}, 12),
+        ({"CONDA_OVERRIDE_CUDA": "11.8"}, ["--gpu", "8.6"], {"driver_cuda": "CONDA_OVERRIDE_CUDA"}, 11),
+        (
+            {"UV_CUDA_DRIVER_VERSION": "535.183.01"},
+            ["--gpu", "8.6", "--driver", "580.65.06"],
+            {"driver": "--driver"},
+            13,
+        ),
+        ({"ENVSOLVE_DRIVER": "535.183.01", "ENVSOLVE_GPU": "RTX 3090"}, [], {"driver": "--driver"}, 12),
+        ({"ENVSOLVE_FRAMEWORK": "pytorch", "ENVSOLVE_GPU": "RTX 3090;GTX 1080 Ti"}, [], {"gpus": "--gpu"}, 12),
+    ],
+)
+def test_variables_of_peers_and_our_own_are_honoured_and_named(
+    variables: dict[str, str],
+    arguments: list[str],
+    origin: dict[str, str],
+    cuda: int,
+    envsolve: Envsolve,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    asked = [] if "ENVSOLVE_FRAMEWORK" in variables else ["-f", "pytorch"]
+    result = envsolve(*asked, *arguments, "--format", "json")
+    answer = json.loads(result.out)
+    assert answer["cuda"].startswith(f"{cuda}.")
+    assert answer["host"]["origin"].items() >= origin.items()
+
+
+def test_an_empty_conda_override_means_no_cuda(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
+    result = envsolve("-f", "pytorch", "--gpu", "auto", "--format", "json")
+    assert json.loads(result.out)["cuda"] is None
+
+
+def test_matrix_show_tells_the_contract(envsolve: Envsolve) -> None:
+    releases = json.loads(envsolve("matrix", "show", "tensorflow==2.10.*", "--json").out)["releases"]
+    windows = next(row for row in releases if row["platform"] == "win-64" and row["cuda"] is not None)
+    assert windows["cuda"] == "11.2"
+    assert windows["cudnn"].startswith("8.1")
+    assert windows["minimum_driver"] == "452.39"
+    assert {"version", "source", "build", "package", "pythons", "compute_capabilities", "ptx", "full_driver"} <= set(
+        windows
+    )
+    assert all(entry["kind"] and entry["reference"] for entry in windows["evidence"])
+
+
+def test_matrix_list_and_check_answer(envsolve: Envsolve) -> None:
+    listed = json.loads(envsolve("matrix", "list", "--json").out)["frameworks"]
+    assert [row["framework"] for row in listed] == ["jax", "pytorch", "tensorflow"]
+    assert envsolve("matrix", "check").code == 0
+
+
+def child(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    """Envsolve in a process of its own."""
+    command = [sys.executable, "-m", "envsolve", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **options)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["solve", "--help"], ["-f", "tensorflow", "--gpu", "8.6", "--driver", "580.65.06"]]
+)
+def test_start_up_loads_nothing_heavy(arguments: list[str]) -> None:
+    script = (
+        "import sys\nfrom envsolve.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"
+    )
+    command = [sys.executable, "-c", script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert "envsolve.cli.main" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_a_closed_pipe_is_no_failure() -> None:
+    command = f"{sys.executable} -m envsolve matrix show pytorch | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_help_and_version_answer() -> None:
+    assert "--framework" in child("solve", "--help").stdout
+    assert child("--version").stdout.startswith("envsolve, version ")
