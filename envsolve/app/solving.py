@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from envsolve import __version__
 from envsolve.app.command import command_of
-from envsolve.app.targets import Target, last_branch_of, target_of
+from envsolve.app.targets import Target, drivers_for, target_of
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.lock import PLANNED_FORMATS, Answer, write
 from envsolve.matrix.load import Matrix
@@ -89,7 +89,7 @@ def _no(request: Request, target: Target, matrix: Matrix) -> EnvsolveError:
         request,
         problem,
         lambda relaxed, relaxed_problem: solve(relaxed, relaxed_problem, matrix),
-        last_branch_of(problem, matrix.cuda),
+        drivers_for(problem, matrix.cuda),
     )
     hints = tuple(Hint(way.text, command_of(_stated(way.request, target))) for way in ways[:_MOST_WAYS_OUT])
     causes = tuple(step.requirement for step in conflict.steps)

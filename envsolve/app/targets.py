@@ -20,6 +20,7 @@ from envsolve.model.versions import CudaVersion, DriverVersion
 
 if TYPE_CHECKING:
     from envsolve.host.pci import PciTable
+    from envsolve.solve.relax import Drivers
 
 T = TypeVar("T")
 
@@ -118,13 +119,17 @@ def driver_of(version: CudaVersion, cuda: CudaTable) -> DriverVersion | None:
     return None if newest is None else DriverVersion((newest.branch,), str(newest.branch))
 
 
-def last_branch_of(problem: Problem, cuda: CudaTable) -> int | None:
-    """The last driver branch that drives every GPU of ``problem``, or None where none was dropped yet."""
+def drivers_for(problem: Problem, cuda: CudaTable) -> Drivers:
+    """The drivers that could make a difference to ``problem``: floors, full support, and first releases of branches."""
+    from envsolve.solve.relax import Drivers
+
+    windows = problem.machines[0].windows_driver
+    named = {toolkit.floor(windows=windows) for toolkit in cuda.toolkits}
+    named |= {full for toolkit in cuda.toolkits if (full := toolkit.full(windows=windows)) is not None}
+    named |= {branch.first(windows=windows) for branch in cuda.branches}
     gpus = {gpu for machine in problem.machines for gpu, _ in machine.gpus}
-    lasts = [
-        life.last_branch for life in cuda.architectures if life.capability in gpus and life.last_branch is not None
-    ]
-    return min(lasts, default=None)
+    lasts = [it.last_branch for it in cuda.architectures if it.capability in gpus and it.last_branch is not None]
+    return Drivers(tuple(sorted(named, key=lambda driver: driver.parts)), min(lasts, default=None))
 
 
 def _check_contradictions(request: Request) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from envsolve.errors import MatrixError
 from envsolve.matrix.document import Document, read_document
-from envsolve.matrix.names import GpuNames, read_pci_ids
+from envsolve.matrix.names import GpuNames, gpu_rows, read_gpus, read_pci_ids
 from envsolve.matrix.parse import (
     Library,
     parse_architecture,
@@ -111,10 +111,7 @@ class Matrix:
     @cached_property
     def gpus(self) -> GpuNames:
         """Product names with their compute capabilities."""
-        mistakes = Mistakes("gpus.toml")
-        names = GpuNames.read(self._document("gpus"), mistakes)
-        _raise_for(mistakes.found)
-        return names
+        return GpuNames(gpu_rows(self._document("gpus")))
 
     @cached_property
     def pci_ids(self) -> dict[str, tuple[str, ComputeCapability]]:
@@ -131,7 +128,7 @@ class Matrix:
             found += _mistakes_of(f"{name}.toml", partial(self._check_framework, name))
         found += _mistakes_of("cuda.toml", self._read_cuda)
         found += _mistakes_of("cudnn.toml", self._read_cudnn)
-        found += _mistakes_of("gpus.toml", lambda mistakes: GpuNames.read(self._document("gpus"), mistakes))
+        found += _mistakes_of("gpus.toml", lambda mistakes: read_gpus(self._document("gpus"), mistakes))
         found += _mistakes_of("pci_ids.toml", lambda mistakes: read_pci_ids(self._document("pci_ids"), mistakes))
         found += _mistakes_of("libraries.toml", self._read_libraries)
         return found

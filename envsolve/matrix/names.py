@@ -6,10 +6,10 @@ Names are ambiguous (a GT 730 is 2.1, 3.0 or 3.5): they serve where no driver ca
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import Hint, MatrixError, UsageError
 from envsolve.matrix.row import Mistakes, Row, RowError
 from envsolve.model.capability import ComputeCapability
 
@@ -26,30 +26,13 @@ class GpuModel(NamedTuple):
 
 
 class GpuNames:
-    """Looks up product names as people type them: any case, with or without NVIDIA, GeForce or Tesla."""
+    """Looks up product names as people type them: any case, with or without NVIDIA, GeForce or Tesla.
 
-    def __init__(self, models: tuple[GpuModel, ...]) -> None:
-        self._models = tuple((_tokens(model.name), model) for model in models)
+    Only the rows that a name matches are read; :func:`read_gpus` reads, and checks, them all.
+    """
 
-    @classmethod
-    def read(cls, document: Mapping[str, object], mistakes: Mistakes) -> GpuNames:
-        """The names of a parsed gpus.toml."""
-        rows = document.get("gpu", [])
-        models = []
-        for number, values in enumerate(rows if isinstance(rows, list) else [], 1):
-            row = Row(f"gpu[{number}]", values, mistakes)
-            try:
-                first = row.parsed("capability", ComputeCapability.parse)
-                every = row.each("capabilities", ComputeCapability.parse)
-                models.append(GpuModel(row.text("name"), every or (first,)))
-            except RowError:
-                continue
-            if not row.texts("evidence", required=True):
-                continue
-            for key in ("architecture", "note", "inferred"):
-                row.seen(key)
-            row.done()
-        return cls(tuple(models))
+    def __init__(self, rows: Sequence[Mapping[str, object]]) -> None:
+        self._rows = [(_tokens(str(row.get("name", ""))), row) for row in rows]
 
     def find(self, text: str) -> GpuModel:
         """The product that ``text`` names.
@@ -60,10 +43,11 @@ class GpuNames:
         wanted = _tokens(text)
         if not wanted:
             raise self._unknown(text)
-        found = [model for tokens, model in self._models if tokens == wanted]
-        found = found or [model for tokens, model in self._models if _holds(tokens, wanted)]
-        if not found:
+        rows = [row for tokens, row in self._rows if tokens == wanted]
+        rows = rows or [row for tokens, row in self._rows if _holds(tokens, wanted)]
+        if not rows:
             raise self._unknown(text)
+        found = _models(rows)
         capabilities = sorted({capability for model in found for capability in model.capabilities})
         if len(capabilities) > 1:
             raise _ambiguous(text, found, capabilities)
@@ -72,7 +56,7 @@ class GpuNames:
     def _unknown(self, text: str) -> UsageError:
         import difflib
 
-        names = {" ".join(tokens): model.name for tokens, model in self._models}
+        names = {" ".join(tokens): str(row["name"]) for tokens, row in self._rows}
         close = difflib.get_close_matches(" ".join(_tokens(text)), names, n=1, cutoff=0.6)
         hints = tuple(Hint(f"did you mean {names[name]!r}?") for name in close)
         return UsageError(
@@ -80,6 +64,30 @@ class GpuNames:
             f"no NVIDIA GPU is known as {text!r}",
             hints=(*hints, Hint("give its compute capability instead, e.g. --gpu 8.6")),
         )
+
+
+def read_gpus(document: Mapping[str, object], mistakes: Mistakes) -> tuple[GpuModel, ...]:
+    """Every usable row of a parsed gpus.toml."""
+    models = []
+    for number, values in enumerate(gpu_rows(document), 1):
+        row = Row(f"gpu[{number}]", values, mistakes)
+        try:
+            first = row.parsed("capability", ComputeCapability.parse)
+            every = row.each("capabilities", ComputeCapability.parse)
+            models.append(GpuModel(row.text("name"), every or (first,)))
+        except RowError:
+            continue
+        row.texts("evidence", required=True)
+        for key in ("architecture", "note", "inferred"):
+            row.seen(key)
+        row.done()
+    return tuple(models)
+
+
+def gpu_rows(document: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """The rows of a parsed gpus.toml as they are."""
+    rows = document.get("gpu")
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def read_pci_ids(document: Mapping[str, object], mistakes: Mistakes) -> dict[str, tuple[str, ComputeCapability]]:
@@ -104,7 +112,15 @@ def _holds(tokens: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
     return any(tokens[start : start + len(wanted)] == wanted for start in range(len(tokens) - len(wanted) + 1))
 
 
-def _ambiguous(text: str, found: list[GpuModel], capabilities: list[ComputeCapability]) -> UsageError:
+def _models(rows: Sequence[Mapping[str, object]]) -> tuple[GpuModel, ...]:
+    mistakes = Mistakes("gpus.toml")
+    models = read_gpus({"gpu": list(rows)}, mistakes)
+    if mistakes.found:
+        raise MatrixError("matrix-invalid", "the table of GPUs holds mistakes", tuple(mistakes.found))
+    return models
+
+
+def _ambiguous(text: str, found: Sequence[GpuModel], capabilities: list[ComputeCapability]) -> UsageError:
     names = ", ".join(model.name for model in found[:_SUGGESTIONS])
     return UsageError(
         "ambiguous-gpu",

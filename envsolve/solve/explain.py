@@ -157,25 +157,24 @@ def _summary(asked: FrameworkRequest, problem: Problem, chains: Sequence[Sequenc
     stopped.sort(key=lambda chain: chain.release.version, reverse=True)
     steps = tuple(step for chain in stopped for step in _steps(problem, chain))
     first = stopped[0]
-    return Conflict(first.kind, _sentence(asked, problem, first, chains), steps)
+    message = _sentence(problem, first, chains)
+    if common and len(chains) > 1 and not isinstance(first.last.limit, DriverFloor):
+        message += f"; the same stands against every other build of {asked}"
+    return Conflict(first.kind, message, steps)
 
 
-def _sentence(asked: FrameworkRequest, problem: Problem, chain: _Chain, chains: Sequence[Sequence[_Chain]]) -> str:
+def _sentence(problem: Problem, chain: _Chain, chains: Sequence[Sequence[_Chain]]) -> str:
     release, last = chain.release, chain.last
+    if not isinstance(last.limit, DriverFloor) or release.cuda is None:
+        return last.because.text
     builds = {against[0].release for against in chains if against[0].release.version == release.version}
-    if isinstance(last.limit, DriverFloor) and release.cuda is not None:
-        majors = sorted({build.cuda.major for build in builds if build.cuda is not None})
-        built = (
-            f"only built for CUDA {majors[0]}"
-            if len(majors) == 1
-            else "built for CUDA " + " and ".join(map(str, majors))
-        )
-        return (
-            f"{release.framework} {release.version} is {built}, which needs NVIDIA driver {last.limit.floor} or newer; "
-            f"{_fact_of(problem, last)}"
-        )
-    several = "" if len(chains) == 1 else f", and so for the other builds of {asked}"
-    return f"{last.because.text}{several if len({c.kind for against in chains for c in against}) == 1 else ''}"
+    majors = sorted({build.cuda.major for build in builds if build.cuda is not None})
+    only = "only " if len(majors) == 1 else ""
+    return (
+        f"{release.framework} {release.version} is {only}built for CUDA {' and '.join(map(str, majors))}, "
+        f"which needs NVIDIA driver {last.limit.floor} or newer; "
+        f"{_fact_of(problem, last)}"
+    )
 
 
 def _steps(problem: Problem, chain: _Chain) -> Iterator[ConflictStep]:

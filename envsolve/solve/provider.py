@@ -62,6 +62,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         self.rules = Rules(problem, tables.cuda, tables.frameworks, from_conda=from_conda)
         self._requirements: dict[int, list[Requirement]] = {}
         self._alone: dict[int, bool] = {}
+        self._matched: dict[tuple[object, ...], list[Candidate]] = {}
         self._bundled: dict[tuple[int, Version], Candidate] = {}
         self._candidates = {identifier: list(found) for identifier, found in self._all_candidates(sources)}
 
@@ -101,7 +102,14 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return [candidate for candidate in found if id(candidate) not in refused]
 
     def matches(self, identifier: str, limits: Sequence[Requirement]) -> list[Candidate]:
-        """The candidates of ``identifier`` that meet every limit, best first."""
+        """The candidates of ``identifier`` that meet every limit, best first. Many builds share their limits."""
+        key = (identifier, *(asked.limit for asked in limits))
+        known = self._matched.get(key)
+        if known is None:
+            known = self._matched[key] = self._matches(identifier, limits)
+        return known
+
+    def _matches(self, identifier: str, limits: Sequence[Requirement]) -> list[Candidate]:
         if _floor_above_ceiling(limits):
             return []
         found = self._candidates.get(identifier, [])
@@ -131,10 +139,8 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
             matches = self.matches(requirement.identifier, [*also, requirement])
             if not matches:
                 yield (requirement,)
-            elif requirement.identifier in (CUDA, CUDNN):
-                unmet = [next(self.unmet(match), None) for match in matches]
-                if all(links is not None for links in unmet):
-                    yield (requirement, *(unmet[0] or ()))
+            elif requirement.identifier in (CUDA, CUDNN) and not any(map(self._runs_alone, matches)):
+                yield (requirement, *next(self.unmet(matches[0])))
 
     def _runs_alone(self, candidate: Candidate) -> bool:
         """Whether nothing but another framework can rule ``candidate`` out. Keeps hopeless builds out of the search."""

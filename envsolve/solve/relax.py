@@ -23,12 +23,18 @@ class WayOut(NamedTuple):
     solution: Solution
 
 
-def ways_out(request: Request, problem: Problem, attempt: Attempt, last_branch: int | None) -> list[WayOut]:
-    """Every single relaxation that leads to a stack. ``last_branch`` is the last driver branch for the GPUs, if any."""
+class Drivers(NamedTuple):
+    """The drivers worth trying, oldest first, and the last branch that drives every GPU of the problem, if any."""
+
+    known: tuple[DriverVersion, ...]
+    last_branch: int | None
+
+
+def ways_out(request: Request, problem: Problem, attempt: Attempt, drivers: Drivers) -> list[WayOut]:
+    """Every single relaxation that leads to a stack; two at once, and CPU, only where no single one does."""
     found = [way for relax in _RELAXATIONS for way in relax(request, problem, attempt)]
-    if last_branch is not None:
-        found += _older_driver(request, problem, attempt, last_branch)
-    return found or list(_cpu(request, problem, attempt))
+    found += [*_newer_driver(request, problem, attempt, drivers), *_older_driver(request, problem, attempt, drivers)]
+    return found or list(_anything_anywhere(request, problem, attempt)) or list(_cpu(request, problem, attempt))
 
 
 def _any_source(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
@@ -80,30 +86,65 @@ def _any_cuda(request: Request, problem: Problem, attempt: Attempt) -> Iterator[
         yield WayOut(f"with CUDA {solution.toolkit.version} it fits", request._replace(cuda=cuda), solution)
 
 
-def _newer_driver(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
-    if all(machine.driver is None for machine in problem.machines):
-        return
-    machines = tuple(machine._replace(driver=None) for machine in problem.machines)
-    solution = attempt(request, problem._replace(machines=machines))
-    needed = solution.minimum_driver if solution is not None else None
-    if solution is None or needed is None or all(_meets(machine, needed) for machine in problem.machines):
-        return
-    release = solution.choices[0].release
-    name = "Windows driver" if problem.platform.is_windows else "NVIDIA driver"
-    yield WayOut(
-        f"install {name} {needed} or newer: {release.label} then fits", request._replace(driver=needed), solution
+def _newer_driver(request: Request, problem: Problem, attempt: Attempt, drivers: Drivers) -> Iterator[WayOut]:
+    """The oldest driver with which there is a stack. A newer driver within the GPUs' life never loses one: bisect."""
+    newer = [driver for driver in drivers.known if _would_change(problem, driver, drivers.last_branch)]
+    found: tuple[DriverVersion, Solution] | None = None
+    while newer:
+        middle = (len(newer) - 1) // 2 if found else len(newer) - 1
+        solution = attempt(request, _with_driver(problem, newer[middle]))
+        if solution is None and found is None:
+            return
+        if solution is None:
+            newer = newer[middle + 1 :]
+        else:
+            found = (newer[middle], solution)
+            newer = newer[:middle]
+    if found is not None:
+        driver, solution = found
+        text = f"install NVIDIA driver {driver} or newer: {solution.choices[0].release.label} then fits"
+        yield WayOut(text, request._replace(driver=driver), solution)
+
+
+def _would_change(problem: Problem, driver: DriverVersion, last_branch: int | None) -> bool:
+    if last_branch is not None and driver.branch > last_branch:
+        return False
+    return any(machine.driver is not None and not machine.driver.meets(driver) for machine in problem.machines)
+
+
+def _with_driver(problem: Problem, driver: DriverVersion) -> Problem:
+    machines = tuple(
+        machine if machine.driver is not None and machine.driver.meets(driver) else machine._replace(driver=driver)
+        for machine in problem.machines
     )
+    return problem._replace(machines=machines)
 
 
-def _older_driver(request: Request, problem: Problem, attempt: Attempt, branch: int) -> Iterator[WayOut]:
-    driver = DriverVersion((branch,), str(branch))
-    if all(machine.driver is None or machine.driver.branch <= branch for machine in problem.machines):
+def _older_driver(request: Request, problem: Problem, attempt: Attempt, drivers: Drivers) -> Iterator[WayOut]:
+    branch = drivers.last_branch
+    if branch is None or all(machine.driver is None or machine.driver.branch <= branch for machine in problem.machines):
         return
+    driver = DriverVersion((branch,), str(branch))
     machines = tuple(machine._replace(driver=driver) for machine in problem.machines)
     solution = attempt(request, problem._replace(machines=machines))
     if solution is not None:
         text = f"install a driver of branch R{branch}: {solution.choices[0].release.label} then fits"
         yield WayOut(text, request._replace(driver=driver), solution)
+
+
+def _anything_anywhere(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
+    """Any version from any source with any Python and CUDA: what the machine itself can run."""
+    frameworks = tuple(FrameworkRequest(asked.framework, SpecifierSet()) for asked in problem.frameworks)
+    free = request._replace(frameworks=frameworks, sources=(), python=None, cuda=None, format="json")
+    solution = attempt(free, problem._replace(frameworks=frameworks, python=None, cuda=None))
+    if solution is not None:
+        releases = [choice.release for choice in solution.choices]
+        pinned = tuple(
+            FrameworkRequest(release.framework, SpecifierSet(f"=={release.version}")) for release in releases
+        )
+        sources = tuple(dict.fromkeys(release.source for release in releases))
+        text = f"{' with '.join(release.label for release in releases)} fits"
+        yield WayOut(text, free._replace(frameworks=pinned, sources=sources, format=request.format), solution)
 
 
 def _fewer_gpus(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
@@ -138,11 +179,7 @@ def _cpu(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOu
         yield WayOut(f"{solution.choices[0].release.label} runs without the GPU", relaxed, solution)
 
 
-_RELAXATIONS = (_any_version, _any_source, _newer_driver, _any_cuda, _any_python, _fewer_gpus, _linux)
-
-
-def _meets(machine: Machine, needed: DriverVersion) -> bool:
-    return machine.driver is not None and machine.driver.meets(needed)
+_RELAXATIONS = (_any_version, _any_source, _any_cuda, _any_python, _fewer_gpus, _linux)
 
 
 def _with(
