@@ -56,7 +56,13 @@ _VERSIONS = Parsed("spec", parse_versions)
     type=Parsed("file", str),
     help=("A machine written by `envsolve detect --json`. Repeatable: the stack must run on every one."),
 )
-@option("--platform", type=Parsed("name", member_of(Platform)), help="Target platform; default: this one's.")
+@option(
+    "--platform",
+    "platforms",
+    multiple=True,
+    type=Parsed("name", member_of(Platform)),
+    help="Target platform; default: this one's.",
+)
 @option(
     "--source",
     "sources",
@@ -105,7 +111,7 @@ def solve(context: click.Context, /, **options: Any) -> int:
         gpus=options["gpus"],
         driver=options["driver"],
         hosts=options["hosts"],
-        platform=options["platform"],
+        platform=_platform(options["platforms"]),
         sources=tuple(dict.fromkeys(options["sources"])),
         channels=options["channels"],
         index_url=options["index_url"],
@@ -125,6 +131,17 @@ def solve(context: click.Context, /, **options: Any) -> int:
 
         write_whole(Path(options["output"]), solved.text)
     return 0
+
+
+def _platform(given: tuple[Platform, ...]) -> Platform | None:
+    if len(set(given)) > 1:
+        names = ", ".join(platform.value for platform in given)
+        raise UsageError(
+            "several-platforms",
+            f"an answer is for one platform, not for {names}",
+            hints=(Hint("solve for each in turn"),),
+        )
+    return given[0] if given else None
 
 
 def _format(options: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from envsolve.lock.answer import Answer
-from envsolve.lock.wheels import index_of, requirement_of, toolkit_pin
+from envsolve.lock.wheels import index_of, is_exact, requirement_of, toolkit_pin
 from envsolve.model.release import CudaLibraries, Release
 from envsolve.model.solution import Choice, Solution
 
@@ -56,10 +56,18 @@ def _header(answer: Answer) -> Iterator[str]:
     yield f"# For: {problem.platform}, {', '.join(names) if names else 'any GPU that the builds below hold code for'}"
     if solution.minimum_driver is not None:
         yield f"# Needs: NVIDIA driver {solution.minimum_driver} or newer"
+    if any(_needs_library_path(choice.release) for choice in solution.choices):
+        yield "# The wheel looks for this environment's CUDA libraries on the library path only. After activating it:"
+        yield "#   export LD_LIBRARY_PATH=$CONDA_PREFIX/lib"
     if solution.toolkit is not None and not any(choice.release.source.is_wheel for choice in solution.choices):
         yield "# To create it on a machine without the GPU, put"
         yield f"#   CONDA_OVERRIDE_CUDA={solution.toolkit.version}"
         yield "# before conda or mamba: the builds ask for the virtual package __cuda."
+
+
+def _needs_library_path(release: Release) -> bool:
+    """Wheels that bring no CUDA find it through the loader; on Windows an activated environment is on its path."""
+    return release.cuda_libraries is CudaLibraries.NONE and not release.platform.is_windows
 
 
 def _name(solution: Solution) -> str:
@@ -100,10 +108,14 @@ def _python(solution: Solution) -> tuple[str, str]:
 
 
 def _framework_reason(choice: Choice) -> str:
-    served = [f"{runs_as} runs on {gpu}" for gpu, runs_as in choice.runs_as.items()]
-    return ", ".join(served) or (
-        "CPU build" if choice.release.cuda is None else f"built for CUDA {choice.release.cuda}"
-    )
+    release = choice.release
+    if release.cuda is None:
+        return "CPU build"
+    served = ", ".join(f"{runs_as} runs on {gpu}" for gpu, runs_as in choice.runs_as.items())
+    if release.source.is_wheel and is_exact(release.cudnn_requires):
+        brought = f"brings CUDA {release.cuda} and cuDNN {release.cudnn}"
+        return f"{served}; {brought}" if served else brought
+    return served or f"built for CUDA {release.cuda}"
 
 
 def _conda_owns_cuda(release: Release) -> bool:
@@ -164,16 +176,11 @@ def _pip_lines(solution: Solution, wheels: list[Choice]) -> Iterator[tuple[str, 
 def _pip_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[str, str]]:
     """Pin the cuDNN that metadata leaves open: pip takes the newest, which may hold no code for an older GPU."""
     for release in releases:
-        open_range = release.cudnn_requires is not None and not _is_exact(release)
+        open_range = release.cudnn_requires is not None and not is_exact(release.cudnn_requires)
         if open_range and release.cuda_libraries is CudaLibraries.DEPENDENCIES and solution.cudnn is not None:
             package = release.cudnn_package or f"nvidia-cudnn-cu{solution.cudnn.cuda_major}"
             yield f"{package}=={solution.cudnn.version}", _cudnn_reason(solution)
             return
-
-
-def _is_exact(release: Release) -> bool:
-    clauses = list(release.cudnn_requires or ())
-    return len(clauses) == 1 and clauses[0].operator == "==" and not clauses[0].version.endswith(".*")
 
 
 def _conda_versions(versions: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from packaging.specifiers import SpecifierSet
+
 from envsolve.model.release import CudaLibraries, Release, Source
 from envsolve.model.solution import Solution
 
@@ -31,10 +33,11 @@ def toolkit_pin(solution: Solution) -> str | None:
     """
     wheels = [choice.release for choice in solution.choices if choice.release.source.is_wheel]
     depends = [release for release in wheels if release.cuda_libraries is CudaLibraries.DEPENDENCIES]
-    if solution.toolkit is None or not depends or any(_is_exact(release) for release in depends):
+    if solution.toolkit is None or not depends or any(is_exact(release.cuda_requires) for release in depends):
         return None
     return f"cuda-toolkit[{_TOOLKIT_PARTS}]=={solution.toolkit.version}.*"
 
 
-def _is_exact(release: Release) -> bool:
-    return any(clause.operator == "==" for clause in release.cuda_requires or ())
+def is_exact(versions: SpecifierSet | None) -> bool:
+    """Whether ``versions`` admits one version only."""
+    return any(clause.operator == "==" and not clause.version.endswith(".*") for clause in versions or ())
