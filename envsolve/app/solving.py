@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from envsolve import __version__
@@ -11,7 +11,7 @@ from envsolve.app.targets import Target, drivers_for, target_of
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.lock import PLANNED_FORMATS, Answer, write
 from envsolve.matrix.load import Matrix
-from envsolve.model.request import FrameworkRequest, Request, parse_framework
+from envsolve.model.request import FrameworkRequest, Request, parse_framework, without_credentials
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.solver import load_tables, provider_for, solve, source_groups
 
@@ -37,12 +37,24 @@ def solve_request(request: Request, matrix: Matrix, environ: Mapping[str, str]) 
             f"this version of envsolve does not write the format {request.format!r}",
             hints=(Hint("--format environment and --format json are there"),),
         )
+    request, hidden = _without_credentials(request)
     target = target_of(request, matrix, environ)
     solution = solve(request, target.problem, matrix)
     if solution is None:
         raise _no(request, target, matrix)
     answer = Answer(solution, target.hosts, command_of(request), _matrix_date(target.problem, matrix), __version__)
-    return Solved(write(answer, request.format), (*target.notes, *solution.notes), solution)
+    return Solved(write(answer, request.format), (*target.notes, *solution.notes, *hidden), solution)
+
+
+def _without_credentials(request: Request) -> tuple[Request, tuple[str, ...]]:
+    """``request`` with bare addresses, and a note where credentials were left out of them."""
+    bare = request._replace(
+        channels=tuple(map(without_credentials, request.channels)),
+        index_url=None if request.index_url is None else without_credentials(request.index_url),
+        extra_index_urls=tuple(map(without_credentials, request.extra_index_urls)),
+    )
+    note = "user names and passwords in addresses are left out: keep them in .netrc, .condarc or a keyring"
+    return bare, (note,) if bare != request else ()
 
 
 def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
@@ -58,13 +70,24 @@ def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
     import difflib
 
     close = difflib.get_close_matches(normalized, known, n=1)
-    hints = tuple(Hint(f"did you mean {found}?", f"envsolve --framework {found}{specifier}") for found in close)
+    hints = tuple(Hint(f"did you mean {found}?") for found in close)
     raise UsageError(
         "unknown-framework",
         f"{name!r} is no framework that envsolve knows",
         (f"known: {', '.join(matrix.framework_names)}",),
         hints,
     )
+
+
+def framework_requests(texts: Sequence[str], matrix: Matrix) -> tuple[FrameworkRequest, ...]:
+    """Every framework as typed; one that is named twice must meet both ranges."""
+    asked: dict[str, FrameworkRequest] = {}
+    for text in texts:
+        request = framework_request(text, matrix)
+        known = asked.get(request.framework)
+        specifier = request.specifier if known is None else known.specifier & request.specifier
+        asked[request.framework] = FrameworkRequest(request.framework, specifier)
+    return tuple(asked.values())
 
 
 _ALIASES = {"tf": "tensorflow", "torch": "pytorch"}
@@ -91,17 +114,9 @@ def _no(request: Request, target: Target, matrix: Matrix) -> EnvsolveError:
         lambda relaxed, relaxed_problem: solve(relaxed, relaxed_problem, matrix),
         drivers_for(problem, matrix.cuda),
     )
-    hints = tuple(Hint(way.text, command_of(_stated(way.request, target))) for way in ways[:_MOST_WAYS_OUT])
+    hints = tuple(Hint(way.text, command_of(way.request)) for way in ways[:_MOST_WAYS_OUT])
     causes = tuple(step.requirement for step in conflict.steps)
     return UnsolvableError(conflict.code, conflict.message, causes, hints, conflict=conflict.steps)
-
-
-def _stated(request: Request, target: Target) -> Request:
-    """A way out as a command: where it changes the platform, this machine's facts must be spelled out."""
-    if request.platform in (None, target.problem.platform) or request.gpus or request.hosts:
-        return request
-    machine = target.problem.machines[0]
-    return request._replace(gpus=tuple(str(gpu) for gpu, _ in machine.gpus), driver=machine.driver)
 
 
 def _matrix_date(problem: Problem, matrix: Matrix) -> str:

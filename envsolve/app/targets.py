@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from envsolve.app.command import command_of
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.matrix.load import CudaTable, Matrix
 from envsolve.model.capability import ComputeCapability
@@ -45,20 +46,20 @@ def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> T
     """
     _check_contradictions(request)
     if request.hosts:
-        hosts = tuple(_with_driver(host, request.driver, "--driver") for host in _read_hosts(request))
+        hosts = tuple(_with_driver(host, request.driver, "--driver") for host in _read_hosts(request, matrix))
     elif request.gpus and request.gpus != ("auto",):
         hosts = (_named_host(request, matrix, environ),)
     else:
         hosts = (_with_driver(detected_host(matrix, environ, thorough=False), request.driver, "--driver"),)
     hosts = tuple(_with_known_cuda(_with_named_gpus(host, matrix), matrix.cuda) for host in hosts)
     platform = _platform(request, hosts)
-    automatic = not request.hosts and not request.wants_cpu and request.gpus in ((), ("auto",))
-    notes = [f"{note}" for host in hosts for note in host.notes]
-    cpu = request.wants_cpu or (automatic and _falls_to_cpu(hosts[0], request, environ))
-    for host in hosts if not cpu and (automatic or request.hosts) else ():
-        _require_identified(host, request)
-    if automatic and cpu:
-        notes.append("no NVIDIA GPU was found: this is a CPU environment; name a GPU with --gpu to plan for one")
+    looked = not request.wants_cpu and (request.hosts or request.gpus in ((), ("auto",)))
+    notes = [note for host in hosts for note in host.notes]
+    cpu = request.wants_cpu or (bool(looked) and _falls_to_cpu(hosts, request, environ))
+    for host in hosts if looked and not cpu else ():
+        _require_identified(host, request, matrix.cuda)
+    if looked and cpu:
+        notes.append(_cpu_note(hosts[0], environ))
     problem = Problem(
         frameworks=request.frameworks,
         platform=platform,
@@ -97,6 +98,7 @@ def overridden(host: Host, cuda: CudaTable, environ: Mapping[str, str]) -> Host:
     """
     capability = _read(environ, CONDA_CAPABILITY, ComputeCapability.parse)
     if capability is not None:
+        _require_known(capability, cuda, CONDA_CAPABILITY)
         host = host._replace(gpus=(Gpu(None, capability),), status=GpuStatus.READY)
         host = _with_origin(host, "gpus", CONDA_CAPABILITY)
     driver = _read(environ, UV_DRIVER, DriverVersion.parse)
@@ -105,11 +107,20 @@ def overridden(host: Host, cuda: CudaTable, environ: Mapping[str, str]) -> Host:
     if environ.get(CONDA_CUDA) == "":
         emptied = host._replace(driver=None, driver_cuda=None, gpus=(), status=GpuStatus.NO_GPU)
         return _with_origin(_with_origin(emptied, "driver_cuda", CONDA_CUDA), "gpus", CONDA_CUDA)
-    version = _read(environ, CONDA_CUDA, CudaVersion.parse)
+    version = _read(environ, CONDA_CUDA, _major_or_minor)
     if version is None:
         return host
     branch = driver_of(version, cuda)
+    if branch is None:
+        raise UsageError(
+            "invalid-environment-variable", f"{CONDA_CUDA}: no driver is known for CUDA {version} or older"
+        )
     return _with_origin(_with_driver(host, branch, CONDA_CUDA)._replace(driver_cuda=version), "driver_cuda", CONDA_CUDA)
+
+
+def _major_or_minor(text: str) -> CudaVersion:
+    """A CUDA version as conda takes it: 12.4, or 12 for 12.0."""
+    return CudaVersion.parse(f"{text}.0" if text.isdigit() else text)
 
 
 def driver_of(version: CudaVersion, cuda: CudaTable) -> DriverVersion | None:
@@ -147,10 +158,14 @@ def _check_contradictions(request: Request) -> None:
             raise refuse(f"--gpu none asks for CPU and {option} for a GPU: give one of them")
 
 
-def _read_hosts(request: Request) -> tuple[Host, ...]:
+def _read_hosts(request: Request, matrix: Matrix) -> tuple[Host, ...]:
     from envsolve.host.host_file import read_host_file
 
-    return tuple(read_host_file(Path(name)) for name in request.hosts)
+    hosts = tuple(read_host_file(Path(name)) for name in request.hosts)
+    for name, host in zip(request.hosts, hosts, strict=True):
+        for capability in host.capabilities:
+            _require_known(capability, matrix.cuda, name)
+    return hosts
 
 
 def _named_host(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Host:
@@ -174,11 +189,18 @@ def _named_gpu(text: str, matrix: Matrix) -> Gpu:
     except ValueError:
         model = matrix.gpus.find(text)
         return Gpu(model.name, model.capabilities[0])
-    known = {life.capability for life in matrix.cuda.architectures}
-    if capability not in known:
-        listed = ", ".join(map(str, sorted(known)))
-        raise UsageError("unknown-gpu", f"no NVIDIA GPU has compute capability {capability}", (f"known: {listed}",))
+    _require_known(capability, matrix.cuda, "--gpu")
     return Gpu(None, capability)
+
+
+def _require_known(capability: ComputeCapability, cuda: CudaTable, origin: str) -> None:
+    known = {life.capability for life in cuda.architectures}
+    if capability not in known:
+        raise UsageError(
+            "unknown-gpu",
+            f"no NVIDIA GPU is known to have compute capability {capability} (from {origin})",
+            (f"known: {', '.join(map(str, sorted(known)))}",),
+        )
 
 
 def _with_named_gpus(host: Host, matrix: Matrix) -> Host:
@@ -207,6 +229,10 @@ def this_platform() -> Platform:
 def _platform(request: Request, hosts: tuple[Host, ...]) -> Platform:
     platforms = {host.platform for host in hosts}
     if request.platform is not None:
+        other = next((host for host in hosts if request.hosts and host.platform is not request.platform), None)
+        if other is not None:
+            message = f"--platform {request.platform} contradicts the host file, which is of {other.platform}"
+            raise UsageError("contradictory-options", message)
         return request.platform
     if len(platforms) > 1:
         names = ", ".join(sorted(platforms))
@@ -214,33 +240,57 @@ def _platform(request: Request, hosts: tuple[Host, ...]) -> Platform:
     return platforms.pop()
 
 
-def _falls_to_cpu(host: Host, request: Request, environ: Mapping[str, str]) -> bool:
-    """Whether no GPU is there: none found, and no driver stated that would speak for one elsewhere."""
-    if host.gpus or request.driver is not None:
+def _falls_to_cpu(hosts: tuple[Host, ...], request: Request, environ: Mapping[str, str]) -> bool:
+    """Whether no GPU is there: none found, and no driver stated that would speak for one elsewhere.
+
+    Raises UsageError where some hosts have GPUs and others none.
+    """
+    without = [host for host in hosts if not host.gpus and host.status in (GpuStatus.NO_HARDWARE, GpuStatus.NO_GPU)]
+    stated = request.driver is not None or (
+        not request.hosts and any(environ.get(it) for it in (UV_DRIVER, CONDA_CUDA))
+    )
+    if stated or not without:
         return False
-    if any(environ.get(name) for name in (UV_DRIVER, CONDA_CUDA)):
-        return False
-    return host.status in (GpuStatus.NO_HARDWARE, GpuStatus.NO_GPU)
+    if len(without) < len(hosts):
+        message = "some of the hosts have no NVIDIA GPU: no build is right for both kinds"
+        raise UsageError(
+            "hosts-differ", message, hints=(Hint("solve for the hosts with GPUs and for the others in turn"),)
+        )
+    return True
 
 
-def _require_identified(host: Host, request: Request) -> None:
+def _cpu_note(host: Host, environ: Mapping[str, str]) -> str:
+    if host.origin.get("gpus") == CONDA_CUDA and environ.get(CONDA_CUDA) == "":
+        return f"{CONDA_CUDA} is empty, which says that there is no CUDA: this is a CPU environment"
+    return "no NVIDIA GPU was found: this is a CPU environment; name a GPU with --gpu to plan for one"
+
+
+def _require_identified(host: Host, request: Request, cuda: CudaTable) -> None:
     """A GPU that is present but unknown must not end in a CPU build, nor in one picked blindly."""
-    unknown = [gpu.name or "an NVIDIA GPU" for gpu in host.gpus if gpu.compute_capability is None]
+    known = {life.capability for life in cuda.architectures}
+    strange = [gpu for gpu in host.gpus if gpu.compute_capability not in known]
     stated = request.driver is not None or host.origin.get("driver") in (UV_DRIVER, CONDA_CUDA)
-    if not unknown and (host.gpus or stated):
+    if not strange and (host.gpus or stated):
         return
     reasons = tuple(reading.problem.text for reading in host.readings if reading.problem is not None)
-    what = f"{unknown[0]} is present, but its compute capability is unknown" if unknown else _BLOCKED[host.status]
+    named = request._replace(gpus=("RTX 3090",), hosts=())
     raise UnsolvableError(
         "gpu-not-identified",
-        what,
+        _unidentified(strange[0]) if strange else _BLOCKED[host.status],
         (*host.notes, *reasons),
         (
             Hint("see what each source says", "envsolve detect"),
-            Hint("name the GPU, by product or by compute capability", "envsolve --gpu 'RTX 3090' ..."),
-            Hint("or ask for a CPU environment", "envsolve --gpu none ..."),
+            Hint("name the GPU, by product or by compute capability, for example", command_of(named)),
+            Hint("or ask for a CPU environment", command_of(named._replace(gpus=("none",), cuda=None, driver=None))),
         ),
     )
+
+
+def _unidentified(gpu: Gpu) -> str:
+    name = gpu.name or "an NVIDIA GPU"
+    if gpu.compute_capability is None:
+        return f"{name} is present, but its compute capability is unknown"
+    return f"{name} has compute capability {gpu.compute_capability}, which this version of envsolve does not know"
 
 
 _BLOCKED = {

@@ -9,30 +9,34 @@ from typing import Any
 
 import click
 
-from envsolve.cli.options import matrix_option, option, output_options, use_colour
+from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
 from envsolve.cli.report import note
 from envsolve.model.host import Host
 
 
 @click.command()
 @option("--json", "as_json", is_flag=True, help="Print the host file that --host reads.")
-@option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all, instead of stdout.")
+@option(
+    "-o",
+    "--output",
+    type=Parsed("file", file_name),
+    metavar="FILE",
+    help="Write to FILE, whole or not at all, instead of stdout.",
+)
 @matrix_option
 @output_options
-@click.pass_context
-def detect(context: click.Context, /, **options: Any) -> int:
+def detect(**options: Any) -> int:
     """Print this machine: driver, GPUs, and where each fact comes from. Exits 0 with and without a GPU."""
     from envsolve.app.targets import detected_host
     from envsolve.host.host_file import host_as_json
     from envsolve.matrix import Matrix, find_matrix
 
-    use_colour(context, options["color"])
     directory = options["matrix_directory"]
     matrix = Matrix(Path(directory) if directory else find_matrix())
     host = detected_host(matrix, os.environ, thorough=True)
     as_json = options["as_json"] or str(options["output"]).endswith(".json")
     text = json.dumps(host_as_json(host), indent=2, ensure_ascii=False) + "\n" if as_json else _table(host)
-    if options["output"] is None:
+    if options["output"] in (None, "-"):
         click.echo(text, nl=False)
     else:
         from envsolve.cli.output import write_whole

@@ -12,11 +12,12 @@ import click
 
 from envsolve import __version__
 from envsolve.cli.report import report
-from envsolve.errors import EnvsolveError, Hint, UsageError
+from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 
 _INTERRUPTED = 130
 _PLANNED = ("init", "lock", "status", "create", "validate", "doctor", "explain")
 _PIPE_CLOSED = 0
+_TO_A_FILE = Hint("write to a file with -o")
 
 
 _COMMANDS = ("solve", "detect", "matrix")
@@ -59,22 +60,63 @@ def cli() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line and return its exit code; nothing but KeyboardInterrupt's cousin SystemExit passes."""
+    """Run one command line and return its exit code. Whatever goes wrong, no traceback reaches the user.
+
+    With ENVSOLVE_DEBUG set an error nobody thought of is raised as it is.
+    """
     as_json = "--json" in arguments or "json" in _formats(arguments)
     try:
-        code = cli.main(arguments, prog_name="envsolve", standalone_mode=False)
-        sys.stdout.flush()
-        return code if isinstance(code, int) else 0
-    except EnvsolveError as error:
-        return report(error, as_json=as_json)
-    except click.ClickException as error:
-        return report(_usage_error(error), as_json=as_json)
+        return _answer(arguments or ["--help"])
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return _INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_stdout()
         return _PIPE_CLOSED
+    except Exception as error:
+        known = _as_error(error)
+        if known is None and os.environ.get("ENVSOLVE_DEBUG"):
+            raise
+        return report(known or _internal(error), arguments, as_json=as_json and not isinstance(error, OSError))
+
+
+def _as_error(error: Exception) -> EnvsolveError | None:
+    """What the user is told of ``error``; None where nobody thought of it."""
+    if isinstance(error, EnvsolveError):
+        return error
+    if isinstance(error, click.ClickException):
+        return _usage_error(error)
+    if isinstance(error, OSError):
+        _forget_stdout()
+        message = f"the answer could not be printed: {error.strerror or error}"
+        return OutsideError("output-failed", message, hints=(_TO_A_FILE,))
+    return None
+
+
+def _answer(arguments: list[str]) -> int:
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - for the rest of the process
+        raise OutsideError("stdout-closed", "there is no standard output to print to", hints=(_TO_A_FILE,))
+    try:
+        code = cli.main(arguments, prog_name="envsolve", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        code = 0
+    sys.stdout.flush()
+    return code if isinstance(code, int) else 0
+
+
+def _forget_stdout() -> None:
+    """Drop what is still buffered: without this the interpreter would try again at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _internal(error: Exception) -> OutsideError:
+    return OutsideError(
+        "internal-error",
+        f"envsolve failed in a way nobody thought of: {type(error).__name__}: {error}",
+        hints=(Hint("run it again with ENVSOLVE_DEBUG=1 and report what it prints"),),
+    )
 
 
 def _formats(arguments: Sequence[str]) -> list[str]:

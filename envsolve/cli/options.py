@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from envsolve.cli.report import Palette
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
 
@@ -72,14 +72,23 @@ def stacked(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-def use_colour(context: click.Context, choice: str) -> None:
-    """Colour as ``--color`` says, or as NO_COLOR and FORCE_COLOR do, or as the terminal is."""
-    if choice != "auto":
-        context.color = choice == "always"
-    elif os.environ.get("NO_COLOR"):
-        context.color = False
-    elif os.environ.get("FORCE_COLOR"):
-        context.color = True
+def _use_colour(context: click.Context, parameter: click.Parameter, choice: str) -> str:  # noqa: ARG001
+    Palette.choice = choice
+    return choice
+
+
+def one_word(text: str) -> str:
+    """``text`` as it is; ValueError where it is empty or could break out of the line it is written to."""
+    if not text or any(character.isspace() or not character.isprintable() for character in text):
+        raise ValueError(f"{text!r} is empty or holds spaces or control characters")
+    return text
+
+
+def file_name(text: str) -> str:
+    """``text`` as it is; ValueError where it is empty."""
+    if not text:
+        raise ValueError("a file name cannot be empty")
+    return text
 
 
 matrix_option = option(
@@ -97,6 +106,9 @@ output_options = stacked(
         type=click.Choice(["auto", "always", "never"]),
         default="auto",
         show_default=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_use_colour,
         help="Colour on stderr; NO_COLOR and FORCE_COLOR are honoured.",
     ),
 )

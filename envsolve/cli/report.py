@@ -2,29 +2,58 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from collections.abc import Sequence
+
 import click
 
-from envsolve.errors import EnvsolveError
+from envsolve.errors import EnvsolveError, Hint
+
+_LONGEST = 200
 
 
-def report(error: EnvsolveError, *, as_json: bool) -> int:
-    """Print ``error`` and return the exit code it ends the process with."""
+class Palette:
+    """Whether stderr is coloured: as ``--color`` says, or NO_COLOR and FORCE_COLOR do, or as it is a terminal."""
+
+    choice: str = "auto"
+
+    @classmethod
+    def wanted(cls) -> bool | None:
+        """What click is told: None lets the terminal decide."""
+        if cls.choice != "auto":
+            return cls.choice == "always"
+        if os.environ.get("NO_COLOR"):
+            return False
+        return True if os.environ.get("FORCE_COLOR") else None
+
+
+def report(error: EnvsolveError, arguments: Sequence[str], *, as_json: bool) -> int:
+    """Print ``error`` in its three parts and return the exit code it ends the process with."""
     if as_json:
         import json
 
         click.echo(json.dumps({"error": error.as_json()}, indent=2, ensure_ascii=False))
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {error.code}", err=True)
-    click.echo(f"  {error.message}", err=True)
-    for cause in error.cause:
-        click.echo(f"{click.style('cause:', fg='yellow')} {cause}", err=True)
-    for hint in error.hints:
-        click.echo(f"{click.style('hint:', fg='green')} {hint.text}", err=True)
-        if hint.command is not None:
-            click.echo(f"  {hint.command}", err=True)
+    _say("error:", "red", f"{error.code}\n  {_shown(error.message)}")
+    for cause in error.cause or (_shown(f"typed: {shlex.join(['envsolve', *arguments])}"),):
+        _say("cause:", "yellow", cause)
+    for hint in error.hints or (Hint("see what can be asked for", "envsolve solve --help"),):
+        _say("hint:", "green", hint.text if hint.command is None else f"{hint.text}\n  {hint.command}")
     return error.exit_code
 
 
 def note(text: str, *, quiet: bool) -> None:
     """Print one note on stderr."""
     if not quiet:
-        click.echo(f"{click.style('note:', fg='cyan')} {text}", err=True)
+        _say("note:", "cyan", text)
+
+
+def _say(word: str, colour: str, text: str) -> None:
+    styled = click.style(word, fg=colour, bold=word == "error:")
+    click.echo(f"{styled} {text}", err=True, color=Palette.wanted())
+
+
+def _shown(text: str) -> str:
+    """``text`` on one line, and without the middle of what somebody pasted by mistake."""
+    text = " ".join(text.split())
+    return text if len(text) <= 4 * _LONGEST else f"{text[: 2 * _LONGEST]} ... {text[-_LONGEST:]}"

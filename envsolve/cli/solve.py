@@ -8,16 +8,26 @@ from typing import Any
 
 import click
 
-from envsolve.cli.options import Parsed, matrix_option, member_of, option, output_options, use_colour
+from envsolve.cli.options import (
+    Parsed,
+    file_name,
+    matrix_option,
+    member_of,
+    one_word,
+    option,
+    output_options,
+)
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.lock import FORMATS, PLANNED_FORMATS, format_for_file
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
-from envsolve.model.request import Request, parse_versions
+from envsolve.model.request import Request, parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion
 
 _VERSIONS = Parsed("spec", parse_versions)
+_WORD = Parsed("address", one_word)
+_FILE = Parsed("file", file_name)
 
 
 @click.command()
@@ -47,13 +57,13 @@ _VERSIONS = Parsed("spec", parse_versions)
     help=("auto (default: detect), none (CPU), a product ('RTX 3090') or a compute capability (8.6). Repeatable."),
 )
 @option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the target.")
-@option("--cuda", type=_VERSIONS, help="Restrict the CUDA toolkit: '12.*', '<13'.")
+@option("--cuda", type=Parsed("spec", parse_cuda_versions), help="Restrict the CUDA toolkit: '12.*', '<13'.")
 @option(
     "--host",
     "hosts",
     multiple=True,
     metavar="FILE",
-    type=Parsed("file", str),
+    type=_FILE,
     help=("A machine written by `envsolve detect --json`. Repeatable: the stack must run on every one."),
 )
 @option(
@@ -70,16 +80,20 @@ _VERSIONS = Parsed("spec", parse_versions)
     type=Parsed("name", member_of(Source)),
     help=("conda-forge, pypi or pytorch, in order of preference. Repeatable."),
 )
-@option("-c", "--channel", "channels", multiple=True, metavar="CHANNEL", help="A conda channel. Repeatable.")
-@option("--index-url", metavar="URL", help="The Python index to use instead of the default one.")
-@option("--extra-index-url", "extra_index_urls", multiple=True, metavar="URL", help="A further Python index.")
+@option(
+    "-c", "--channel", "channels", multiple=True, type=_WORD, metavar="CHANNEL", help="A conda channel. Repeatable."
+)
+@option("--index-url", type=_WORD, help="The Python index to use instead of the default one.")
+@option(
+    "--extra-index-url", "extra_index_urls", multiple=True, type=_WORD, metavar="URL", help="A further Python index."
+)
 @option(
     "--format",
     "format_name",
     metavar="NAME",
     help=(f"{' or '.join(FORMATS)}; default: what -o's name says, else environment."),
 )
-@option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all, instead of stdout.")
+@option("-o", "--output", type=_FILE, metavar="FILE", help="Write to FILE, whole or not at all, instead of stdout.")
 @option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @option("--offline", is_flag=True, help="Do not use the network; this command never does.")
 @option("--cache-dir", metavar="DIR", hidden=True)
@@ -87,16 +101,14 @@ _VERSIONS = Parsed("spec", parse_versions)
 @option("--no-progress", is_flag=True, hidden=True)
 @matrix_option
 @output_options
-@click.pass_context
-def solve(context: click.Context, /, **options: Any) -> int:
+def solve(**options: Any) -> int:
     """Print an environment that runs on the GPU and the driver you have.
 
     With a GPU present or named a CPU build is never chosen; if no GPU build fits, the answer is why not and what fits.
     """
-    from envsolve.app.solving import framework_request, solve_request
+    from envsolve.app.solving import framework_requests, solve_request
     from envsolve.matrix import Matrix, find_matrix
 
-    use_colour(context, options["color"])
     _refuse_requirements(options)
     directory = options["matrix_directory"]
     matrix = Matrix(Path(directory) if directory else find_matrix())
@@ -105,7 +117,7 @@ def solve(context: click.Context, /, **options: Any) -> int:
             "no-framework", "which framework?", hints=(Hint("name one", "envsolve --framework tensorflow --gpu auto"),)
         )
     request = Request(
-        frameworks=tuple(framework_request(text, matrix) for text in dict.fromkeys(options["frameworks"])),
+        frameworks=framework_requests(options["frameworks"], matrix),
         python=options["python"],
         cuda=options["cuda"],
         gpus=options["gpus"],
@@ -119,17 +131,17 @@ def solve(context: click.Context, /, **options: Any) -> int:
         format=_format(options),
     )
     solved = solve_request(request, matrix, os.environ)
-    for text in solved.notes:
-        note(text, quiet=options["quiet"])
-    if options["verbose"]:
-        for fact in solved.solution.because:
-            note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
-    if options["output"] is None:
+    if options["output"] in (None, "-"):
         click.echo(solved.text, nl=False)
     else:
         from envsolve.cli.output import write_whole
 
         write_whole(Path(options["output"]), solved.text)
+    for text in solved.notes:
+        note(text, quiet=options["quiet"])
+    if options["verbose"]:
+        for fact in solved.solution.because:
+            note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
     return 0
 
 

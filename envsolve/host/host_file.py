@@ -42,12 +42,12 @@ def read_host_file(path: Path) -> Host:
     import json
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         data = json.loads(text)
     except OSError as error:
         message = f"cannot read the host file {path}: {error.strerror or error}"
         raise UsageError("host-file-unreadable", message, hints=_HINTS) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError("host-file-not-json", f"{path} is not JSON: {error}", hints=_HINTS) from None
     return _host(_Table(path, "", data))
 

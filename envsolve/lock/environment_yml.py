@@ -7,18 +7,21 @@ line by line because its comments are half of its worth, and no YAML library of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from packaging.version import Version
 
 from envsolve.lock.answer import Answer
-from envsolve.lock.wheels import index_of, is_exact, requirement_of, toolkit_pin
+from envsolve.lock.wheels import index_of, is_exact, requirement_of, toolkit_pins
 from envsolve.model.release import CudaLibraries, Release
 from envsolve.model.solution import Choice, Solution
 
 _FIRST_MODULAR_CUDA = 12
 """From CUDA 12 on conda-forge splits the toolkit into packages that cuda-version ties together; before, it is one."""
 _COMMENT_COLUMN = 44
+_PLAIN = re.compile(r"[A-Za-z_./][\w./:+~=-]*(?<!:)")
+_YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
 def environment_yml(answer: Answer) -> str:
@@ -32,7 +35,7 @@ def _lines(answer: Answer) -> Iterator[str]:
     yield f"name: {_name(solution)}"
     yield "channels:"
     for channel in _channels(solution):
-        yield f"  - {channel}"
+        yield f"  - {_scalar(channel)}"
     yield "dependencies:"
     for spec, reason in _conda_specs(solution):
         yield _commented(f"  - {spec}", reason)
@@ -167,9 +170,8 @@ def _pip_lines(solution: Solution, wheels: list[Choice]) -> Iterator[tuple[str, 
             yield f"{package}{versions}", f"goes with {release.package} {release.version}"
         for constraint in release.constraints:
             yield constraint, f"{release.package} {release.version} does not import without it"
-    pin = toolkit_pin(solution)
-    if pin is not None and solution.toolkit is not None:
-        yield pin, f"all CUDA libraries of {solution.toolkit.version}, where the wheel alone would take the newest"
+    for pin in toolkit_pins(solution):
+        yield pin, "keeps the CUDA libraries together, where the wheel alone would take the newest"
     yield from _pip_cudnn(solution, [choice.release for choice in wheels])
 
 
@@ -185,6 +187,14 @@ def _pip_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[st
 
 def _conda_versions(versions: str) -> str:
     return versions.replace("==", "=") if versions.startswith("==") else versions
+
+
+def _scalar(text: str) -> str:
+    """``text`` as YAML: plain where it reads as a string, else quoted."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _YAML_WORDS:
+        return text
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"
 
 
 def _commented(line: str, reason: str) -> str:

@@ -22,20 +22,26 @@ def requirement_of(release: Release) -> str:
     return f"{release.package}{extras}=={release.version}{local}"
 
 
-_TOOLKIT_PARTS = "cublas,cudart,cufft,cupti,curand,cusolver,cusparse,nvjitlink,nvrtc"
-"""The libraries a framework loads or compiles with at run time; not nvcc, whose ptxas may be newer than the rest."""
+_TOOLKIT_PARTS = "cublas,cudart,cufft,cupti,curand,cusolver,cusparse,nvrtc"
+"""The libraries a framework loads at run time."""
+_FIRST_WITHOUT_SUFFIX = 13
+"""From CUDA 13 on NVIDIA's packages carry no -cuNN."""
+_COMPILERS = ("nvidia-nvjitlink", "nvidia-nvvm", "nvidia-cuda-nvcc")
+"""What compiles and links kernels at run time. Before CUDA 13 the frameworks ask for an nvcc newer than the rest."""
 
 
-def toolkit_pin(solution: Solution) -> str | None:
-    """A requirement that ties all CUDA libraries to the stack's toolkit, where the wheels' own metadata leaves it open.
+def toolkit_pins(solution: Solution) -> list[str]:
+    """Requirements that tie all CUDA libraries to the stack's toolkit, where the wheels' own metadata leaves it open.
 
-    NVIDIA's metapackage cuda-toolkit pins each library to the version of one CUDA release.
+    NVIDIA's metapackage cuda-toolkit pins each library as one CUDA release has it, but takes any newer nvJitLink.
     """
     wheels = [choice.release for choice in solution.choices if choice.release.source.is_wheel]
     depends = [release for release in wheels if release.cuda_libraries is CudaLibraries.DEPENDENCIES]
     if solution.toolkit is None or not depends or any(is_exact(release.cuda_requires) for release in depends):
-        return None
-    return f"cuda-toolkit[{_TOOLKIT_PARTS}]=={solution.toolkit.version}.*"
+        return []
+    version = solution.toolkit.version
+    single = _COMPILERS if version.major >= _FIRST_WITHOUT_SUFFIX else (f"nvidia-nvjitlink-cu{version.major}",)
+    return [f"cuda-toolkit[{_TOOLKIT_PARTS}]=={version}.*", *(f"{package}=={version}.*" for package in single)]
 
 
 def is_exact(versions: SpecifierSet | None) -> bool:

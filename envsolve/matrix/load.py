@@ -80,7 +80,10 @@ class Matrix:
         if not self.directory.is_dir():
             raise MatrixError("matrix-unreadable", f"there is no compatibility matrix at {self.directory}")
         names = sorted(path.stem for path in self.directory.glob("*.toml"))
-        return tuple(name for name in names if name not in PLATFORM_TABLES)
+        frameworks = tuple(name for name in names if name not in PLATFORM_TABLES)
+        if not frameworks:
+            raise MatrixError("matrix-unreadable", f"there is no compatibility matrix in {self.directory}")
+        return frameworks
 
     def framework(self, name: str, platform: Platform | None) -> FrameworkTable:
         """One framework's table, with the releases of ``platform`` or, for None, of all platforms."""

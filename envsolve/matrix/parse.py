@@ -179,18 +179,12 @@ def parse_architecture(row: Row, known: KnownEvidence) -> Architecture:
 def parse_cudnn(row: Row, known: KnownEvidence) -> CudnnRelease:
     """A ``[[release]]`` row of cudnn.toml."""
     code = DeviceCode(row.each("sass", _target), row.each("ptx", _target)) if row.has("sass") else None
-    if code is None:
-        oldest = row.parsed("min_capability", ComputeCapability.parse)
-        newest = row.parsed("max_capability", ComputeCapability.parse)
-    else:
-        _ignore(row, "min_capability", "max_capability")
-        oldest, newest = code.sass[0].capability, code.sass[-1].capability
     release = CudnnRelease(
         version=row.parsed("version", _version),
         cuda_major=row.integer("cuda_major"),
         code=code,
-        oldest=oldest,
-        newest=newest,
+        oldest=row.parsed("min_capability", ComputeCapability.parse),
+        newest=row.parsed("max_capability", ComputeCapability.parse),
         on_pypi=row.has("pypi"),
         conda_platforms=row.each("conda_forge", Platform),
         conda_glibc=row.optional("glibc_conda_forge", LibcVersion.parse),
@@ -238,6 +232,8 @@ def _check_release(row: Row, release: Release) -> None:
         row.wrong("cuda_requires", f"{release.cuda_requires} admits no CUDA {release.cuda.major}")
     if release.cuda_libraries is None:
         row.wrong("cuda_libraries", "is missing: a GPU build must say where its CUDA libraries come from")
+    if release.cudnn_requires is None:
+        row.wrong("cudnn_requires", "is missing: a GPU build must say which cuDNN it runs with")
     if not release.platform.has_cuda:
         row.wrong("platform", f"{release.platform} has no CUDA")
 

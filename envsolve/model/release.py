@@ -152,7 +152,7 @@ class Architecture(NamedTuple):
 class CudnnRelease(NamedTuple):
     """A cuDNN release for one CUDA major.
 
-    ``code`` is what its binaries hold; where none was read, ``oldest`` and ``newest`` are the vendor's range.
+    ``oldest`` and ``newest`` are the vendor's range; ``code`` is what its binaries hold, where they were read.
     """
 
     version: Version
@@ -166,14 +166,15 @@ class CudnnRelease(NamedTuple):
     evidence: tuple[Evidence, ...]
 
     def serves(self, gpu: ComputeCapability) -> bool:
-        """Whether its kernels run on ``gpu``, as machine code or through PTX.
+        """Whether its kernels run on ``gpu``.
 
-        From the vendor's range only the lower end is a limit: a newer minor of the same major runs older machine code,
-        and the range's last entry says what was tested, not what runs.
+        Of the vendor's range the lower end and the newest family are limits: a newer minor of a family runs the machine
+        code of an older one, and PTX, which some of its libraries hold, is not counted for families that came later.
         """
+        within = gpu.major <= self.newest.major
         if self.code is not None:
-            return self.code.runs_as(gpu) is not None
-        return self.oldest <= gpu and gpu.major <= self.newest.major
+            return self.code.machine_code_for(gpu) is not None or (within and self.code.ptx_for(gpu) is not None)
+        return self.oldest <= gpu and within
 
     def offered_by(self, source: Source, platform: Platform) -> bool:
         """Whether ``source`` ships it for ``platform``."""

@@ -11,6 +11,7 @@ from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.versions import DriverVersion
 
+_PATCH_DOTS = 2
 _BARE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _BARE_VERSION = re.compile(r"\d+(\.\d+)*(\.\*)?\Z")
 
@@ -47,6 +48,21 @@ class Request(NamedTuple):
         return self.gpus == ("none",)
 
 
+def parse_cuda_versions(text: str) -> SpecifierSet:
+    """Read versions of CUDA as :func:`parse_versions` does, but a bare 12.6.3 as 12.6."""
+    stripped = text.strip()
+    return parse_versions(".".join(stripped.split(".")[:2]) if _BARE_VERSION.match(stripped) else stripped)
+
+
+def without_credentials(url: str) -> str:
+    """``url`` without the user name and password in front of its host: they have no place in a file or a message."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        return url
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+
+
 def parse_framework(text: str) -> tuple[str, SpecifierSet]:
     """Split ``pytorch>=2.5`` into name and versions; raise ValueError for anything but a name with versions."""
     stripped = text.strip()
@@ -70,7 +86,8 @@ def parse_versions(text: str) -> SpecifierSet:
     """
     stripped = text.strip()
     if _BARE_VERSION.match(stripped):
-        stripped = "==" + (stripped if stripped.endswith("*") else stripped + ".*")
+        whole = stripped.endswith("*") or stripped.count(".") >= _PATCH_DOTS
+        stripped = f"=={stripped}" if whole else f"=={stripped}.*"
     try:
         specifier = SpecifierSet(stripped)
         if not specifier:

@@ -28,6 +28,7 @@ from envsolve.solve.parts import (
     Served,
     ToolkitIn,
     framework_identifier,
+    gpu_identifier,
 )
 from envsolve.solve.provider import Provider, Tables
 
@@ -69,6 +70,9 @@ _KINDS = {
 }
 
 
+_BY_REQUEST = ("cuda-excluded", "python-not-supported")
+
+
 def explain(problem: Problem, tables: Tables, providers: Sequence[Provider]) -> Conflict:
     """The reason why no provider found a stack for ``problem``."""
     return (
@@ -81,19 +85,24 @@ def explain(problem: Problem, tables: Tables, providers: Sequence[Provider]) -> 
 
 
 def _machine_conflict(problem: Problem, provider: Provider) -> Conflict | None:
-    """A GPU that the driver of its own machine does not drive: no framework is at fault."""
-    for machine in problem.machines:
-        for root in provider.roots:
-            for gpu in provider.matches(root.identifier, [root]) if root.identifier.startswith("gpu ") else ():
-                for limit in provider.get_dependencies(gpu):
-                    if provider.matches(limit.identifier, [limit]):
-                        continue
-                    code = (
-                        "driver-too-new-for-gpu" if isinstance(limit.limit, DriverCeiling) else "driver-too-old-for-gpu"
-                    )
-                    fact = _fact_of(problem, limit)
-                    message = f"{limit.because.text}; {fact}"
-                    return Conflict(code, message, (_step(limit), ConflictStep(fact, machine.driver_origin)))
+    """GPUs that the driver of their own machine does not drive, or no driver at all: no framework is at fault."""
+    for number, machine in enumerate(problem.machines):
+        limits = [
+            limit
+            for gpu, _ in machine.gpus
+            for candidate in provider.matches(gpu_identifier(number, gpu), [])
+            for limit in provider.get_dependencies(candidate)
+        ]
+        for limit in limits:
+            if not provider.matches(limit.identifier, [limit]):
+                new = isinstance(limit.limit, DriverCeiling)
+                fact = _fact_of(problem, limit)
+                steps = (_step(limit), ConflictStep(fact, machine.driver_origin))
+                code = "driver-too-new-for-gpu" if new else "driver-too-old-for-gpu"
+                return Conflict(code, f"{limit.because.text}; {fact}", steps)
+        if limits and not provider.matches(limits[0].identifier, limits):
+            message = "no driver drives all of these GPUs: " + "; ".join(limit.because.text for limit in limits)
+            return Conflict("no-driver-for-gpus", message, tuple(_step(limit) for limit in limits))
     return None
 
 
@@ -115,27 +124,41 @@ def _framework_conflict(asked: FrameworkRequest, tables: Tables, providers: Sequ
 def _nothing_to_try(asked: FrameworkRequest, tables: Tables, providers: Sequence[Provider]) -> Conflict:
     problem = providers[0].problem
     table = tables.frameworks[asked.framework]
-    named = [release for release in table.releases if asked.specifier.contains(release.version)]
+    offered = [
+        release
+        for release in table.releases
+        if (release.cuda is None) is problem.cpu and any(release.source in provider.sources for provider in providers)
+    ]
+    named = [release for release in offered if asked.specifier.contains(release.version)]
     limit = next((entry for entry in table.platform_limits if entry.platform == problem.platform), None)
-    if not problem.cpu and limit is not None and (not named or _all_in(limit, named)):
-        step = ConflictStep(limit.reason, f"no GPU build of {asked} for {problem.platform}", _source(limit))
+    if not problem.cpu and limit is not None and not named and _is_limited(limit, asked, table.releases):
+        step = ConflictStep(
+            limit.reason, f"no GPU build of {asked} for {problem.platform}", limit.evidence[0].reference
+        )
         return Conflict("no-gpu-build", f"{limit.reason} {limit.instead}", (step,))
-    bad = {entry.reason: entry for release in named for entry in providers[0].rules.known_against(release)}
-    if named and bad:
+    bad = {
+        entry.reason: entry for it in named for entry in providers[0].rules.known_against(it) if not entry.capabilities
+    }
+    if bad:
         steps = tuple(ConflictStep(reason, str(asked), entry.evidence[0].reference) for reason, entry in bad.items())
         return Conflict("known-bad-release", f"{asked}: {steps[0].requirement}", steps)
-    kind = "CPU" if problem.cpu else "GPU"
-    releases = [release for provider in providers for release in provider.releases(asked.framework)]
-    if not releases:
-        message = f"no {kind} build of {asked.framework} is known for {problem.platform} from these sources"
-        return Conflict("no-build-for-platform", message, (ConflictStep(message, str(asked)),))
-    newest = max(releases, key=lambda release: release.version)
-    oldest = min(releases, key=lambda release: release.version)
-    message = (
-        f"no {kind} build of {asked} is known for {problem.platform}: "
-        f"the releases known there go from {oldest.version} to {newest.version}"
+    where = (
+        f"for {problem.platform} from {' or '.join(source for provider in providers for source in provider.sources)}"
     )
-    return Conflict("no-such-release", message, (ConflictStep(message, str(asked)),))
+    kind = "CPU" if problem.cpu else "GPU"
+    if not offered:
+        message = f"no {kind} build of {asked.framework} is known {where}"
+        return Conflict("no-build-for-platform", message, (ConflictStep(f"{asked} was asked for", "the request"),))
+    newest = max(release.version for release in offered)
+    oldest = min(release.version for release in offered)
+    message = f"no {kind} build of {asked} is known {where}: the releases known there go from {oldest} to {newest}"
+    return Conflict("no-such-release", message, (ConflictStep(f"{asked} was asked for", "the request"),))
+
+
+def _is_limited(limit: PlatformLimit, asked: FrameworkRequest, releases: Sequence[Release]) -> bool:
+    """Whether ``asked`` names only versions that the platform's limit covers."""
+    versions = [release.version for release in releases if asked.specifier.contains(release.version)]
+    return all(limit.versions.contains(version, prereleases=True) for version in versions)
 
 
 def _against(provider: Provider, candidate: Candidate) -> Iterator[_Chain]:
@@ -147,20 +170,33 @@ def _against(provider: Provider, candidate: Candidate) -> Iterator[_Chain]:
 
 
 def _summary(asked: FrameworkRequest, problem: Problem, chains: Sequence[Sequence[_Chain]]) -> Conflict:
-    """One reason where one stands against every build, else the reasons by the newest build each stops."""
-    kinds = list(dict.fromkeys(chain.kind for against in chains for chain in against))
-    common = [kind for kind in kinds if all(any(chain.kind == kind for chain in against) for against in chains)]
-    stopped = [
-        max((chain for against in chains for chain in against if chain.kind == kind), key=lambda it: it.release.version)
-        for kind in (common[:1] or kinds[:MOST_REASONS])
-    ]
+    """One reason where one stands against every build, else the reasons by the newest build each stops.
+
+    Builds that the request itself excludes (by CUDA or Python) are no news unless it excludes them all.
+    """
+    wanted = [against for against in chains if not any(chain.kind in _BY_REQUEST for chain in against)] or chains
+    kinds = list(dict.fromkeys(chain.kind for against in wanted for chain in against))
+    common = [kind for kind in kinds if all(any(chain.kind == kind for chain in against) for against in wanted)]
+    stopped = [_telling(kind, wanted) for kind in (common[:1] or kinds[:MOST_REASONS])]
     stopped.sort(key=lambda chain: chain.release.version, reverse=True)
     steps = tuple(step for chain in stopped for step in _steps(problem, chain))
     first = stopped[0]
-    message = _sentence(problem, first, chains)
+    message = _sentence(problem, first, wanted)
     if common and len(chains) > 1 and not isinstance(first.last.limit, DriverFloor):
-        message += f"; the same stands against every other build of {asked}"
+        message += f"; something of the kind stands against every other build of {asked}"
     return Conflict(first.kind, message, steps)
+
+
+def _telling(kind: str, chains: Sequence[Sequence[_Chain]]) -> _Chain:
+    """Of all chains of one kind the newest build's; of several driver floors the lowest, which is the one to reach."""
+    found = [chain for against in chains for chain in against if chain.kind == kind]
+    newest = max(chain.release.version for chain in found)
+    return min((chain for chain in found if chain.release.version == newest), key=_floor)
+
+
+def _floor(chain: _Chain) -> tuple[int, ...]:
+    limit = chain.last.limit
+    return limit.floor.parts if isinstance(limit, DriverFloor) else ()
 
 
 def _sentence(problem: Problem, chain: _Chain, chains: Sequence[Sequence[_Chain]]) -> str:
@@ -168,12 +204,10 @@ def _sentence(problem: Problem, chain: _Chain, chains: Sequence[Sequence[_Chain]
     if not isinstance(last.limit, DriverFloor) or release.cuda is None:
         return last.because.text
     builds = {against[0].release for against in chains if against[0].release.version == release.version}
-    majors = sorted({build.cuda.major for build in builds if build.cuda is not None})
-    only = "only " if len(majors) == 1 else ""
+    only = "only " if {build.cuda.major for build in builds if build.cuda is not None} == {release.cuda.major} else ""
     return (
-        f"{release.framework} {release.version} is {only}built for CUDA {' and '.join(map(str, majors))}, "
-        f"which needs NVIDIA driver {last.limit.floor} or newer; "
-        f"{_fact_of(problem, last)}"
+        f"{release.framework} {release.version} is {only}built for CUDA {release.cuda.major}, "
+        f"which needs NVIDIA driver {last.limit.floor} or newer; {_fact_of(problem, last)}"
     )
 
 
@@ -233,11 +267,3 @@ def _joint_conflict(problem: Problem, providers: Sequence[Provider]) -> Conflict
                 break
     message = f"no builds of {names} share one CUDA, one cuDNN and one Python from one source"
     return Conflict("frameworks-disagree", message, tuple(steps))
-
-
-def _all_in(limit: PlatformLimit, releases: Sequence[Release]) -> bool:
-    return all(limit.versions.contains(release.version, prereleases=True) for release in releases)
-
-
-def _source(limit: PlatformLimit) -> str:
-    return limit.evidence[0].reference

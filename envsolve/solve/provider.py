@@ -56,6 +56,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
 
     def __init__(self, problem: Problem, tables: Tables, sources: Sequence[Source], *, ranked: bool) -> None:
         self.problem = problem
+        self.sources = tuple(sources)
         self._tables = tables
         self._preference = Preference(problem, tables.cuda, sources if ranked else ())
         from_conda = Source.CONDA_FORGE in sources

@@ -7,10 +7,13 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
+
+_OLDEST_IN_WSL2 = ComputeCapability(6, 0)
 
 Attempt = Callable[[Request, Problem], Solution | None]
 
@@ -163,12 +166,14 @@ def _fewer_gpus(request: Request, problem: Problem, attempt: Attempt) -> Iterato
 
 
 def _linux(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
-    if problem.platform is not Platform.WIN_64:
+    """WSL2 runs Linux builds on the Windows driver, for GPUs from Pascal on (NVIDIA, CUDA on WSL user guide)."""
+    gpus = [gpu for machine in problem.machines for gpu, _ in machine.gpus]
+    if problem.platform is not Platform.WIN_64 or any(gpu < _OLDEST_IN_WSL2 for gpu in gpus):
         return
-    relaxed = request._replace(platform=Platform.LINUX_64)
-    solution = attempt(relaxed, problem._replace(platform=Platform.LINUX_64))
+    inside = request._replace(platform=None, gpus=("auto",), hosts=(), driver=None)
+    solution = attempt(inside, problem._replace(platform=Platform.LINUX_64))
     if solution is not None:
-        yield WayOut(f"inside WSL2 {solution.choices[0].release.label} fits", relaxed, solution)
+        yield WayOut(f"in WSL2 {solution.choices[0].release.label} fits; type there", inside, solution)
 
 
 def _cpu(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:

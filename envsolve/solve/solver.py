@@ -134,7 +134,9 @@ def _cudnn_below(cudnn: CudnnRelease | None, tables: Tables, problem: Problem) -
         and not all(release.serves(gpu) for gpu in gpus)
     ]
     first = min(dropping, default=None)
-    return str(cudnn.version.major + 1) if first is None else f"{first.major}.{first.minor}"
+    if first is None:
+        return str(cudnn.version.major + 1)
+    return str(first) if first.release[:2] == cudnn.version.release[:2] else f"{first.major}.{first.minor}"
 
 
 def _choice(release: Release, problem: Problem) -> Choice:
@@ -177,6 +179,11 @@ def _notes(choices: Sequence[Choice], problem: Problem) -> Iterator[str]:
                 f"{choice.release.label} serves compute capability {gpu} through PTX: the driver compiles its kernels "
                 "at the first start, which takes minutes"
             )
+    if len(choices) > 1 and any(choice.release.source.is_wheel for choice in choices):
+        yield (
+            "the wheels agree on CUDA, cuDNN and Python; their other shared dependencies, NCCL above all, are settled "
+            "by pip, which may refuse: conda-forge builds do not have this problem"
+        )
     if not problem.cpu and not any(machine.gpus for machine in problem.machines):
         yield "no GPU is known: the builds fit the driver alone; name the GPU with --gpu to have its kernels checked"
 

@@ -137,6 +137,53 @@ def test_a_closed_pipe_is_no_failure() -> None:
     assert len(done.stdout.splitlines()) == 1
 
 
+@pytest.mark.parametrize("redirection", [">&-", "> /dev/full"])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_answer_that_cannot_be_printed_is_a_failure_of_the_outside_world(redirection: str) -> None:
+    command = f"{sys.executable} -m envsolve -f pytorch --gpu 8.6 {redirection}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_the_same_framework_twice_must_meet_both_ranges(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch>=2.7", "-f", "torch<2.9", "--gpu", "8.6", "--format", "json")
+    (framework,) = json.loads(result.out)["frameworks"]
+    assert framework["version"].startswith("2.8")
+
+
+def test_credentials_in_addresses_are_left_out(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "8.6", "-c", "https://user:secret@conda.example.org/conda-forge")
+    assert "https://conda.example.org/conda-forge" in yaml.safe_load(result.out)["channels"]
+    assert "secret" not in result.out + result.err
+    assert "left out" in result.err
+
+
+@pytest.mark.parametrize("channel", ["[a", "@foo", "*x", "yes", "a'b", "{b}", "x:", "#c"])
+def test_any_channel_name_is_a_string_in_the_file(channel: str, envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "8.6", "-c", channel)
+    assert yaml.safe_load(result.out)["channels"][0] == channel
+
+
+def test_python_may_be_asked_for_down_to_the_patch(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "8.6", "--python", ">=3.11.5,<3.12")
+    assert yaml.safe_load(result.out)["dependencies"][0] == "python=3.11.*,<3.12,>=3.11.5"
+
+
+@pytest.mark.parametrize(("choice", "coloured"), [("always", True), ("never", False)])
+def test_errors_and_notes_follow_the_colour_option(choice: str, coloured: bool, envsolve: Envsolve) -> None:
+    for arguments in (["-f", "nothing"], ["-f", "pytorch", "--gpu", "6.1", "--driver", "580.65.06"]):
+        assert ("\x1b[" in envsolve("--color", choice, *arguments).err) is coloured
+    envsolve("--color", "auto", "-f", "nothing")
+
+
+def test_envsolve_alone_prints_its_help(envsolve: Envsolve) -> None:
+    result = envsolve()
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith("Usage: envsolve")
+
+
 def test_help_and_version_answer() -> None:
     assert "--framework" in child("solve", "--help").stdout
     assert child("--version").stdout.startswith("envsolve, version ")

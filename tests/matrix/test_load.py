@@ -33,6 +33,7 @@ pythons = ["3.12"]
 cuda = "12.6"
 cuda_requires = "==12.6"
 cuda_libraries = "bundled"
+cudnn_requires = "==9.10.2.21"
 sass = ["8.0"]
 evidence = ["docs"]
 """
