@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -36,7 +37,8 @@ def matrix() -> Matrix:
 @pytest.fixture
 def envsolve(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Envsolve:
     """Run the command line in this process, without the variables that would steer it."""
-    for name in PEER_VARIABLES:
+    ours = [name for name in os.environ if name.startswith("ENVSOLVE_") and name != "ENVSOLVE_UPDATE_SNAPSHOTS"]
+    for name in (*PEER_VARIABLES, *ours):
         monkeypatch.delenv(name, raising=False)
 
     def call(*arguments: str) -> Result:

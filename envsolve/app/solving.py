@@ -43,7 +43,8 @@ def solve_request(request: Request, matrix: Matrix, environ: Mapping[str, str]) 
     if solution is None:
         raise _no(request, target, matrix)
     answer = Answer(solution, target.hosts, command_of(request), _matrix_date(target.problem, matrix), __version__)
-    return Solved(write(answer, request.format), (*target.notes, *solution.notes, *hidden), solution)
+    newer = () if target.fell_to_cpu else solution.newer_elsewhere
+    return Solved(write(answer, request.format), (*target.notes, *solution.notes, *newer, *hidden), solution)
 
 
 def _without_credentials(request: Request) -> tuple[Request, tuple[str, ...]]:

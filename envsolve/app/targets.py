@@ -31,11 +31,15 @@ CONDA_CAPABILITY = "CONDA_OVERRIDE_CUDA_ARCH"
 
 
 class Target(NamedTuple):
-    """The problem a request poses, the hosts it was made from, and what the user should know about them."""
+    """The problem a request poses, the hosts it was made from, and what the user should know about them.
+
+    ``fell_to_cpu`` says that no GPU was found and nobody asked for CPU.
+    """
 
     problem: Problem
     hosts: tuple[Host, ...]
     notes: tuple[str, ...]
+    fell_to_cpu: bool
 
 
 def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Target:
@@ -70,7 +74,7 @@ def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> T
         python=request.python,
         cuda=request.cuda,
     )
-    return Target(problem, hosts, tuple(notes))
+    return Target(problem, hosts, tuple(notes), fell_to_cpu=bool(looked) and cpu)
 
 
 def detected_host(matrix: Matrix, environ: Mapping[str, str], *, thorough: bool) -> Host:

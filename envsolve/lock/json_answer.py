@@ -25,7 +25,7 @@ def json_answer(answer: Answer) -> str:
         "minimum_driver": None if solution.minimum_driver is None else str(solution.minimum_driver),
         "frameworks": [_framework(choice) for choice in solution.choices],
         "because": [{"fact": fact.text, "source": fact.source} for fact in solution.because],
-        "notes": list(solution.notes),
+        "notes": [*solution.notes, *solution.newer_elsewhere],
         "matrix_date": answer.matrix_date,
         "envsolve_version": answer.envsolve_version,
     }

@@ -54,7 +54,7 @@ class Choice(NamedTuple):
 class Solution(NamedTuple):
     """A stack. ``toolkit`` and ``cudnn`` are None for CPU stacks; ``minimum_driver`` is what the whole stack needs.
 
-    ``cudnn_below`` is the first cuDNN that must not be installed: the next that drops a GPU, or the next major.
+    ``newer_elsewhere`` names newer releases that other sources have and that also fit. ``cudnn_below`` is the first cuDNN that must not be installed: the next that drops a GPU, or the next major.
     """
 
     request: Request
@@ -67,3 +67,4 @@ class Solution(NamedTuple):
     choices: tuple[Choice, ...]
     because: tuple[Fact, ...]
     notes: tuple[str, ...] = ()
+    newer_elsewhere: tuple[str, ...] = ()

@@ -198,7 +198,7 @@ def _with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Sol
                     f"{there.release.label} is newer than {here.release.label} and also fits: "
                     f"--source {there.release.source} takes it"
                 )
-    return solution._replace(notes=(*solution.notes, *notes)) if notes else solution
+    return solution._replace(newer_elsewhere=tuple(notes)) if notes else solution
 
 
 def _versions(solution: Solution) -> tuple[Version, ...]:

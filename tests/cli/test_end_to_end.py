@@ -82,7 +82,7 @@ def test_no_gpu_is_a_cpu_environment_with_one_note(fake_driver: FakeDriver) -> N
     environ = fake_driver.environ(parts=())
     if json.loads(run(environ, "detect", "--json").stdout)["status"] != "no-hardware":
         pytest.skip("this machine has an NVIDIA GPU of its own")
-    done = run(environ, "-f", "tensorflow", "--gpu", "auto", "--source", "conda-forge")
+    done = run(environ, "-f", "tensorflow", "--gpu", "auto")
     assert done.returncode == 0
     assert yaml.safe_load(done.stdout)["name"] == "tensorflow-cpu"
     assert len(done.stderr.splitlines()) == 1
