@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli.output import deliver
 from envsolve.cli.report import note
 from envsolve.model.host import Host
 
@@ -36,12 +37,7 @@ def detect(**options: Any) -> int:
     host = detected_host(matrix, os.environ, thorough=True)
     as_json = options["as_json"] or str(options["output"]).endswith(".json")
     text = json.dumps(host_as_json(host), indent=2, ensure_ascii=False) + "\n" if as_json else _table(host)
-    if options["output"] in (None, "-"):
-        click.echo(text, nl=False)
-    else:
-        from envsolve.cli.output import write_whole
-
-        write_whole(Path(options["output"]), text)
+    deliver(text, options["output"])
     if as_json:
         for line in host.notes:
             note(line, quiet=options["quiet"])

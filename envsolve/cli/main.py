@@ -11,13 +11,13 @@ from itertools import pairwise
 import click
 
 from envsolve import __version__
+from envsolve.cli.output import TO_A_FILE, deliver, forget_stdout, output_failed
 from envsolve.cli.report import report
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 
 _INTERRUPTED = 130
 _PLANNED = ("init", "lock", "status", "create", "validate", "doctor", "explain")
 _PIPE_CLOSED = 0
-_TO_A_FILE = Hint("write to a file with -o")
 
 
 _COMMANDS = ("solve", "detect", "matrix")
@@ -71,44 +71,37 @@ def run(arguments: list[str]) -> int:
         click.echo("interrupted", err=True)
         return _INTERRUPTED
     except BrokenPipeError:
-        _forget_stdout()
+        forget_stdout()
         return _PIPE_CLOSED
     except Exception as error:
         known = _as_error(error)
         if known is None and os.environ.get("ENVSOLVE_DEBUG"):
             raise
-        return report(known or _internal(error), arguments, as_json=as_json and not isinstance(error, OSError))
+        return report(known or _internal(error), arguments, as_json=as_json)
 
 
 def _as_error(error: Exception) -> EnvsolveError | None:
     """What the user is told of ``error``; None where nobody thought of it."""
-    if isinstance(error, EnvsolveError):
-        return error
     if isinstance(error, click.ClickException):
         return _usage_error(error)
-    if isinstance(error, OSError):
-        _forget_stdout()
-        message = f"the answer could not be printed: {error.strerror or error}"
-        return OutsideError("output-failed", message, hints=(_TO_A_FILE,))
-    return None
+    return error if isinstance(error, EnvsolveError) else None
 
 
 def _answer(arguments: list[str]) -> int:
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - for the rest of the process
-        raise OutsideError("stdout-closed", "there is no standard output to print to", hints=(_TO_A_FILE,))
+        raise OutsideError("stdout-closed", "there is no standard output to print to", hints=(TO_A_FILE,))
     try:
         code = cli.main(arguments, prog_name="envsolve", standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        code = 0
-    sys.stdout.flush()
+        deliver(error.format_message() + "\n", None)
+        return 0
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # click's own printing of help and version: all else delivers
+        raise output_failed(error) from error
     return code if isinstance(code, int) else 0
-
-
-def _forget_stdout() -> None:
-    """Drop what is still buffered: without this the interpreter would try again at its end, and complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _internal(error: Exception) -> OutsideError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from envsolve.cli.options import matrix_option, option
+from envsolve.cli.output import deliver
 from envsolve.errors import MatrixError
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ def list_frameworks(as_json: bool, matrix_directory: str | None) -> None:
 
     rows = overview(_matrix(matrix_directory))
     if as_json:
-        click.echo(json.dumps({"frameworks": rows}, indent=2))
+        deliver(json.dumps({"frameworks": rows}, indent=2) + "\n", None)
         return
-    for row in rows:
-        click.echo(f"{row['framework']:<12} {row['oldest']} to {row['newest']}, {row['builds']} builds")
+    lines = [f"{row['framework']:<12} {row['oldest']} to {row['newest']}, {row['builds']} builds\n" for row in rows]
+    deliver("".join(lines), None)
 
 
 @matrix.command()
@@ -45,10 +46,9 @@ def show(framework: str, as_json: bool, matrix_directory: str | None) -> None:
 
     rows = releases_of(framework, _matrix(matrix_directory))
     if as_json:
-        click.echo(json.dumps({"releases": rows}, indent=2, ensure_ascii=False))
+        deliver(json.dumps({"releases": rows}, indent=2, ensure_ascii=False) + "\n", None)
         return
-    for row in rows:
-        click.echo(_line(row))
+    deliver("".join(f"{_line(row)}\n" for row in rows), None)
 
 
 @matrix.command()
@@ -59,7 +59,7 @@ def check(matrix_directory: str | None) -> None:
     if found:
         count = f"{len(found)} mistakes" if len(found) > 1 else "a mistake"
         raise MatrixError("matrix-invalid", f"the compatibility matrix holds {count}", tuple(found))
-    click.echo("the compatibility matrix is sound")
+    deliver("the compatibility matrix is sound\n", None)
 
 
 def _matrix(directory: str | None) -> Matrix:

@@ -1,12 +1,46 @@
-"""Writing a file whole or not at all."""
+"""Where an answer goes: standard output, or a file that is written whole or not at all."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
-from envsolve.errors import Hint, UsageError
+import click
+
+from envsolve.errors import Hint, OutsideError, UsageError
+
+TO_A_FILE = Hint("write to a file with -o")
+
+
+def deliver(text: str, output: str | None) -> None:
+    """Print ``text``, or write it to the file ``output`` names; ``-`` is standard output as well.
+
+    Raises OutsideError where standard output does not take it, UsageError where the file cannot be written.
+    BrokenPipeError passes: whoever closed the pipe has read enough.
+    """
+    if output not in (None, "-"):
+        write_whole(Path(str(output)), text)
+        return
+    try:
+        click.echo(text, nl=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise output_failed(error) from error
+
+
+def output_failed(error: OSError) -> OutsideError:
+    """The error for a standard output that does not take what is printed, e.g. a full disk."""
+    forget_stdout()
+    message = f"the answer could not be printed: {error.strerror or error}"
+    return OutsideError("output-failed", message, hints=(TO_A_FILE,))
+
+
+def forget_stdout() -> None:
+    """Drop what is still buffered: without this the interpreter would try again at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -29,6 +63,8 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
+    from tempfile import NamedTemporaryFile
+
     temporary = None
     try:
         with NamedTemporaryFile(

@@ -17,6 +17,7 @@ from envsolve.cli.options import (
     option,
     output_options,
 )
+from envsolve.cli.output import deliver
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.lock import FORMATS, PLANNED_FORMATS, format_for_file
@@ -131,12 +132,7 @@ def solve(**options: Any) -> int:
         format=_format(options),
     )
     solved = solve_request(request, matrix, os.environ)
-    if options["output"] in (None, "-"):
-        click.echo(solved.text, nl=False)
-    else:
-        from envsolve.cli.output import write_whole
-
-        write_whole(Path(options["output"]), solved.text)
+    deliver(solved.text, options["output"])
     for text in solved.notes:
         note(text, quiet=options["quiet"])
     if options["verbose"]:

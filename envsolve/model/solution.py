@@ -52,9 +52,11 @@ class Choice(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """A stack. ``toolkit`` and ``cudnn`` are None for CPU stacks; ``minimum_driver`` is what the whole stack needs.
+    """A stack.
 
-    ``newer_elsewhere`` names newer releases that other sources have and that also fit. ``cudnn_below`` is the first cuDNN that must not be installed: the next that drops a GPU, or the next major.
+    ``toolkit`` and ``cudnn`` are None for CPU stacks. ``minimum_driver`` is what the whole stack needs.
+    ``cudnn_below`` is the first cuDNN that must not be installed: the next that drops a GPU, or the next major.
+    ``newer_elsewhere`` names newer releases that other sources have and that also fit.
     """
 
     request: Request

@@ -137,10 +137,11 @@ def test_a_closed_pipe_is_no_failure() -> None:
     assert len(done.stdout.splitlines()) == 1
 
 
+@pytest.mark.parametrize("arguments", ["-f pytorch --gpu 8.6", "--help", "detect --json", "matrix show jax"])
 @pytest.mark.parametrize("redirection", [">&-", "> /dev/full"])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_an_answer_that_cannot_be_printed_is_a_failure_of_the_outside_world(redirection: str) -> None:
-    command = f"{sys.executable} -m envsolve -f pytorch --gpu 8.6 {redirection}"
+def test_an_answer_that_cannot_be_printed_is_a_failure_of_the_outside_world(redirection: str, arguments: str) -> None:
+    command = f"{sys.executable} -m envsolve {arguments} {redirection}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 3
     assert done.stderr.startswith("error: ")
