@@ -6,28 +6,22 @@ The driver of the target comes from, in order: 1. ``--driver`` (or ENVSOLVE_DRIV
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.command import command_of
+from envsolve.app.overrides import CONDA_CUDA, UV_DRIVER, driver_of, overridden, require_known, with_driver, with_origin
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.matrix.load import CudaTable, Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform
 from envsolve.model.request import Request
 from envsolve.model.solution import Machine, Problem
-from envsolve.model.versions import CudaVersion, DriverVersion
 
 if TYPE_CHECKING:
     from envsolve.host.pci import PciTable
     from envsolve.solve.relax import Drivers
-
-T = TypeVar("T")
-
-UV_DRIVER = "UV_CUDA_DRIVER_VERSION"
-CONDA_CUDA = "CONDA_OVERRIDE_CUDA"
-CONDA_CAPABILITY = "CONDA_OVERRIDE_CUDA_ARCH"
 
 
 class Target(NamedTuple):
@@ -50,11 +44,11 @@ def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> T
     """
     _check_contradictions(request)
     if request.hosts:
-        hosts = tuple(_with_driver(host, request.driver, "--driver") for host in _read_hosts(request, matrix))
+        hosts = tuple(with_driver(host, request.driver, "--driver") for host in _read_hosts(request, matrix))
     elif request.gpus and request.gpus != ("auto",):
         hosts = (_named_host(request, matrix, environ),)
     else:
-        hosts = (_with_driver(detected_host(matrix, environ, thorough=False), request.driver, "--driver"),)
+        hosts = (with_driver(detected_host(matrix, environ, thorough=False), request.driver, "--driver"),)
     hosts = tuple(_with_known_cuda(_with_named_gpus(host, matrix), matrix.cuda) for host in hosts)
     platform = _platform(request, hosts)
     looked = not request.wants_cpu and (request.hosts or request.gpus in ((), ("auto",)))
@@ -94,46 +88,6 @@ def _pci_table(matrix: Matrix) -> PciTable:
     return look_up
 
 
-def overridden(host: Host, cuda: CudaTable, environ: Mapping[str, str]) -> Host:
-    """``host`` with UV_CUDA_DRIVER_VERSION, CONDA_OVERRIDE_CUDA and CONDA_OVERRIDE_CUDA_ARCH applied.
-
-    CONDA_OVERRIDE_CUDA is a CUDA version; the driver branch that supports it in full stands for it. Empty, it says that
-    there is no CUDA at all, as in conda. Raises UsageError for a value that cannot be read.
-    """
-    capability = _read(environ, CONDA_CAPABILITY, ComputeCapability.parse)
-    if capability is not None:
-        _require_known(capability, cuda, CONDA_CAPABILITY)
-        host = host._replace(gpus=(Gpu(None, capability),), status=GpuStatus.READY)
-        host = _with_origin(host, "gpus", CONDA_CAPABILITY)
-    driver = _read(environ, UV_DRIVER, DriverVersion.parse)
-    if driver is not None:
-        return _with_driver(host, driver, UV_DRIVER)
-    if environ.get(CONDA_CUDA) == "":
-        emptied = host._replace(driver=None, driver_cuda=None, gpus=(), status=GpuStatus.NO_GPU)
-        return _with_origin(_with_origin(emptied, "driver_cuda", CONDA_CUDA), "gpus", CONDA_CUDA)
-    version = _read(environ, CONDA_CUDA, _major_or_minor)
-    if version is None:
-        return host
-    branch = driver_of(version, cuda)
-    if branch is None:
-        raise UsageError(
-            "invalid-environment-variable", f"{CONDA_CUDA}: no driver is known for CUDA {version} or older"
-        )
-    return _with_origin(_with_driver(host, branch, CONDA_CUDA)._replace(driver_cuda=version), "driver_cuda", CONDA_CUDA)
-
-
-def _major_or_minor(text: str) -> CudaVersion:
-    """A CUDA version as conda takes it: 12.4, or 12 for 12.0."""
-    return CudaVersion.parse(f"{text}.0" if text.isdigit() else text)
-
-
-def driver_of(version: CudaVersion, cuda: CudaTable) -> DriverVersion | None:
-    """The newest driver branch that supports no CUDA newer than ``version`` in full, as a bare branch."""
-    branches = [branch for branch in cuda.branches if branch.cuda <= version]
-    newest = max(branches, key=lambda branch: (branch.cuda, -branch.branch), default=None)
-    return None if newest is None else DriverVersion((newest.branch,), str(newest.branch))
-
-
 def drivers_for(problem: Problem, cuda: CudaTable) -> Drivers:
     """The drivers that could make a difference to ``problem``: floors, full support, and first releases of branches."""
     from envsolve.solve.relax import Drivers
@@ -168,7 +122,7 @@ def _read_hosts(request: Request, matrix: Matrix) -> tuple[Host, ...]:
     hosts = tuple(read_host_file(Path(name)) for name in request.hosts)
     for name, host in zip(request.hosts, hosts, strict=True):
         for capability in host.capabilities:
-            _require_known(capability, matrix.cuda, name)
+            require_known(capability, matrix.cuda, name)
     return hosts
 
 
@@ -183,7 +137,7 @@ def _named_host(request: Request, matrix: Matrix, environ: Mapping[str, str]) ->
     counted = tuple(gpu._replace(count=count) for gpu, count in gpus.items())
     host = Host(platform=platform, gpus=counted, origin={"gpus": "--gpu"})
     if request.driver is not None:
-        return _with_driver(host, request.driver, "--driver")
+        return with_driver(host, request.driver, "--driver")
     return overridden(host, matrix.cuda, {name: environ[name] for name in (UV_DRIVER, CONDA_CUDA) if environ.get(name)})
 
 
@@ -193,18 +147,8 @@ def _named_gpu(text: str, matrix: Matrix) -> Gpu:
     except ValueError:
         model = matrix.gpus.find(text)
         return Gpu(model.name, model.capabilities[0])
-    _require_known(capability, matrix.cuda, "--gpu")
+    require_known(capability, matrix.cuda, "--gpu")
     return Gpu(None, capability)
-
-
-def _require_known(capability: ComputeCapability, cuda: CudaTable, origin: str) -> None:
-    known = {life.capability for life in cuda.architectures}
-    if capability not in known:
-        raise UsageError(
-            "unknown-gpu",
-            f"no NVIDIA GPU is known to have compute capability {capability} (from {origin})",
-            (f"known: {', '.join(map(str, sorted(known)))}",),
-        )
 
 
 def _with_named_gpus(host: Host, matrix: Matrix) -> Host:
@@ -331,27 +275,4 @@ def _with_known_cuda(host: Host, cuda: CudaTable) -> Host:
         return host
     branches = [branch for branch in cuda.branches if branch.branch <= host.driver.branch]
     newest = max(branches, key=lambda branch: branch.branch, default=None)
-    return host if newest is None else _with_origin(host._replace(driver_cuda=newest.cuda), "driver_cuda", "the matrix")
-
-
-def _with_driver(host: Host, driver: DriverVersion | None, origin: str) -> Host:
-    """``host`` with another driver; what the old one supported is forgotten."""
-    if driver is None:
-        return host
-    kept = {key: value for key, value in host.origin.items() if key != "driver_cuda"}
-    changed = host._replace(driver=driver, driver_cuda=None, origin=kept)
-    return _with_origin(changed, "driver", origin)
-
-
-def _with_origin(host: Host, key: str, origin: str) -> Host:
-    return host._replace(origin={**host.origin, key: origin})
-
-
-def _read(environ: Mapping[str, str], name: str, parse: Callable[[str], T]) -> T | None:
-    value = environ.get(name)
-    if not value:
-        return None
-    try:
-        return parse(value)
-    except ValueError as error:
-        raise UsageError("invalid-environment-variable", f"{name}: {error}") from error
+    return host if newest is None else with_origin(host._replace(driver_cuda=newest.cuda), "driver_cuda", "the matrix")

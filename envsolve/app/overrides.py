@@ -1,0 +1,97 @@
+"""What the environment variables of other tools say about a machine, in their own units.
+
+The driver: 1. UV_CUDA_DRIVER_VERSION (a driver version) 2. CONDA_OVERRIDE_CUDA (a CUDA version; empty: no CUDA at all).
+The GPU: CONDA_OVERRIDE_CUDA_ARCH (a compute capability).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from envsolve.errors import UsageError
+from envsolve.matrix.load import CudaTable
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import Gpu, GpuStatus, Host
+from envsolve.model.versions import CudaVersion, DriverVersion
+
+T = TypeVar("T")
+
+UV_DRIVER = "UV_CUDA_DRIVER_VERSION"
+CONDA_CUDA = "CONDA_OVERRIDE_CUDA"
+CONDA_CAPABILITY = "CONDA_OVERRIDE_CUDA_ARCH"
+
+
+def overridden(host: Host, cuda: CudaTable, environ: Mapping[str, str]) -> Host:
+    """``host`` with UV_CUDA_DRIVER_VERSION, CONDA_OVERRIDE_CUDA and CONDA_OVERRIDE_CUDA_ARCH applied.
+
+    CONDA_OVERRIDE_CUDA is a CUDA version; the driver branch that supports it in full stands for it. Empty, it says that
+    there is no CUDA at all, as in conda. Raises UsageError for a value that cannot be read.
+    """
+    capability = _read(environ, CONDA_CAPABILITY, ComputeCapability.parse)
+    if capability is not None:
+        require_known(capability, cuda, CONDA_CAPABILITY)
+        host = host._replace(gpus=(Gpu(None, capability),), status=GpuStatus.READY)
+        host = with_origin(host, "gpus", CONDA_CAPABILITY)
+    driver = _read(environ, UV_DRIVER, DriverVersion.parse)
+    if driver is not None:
+        return with_driver(host, driver, UV_DRIVER)
+    if environ.get(CONDA_CUDA) == "":
+        emptied = host._replace(driver=None, driver_cuda=None, gpus=(), status=GpuStatus.NO_GPU)
+        return with_origin(with_origin(emptied, "driver_cuda", CONDA_CUDA), "gpus", CONDA_CUDA)
+    version = _read(environ, CONDA_CUDA, _major_or_minor)
+    if version is None:
+        return host
+    branch = driver_of(version, cuda)
+    if branch is None:
+        raise UsageError(
+            "invalid-environment-variable", f"{CONDA_CUDA}: no driver is known for CUDA {version} or older"
+        )
+    return with_origin(with_driver(host, branch, CONDA_CUDA)._replace(driver_cuda=version), "driver_cuda", CONDA_CUDA)
+
+
+def driver_of(version: CudaVersion, cuda: CudaTable) -> DriverVersion | None:
+    """The newest driver branch that supports no CUDA newer than ``version`` in full, as a bare branch."""
+    branches = [branch for branch in cuda.branches if branch.cuda <= version]
+    newest = max(branches, key=lambda branch: (branch.cuda, -branch.branch), default=None)
+    return None if newest is None else DriverVersion((newest.branch,), str(newest.branch))
+
+
+def with_driver(host: Host, driver: DriverVersion | None, origin: str) -> Host:
+    """``host`` with another driver; what the old one supported is forgotten."""
+    if driver is None:
+        return host
+    kept = {key: value for key, value in host.origin.items() if key != "driver_cuda"}
+    changed = host._replace(driver=driver, driver_cuda=None, origin=kept)
+    return with_origin(changed, "driver", origin)
+
+
+def with_origin(host: Host, key: str, origin: str) -> Host:
+    """``host`` with ``origin`` as the source of its field ``key``."""
+    return host._replace(origin={**host.origin, key: origin})
+
+
+def require_known(capability: ComputeCapability, cuda: CudaTable, origin: str) -> None:
+    """Raise UsageError for a capability that no GPU of the matrix has, naming where it came from."""
+    known = {life.capability for life in cuda.architectures}
+    if capability not in known:
+        raise UsageError(
+            "unknown-gpu",
+            f"no NVIDIA GPU is known to have compute capability {capability} (from {origin})",
+            (f"known: {', '.join(map(str, sorted(known)))}",),
+        )
+
+
+def _major_or_minor(text: str) -> CudaVersion:
+    """A CUDA version as conda takes it: 12.4, or 12 for 12.0."""
+    return CudaVersion.parse(f"{text}.0" if text.isdigit() else text)
+
+
+def _read(environ: Mapping[str, str], name: str, parse: Callable[[str], T]) -> T | None:
+    value = environ.get(name)
+    if not value:
+        return None
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise UsageError("invalid-environment-variable", f"{name}: {error}") from error
