@@ -53,6 +53,7 @@ def examine(
 
 def gather(machine: Machine, *, thorough: bool, pci_table: PciTable | None = None) -> Evidence:
     """The readings of all sources that apply; the slow ones where they are wanted or needed."""
+    machine.check()
     surroundings = surroundings_of(machine)
     readings = _ask_all(cheap_probes(machine, pci_table))
     if machine.live and (thorough or _leaves_open(machine, readings, surroundings)):

@@ -43,6 +43,10 @@ class Machine(NamedTuple):
     root: Path = Path("/")
     live: bool = True
 
+    def check(self) -> None:
+        """Raise UsageError for a variable that cannot be read, before a probe could swallow it."""
+        _ = self.timeout
+
     @property
     def timeout(self) -> float:
         """Seconds a child process may take."""
@@ -53,7 +57,7 @@ class Machine(NamedTuple):
             seconds = 0.0
         if not 0 < seconds < LONGEST_TIMEOUT:
             message = f"{TIMEOUT_VARIABLE} is {text!r}; it must be a number of seconds"
-            raise UsageError("invalid-variable", message, hints=(Hint(f"unset {TIMEOUT_VARIABLE}"),))
+            raise UsageError("invalid-environment-variable", message, hints=(Hint(f"unset {TIMEOUT_VARIABLE}"),))
         return seconds
 
 

@@ -1,15 +1,17 @@
 """NVML, NVIDIA's management library: the best single source, and the only module that imports nvidia-ml-py.
 
-It is asked inside this process, ignores CUDA_VISIBLE_DEVICES, and needs no CUDA context. Machines without a driver
-never pay for the import: whether the library loads at all is tried first.
+It is asked in a forked copy of this process, because a driver in trouble hangs or aborts inside it; where there is no
+fork, in this process. It ignores CUDA_VISIBLE_DEVICES and needs no CUDA context. Machines without a driver never pay
+for the import: whether the library loads at all is tried first.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+from envsolve.host.forked import CAN_FORK, call_forked
 from envsolve.host.gpus import grouped
 from envsolve.host.loader import load_first, nvml_candidates
 from envsolve.host.machine import Machine
@@ -18,6 +20,13 @@ from envsolve.host.trouble import Trouble, nvml_problem
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, Problem, Reading
 from envsolve.model.versions import CudaVersion, DriverVersion
+
+_Facts = tuple[
+    str | None,
+    int | None,
+    list[tuple[str | None, tuple[int, int] | None, int | None, bool]] | None,
+    tuple[str, str, int | None] | None,
+]
 
 
 class NvmlProbe(NamedTuple):
@@ -31,11 +40,15 @@ class NvmlProbe(NamedTuple):
         problem = load_first(nvml_candidates(self.machine), self.machine.environ)
         if problem is not None:
             return Reading(self.name, problem=problem)
-        try:
-            nvml = import_module("pynvml")
-        except ImportError as error:
-            return Reading(self.name, problem=Problem(Trouble.BINDINGS_MISSING, f"nvidia-ml-py: {error}"))
-        return _read_facts(_Calls(nvml), self.name)
+        if not CAN_FORK:
+            return _reading(_facts(), self.name)
+        outcome = call_forked(_facts, self.machine.timeout)
+        if outcome.hung:
+            return Reading(self.name, problem=Problem(Trouble.HANG, "NVML did not answer in time"))
+        if outcome.signal is not None:
+            text = f"NVML died with signal {outcome.signal}"
+            return Reading(self.name, problem=Problem(Trouble.CRASH, text, outcome.signal))
+        return _reading(outcome.answer, self.name)
 
 
 class _Calls:
@@ -63,57 +76,77 @@ class _Calls:
         return answer
 
 
-def _read_facts(calls: _Calls, source: str) -> Reading:
+def _facts() -> tuple[object, ...]:
+    """Driver, CUDA version, GPUs and problem as plain values, which fit through a pipe."""
+    try:
+        calls = _Calls(import_module("pynvml"))
+    except ImportError as error:
+        return None, None, None, (Trouble.BINDINGS_MISSING.value, f"nvidia-ml-py: {error}", None)
     calls.ask("nvmlInit")
     if calls.problem is not None:
-        return Reading(source, problem=calls.problem)
-    try:
-        driver = _driver(calls)
-        driver_cuda = _driver_cuda(calls)
-        gpus = _gpus(calls)
-    finally:
-        calls.ask_optional("nvmlShutdown")
-    return Reading(source, driver=driver, driver_cuda=driver_cuda, gpus=gpus, problem=calls.problem)
+        return None, None, None, _plain(calls.problem)
+    driver, driver_cuda, gpus = _driver(calls), _driver_cuda(calls), _gpus(calls)
+    calls.ask_optional("nvmlShutdown")
+    return driver, driver_cuda, gpus, _plain(calls.problem)
 
 
-def _driver(calls: _Calls) -> DriverVersion | None:
-    answer = calls.ask("nvmlSystemGetDriverVersion")
-    if answer is None:
-        return None
+def _plain(problem: Problem | None) -> tuple[object, ...] | None:
+    return None if problem is None else (str(problem.code), problem.text, problem.number)
+
+
+def _reading(facts: object, source: str) -> Reading:
+    """The facts as the model's values."""
+    driver, driver_cuda, gpus, problem = cast("_Facts", facts)
+    found = None if problem is None else Problem(Trouble(problem[0]), problem[1], problem[2])
     try:
-        return DriverVersion.parse(_text(answer))
+        version = None if driver is None else DriverVersion.parse(driver)
     except ValueError as error:
-        calls.problem = calls.problem or Problem(Trouble.UNREADABLE_ANSWER, str(error))
-        return None
+        version, found = None, found or Problem(Trouble.UNREADABLE_ANSWER, str(error))
+    return Reading(
+        source,
+        driver=version,
+        driver_cuda=None if driver_cuda is None else CudaVersion.from_driver_api(driver_cuda),
+        gpus=None if gpus is None else grouped(_gpu_of(*gpu) for gpu in gpus),
+        problem=found,
+    )
 
 
-def _driver_cuda(calls: _Calls) -> CudaVersion | None:
+def _gpu_of(name: str | None, capability: tuple[int, int] | None, memory: int | None, mig: bool) -> Gpu:
+    return Gpu(name, None if capability is None else ComputeCapability(*capability), memory_mib=memory, mig=mig)
+
+
+def _driver(calls: _Calls) -> str | None:
+    answer = calls.ask("nvmlSystemGetDriverVersion")
+    return None if answer is None else _text(answer)
+
+
+def _driver_cuda(calls: _Calls) -> int | None:
     """The second version asks the libcuda that is installed; the first is all that drivers before R410 have."""
     for function in ("nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion"):
         answer = calls.ask_optional(function)
         if isinstance(answer, int):
-            return CudaVersion.from_driver_api(answer)
+            return answer
     return None
 
 
-def _gpus(calls: _Calls) -> tuple[Gpu, ...] | None:
+def _gpus(calls: _Calls) -> list[tuple[object, ...]] | None:
     count = calls.ask("nvmlDeviceGetCount")
     if not isinstance(count, int):
         return None
     handles = [calls.ask("nvmlDeviceGetHandleByIndex", index) for index in range(count)]
-    return grouped(_gpu(calls, handle) for handle in handles if handle is not None)
+    return [_gpu(calls, handle) for handle in handles if handle is not None]
 
 
-def _gpu(calls: _Calls, handle: object) -> Gpu:
+def _gpu(calls: _Calls, handle: object) -> tuple[object, ...]:
     name = calls.ask("nvmlDeviceGetName", handle)
     capability = calls.ask("nvmlDeviceGetCudaComputeCapability", handle)
     memory = getattr(calls.ask_optional("nvmlDeviceGetMemoryInfo", handle), "total", None)
     modes = calls.ask_optional("nvmlDeviceGetMigMode", handle)
-    return Gpu(
+    return (
         None if name is None else _text(name),
-        ComputeCapability(*capability) if isinstance(capability, tuple) else None,
-        memory_mib=memory // (1024 * 1024) if isinstance(memory, int) else None,
-        mig=isinstance(modes, list) and modes[0] == 1,
+        tuple(capability) if isinstance(capability, tuple) else None,
+        memory // (1024 * 1024) if isinstance(memory, int) else None,
+        isinstance(modes, list) and modes[0] == 1,
     )
 
 

@@ -78,7 +78,7 @@ def test_a_child_runs_in_the_root_directory_with_exactly_the_given_variables() -
 def test_a_time_limit_that_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as raised:
         _ = Machine(Platform.LINUX_64, {"ENVSOLVE_PROBE_TIMEOUT": text}).timeout
-    assert raised.value.code == "invalid-variable"
+    assert raised.value.code == "invalid-environment-variable"
 
 
 def test_this_machine_has_a_platform_and_a_c_library() -> None:

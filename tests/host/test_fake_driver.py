@@ -261,6 +261,21 @@ def test_a_hanging_driver_is_given_up_and_named(fake_driver: FakeDriver, tree: P
     assert "nvidia-smi did not answer in time" in said(host)
 
 
+def test_a_hanging_nvml_is_given_up_and_the_others_are_asked(fake_driver: FakeDriver, tree: Path) -> None:
+    start = time.monotonic()
+    host = detected(fake_driver.environ(hang=["nvmlInitWithFlags"], ENVSOLVE_PROBE_TIMEOUT=SHORT), tree)
+    assert time.monotonic() - start < 10
+    assert host.gpus
+    assert host.origin["gpus"] == "libcuda"
+    assert "NVML did not answer in time" in said(host)
+
+
+def test_an_nvml_that_aborts_takes_nothing_along(fake_driver: FakeDriver, tree: Path) -> None:
+    host = detected(fake_driver.environ(crash=["nvmlInitWithFlags"]), tree)
+    assert host.gpus
+    assert "NVML died with signal 6" in said(host)
+
+
 def test_a_query_that_hangs_keeps_the_header(fake_driver: FakeDriver, tree: Path) -> None:
     host = detected(
         fake_driver.environ(parts=["nvidia-smi"], hang=["nvidia-smi-query"], ENVSOLVE_PROBE_TIMEOUT=SHORT), tree

@@ -24,7 +24,7 @@ DRIVERS = st.tuples(st.integers(300, 999), st.integers(0, 999), st.integers(0, 9
 )
 GPUS = st.builds(
     Gpu,
-    st.text(min_size=1, max_size=40),
+    st.text(min_size=1, max_size=40).filter(str.isprintable),
     st.none() | CAPABILITIES,
     count=st.integers(1, 16),
     memory_mib=st.none() | st.integers(1, 10**6),
