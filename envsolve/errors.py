@@ -6,7 +6,7 @@
     ├── UnsolvableError       1  an honest no: nothing that was asked for fits the hosts
     └── OutsideError          3  network, disk or a tool failed; nothing was written
 
-An error carries data; words for people come from :meth:`EnvsolveError.lines` and are printed by the command line.
+An error carries data; the command line prints it, as three parts or as JSON.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ CONDA_CAPABILITY = "CONDA_OVERRIDE_CUDA_ARCH"
 def overridden(host: Host, cuda: CudaTable, environ: Mapping[str, str]) -> Host:
     """``host`` with UV_CUDA_DRIVER_VERSION, CONDA_OVERRIDE_CUDA and CONDA_OVERRIDE_CUDA_ARCH applied.
 
-    CONDA_OVERRIDE_CUDA is a CUDA version; the driver branch that supports it in full stands for it. Empty, it says that
+    CONDA_OVERRIDE_CUDA is a CUDA version; the oldest driver that supports it in full stands for it. Empty, it says that
     there is no CUDA at all, as in conda. Raises UsageError for a value that cannot be read.
     """
     capability = _read(environ, CONDA_CAPABILITY, ComputeCapability.parse)
@@ -37,24 +37,18 @@ def overridden(host: Host, cuda: CudaTable, environ: Mapping[str, str]) -> Host:
     if driver is not None:
         return with_driver(host, driver, UV_DRIVER)
     if environ.get(CONDA_CUDA) == "":
-        emptied = host._replace(driver=None, driver_cuda=None, gpus=(), status=GpuStatus.NO_GPU)
+        kept = {key: value for key, value in host.origin.items() if key != "driver"}
+        emptied = host._replace(driver=None, driver_cuda=None, gpus=(), status=GpuStatus.NO_GPU, origin=kept)
         return with_origin(with_origin(emptied, "driver_cuda", CONDA_CUDA), "gpus", CONDA_CUDA)
     version = _read(environ, CONDA_CUDA, _major_or_minor)
     if version is None:
         return host
-    branch = driver_of(version, cuda)
-    if branch is None:
+    driver = cuda.driver_for(version, windows=host.platform.is_windows or host.wsl)
+    if driver is None:
         raise UsageError(
             "invalid-environment-variable", f"{CONDA_CUDA}: no driver is known for CUDA {version} or older"
         )
-    return with_origin(with_driver(host, branch, CONDA_CUDA)._replace(driver_cuda=version), "driver_cuda", CONDA_CUDA)
-
-
-def driver_of(version: CudaVersion, cuda: CudaTable) -> DriverVersion | None:
-    """The newest driver branch that supports no CUDA newer than ``version`` in full, as a bare branch."""
-    branches = [branch for branch in cuda.branches if branch.cuda <= version]
-    newest = max(branches, key=lambda branch: (branch.cuda, -branch.branch), default=None)
-    return None if newest is None else DriverVersion((newest.branch,), str(newest.branch))
+    return with_origin(with_driver(host, driver, CONDA_CUDA)._replace(driver_cuda=version), "driver_cuda", CONDA_CUDA)
 
 
 def with_driver(host: Host, driver: DriverVersion | None, origin: str) -> Host:

@@ -11,6 +11,7 @@ from envsolve.app.targets import Target, drivers_for, target_of
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.lock import PLANNED_FORMATS, Answer, write
 from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Request, parse_framework, without_credentials
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.solver import load_tables, provider_for, solve, source_groups
@@ -66,6 +67,8 @@ def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
         raise UsageError("invalid-framework", str(error)) from error
     normalized = name.lower().replace("_", "-").replace(".", "-")
     known = _framework_aliases(matrix)
+    if normalized not in known:
+        known |= _file_aliases(matrix)
     if normalized in known:
         return FrameworkRequest(known[normalized], specifier)
     import difflib
@@ -92,7 +95,12 @@ def framework_requests(texts: Sequence[str], matrix: Matrix) -> tuple[FrameworkR
 
 
 _ALIASES = {"tf": "tensorflow", "torch": "pytorch"}
-"""Aliases of the interface contract; those of a framework's own file come on top."""
+"""Aliases of the interface contract, known without reading a file; those in the files are read where these fail."""
+
+
+def _file_aliases(matrix: Matrix) -> dict[str, str]:
+    tables = [matrix.framework(name, Platform.LINUX_64) for name in matrix.framework_names]
+    return {alias: table.name for table in tables for alias in table.aliases}
 
 
 def _framework_aliases(matrix: Matrix) -> dict[str, str]:

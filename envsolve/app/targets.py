@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.command import command_of
-from envsolve.app.overrides import CONDA_CUDA, UV_DRIVER, driver_of, overridden, require_known, with_driver, with_origin
+from envsolve.app.overrides import CONDA_CUDA, UV_DRIVER, overridden, require_known, with_driver, with_origin
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.matrix.load import CudaTable, Matrix
 from envsolve.model.capability import ComputeCapability
@@ -48,9 +48,11 @@ def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> T
     elif request.gpus and request.gpus != ("auto",):
         hosts = (_named_host(request, matrix, environ),)
     else:
-        hosts = (with_driver(detected_host(matrix, environ, thorough=False), request.driver, "--driver"),)
-    hosts = tuple(_with_known_cuda(_with_named_gpus(host, matrix), matrix.cuda) for host in hosts)
+        found = _for_platform(detected_host(matrix, environ, thorough=False), request)
+        hosts = (with_driver(found, request.driver, "--driver"),)
+    hosts = tuple(with_known_cuda(_with_named_gpus(host, matrix), matrix.cuda) for host in hosts)
     platform = _platform(request, hosts)
+    _require_on_platform(hosts, platform, matrix.cuda)
     looked = not request.wants_cpu and (request.hosts or request.gpus in ((), ("auto",)))
     notes = [note for host in hosts for note in host.notes]
     cpu = request.wants_cpu or (bool(looked) and _falls_to_cpu(hosts, request, environ))
@@ -61,9 +63,7 @@ def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> T
     problem = Problem(
         frameworks=request.frameworks,
         platform=platform,
-        machines=tuple(_machine(host, matrix.cuda, platform) for host in hosts)
-        if not cpu
-        else (_cpu_machine(hosts[0]),),
+        machines=tuple(_machine(host, matrix.cuda, platform, cpu=cpu) for host in hosts),
         cpu=cpu,
         python=request.python,
         cuda=request.cuda,
@@ -76,7 +76,7 @@ def detected_host(matrix: Matrix, environ: Mapping[str, str], *, thorough: bool)
     from envsolve.host.detection import detect
 
     found = detect(thorough=thorough, environ=environ, pci_table=_pci_table(matrix))
-    return overridden(found, matrix.cuda, environ)
+    return with_known_cuda(overridden(found, matrix.cuda, environ), matrix.cuda)
 
 
 def _pci_table(matrix: Matrix) -> PciTable:
@@ -96,9 +96,10 @@ def drivers_for(problem: Problem, cuda: CudaTable) -> Drivers:
     named = {toolkit.floor(windows=windows) for toolkit in cuda.toolkits}
     named |= {full for toolkit in cuda.toolkits if (full := toolkit.full(windows=windows)) is not None}
     named |= {branch.first(windows=windows) for branch in cuda.branches}
-    gpus = {gpu for machine in problem.machines for gpu, _ in machine.gpus}
-    lasts = [it.last_branch for it in cuda.architectures if it.capability in gpus and it.last_branch is not None]
-    return Drivers(tuple(sorted(named, key=lambda driver: driver.parts)), min(lasts, default=None))
+    lives = [cuda.life_of(gpu) for machine in problem.machines for gpu, _ in machine.gpus]
+    last = min((life.last_branch for life in lives if life is not None and life.last_branch is not None), default=None)
+    below = None if last is None else cuda.after(last)
+    return Drivers(tuple(sorted(named, key=lambda driver: driver.parts)), last, below)
 
 
 def _check_contradictions(request: Request) -> None:
@@ -197,7 +198,7 @@ def _falls_to_cpu(hosts: tuple[Host, ...], request: Request, environ: Mapping[st
     stated = request.driver is not None or (
         not request.hosts and any(environ.get(it) for it in (UV_DRIVER, CONDA_CUDA))
     )
-    if stated or not without:
+    if stated or request.cuda is not None or not without:
         return False
     if len(without) < len(hosts):
         message = "some of the hosts have no NVIDIA GPU: no build is right for both kinds"
@@ -217,7 +218,8 @@ def _require_identified(host: Host, request: Request, cuda: CudaTable) -> None:
     """A GPU that is present but unknown must not end in a CPU build, nor in one picked blindly."""
     known = {life.capability for life in cuda.architectures}
     strange = [gpu for gpu in host.gpus if gpu.compute_capability not in known]
-    stated = request.driver is not None or host.origin.get("driver") in (UV_DRIVER, CONDA_CUDA)
+    by_option = request.driver is not None or request.cuda is not None
+    stated = by_option or host.origin.get("driver") in (UV_DRIVER, CONDA_CUDA)
     if not strange and (host.gpus or stated):
         return
     reasons = tuple(reading.problem.text for reading in host.readings if reading.problem is not None)
@@ -225,7 +227,7 @@ def _require_identified(host: Host, request: Request, cuda: CudaTable) -> None:
     raise UnsolvableError(
         "gpu-not-identified",
         _unidentified(strange[0]) if strange else _BLOCKED[host.status],
-        (*host.notes, *reasons),
+        host.notes or reasons,
         (
             Hint("see what each source says", "envsolve detect"),
             Hint("name the GPU, by product or by compute capability, for example", command_of(named)),
@@ -251,28 +253,44 @@ _BLOCKED = {
 }
 
 
-def _machine(host: Host, cuda: CudaTable, platform: Platform) -> Machine:
+def _machine(host: Host, cuda: CudaTable, platform: Platform, *, cpu: bool) -> Machine:
+    glibc = host.glibc if host.platform is platform else None
+    if cpu:
+        return Machine(driver=None, gpus=(), glibc=glibc)
+    windows = platform.is_windows or host.wsl
     driver, origin = host.driver, host.origin.get("driver", "")
     if driver is None and host.driver_cuda is not None:
-        driver, origin = driver_of(host.driver_cuda, cuda), host.origin.get("driver_cuda", "")
+        driver, origin = cuda.driver_for(host.driver_cuda, windows=windows), host.origin.get("driver_cuda", "")
     gpus = {gpu.compute_capability: gpu.name or "" for gpu in host.gpus if gpu.compute_capability is not None}
-    return Machine(
-        driver=driver,
-        gpus=tuple(sorted(gpus.items())),
-        glibc=host.glibc if host.platform == platform else None,
-        driver_origin=origin,
-        windows_driver=platform.is_windows or host.wsl,
-    )
+    return Machine(driver, tuple(sorted(gpus.items())), glibc, driver_origin=origin, windows_driver=windows)
 
 
-def _cpu_machine(host: Host) -> Machine:
-    return Machine(driver=None, gpus=(), glibc=host.glibc)
-
-
-def _with_known_cuda(host: Host, cuda: CudaTable) -> Host:
+def with_known_cuda(host: Host, cuda: CudaTable) -> Host:
     """State the CUDA a driver supports where only the driver is known: the number nvidia-smi prints."""
-    if host.driver is None or host.driver_cuda is not None:
+    branch = cuda.branch_of(host.driver) if host.driver is not None and host.driver_cuda is None else None
+    return host if branch is None else with_origin(host._replace(driver_cuda=branch.cuda), "driver_cuda", "the matrix")
+
+
+def _for_platform(host: Host, request: Request) -> Host:
+    """The detected machine as another system's target: its GPUs count, its driver's number says nothing there."""
+    target = request.platform
+    if target is None or target.is_windows is host.platform.is_windows or host.driver is None:
         return host
-    branches = [branch for branch in cuda.branches if branch.branch <= host.driver.branch]
-    newest = max(branches, key=lambda branch: branch.branch, default=None)
-    return host if newest is None else with_origin(host._replace(driver_cuda=newest.cuda), "driver_cuda", "the matrix")
+    if host.origin.get("driver") in (UV_DRIVER, CONDA_CUDA):
+        return host
+    note = f"the driver of this {host.platform} machine says nothing about {target}: name the target's with --driver"
+    kept = {key: value for key, value in host.origin.items() if key not in ("driver", "driver_cuda")}
+    return host._replace(driver=None, driver_cuda=None, origin=kept, notes=(*host.notes, note))
+
+
+def _require_on_platform(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable) -> None:
+    """Raise UsageError for a Jetson's GPU on a platform that no Jetson has."""
+    for host in hosts:
+        for capability in host.capabilities:
+            life = cuda.life_of(capability)
+            if life is not None and life.is_jetson and platform is not Platform.LINUX_AARCH64:
+                raise UsageError(
+                    "gpu-not-on-platform",
+                    f"compute capability {capability} is that of Jetson modules, which are no {platform} machines",
+                    hints=(Hint("name the platform", "--platform linux-aarch64"),),
+                )

@@ -64,7 +64,7 @@ def run(arguments: list[str]) -> int:
 
     With ENVSOLVE_DEBUG set an error nobody thought of is raised as it is.
     """
-    as_json = "--json" in arguments or "json" in _formats(arguments)
+    as_json = _wants_json(arguments)
     try:
         return _answer(arguments or ["--help"])
     except (click.Abort, KeyboardInterrupt):
@@ -112,9 +112,13 @@ def _internal(error: Exception) -> OutsideError:
     )
 
 
-def _formats(arguments: Sequence[str]) -> list[str]:
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Whether an error has to be data too: known before the line is parsed, because parsing may be what fails."""
+    if "--json" in arguments or os.environ.get("ENVSOLVE_JSON", "").lower() in ("1", "true", "yes", "on", "t", "y"):
+        return True
     joined = [argument.removeprefix("--format=") for argument in arguments if argument.startswith("--format=")]
-    return joined + [value for option, value in pairwise(arguments) if option == "--format"]
+    given = joined + [value for option, value in pairwise(arguments) if option == "--format"]
+    return "json" in (given or [os.environ.get("ENVSOLVE_FORMAT", "")])
 
 
 def _usage_error(error: click.ClickException) -> UsageError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -47,7 +48,7 @@ def write_whole(path: Path, text: str) -> None:
     """Replace ``path`` by a file with ``text`` in one step; a link stays and its target is replaced.
 
     What is no regular file (a pipe, a device) is written to as it is. Raises UsageError where the place cannot be
-    written; the old file, if any, is then untouched.
+    written, OutsideError where the disk fails; the old file, if any, is then untouched.
     """
     try:
         if path.exists() and not path.is_file():
@@ -55,11 +56,11 @@ def write_whole(path: Path, text: str) -> None:
         else:
             _replace(path.resolve(), text)
     except OSError as error:
-        raise UsageError(
-            "output-not-writable",
-            f"{path} cannot be written: {error.strerror or error}",
-            hints=(Hint("give -o a file in a directory that exists and that you may write to"),),
-        ) from error
+        message = f"{path} cannot be written: {error.strerror or error}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise OutsideError("disk-failed", message, hints=(Hint("make room or give -o another place"),)) from error
+        hint = Hint("give -o a file in a directory that exists and that you may write to")
+        raise UsageError("output-not-writable", message, hints=(hint,)) from error
 
 
 def _replace(path: Path, text: str) -> None:
@@ -74,7 +75,7 @@ def _replace(path: Path, text: str) -> None:
             file.write(text)
         temporary.chmod(_mode(path))
         temporary.replace(path)
-    except OSError:
+    except BaseException:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
         raise

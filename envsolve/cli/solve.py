@@ -26,7 +26,17 @@ from envsolve.model.release import Source
 from envsolve.model.request import Request, parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion
 
+_COMMANDS = ("solve", "detect", "matrix")
 _VERSIONS = Parsed("spec", parse_versions)
+
+
+def _gpu(text: str) -> str:
+    """A GPU as typed; ``auto`` and ``none`` in any case."""
+    if not text.isprintable():
+        raise ValueError(f"{text!r} holds control characters")
+    return text.lower() if text.lower() in ("auto", "none") else text
+
+
 _WORD = Parsed("address", one_word)
 _FILE = Parsed("file", file_name)
 
@@ -54,7 +64,7 @@ _FILE = Parsed("file", file_name)
     "--gpu",
     "gpus",
     multiple=True,
-    type=Parsed("gpu", str),
+    type=Parsed("gpu", _gpu),
     help=("auto (default: detect), none (CPU), a product ('RTX 3090') or a compute capability (8.6). Repeatable."),
 )
 @option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the target.")
@@ -121,7 +131,7 @@ def solve(**options: Any) -> int:
         frameworks=framework_requests(options["frameworks"], matrix),
         python=options["python"],
         cuda=options["cuda"],
-        gpus=options["gpus"],
+        gpus=("none",) if set(options["gpus"]) == {"none"} else options["gpus"],
         driver=options["driver"],
         hosts=options["hosts"],
         platform=_platform(options["platforms"]),
@@ -171,6 +181,10 @@ def _refuse_requirements(options: dict[str, Any]) -> None:
     if not options["requirements"] and not options["requirement_files"]:
         return
     given = " ".join(options["requirements"] or options["requirement_files"])
+    meant = next((word for word in options["requirements"] if word in _COMMANDS), None)
+    if meant is not None:
+        message = f"the command comes first: envsolve {meant} ..."
+        raise UsageError("usage", message, hints=(Hint("see its options", f"envsolve {meant} --help"),))
     raise UsageError(
         "requirements-not-supported",
         f"this version of envsolve solves for frameworks only and cannot lock {given!r} along with them",

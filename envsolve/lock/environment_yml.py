@@ -50,13 +50,14 @@ def _lines(answer: Answer) -> Iterator[str]:
 def _header(answer: Answer) -> Iterator[str]:
     solution = answer.solution
     yield f"# Made by envsolve {answer.envsolve_version} from the compatibility matrix of {answer.matrix_date}:"
-    yield f"#   {answer.command}"
+    yield _one_line(f"#   {answer.command}")
     problem = solution.problem
     if problem.cpu:
         yield f"# For: {problem.platform}, CPU only"
         return
     names = sorted({f"{name} ({gpu})" if name else f"a GPU of {gpu}" for m in problem.machines for gpu, name in m.gpus})
-    yield f"# For: {problem.platform}, {', '.join(names) if names else 'any GPU that the builds below hold code for'}"
+    listed = ", ".join(names) if names else "any GPU that the builds below hold code for"
+    yield _one_line(f"# For: {problem.platform}, {listed}")
     if solution.minimum_driver is not None:
         yield f"# Needs: NVIDIA driver {solution.minimum_driver} or newer"
     if any(_needs_library_path(choice.release) for choice in solution.choices):
@@ -129,12 +130,13 @@ def _toolkit(solution: Solution) -> tuple[str, str]:
     assert solution.toolkit is not None
     version = solution.toolkit.version
     package = "cuda-version" if version.major >= _FIRST_MODULAR_CUDA else "cudatoolkit"
-    floor = solution.toolkit.floor(windows=solution.problem.platform.is_windows)
+    windows = any(machine.windows_driver for machine in solution.problem.machines)
+    floor = solution.toolkit.floor(windows=windows)
     return f"{package}={version}", f"runs from NVIDIA driver {floor} on"
 
 
 def _conda_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[str, str]]:
-    if solution.cudnn is None:
+    if solution.cudnn is None or solution.cudnn_bound is None:
         return
     asked = [release for release in releases if release.cudnn_requires is not None]
     packages = dict.fromkeys(release.cudnn_package or "cudnn" for release in asked)
@@ -144,15 +146,15 @@ def _conda_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[
         if wildcard is not None:
             yield f"{package}={wildcard.removesuffix('.*')}", "the cuDNN it was built with"
         else:
-            below = f"<{solution.cudnn_below}"
+            below = f"<{solution.cudnn_bound.below}"
             yield f"{package}>={max(floors)},{below}" if floors else f"{package}{below}", _cudnn_reason(solution)
 
 
 def _cudnn_reason(solution: Solution) -> str:
     assert solution.cudnn is not None
-    if solution.cudnn_below is not None and "." in solution.cudnn_below:
-        gpus = sorted({gpu for machine in solution.problem.machines for gpu, _ in machine.gpus})
-        return f"cuDNN {solution.cudnn_below} has no code for compute capability {gpus[0]}"
+    bound = solution.cudnn_bound
+    if bound is not None and bound.dropped is not None:
+        return f"cuDNN {bound.below} has no code for compute capability {bound.dropped}"
     return f"{solution.cudnn.version} is the newest that fits"
 
 
@@ -166,8 +168,6 @@ def _pip_lines(solution: Solution, wheels: list[Choice]) -> Iterator[tuple[str, 
     for choice in wheels:
         release = choice.release
         yield requirement_of(release), _framework_reason(choice)
-        for package, versions in release.companions if release.framework != "pytorch" else ():
-            yield f"{package}{versions}", f"goes with {release.package} {release.version}"
         for constraint in release.constraints:
             yield constraint, f"{release.package} {release.version} does not import without it"
     for pin in toolkit_pins(solution):
@@ -187,6 +187,11 @@ def _pip_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[st
 
 def _conda_versions(versions: str) -> str:
     return versions.replace("==", "=") if versions.startswith("==") else versions
+
+
+def _one_line(text: str) -> str:
+    """``text`` with nothing in it that could end the comment it is written to."""
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _scalar(text: str) -> str:

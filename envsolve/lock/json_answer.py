@@ -26,6 +26,7 @@ def json_answer(answer: Answer) -> str:
         "frameworks": [_framework(choice) for choice in solution.choices],
         "because": [{"fact": fact.text, "source": fact.source} for fact in solution.because],
         "notes": [*solution.notes, *solution.newer_elsewhere],
+        "request": answer.command,
         "matrix_date": answer.matrix_date,
         "envsolve_version": answer.envsolve_version,
     }

@@ -16,6 +16,7 @@ from envsolve.matrix.document import Document, read_document
 from envsolve.matrix.names import GpuNames, gpu_rows, read_gpus, read_pci_ids
 from envsolve.matrix.parse import (
     Library,
+    check_tables,
     parse_architecture,
     parse_cudnn,
     parse_driver_branch,
@@ -31,6 +32,7 @@ from envsolve.matrix.row import Mistakes
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import Architecture, CudnnRelease, DriverBranch, KnownBad, PlatformLimit, Release, Toolkit
+from envsolve.model.versions import CudaVersion, DriverVersion
 
 SCHEMA_VERSION = 1
 PLATFORM_TABLES = ("cuda", "cudnn", "gpus", "pci_ids", "libraries")
@@ -48,12 +50,30 @@ class FrameworkTable(NamedTuple):
 
 
 class CudaTable(NamedTuple):
-    """cuda.toml: toolkits newest first, driver branches and GPU generations."""
+    """cuda.toml: toolkits newest first, driver branches and GPU generations, and how they belong together."""
 
     updated: str
     toolkits: tuple[Toolkit, ...]
     branches: tuple[DriverBranch, ...]
     architectures: tuple[Architecture, ...]
+
+    def life_of(self, gpu: ComputeCapability) -> Architecture | None:
+        """The generation of ``gpu``."""
+        return next((life for life in self.architectures if life.capability == gpu), None)
+
+    def branch_of(self, driver: DriverVersion) -> DriverBranch | None:
+        """The branch of ``driver``; on Windows it goes on under the numbers up to the next: 581 and 582 are R580."""
+        known = [branch for branch in self.branches if branch.branch <= driver.parts[0]]
+        return max(known, key=lambda branch: branch.branch, default=None)
+
+    def after(self, branch: int) -> int:
+        """The number at which the branch after ``branch`` begins."""
+        return min((it.branch for it in self.branches if it.branch > branch), default=branch + 1)
+
+    def driver_for(self, cuda: CudaVersion, *, windows: bool) -> DriverVersion | None:
+        """The oldest driver that supports ``cuda`` in full; where that is no toolkit, the newest toolkit before it."""
+        full = (toolkit.full(windows=windows) for toolkit in self.toolkits if toolkit.version <= cuda)
+        return next((driver for driver in full if driver is not None), None)
 
 
 def find_matrix() -> Path:
@@ -157,47 +177,47 @@ class Matrix:
     def _read_framework(self, name: str, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:
         document = self._document(name)
         evidence = parse_evidence(document.get("evidence", {}), mistakes)
-        rows = document.get("release", [])
-        if platform is not None and isinstance(rows, list):
-            rows = [row for row in rows if row.get("platform") == platform.value]
+        check_tables(document, ("framework", "aliases", "release", "known_bad", "platform_limit"), mistakes)
+        if document.get("framework") != name:
+            mistakes.add("framework", f"must be {name!r}, as the file is called")
+        releases = parse_rows("release", document, parse_release(name), evidence, mistakes, platform=platform)
+        if platform is None and not releases:
+            mistakes.add("release", "is missing: a framework without releases is no use")
         return FrameworkTable(
             name=name,
             aliases=tuple(str(alias) for alias in _list(document.get("aliases", []))),
             updated=_updated(document, mistakes),
-            releases=parse_rows("release", rows, parse_release(name), evidence, mistakes),
-            known_bad=parse_rows("known_bad", document.get("known_bad", []), parse_known_bad, evidence, mistakes),
-            platform_limits=parse_rows(
-                "platform_limit", document.get("platform_limit", []), parse_platform_limit, evidence, mistakes
-            ),
+            releases=releases,
+            known_bad=parse_rows("known_bad", document, parse_known_bad, evidence, mistakes),
+            platform_limits=parse_rows("platform_limit", document, parse_platform_limit, evidence, mistakes),
         )
 
     def _read_cuda(self, mistakes: Mistakes) -> CudaTable:
         document = self._document("cuda")
+        check_tables(document, ("toolkit", "driver_branch", "architecture"), mistakes)
         evidence = parse_evidence(document.get("evidence", {}), mistakes)
-        toolkits = parse_rows("toolkit", document.get("toolkit", []), parse_toolkit, evidence, mistakes)
+        toolkits = parse_rows("toolkit", document, parse_toolkit, evidence, mistakes)
         return CudaTable(
             updated=_updated(document, mistakes),
             toolkits=tuple(sorted(toolkits, key=lambda toolkit: toolkit.version, reverse=True)),
-            branches=parse_rows(
-                "driver_branch", document.get("driver_branch", []), parse_driver_branch, evidence, mistakes
-            ),
-            architectures=parse_rows(
-                "architecture", document.get("architecture", []), parse_architecture, evidence, mistakes
-            ),
+            branches=parse_rows("driver_branch", document, parse_driver_branch, evidence, mistakes),
+            architectures=parse_rows("architecture", document, parse_architecture, evidence, mistakes),
         )
 
     def _read_cudnn(self, mistakes: Mistakes) -> tuple[CudnnRelease, ...]:
         document = self._document("cudnn")
+        check_tables(document, ("release",), mistakes)
         evidence = parse_evidence(document.get("evidence", {}), mistakes)
         _updated(document, mistakes)
-        releases = parse_rows("release", document.get("release", []), parse_cudnn, evidence, mistakes)
+        releases = parse_rows("release", document, parse_cudnn, evidence, mistakes)
         return tuple(sorted(releases, key=lambda release: release.version, reverse=True))
 
     def _read_libraries(self, mistakes: Mistakes) -> tuple[Library, ...]:
         document = self._document("libraries")
+        check_tables(document, ("library",), mistakes)
         evidence = parse_evidence(document.get("evidence", {}), mistakes)
         _updated(document, mistakes)
-        return parse_rows("library", document.get("library", []), parse_library, evidence, mistakes)
+        return parse_rows("library", document, parse_library, evidence, mistakes)
 
     def _document(self, name: str) -> Document:
         if name not in self._files:

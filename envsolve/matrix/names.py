@@ -95,6 +95,9 @@ def read_pci_ids(document: Mapping[str, object], mistakes: Mistakes) -> dict[str
     devices = document.get("device", {})
     table = {}
     for device, values in (devices if isinstance(devices, dict) else {}).items():
+        if not isinstance(values, dict):
+            mistakes.add(f"device.{device}", "must be a table")
+            continue
         row = Row(f"device.{device}", values, mistakes)
         try:
             table[device] = (row.text("name"), row.parsed("capability", ComputeCapability.parse))

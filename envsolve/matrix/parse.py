@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from envsolve.matrix.document import Document
 from envsolve.matrix.row import Mistakes, Row, RowError
 from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.fact import Evidence, EvidenceKind
@@ -34,14 +35,26 @@ _MINORS = 20
 
 
 def parse_rows(
-    table: str, rows: object, parse: Callable[[Row, KnownEvidence], T], known: KnownEvidence, mistakes: Mistakes
+    table: str,
+    document: Document,
+    parse: Callable[[Row, KnownEvidence], T],
+    known: KnownEvidence,
+    mistakes: Mistakes,
+    *,
+    platform: Platform | None = None,
 ) -> tuple[T, ...]:
-    """Every usable row of an array of tables; the mistakes of the others are remembered."""
-    if not isinstance(rows, list):
+    """Every usable row of an array of tables; the mistakes of the others are remembered.
+
+    With ``platform`` only its rows are read. Rows are numbered as they stand in the file.
+    """
+    rows = document.get(table, [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         mistakes.add(table, "must be an array of tables")
         return ()
     parsed = []
     for number, values in enumerate(rows, 1):
+        if platform is not None and values.get("platform") != platform.value:
+            continue
         row = Row(f"{table}[{number}]", values, mistakes)
         try:
             parsed.append(parse(row, known))
@@ -51,6 +64,13 @@ def parse_rows(
     return tuple(parsed)
 
 
+def check_tables(document: Document, tables: tuple[str, ...], mistakes: Mistakes) -> None:
+    """Report top-level keys that a file of this kind does not have: a misspelt table would be lost in silence."""
+    for key in document:
+        if key not in ("schema_version", "updated", "evidence", *tables):
+            mistakes.add(key, "is not a table or key of this file")
+
+
 def parse_evidence(tables: object, mistakes: Mistakes) -> dict[str, Evidence]:
     """The ``[evidence.<id>]`` tables of a file."""
     if not isinstance(tables, dict):
@@ -58,6 +78,9 @@ def parse_evidence(tables: object, mistakes: Mistakes) -> dict[str, Evidence]:
         return {}
     evidence = {}
     for name, values in tables.items():
+        if not isinstance(values, dict):
+            mistakes.add(f"evidence.{name}", "must be a table")
+            continue
         row = Row(f"evidence.{name}", values, mistakes)
         try:
             evidence[name] = Evidence(
@@ -83,7 +106,6 @@ def parse_release(framework: str) -> Callable[[Row, KnownEvidence], Release]:
             build_string=row.text("build_string", "") or f"{row.text('build')}*",
             package=row.text("package"),
             pythons=row.each("pythons", _python, required=True),
-            python_requires=row.optional("python_requires", _specifiers),
             glibc=row.optional("glibc", LibcVersion.parse),
             cuda=cuda,
             cuda_requires=row.optional("cuda_requires", _specifiers),

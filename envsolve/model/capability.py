@@ -21,11 +21,11 @@ from typing import NamedTuple
 _CAPABILITY = re.compile(r"(?:sm_|compute_|SM_)?(?:(\d{1,2})\.(\d)|(\d{1,2})(\d))\Z")
 _TARGET = re.compile(r"(\d{1,2})\.(\d)([af]?)\Z")
 
-TEGRA = frozenset({(5, 3), (6, 2), (7, 2), (8, 7)})
-"""Capabilities of Jetson-only GPUs up to Orin, whose code discrete GPUs do not run, and the other way round.
+TEGRA = frozenset({(3, 2), (5, 3), (6, 2), (7, 2), (8, 7), (8, 8), (10, 1)})
+"""Capabilities of integrated GPUs, whose code separate GPUs do not run, and the other way round.
 
-Thor (11.0) is not listed: from CUDA 13 on it shares one set of builds with servers. Source: torch 2.15
-``torch/cuda/__init__.py`` ``DEVICE_REQUIREMENT``.
+Thor is 10.1 in CUDA 12.8 and 12.9 and 11.0 from 13.0 on, where it has a major of its own. Source: torch 2.15
+``torch/cuda/__init__.py`` ``DEVICE_REQUIREMENT``; 3.2 and 8.8: NVIDIA and nixpkgs lists of Tegra chips.
 """
 
 

@@ -46,7 +46,6 @@ class Release(NamedTuple):
     build_string: str
     package: str
     pythons: tuple[str, ...]
-    python_requires: SpecifierSet | None
     glibc: LibcVersion | None
     cuda: CudaVersion | None
     cuda_requires: SpecifierSet | None
@@ -69,8 +68,8 @@ class Release(NamedTuple):
 
     @property
     def reference(self) -> str:
-        """Its strongest piece of evidence."""
-        return self.evidence[0].reference
+        """Everything it rests on, strongest first: no single document shows every fact of a row."""
+        return "; ".join(item.reference for item in self.evidence)
 
 
 class KnownBad(NamedTuple):
@@ -147,6 +146,11 @@ class Architecture(NamedTuple):
     first_branch: int | None
     last_branch: int | None
     evidence: tuple[Evidence, ...]
+
+    @property
+    def is_jetson(self) -> bool:
+        """Whether no driver branch for separate GPUs ever listed it: only Jetson modules have it."""
+        return self.first_branch is None and self.last_branch is None
 
 
 class CudnnRelease(NamedTuple):

@@ -12,6 +12,7 @@ from envsolve.model.release import Source
 from envsolve.model.versions import DriverVersion
 
 _PATCH_DOTS = 2
+_CUDA_PATCH = re.compile(r"(\d+\.\d+)(?:\.\d+)+")
 _BARE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _BARE_VERSION = re.compile(r"\d+(\.\d+)*(\.\*)?\Z")
 
@@ -49,9 +50,8 @@ class Request(NamedTuple):
 
 
 def parse_cuda_versions(text: str) -> SpecifierSet:
-    """Read versions of CUDA as :func:`parse_versions` does, but a bare 12.6.3 as 12.6."""
-    stripped = text.strip()
-    return parse_versions(".".join(stripped.split(".")[:2]) if _BARE_VERSION.match(stripped) else stripped)
+    """Read versions of CUDA as :func:`parse_versions` does, by major and minor alone: 12.6.3 is a 12.6."""
+    return parse_versions(_CUDA_PATCH.sub(r"\1", text))
 
 
 def without_credentials(url: str) -> str:
@@ -90,7 +90,7 @@ def parse_versions(text: str) -> SpecifierSet:
         stripped = f"=={stripped}" if whole else f"=={stripped}.*"
     try:
         specifier = SpecifierSet(stripped)
-        if not specifier:
+        if not specifier or any(clause.operator == "===" for clause in specifier):
             raise InvalidSpecifier(text)
         return specifier
     except InvalidSpecifier as error:

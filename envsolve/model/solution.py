@@ -43,6 +43,11 @@ class Problem(NamedTuple):
     python: SpecifierSet | None
     cuda: SpecifierSet | None
 
+    @property
+    def gpus(self) -> tuple[ComputeCapability, ...]:
+        """The distinct compute capabilities of all machines, sorted."""
+        return tuple(sorted({gpu for machine in self.machines for gpu, _ in machine.gpus}))
+
 
 class Choice(NamedTuple):
     """A chosen framework build and what serves each GPU: ``{6.1: "sm_60"}``."""
@@ -51,11 +56,18 @@ class Choice(NamedTuple):
     runs_as: Mapping[ComputeCapability, str]
 
 
+class CudnnBound(NamedTuple):
+    """The first cuDNN that must not be installed: the next that drops ``dropped``, or the next major (None)."""
+
+    below: str
+    dropped: ComputeCapability | None
+
+
 class Solution(NamedTuple):
     """A stack.
 
     ``toolkit`` and ``cudnn`` are None for CPU stacks. ``minimum_driver`` is what the whole stack needs.
-    ``cudnn_below`` is the first cuDNN that must not be installed: the next that drops a GPU, or the next major.
+    ``cudnn_bound`` keeps cuDNN from growing past what every GPU is served by.
     ``newer_elsewhere`` names newer releases that other sources have and that also fit.
     """
 
@@ -64,7 +76,7 @@ class Solution(NamedTuple):
     python: Version
     toolkit: Toolkit | None
     cudnn: CudnnRelease | None
-    cudnn_below: str | None
+    cudnn_bound: CudnnBound | None
     minimum_driver: DriverVersion | None
     choices: tuple[Choice, ...]
     because: tuple[Fact, ...]

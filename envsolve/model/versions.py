@@ -29,11 +29,6 @@ class DriverVersion(NamedTuple):
         digits = [part for part in match.groups() if part is not None]
         return cls(tuple(int(part) for part in digits), ".".join(digits))
 
-    @property
-    def branch(self) -> int:
-        """The driver branch, 580 for 580.65.06."""
-        return self.parts[0]
-
     def meets(self, floor: DriverVersion) -> bool:
         """Whether this driver is at least ``floor``, as far as both state their parts."""
         shared = min(len(self.parts), len(floor.parts))

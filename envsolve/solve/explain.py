@@ -27,6 +27,7 @@ from envsolve.solve.parts import (
     Requirement,
     Served,
     ToolkitIn,
+    driver_identifier,
     framework_identifier,
     gpu_identifier,
 )
@@ -98,9 +99,11 @@ def _machine_conflict(problem: Problem, provider: Provider) -> Conflict | None:
                 new = isinstance(limit.limit, DriverCeiling)
                 fact = _fact_of(problem, limit)
                 steps = (_step(limit), ConflictStep(fact, machine.driver_origin))
-                code = "driver-too-new-for-gpu" if new else "driver-too-old-for-gpu"
+                old = isinstance(limit.limit, DriverFloor)
+                code = "driver-too-new-for-gpu" if new else "driver-too-old-for-gpu" if old else "gpu-not-supported"
                 return Conflict(code, f"{limit.because.text}; {fact}", steps)
-        if limits and not provider.matches(limits[0].identifier, limits):
+        limits = [limit for limit in limits if limit.identifier == driver_identifier(number)]
+        if limits and not provider.matches(driver_identifier(number), limits):
             message = "no driver drives all of these GPUs: " + "; ".join(limit.because.text for limit in limits)
             return Conflict("no-driver-for-gpus", message, tuple(_step(limit) for limit in limits))
     return None
@@ -182,8 +185,9 @@ def _summary(asked: FrameworkRequest, problem: Problem, chains: Sequence[Sequenc
     steps = tuple(step for chain in stopped for step in _steps(problem, chain))
     first = stopped[0]
     message = _sentence(problem, first, wanted)
-    if common and len(chains) > 1 and not isinstance(first.last.limit, DriverFloor):
-        message += f"; something of the kind stands against every other build of {asked}"
+    if common and len(wanted) > 1 and not isinstance(first.last.limit, DriverFloor):
+        within = "" if len(wanted) == len(chains) else " that --cuda and --python admit"
+        message += f"; something of the kind stands against every other build of {asked}{within}"
     return Conflict(first.kind, message, steps)
 
 
@@ -202,7 +206,9 @@ def _floor(chain: _Chain) -> tuple[int, ...]:
 def _sentence(problem: Problem, chain: _Chain, chains: Sequence[Sequence[_Chain]]) -> str:
     release, last = chain.release, chain.last
     if not isinstance(last.limit, DriverFloor) or release.cuda is None:
-        return last.because.text
+        return last.because.text.rstrip(".")
+    if len(chain.links) == 1:  # the build itself needs the driver, for its PTX
+        return f"{last.because.text}; {_fact_of(problem, last)}"
     builds = {against[0].release for against in chains if against[0].release.version == release.version}
     only = "only " if {build.cuda.major for build in builds if build.cuda is not None} == {release.cuda.major} else ""
     return (

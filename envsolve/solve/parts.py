@@ -142,13 +142,13 @@ class DriverFloor(NamedTuple):
 
 
 class DriverCeiling(NamedTuple):
-    """A driver of ``branch`` or an older one."""
+    """A driver older than ``below``, the number at which the branch after the GPU's last one begins."""
 
-    branch: int
+    below: int
 
     def admits(self, thing: Thing) -> bool:
         """Whether ``thing``, a driver or None, lies within this limit."""
-        return not isinstance(thing, DriverVersion) or thing.branch <= self.branch
+        return not isinstance(thing, DriverVersion) or thing.parts[0] < self.below
 
 
 class Served(NamedTuple):

@@ -7,7 +7,8 @@ A build of a framework, in order:
 3. machine code for every GPU before PTX that the driver must compile
 4. a CUDA that every driver supports in full before one it only runs under minor-version compatibility
 5. the newest CUDA
-6. the default wheel of the Python index before a variant of PyTorch's own, then by name
+6. the default wheel of the Python index before a variant of PyTorch's own
+7. one for more Pythons, then by name
 
 The toolkit of the environment, in order:
 
@@ -50,6 +51,7 @@ class Preference:
             release.cuda is not None and not self.supported_in_full(release.cuda),
             _oldest_last(release.cuda),
             _SOURCES.index(release.source),
+            -len(release.pythons),
             release.build,
         )
 

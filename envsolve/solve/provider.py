@@ -162,11 +162,6 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
             number = int(candidate.identifier.split()[1])
             yield from self.rules.of_gpu(number, self.problem.machines[number], thing)
 
-    def releases(self, framework: str) -> list[Release]:
-        """A framework's builds that this problem may use, best first."""
-        found = self._candidates[framework_identifier(framework)]
-        return [candidate.thing for candidate in found if isinstance(candidate.thing, Release)]
-
     def _bundled_cudnn(self, found: Sequence[Candidate], limits: Sequence[Requirement]) -> list[Candidate]:
         """A cuDNN that lies inside a package and that the matrix has no row for.
 
@@ -230,9 +225,9 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
 
 def _floor_above_ceiling(limits: Sequence[Requirement]) -> bool:
     """Whether no driver at all can meet these limits; matters where the driver is not known."""
-    floors = [asked.limit.floor.branch for asked in limits if isinstance(asked.limit, DriverFloor)]
-    ceilings = [asked.limit.branch for asked in limits if isinstance(asked.limit, DriverCeiling)]
-    return bool(floors and ceilings) and max(floors) > min(ceilings)
+    floors = [asked.limit.floor.parts[0] for asked in limits if isinstance(asked.limit, DriverFloor)]
+    ceilings = [asked.limit.below for asked in limits if isinstance(asked.limit, DriverCeiling)]
+    return bool(floors and ceilings) and max(floors) >= min(ceilings)
 
 
 def _toolkit(candidate: Candidate) -> Toolkit:

@@ -7,13 +7,10 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
-
-_OLDEST_IN_WSL2 = ComputeCapability(6, 0)
 
 Attempt = Callable[[Request, Problem], Solution | None]
 
@@ -27,10 +24,11 @@ class WayOut(NamedTuple):
 
 
 class Drivers(NamedTuple):
-    """The drivers worth trying, oldest first, and the last branch that drives every GPU of the problem, if any."""
+    """Drivers worth trying, oldest first; the last branch that drives every GPU, if any, and where the next begins."""
 
     known: tuple[DriverVersion, ...]
     last_branch: int | None
+    below: int | None
 
 
 def ways_out(request: Request, problem: Problem, attempt: Attempt, drivers: Drivers) -> list[WayOut]:
@@ -91,7 +89,9 @@ def _any_cuda(request: Request, problem: Problem, attempt: Attempt) -> Iterator[
 
 def _newer_driver(request: Request, problem: Problem, attempt: Attempt, drivers: Drivers) -> Iterator[WayOut]:
     """The oldest driver with which there is a stack. A newer driver within the GPUs' life never loses one: bisect."""
-    newer = [driver for driver in drivers.known if _would_change(problem, driver, drivers.last_branch)]
+    if len(problem.machines) > 1:
+        return  # a driver on the command line stands for all machines, also for those that have a newer one
+    newer = [driver for driver in drivers.known if _would_change(problem, driver, drivers.below)]
     found: tuple[DriverVersion, Solution] | None = None
     while newer:
         middle = (len(newer) - 1) // 2 if found else len(newer) - 1
@@ -109,8 +109,8 @@ def _newer_driver(request: Request, problem: Problem, attempt: Attempt, drivers:
         yield WayOut(text, request._replace(driver=driver), solution)
 
 
-def _would_change(problem: Problem, driver: DriverVersion, last_branch: int | None) -> bool:
-    if last_branch is not None and driver.branch > last_branch:
+def _would_change(problem: Problem, driver: DriverVersion, below: int | None) -> bool:
+    if below is not None and driver.parts[0] >= below:
         return False
     return any(machine.driver is not None and not machine.driver.meets(driver) for machine in problem.machines)
 
@@ -124,8 +124,9 @@ def _with_driver(problem: Problem, driver: DriverVersion) -> Problem:
 
 
 def _older_driver(request: Request, problem: Problem, attempt: Attempt, drivers: Drivers) -> Iterator[WayOut]:
-    branch = drivers.last_branch
-    if branch is None or all(machine.driver is None or machine.driver.branch <= branch for machine in problem.machines):
+    branch, below = drivers.last_branch, drivers.below
+    new = [it for it in problem.machines if it.driver is not None and below is not None and it.driver.parts[0] >= below]
+    if branch is None or not new or len(problem.machines) > 1:
         return
     driver = DriverVersion((branch,), str(branch))
     machines = tuple(machine._replace(driver=driver) for machine in problem.machines)
@@ -166,9 +167,8 @@ def _fewer_gpus(request: Request, problem: Problem, attempt: Attempt) -> Iterato
 
 
 def _linux(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
-    """WSL2 runs Linux builds on the Windows driver, for GPUs from Pascal on (NVIDIA, CUDA on WSL user guide)."""
-    gpus = [gpu for machine in problem.machines for gpu, _ in machine.gpus]
-    if problem.platform is not Platform.WIN_64 or any(gpu < _OLDEST_IN_WSL2 for gpu in gpus):
+    """WSL2 runs Linux builds on the Windows driver; typed inside, detection finds the same machine."""
+    if problem.platform is not Platform.WIN_64:
         return
     inside = request._replace(platform=None, gpus=("auto",), hosts=(), driver=None)
     solution = attempt(inside, problem._replace(platform=Platform.LINUX_64))

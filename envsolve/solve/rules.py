@@ -5,6 +5,7 @@
 * PTX: where only PTX serves a GPU the driver compiles it, which takes a driver that supports the compiling toolkit in
   full; an older one answers cudaErrorUnsupportedPtxVersion, 222 (NVIDIA/nvbandwidth#61).
 * Machine code and PTX against capabilities: :mod:`envsolve.model.capability`.
+* A toolkit's libraries hold code for the GPUs its compiler targets; newer GPUs than all of these may be served by PTX.
 * Life of a GPU: driven from the branch whose CUDA first compiled for it up to the last branch that lists it
   (NVIDIA, CUDA toolkit, driver and architecture matrix; supported-GPU tables of open-gpu-kernel-modules).
 * cuDNN runs with the minor it was compiled with or a newer one of the same major (NVIDIA cuDNN developer guide), and
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from envsolve.matrix.load import CudaTable, FrameworkTable
-from envsolve.model.capability import ComputeCapability, DeviceCode
+from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.fact import Evidence, EvidenceKind, Fact
 from envsolve.model.release import CudaLibraries, CudnnRelease, KnownBad, Release, Source, Toolkit
 from envsolve.model.solution import Machine, Problem
@@ -38,6 +39,8 @@ from envsolve.solve.parts import (
     glibc_identifier,
     gpu_identifier,
 )
+
+OLDEST_IN_WSL2 = ComputeCapability(6, 0)
 
 
 class Rules:
@@ -67,6 +70,7 @@ class Rules:
 
     def of_toolkit(self, toolkit: Toolkit) -> Iterator[Requirement]:
         """A CUDA toolkit requires a driver at its floor and GPUs it still compiles for."""
+        code = DeviceCode(tuple(CodeTarget(capability) for capability in toolkit.compiles_for))
         oldest = min(toolkit.compiles_for)
         for number, machine in enumerate(self._problem.machines):
             floor = toolkit.floor(windows=machine.windows_driver)
@@ -74,9 +78,11 @@ class Rules:
             fact = Fact(text, _said_by(toolkit.evidence, EvidenceKind.VENDOR_TABLE))
             yield Requirement(driver_identifier(number), DriverFloor(floor), fact)
             for gpu, _ in machine.gpus:
-                text = f"CUDA {toolkit.version} has no code for compute capability {gpu}: it starts at {oldest}"
+                served = code.machine_code_for(gpu) is not None or gpu > max(toolkit.compiles_for)
+                since = f": it starts at {oldest}" if gpu < oldest else ""
+                text = f"CUDA {toolkit.version} has no code for compute capability {gpu}{since}"
                 source = _said_by(toolkit.evidence, EvidenceKind.WHEEL)
-                yield Requirement(gpu_identifier(number, gpu), Served(oldest <= gpu), Fact(text, source))
+                yield Requirement(gpu_identifier(number, gpu), Served(served), Fact(text, source))
 
     def of_cudnn(self, release: CudnnRelease) -> Iterator[Requirement]:
         """A cuDNN requires GPUs it holds code for and, from conda, the C library it was built against."""
@@ -90,11 +96,15 @@ class Rules:
                 yield Requirement(glibc_identifier(number), GlibcFloor(release.conda_glibc), Fact(text, source))
 
     def of_gpu(self, number: int, machine: Machine, gpu: ComputeCapability) -> Iterator[Requirement]:
-        """A GPU requires a driver within its life: neither a branch before it was known nor one that dropped it."""
-        life = next((entry for entry in self._cuda.architectures if entry.capability == gpu), None)
+        """A GPU requires a driver within its life, and inside WSL2 it must be one that WSL2 passes through."""
+        life = self._cuda.life_of(gpu)
         if life is None:
             return
         name, source = machine.gpu_name(gpu), life.evidence[0].reference
+        if machine.windows_driver and not self._problem.platform.is_windows:
+            text = f"WSL2 passes GPUs through from compute capability {OLDEST_IN_WSL2} (Pascal) on"
+            fact = Fact(text, "NVIDIA, CUDA on WSL user guide, section 2")
+            yield Requirement(gpu_identifier(number, gpu), Served(gpu >= OLDEST_IN_WSL2), fact)
         if life.first_branch is not None:
             first = self._first_release(life.first_branch, machine)
             spelled = f"R{life.first_branch}" + (f" ({first})" if len(first.parts) > 1 else "")
@@ -102,7 +112,8 @@ class Rules:
             yield Requirement(driver_identifier(number), DriverFloor(first), Fact(text, source))
         if life.last_branch is not None:
             text = f"R{life.last_branch} is the last driver branch for {name} (compute capability {gpu}, {life.name})"
-            yield Requirement(driver_identifier(number), DriverCeiling(life.last_branch), Fact(text, source))
+            limit = DriverCeiling(self._cuda.after(life.last_branch))
+            yield Requirement(driver_identifier(number), limit, Fact(text, source))
 
     def known_against(self, release: Release) -> tuple[KnownBad, ...]:
         """What is known against ``release``, on whatever GPU."""

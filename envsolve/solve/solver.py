@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.version import Version
-from resolvelib import BaseReporter, ResolutionImpossible, Resolver
+from resolvelib import BaseReporter, ResolutionImpossible, ResolutionTooDeep, Resolver
 
+from envsolve.errors import Hint, UnsolvableError
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
 from envsolve.model.request import Request
-from envsolve.model.solution import Choice, Problem, Solution
+from envsolve.model.solution import Choice, CudnnBound, Problem, Solution
 from envsolve.solve.parts import CUDA, CUDNN, PYTHON, Candidate, DriverFloor, Requirement, framework_identifier
 from envsolve.solve.provider import Provider, Tables
 
@@ -81,6 +82,9 @@ def _solve_from(group: Sequence[Source], request: Request, problem: Problem, tab
         result = resolver.resolve(provider.roots, max_rounds=_MAX_ROUNDS)
     except ResolutionImpossible:
         return None
+    except ResolutionTooDeep as error:
+        hint = Hint("ask for fewer frameworks or narrower versions")
+        raise UnsolvableError("too-hard", "no answer was found in a sensible number of steps", hints=(hint,)) from error
     requirements = {identifier: list(criterion.iter_requirement()) for identifier, criterion in result.criteria.items()}
     return _solution(request, problem, tables, result.mapping, requirements)
 
@@ -113,7 +117,7 @@ def _solution(
         python=python,
         toolkit=toolkit,
         cudnn=cudnn,
-        cudnn_below=_cudnn_below(cudnn, tables, problem),
+        cudnn_bound=_cudnn_bound(cudnn, tables, problem),
         minimum_driver=minimum[0] if minimum else None,
         choices=choices,
         because=tuple(_because(choices, python, toolkit, cudnn, minimum[1] if minimum else None, requirements)),
@@ -121,27 +125,27 @@ def _solution(
     )
 
 
-def _cudnn_below(cudnn: CudnnRelease | None, tables: Tables, problem: Problem) -> str | None:
+def _cudnn_bound(cudnn: CudnnRelease | None, tables: Tables, problem: Problem) -> CudnnBound | None:
     if cudnn is None:
         return None
-    gpus = {gpu for machine in problem.machines for gpu, _ in machine.gpus}
-    dropping = [
-        release.version
+    newer = [
+        release
         for release in tables.cudnn
         if release.cuda_major == cudnn.cuda_major
         and release.version.major == cudnn.version.major
         and release.version > cudnn.version
-        and not all(release.serves(gpu) for gpu in gpus)
     ]
-    first = min(dropping, default=None)
-    if first is None:
-        return str(cudnn.version.major + 1)
-    return str(first) if first.release[:2] == cudnn.version.release[:2] else f"{first.major}.{first.minor}"
+    for release in sorted(newer, key=lambda release: release.version):
+        dropped = next((gpu for gpu in problem.gpus if not release.serves(gpu)), None)
+        if dropped is not None:
+            minor = f"{release.version.major}.{release.version.minor}"
+            same_minor = release.version.release[:2] == cudnn.version.release[:2]
+            return CudnnBound(str(release.version) if same_minor else minor, dropped)
+    return CudnnBound(str(cudnn.version.major + 1), None)
 
 
 def _choice(release: Release, problem: Problem) -> Choice:
-    gpus = sorted({gpu for machine in problem.machines for gpu, _ in machine.gpus})
-    served = {gpu: runs_as for gpu in gpus if release.cuda and (runs_as := release.code.runs_as(gpu))}
+    served = {gpu: runs_as for gpu in problem.gpus if release.cuda and (runs_as := release.code.runs_as(gpu))}
     return Choice(release=release, runs_as=served)
 
 
@@ -165,7 +169,7 @@ def _because(
         yield limit.because
     if cudnn is not None and toolkit is not None:
         text = f"cuDNN {cudnn.version} holds code for every GPU of the request"
-        yield Fact(text, cudnn.evidence[0].reference)
+        yield Fact(text, "; ".join(item.reference for item in cudnn.evidence))
     text = f"Python {python} is the newest that {_named(choices)} {'was' if len(choices) == 1 else 'were'} built for"
     asked = [limit for limit in requirements[PYTHON] if limit.because.source == "the request"]
     yield asked[0].because if asked else Fact(text, choices[0].release.reference)
@@ -184,7 +188,7 @@ def _notes(choices: Sequence[Choice], problem: Problem) -> Iterator[str]:
             "the wheels agree on CUDA, cuDNN and Python; their other shared dependencies, NCCL above all, are settled "
             "by pip, which may refuse: conda-forge builds do not have this problem"
         )
-    if not problem.cpu and not any(machine.gpus for machine in problem.machines):
+    if not problem.cpu and not problem.gpus:
         yield "no GPU is known: the builds fit the driver alone; name the GPU with --gpu to have its kernels checked"
 
 

@@ -46,9 +46,33 @@ CASES = [
             "https://example.org/conda-forge",
         ),
     ),
+    Case("jax-cuda13-wheels.yml", ("-f", "jax", "--gpu", "12.0", "--driver", "580.65.06", "--source", "pypi")),
+    Case(
+        "tensorflow-wheel-without-cuda.yml",
+        ("-f", "tensorflow==2.9.*", "--gpu", "7.5", "--driver", "470.256.02", "--source", "pypi"),
+    ),
+    Case(
+        "other-indexes.yml",
+        (
+            *("-f", "pytorch", "--gpu", "8.6", "--driver", "535.183.01", "--source", "pytorch"),
+            *("--index-url", "http://127.0.0.1:8080/simple", "--extra-index-url", "http://127.0.0.1:8081/simple"),
+        ),
+    ),
+    Case(
+        "two-hosts.json",
+        (
+            *("-f", "pytorch", "--json"),
+            *("--host", "tests/hosts/rtx-3090-535.183.01.json", "--host", "tests/hosts/v100-580.65.06.json"),
+        ),
+    ),
     Case("pytorch-gtx-1080-ti.json", ("-f", "pytorch", "--gpu", "6.1", "--driver", "580.65.06", "--format", "json")),
     Case("driver-too-old.json", ("-f", "pytorch==2.15.*", "--gpu", "8.9", "--driver", "550.163.01", "--json")),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(SNAPSHOTS.parents[1])
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.file for case in CASES])
