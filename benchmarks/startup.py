@@ -3,7 +3,8 @@
     .venv-test/bin/python benchmarks/startup.py [RUNS]
 
 Commands take turns, so that a machine whose speed drifts slows all of them alike; medians are compared. Files are warm:
-one uncounted run of each goes first. Peak memory is the largest resident set of the finished process.
+one uncounted run of each goes first. Peak memory is the largest resident set of the finished process. ``-P`` keeps the
+current directory off the path: what is measured is the envsolve installed for this Python, wherever it is started.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def seconds_and_mebibytes(arguments: list[str]) -> tuple[float, float]:
     """Run Python once with ``arguments``; wall time and peak resident memory of that process."""
     with tempfile.TemporaryFile() as sink:
         start = time.perf_counter()
-        process = subprocess.Popen([sys.executable, *arguments], stdout=sink, stderr=sink)
+        process = subprocess.Popen([sys.executable, "-P", *arguments], stdout=sink, stderr=sink)
         _, _, usage = os.wait4(process.pid, 0)
         process.returncode = 0
         return time.perf_counter() - start, usage.ru_maxrss / 1024
