@@ -19,6 +19,13 @@ CASES = [
     for case in tomli.loads(path.read_text(encoding="utf-8"))["case"]
 ]
 
+CASE_KEYS = {"name", "framework", "gpu", "source", "driver", "platform", "python", "cuda", "expect"}
+PICK_KEYS = {"version", "cuda", "cudnn", "python", "cuda_none", "source", "build", "not_build", "runs_as"}
+EXPECT_KEYS = {
+    0: {"exit", "says", "never_says", "minimum_driver"} | PICK_KEYS,
+    1: {"exit", "says", "never_says", "code"},
+}
+
 
 def arguments_of(case: dict[str, Any], format_name: str) -> list[str]:
     """The command line of a case."""
@@ -86,6 +93,12 @@ def test_the_environment_file_agrees(case: dict[str, Any], envsolve: Envsolve) -
         assert any("=cpu" in spec or "-cpu" in spec for spec in specs + wheels)
     elif not wheels:
         assert SpecifierSet(expect.get("cuda", "")).contains(toolkit[0].partition("=")[2])
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_a_case_expects_nothing_that_nobody_compares(case: dict[str, Any]) -> None:
+    assert case.keys() <= CASE_KEYS
+    assert case["expect"].keys() <= EXPECT_KEYS[case["expect"]["exit"]]
 
 
 def test_every_case_is_told_apart_by_its_name() -> None:
