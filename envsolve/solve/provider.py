@@ -25,7 +25,6 @@ from envsolve.solve.parts import (
     PYTHON,
     Anything,
     Candidate,
-    CudnnIn,
     DriverCeiling,
     DriverFloor,
     FrameworkIn,
@@ -64,7 +63,6 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         self._requirements: dict[int, list[Requirement]] = {}
         self._alone: dict[int, bool] = {}
         self._matched: dict[tuple[object, ...], list[Candidate]] = {}
-        self._bundled: dict[tuple[int, Version], Candidate] = {}
         self._candidates = {identifier: list(found) for identifier, found in self._all_candidates(sources)}
 
     @cached_property
@@ -114,8 +112,6 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         if _floor_above_ceiling(limits):
             return []
         found = self._candidates.get(identifier, [])
-        if identifier == CUDNN:
-            found = [*found, *self._bundled_cudnn(found, limits)]
         admitted = [candidate for candidate in found if all(limit.admits(candidate) for limit in limits)]
         if identifier == CUDA:
             built = {asked.limit.built for asked in limits if isinstance(asked.limit, ToolkitIn)}
@@ -161,25 +157,6 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         elif isinstance(thing, ComputeCapability):
             number = int(candidate.identifier.split()[1])
             yield from self.rules.of_gpu(number, self.problem.machines[number], thing)
-
-    def _bundled_cudnn(self, found: Sequence[Candidate], limits: Sequence[Requirement]) -> list[Candidate]:
-        """A cuDNN that lies inside a package and that the matrix has no row for.
-
-        Patch releases of one minor hold code for the same GPUs, so the nearest release of that minor stands in for it.
-        """
-        limit = next((asked.limit for asked in limits if isinstance(asked.limit, CudnnIn)), None)
-        if limit is None or limit.source is not None:
-            return []
-        pinned = next((Version(clause.version) for clause in limit.specifier if clause.operator == "=="), None)
-        known = [candidate.thing for candidate in found if isinstance(candidate.thing, CudnnRelease)]
-        same = [it for it in known if pinned is not None and it.cuda_major == limit.cuda_major]
-        if pinned is None or any(release.version == pinned for release in same):
-            return []
-        stand_in = next((it for it in same if it.version.release[:2] == pinned.release[:2]), None)
-        if stand_in is None:
-            return []
-        key = (limit.cuda_major, pinned)
-        return [self._bundled.setdefault(key, Candidate(CUDNN, stand_in._replace(version=pinned)))]
 
     def _all_candidates(self, sources: Sequence[Source]) -> Iterator[tuple[str, Iterable[Candidate]]]:
         pythons: set[str] = set()

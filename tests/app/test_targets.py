@@ -144,3 +144,9 @@ def test_a_capability_by_variable_is_a_gpu(matrix: Matrix) -> None:
 @pytest.mark.parametrize("wish", [{"driver": DriverVersion.parse("535.183.01")}, {"cuda": SpecifierSet("==12.*")}])
 def test_a_driver_or_a_cuda_speaks_for_a_gpu_somewhere(matrix: Matrix, wish: dict[str, object]) -> None:
     assert not target(matrix, {}, **wish).fell_to_cpu
+
+
+def test_an_empty_conda_override_says_that_there_is_no_cuda(matrix: Matrix) -> None:
+    found = target(matrix, {"CONDA_OVERRIDE_CUDA": ""}, gpus=("auto",))
+    assert found.fell_to_cpu
+    assert [note for note in found.notes if "CONDA_OVERRIDE_CUDA is empty" in note]
