@@ -35,7 +35,7 @@ def releases_of(text: str, matrix: Matrix) -> list[dict[str, object]]:
     asked = framework_request(text, matrix)
     table = matrix.framework(asked.framework, None)
     toolkits = {toolkit.version: toolkit for toolkit in matrix.cuda.toolkits}
-    found = [release for release in table.releases if asked.specifier.contains(release.version)]
+    found = [release for release in table.releases if release.lies_in(asked.specifier)]
     if not found:
         raise UnsolvableError("no-such-release", f"the matrix holds no build of {asked}")
     found.sort(key=lambda release: (_reversed(release.version), release.source, release.platform, release.build))

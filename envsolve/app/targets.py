@@ -6,7 +6,7 @@ The driver of the target comes from, in order: 1. ``--driver`` (or ENVSOLVE_DRIV
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +22,9 @@ from envsolve.model.solution import Machine, Problem
 if TYPE_CHECKING:
     from envsolve.host.pci import PciTable
     from envsolve.solve.relax import Drivers
+
+
+GB10 = ComputeCapability(12, 1)
 
 
 class Target(NamedTuple):
@@ -52,12 +55,13 @@ def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> T
         hosts = (with_driver(found, request.driver, "--driver"),)
     hosts = tuple(with_known_cuda(_with_named_gpus(host, matrix), matrix.cuda) for host in hosts)
     platform = _platform(request, hosts)
-    _require_on_platform(hosts, platform, matrix.cuda)
+    _require_on_platform(hosts, platform, matrix.cuda, request)
     looked = not request.wants_cpu and (request.hosts or request.gpus in ((), ("auto",)))
     notes = [note for host in hosts for note in host.notes]
-    cpu = request.wants_cpu or (bool(looked) and _falls_to_cpu(hosts, request, environ))
+    cpu = request.wants_cpu or (bool(looked) and _falls_to_cpu(hosts, request))
     for host in hosts if looked and not cpu else ():
         _require_identified(host, request, matrix.cuda)
+    notes += _elsewhere_notes(hosts, platform)
     if looked and cpu:
         notes.append(_cpu_note(hosts[0], environ))
     problem = Problem(
@@ -189,15 +193,13 @@ def _platform(request: Request, hosts: tuple[Host, ...]) -> Platform:
     return platforms.pop()
 
 
-def _falls_to_cpu(hosts: tuple[Host, ...], request: Request, environ: Mapping[str, str]) -> bool:
+def _falls_to_cpu(hosts: tuple[Host, ...], request: Request) -> bool:
     """Whether no GPU is there: none found, and no driver stated that would speak for one elsewhere.
 
     Raises UsageError where some hosts have GPUs and others none.
     """
     without = [host for host in hosts if not host.gpus and host.status in (GpuStatus.NO_HARDWARE, GpuStatus.NO_GPU)]
-    stated = request.driver is not None or (
-        not request.hosts and any(environ.get(it) for it in (UV_DRIVER, CONDA_CUDA))
-    )
+    stated = any(host.origin.get("driver") in ("--driver", UV_DRIVER, CONDA_CUDA) for host in hosts)
     if stated or request.cuda is not None or not without:
         return False
     if len(without) < len(hosts):
@@ -206,6 +208,13 @@ def _falls_to_cpu(hosts: tuple[Host, ...], request: Request, environ: Mapping[st
             "hosts-differ", message, hints=(Hint("solve for the hosts with GPUs and for the others in turn"),)
         )
     return True
+
+
+def _elsewhere_notes(hosts: tuple[Host, ...], platform: Platform) -> Iterator[str]:
+    """Say so where a GPU is planned for a platform on which none of its kind is known."""
+    if platform is not Platform.LINUX_AARCH64 and any(GB10 in host.capabilities for host in hosts):
+        text = f"compute capability {GB10} is that of the DGX Spark's GB10, whose machines are linux-aarch64"
+        yield f"{text}, and this is an environment for {platform}: --platform linux-aarch64 makes one for them"
 
 
 def _cpu_note(host: Host, environ: Mapping[str, str]) -> str:
@@ -283,8 +292,9 @@ def _for_platform(host: Host, request: Request) -> Host:
     return host._replace(driver=None, driver_cuda=None, origin=kept, notes=(*host.notes, note))
 
 
-def _require_on_platform(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable) -> None:
+def _require_on_platform(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable, request: Request) -> None:
     """Raise UsageError for a Jetson's GPU on a platform that no Jetson has."""
+    there = request._replace(platform=Platform.LINUX_AARCH64)
     for host in hosts:
         for capability in host.capabilities:
             life = cuda.life_of(capability)
@@ -292,5 +302,5 @@ def _require_on_platform(hosts: tuple[Host, ...], platform: Platform, cuda: Cuda
                 raise UsageError(
                     "gpu-not-on-platform",
                     f"compute capability {capability} is that of Jetson modules, which are no {platform} machines",
-                    hints=(Hint("name the platform", "--platform linux-aarch64"),),
+                    hints=(Hint("name their platform", command_of(there)),),
                 )

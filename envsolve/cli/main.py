@@ -66,7 +66,7 @@ def run(arguments: list[str]) -> int:
     """
     as_json = _wants_json(arguments)
     try:
-        return _answer(arguments or ["--help"])
+        return _answer(arguments or [_without_arguments()])
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return _INTERRUPTED
@@ -78,6 +78,11 @@ def run(arguments: list[str]) -> int:
         if known is None and os.environ.get("ENVSOLVE_DEBUG"):
             raise
         return report(known or _internal(error), arguments, as_json=as_json)
+
+
+def _without_arguments() -> str:
+    """The main job where the environment names a framework, as with any other option; else the help."""
+    return "solve" if os.environ.get("ENVSOLVE_FRAMEWORK") else "--help"
 
 
 def _as_error(error: Exception) -> EnvsolveError | None:

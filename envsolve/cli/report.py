@@ -30,6 +30,7 @@ class Palette:
 
 def report(error: EnvsolveError, arguments: Sequence[str], *, as_json: bool) -> int:
     """Print ``error`` in its three parts and return the exit code it ends the process with."""
+    error.hints = error.hints or (Hint("see what can be asked for", "envsolve solve --help"),)
     if as_json:
         import json
 
@@ -37,7 +38,7 @@ def report(error: EnvsolveError, arguments: Sequence[str], *, as_json: bool) -> 
     _say("error:", "red", f"{error.code}\n  {_shown(error.message)}")
     for cause in error.cause or (_shown(f"typed: {shlex.join(['envsolve', *arguments])}"),):
         _say("cause:", "yellow", cause)
-    for hint in error.hints or (Hint("see what can be asked for", "envsolve solve --help"),):
+    for hint in error.hints:
         _say("hint:", "green", hint.text if hint.command is None else f"{hint.text}\n  {hint.command}")
     return error.exit_code
 

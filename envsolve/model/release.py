@@ -66,6 +66,12 @@ class Release(NamedTuple):
         """How a sentence names it: ``pytorch 2.14.1 (pytorch, cu126)``."""
         return f"{self.framework} {self.version} ({self.source}, {self.build})"
 
+    def lies_in(self, specifier: SpecifierSet) -> bool:
+        """Whether ``specifier`` names it; ``==2.6.0+cu126``, with a local version, is a wheel of PyTorch's index."""
+        if "+" not in str(specifier):
+            return specifier.contains(self.version)
+        return self.source is Source.PYTORCH and specifier.contains(f"{self.version}+{self.build}")
+
     @property
     def reference(self) -> str:
         """Everything it rests on, strongest first: no single document shows every fact of a row."""

@@ -132,7 +132,7 @@ def _nothing_to_try(asked: FrameworkRequest, tables: Tables, providers: Sequence
         for release in table.releases
         if (release.cuda is None) is problem.cpu and any(release.source in provider.sources for provider in providers)
     ]
-    named = [release for release in offered if asked.specifier.contains(release.version)]
+    named = [release for release in offered if release.lies_in(asked.specifier)]
     limit = next((entry for entry in table.platform_limits if entry.platform == problem.platform), None)
     if not problem.cpu and limit is not None and not named and _is_limited(limit, asked, table.releases):
         step = ConflictStep(
@@ -160,7 +160,7 @@ def _nothing_to_try(asked: FrameworkRequest, tables: Tables, providers: Sequence
 
 def _is_limited(limit: PlatformLimit, asked: FrameworkRequest, releases: Sequence[Release]) -> bool:
     """Whether ``asked`` names only versions that the platform's limit covers."""
-    versions = [release.version for release in releases if asked.specifier.contains(release.version)]
+    versions = [release.version for release in releases if release.lies_in(asked.specifier)]
     return all(limit.versions.contains(version, prereleases=True) for version in versions)
 
 
@@ -210,9 +210,13 @@ def _sentence(problem: Problem, chain: _Chain, chains: Sequence[Sequence[_Chain]
     if len(chain.links) == 1:  # the build itself needs the driver, for its PTX
         return f"{last.because.text}; {_fact_of(problem, last)}"
     builds = {against[0].release for against in chains if against[0].release.version == release.version}
-    only = "only " if {build.cuda.major for build in builds if build.cuda is not None} == {release.cuda.major} else ""
+    built = (
+        "known only in builds"
+        if {build.cuda.major for build in builds if build.cuda is not None} == {release.cuda.major}
+        else "built"
+    )
     return (
-        f"{release.framework} {release.version} is {only}built for CUDA {release.cuda.major}, "
+        f"{release.framework} {release.version} is {built} for CUDA {release.cuda.major}, "
         f"which needs NVIDIA driver {last.limit.floor} or newer; {_fact_of(problem, last)}"
     )
 

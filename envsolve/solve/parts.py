@@ -77,7 +77,7 @@ class FrameworkIn(NamedTuple):
     def admits(self, thing: Thing) -> bool:
         """Whether ``thing``, a Release, lies within this limit."""
         assert isinstance(thing, Release)
-        return self.specifier.contains(thing.version)
+        return thing.lies_in(self.specifier)
 
 
 class PythonIn(NamedTuple):

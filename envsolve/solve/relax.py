@@ -163,7 +163,9 @@ def _fewer_gpus(request: Request, problem: Problem, attempt: Attempt) -> Iterato
         solution = attempt(request, problem._replace(machines=machines))
         if solution is not None:
             text = f"for the GPU of compute capability {gpu} alone {solution.choices[0].release.label} fits"
-            yield WayOut(text, request._replace(gpus=(str(gpu),), hosts=()), solution)
+            drivers = [it.driver for it in problem.machines if it.driver is not None]
+            driver = min(drivers, key=lambda it: it.parts) if request.hosts and drivers else request.driver
+            yield WayOut(text, _typed(request._replace(gpus=(str(gpu),), driver=driver), solution), solution)
 
 
 def _linux(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
@@ -177,11 +179,26 @@ def _linux(request: Request, problem: Problem, attempt: Attempt) -> Iterator[Way
 
 
 def _cpu(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
-    relaxed = request._replace(gpus=("none",), driver=None, hosts=(), cuda=None)
+    relaxed = request._replace(gpus=("none",), driver=None, cuda=None)
     machines = tuple(Machine(None, (), machine.glibc) for machine in problem.machines)
     solution = attempt(relaxed, problem._replace(cpu=True, machines=machines, cuda=None))
     if solution is not None:
-        yield WayOut(f"{solution.choices[0].release.label} runs without the GPU", relaxed, solution)
+        yield WayOut(f"{solution.choices[0].release.label} runs without the GPU", _typed(relaxed, solution), solution)
+
+
+def _typed(request: Request, solution: Solution) -> Request:
+    """``request`` without its host files: what they said of platform and C library, as far as options can say it.
+
+    No option names a C library, so the releases that go with it are named instead.
+    """
+    if not request.hosts:
+        return request
+    pinned = tuple(
+        FrameworkRequest(choice.release.framework, SpecifierSet(f"=={choice.release.version}"))
+        for choice in solution.choices
+    )
+    platform = solution.choices[0].release.platform
+    return request._replace(hosts=(), frameworks=pinned, platform=platform)
 
 
 _RELAXATIONS = (_any_version, _any_source, _any_cuda, _any_python, _fewer_gpus, _linux)

@@ -5,7 +5,9 @@
 * PTX: where only PTX serves a GPU the driver compiles it, which takes a driver that supports the compiling toolkit in
   full; an older one answers cudaErrorUnsupportedPtxVersion, 222 (NVIDIA/nvbandwidth#61).
 * Machine code and PTX against capabilities: :mod:`envsolve.model.capability`.
-* A toolkit's libraries hold code for the GPUs its compiler targets; newer GPUs than all of these may be served by PTX.
+* A toolkit's libraries hold code for the GPUs its compiler targets. A build's own PTX says nothing about that of cuBLAS
+  and the others, so a GPU needs the toolkit that first compiled for its family: Blackwell 12.8, Thor 13.0
+  (NVIDIA, CUDA toolkit release notes, architectures by toolkit).
 * Life of a GPU: driven from the branch whose CUDA first compiled for it up to the last branch that lists it
   (NVIDIA, CUDA toolkit, driver and architecture matrix; supported-GPU tables of open-gpu-kernel-modules).
 * cuDNN runs with the minor it was compiled with or a newer one of the same major (NVIDIA cuDNN developer guide), and
@@ -78,9 +80,9 @@ class Rules:
             fact = Fact(text, _said_by(toolkit.evidence, EvidenceKind.VENDOR_TABLE))
             yield Requirement(driver_identifier(number), DriverFloor(floor), fact)
             for gpu, _ in machine.gpus:
-                served = code.machine_code_for(gpu) is not None or gpu > max(toolkit.compiles_for)
-                since = f": it starts at {oldest}" if gpu < oldest else ""
-                text = f"CUDA {toolkit.version} has no code for compute capability {gpu}{since}"
+                served = code.machine_code_for(gpu) is not None
+                limits = _limits(gpu, oldest, max(toolkit.compiles_for))
+                text = f"CUDA {toolkit.version} has no code for compute capability {gpu}{limits}"
                 source = _said_by(toolkit.evidence, EvidenceKind.WHEEL)
                 yield Requirement(gpu_identifier(number, gpu), Served(served), Fact(text, source))
 
@@ -192,9 +194,14 @@ def _said_by(evidence: tuple[Evidence, ...], kind: EvidenceKind) -> str:
 def _reach(release: CudnnRelease, gpu: ComputeCapability) -> str:
     if release.serves(gpu):
         return f"holds code for compute capability {gpu}"
-    if gpu < release.oldest:
-        return f"has no code for compute capability {gpu}: it starts at {release.oldest}"
-    return f"has no code for compute capability {gpu}: it ends at {release.newest}"
+    return f"has no code for compute capability {gpu}{_limits(gpu, release.oldest, release.newest)}"
+
+
+def _limits(gpu: ComputeCapability, oldest: ComputeCapability, newest: ComputeCapability) -> str:
+    """On which side of a range ``gpu`` lies; nothing where it lies inside and its family was left out."""
+    if gpu < oldest:
+        return f": it starts at {oldest}"
+    return f": it ends at {newest}" if gpu > newest else ""
 
 
 def _listed(pythons: tuple[str, ...]) -> str:

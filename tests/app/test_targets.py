@@ -131,6 +131,7 @@ def test_a_jetson_gpu_is_on_no_other_platform(matrix: Matrix, capability: str) -
     with pytest.raises(EnvsolveError) as refused:
         target(matrix, gpus=(capability,), platform=Platform.LINUX_64)
     assert refused.value.code == "gpu-not-on-platform"
+    assert refused.value.hints[0].command == f"envsolve --framework pytorch --gpu {capability} --platform linux-aarch64"
     assert machine(matrix, gpus=(capability,), platform=Platform.LINUX_AARCH64).gpus
 
 
@@ -150,3 +151,11 @@ def test_an_empty_conda_override_says_that_there_is_no_cuda(matrix: Matrix) -> N
     found = target(matrix, {"CONDA_OVERRIDE_CUDA": ""}, gpus=("auto",))
     assert found.fell_to_cpu
     assert [note for note in found.notes if "CONDA_OVERRIDE_CUDA is empty" in note]
+
+
+@pytest.mark.parametrize("origin", ["UV_CUDA_DRIVER_VERSION", "CONDA_OVERRIDE_CUDA"])
+def test_a_driver_by_variable_speaks_for_a_gpu_in_a_host_file_too(matrix: Matrix, tmp_path: Path, origin: str) -> None:
+    by_variable = host_file(tmp_path, driver="550.54.15", gpus=[], status="no-hardware", origin={"driver": origin})
+    assert not target(matrix, hosts=(by_variable,)).fell_to_cpu
+    unsaid = host_file(tmp_path, driver="550.54.15", gpus=[], status="no-hardware", origin={})
+    assert target(matrix, hosts=(unsaid,)).fell_to_cpu

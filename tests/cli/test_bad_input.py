@@ -13,6 +13,12 @@ from tests.conftest import Envsolve
 HOST = {"schema_version": 1, "platform": "linux-64", "driver": "580.65.06", "gpus": [{"compute_capability": "8.6"}]}
 
 
+def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
+    result = envsolve("matrix", "show", "pytorch==9", "--json")
+    (hint,) = json.loads(result.out)["error"]["hints"]
+    assert f"hint: {hint['text']}\n  {hint['command']}\n" in result.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -183,6 +184,24 @@ def test_envsolve_alone_prints_its_help(envsolve: Envsolve) -> None:
     result = envsolve()
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith("Usage: envsolve")
+
+
+def test_a_framework_in_the_environment_is_a_request(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENVSOLVE_FRAMEWORK", "jax")
+    monkeypatch.setenv("ENVSOLVE_GPU", "none")
+    assert yaml.safe_load(envsolve().out)["name"] == "jax-cpu"
+
+
+def test_a_way_out_for_a_host_file_holds_without_the_file(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "host.json"
+    old = {"schema_version": 1, "platform": "linux-64", "driver": "535.129.03", "glibc": "2.12"}
+    path.write_text(json.dumps(old | {"gpus": [{"compute_capability": "8.6"}]}), encoding="utf-8")
+    refused = json.loads(envsolve("-f", "pytorch", "--host", str(path), "--format", "json").out)["error"]
+    (way_out,) = refused["hints"]
+    answer = json.loads(envsolve(*shlex.split(way_out["command"])[1:]).out)
+    stack = f"{answer['frameworks'][0]['framework']} {answer['frameworks'][0]['version']}"
+    assert way_out["text"].startswith(stack)
+    assert refused["code"] == "glibc-too-old"
 
 
 def test_help_and_version_answer() -> None:
