@@ -61,7 +61,7 @@ def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> T
     cpu = request.wants_cpu or (bool(looked) and _falls_to_cpu(hosts, request))
     for host in hosts if looked and not cpu else ():
         _require_identified(host, request, matrix.cuda)
-    notes += _elsewhere_notes(hosts, platform)
+    notes += _platform_notes(hosts, platform, matrix.cuda)
     if looked and cpu:
         notes.append(_cpu_note(hosts[0], environ))
     problem = Problem(
@@ -210,11 +210,17 @@ def _falls_to_cpu(hosts: tuple[Host, ...], request: Request) -> bool:
     return True
 
 
-def _elsewhere_notes(hosts: tuple[Host, ...], platform: Platform) -> Iterator[str]:
-    """Say so where a GPU is planned for a platform on which none of its kind is known."""
-    if platform is not Platform.LINUX_AARCH64 and any(GB10 in host.capabilities for host in hosts):
+def _platform_notes(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable) -> Iterator[str]:
+    """What the numbers of an environment do not say of its machines: where a GB10 is, and how a Jetson gets CUDA."""
+    capabilities = sorted({capability for host in hosts for capability in host.capabilities})
+    if platform is not Platform.LINUX_AARCH64 and GB10 in capabilities:
         text = f"compute capability {GB10} is that of the DGX Spark's GB10, whose machines are linux-aarch64"
         yield f"{text}, and this is an environment for {platform}: --platform linux-aarch64 makes one for them"
+    for capability in capabilities:
+        life = cuda.life_of(capability)
+        if life is not None and life.is_jetson:
+            text = f"compute capability {capability} is that of Jetson modules, whose driver comes with JetPack"
+            yield f"{text} and not under the numbers used here: check which CUDA your JetPack runs"
 
 
 def _cpu_note(host: Host, environ: Mapping[str, str]) -> str:

@@ -132,7 +132,9 @@ def test_a_jetson_gpu_is_on_no_other_platform(matrix: Matrix, capability: str) -
         target(matrix, gpus=(capability,), platform=Platform.LINUX_64)
     assert refused.value.code == "gpu-not-on-platform"
     assert refused.value.hints[0].command == f"envsolve --framework pytorch --gpu {capability} --platform linux-aarch64"
-    assert machine(matrix, gpus=(capability,), platform=Platform.LINUX_AARCH64).gpus
+    there = target(matrix, gpus=(capability,), platform=Platform.LINUX_AARCH64)
+    assert there.problem.machines[0].gpus
+    assert ["JetPack" in note for note in there.notes] == [True]
 
 
 def test_a_capability_by_variable_is_a_gpu(matrix: Matrix) -> None:
