@@ -130,3 +130,20 @@ def test_cudnn_serves_the_gpus_it_holds_code_for(
 def test_no_text_names_a_path_or_an_index_of_the_machine_it_was_made_on(matrix: Matrix) -> None:
     for path in matrix.directory.glob("*.toml"):
         assert not re.search(r"/(work|tmp|home|root)/|pythonhosted", path.read_text(encoding="utf-8"))
+
+
+PLATFORM_TAGS = {"linux-64": "x86_64", "linux-aarch64": "aarch64", "win-64": "win_amd64", "osx-arm64": "macosx"}
+WHEEL_FILE = re.compile(
+    r"(?P<name>[\w.]+)-(?P<version>[\w.]+)(?:\+(?P<build>\w+))?(?:-\d\w*)?-\w+-\w+-(?P<tag>[\w.]+)\.whl in whl/"
+)
+
+
+def test_a_recorded_wheel_of_the_index_is_the_one_its_row_is_about(matrix: Matrix) -> None:
+    cited = 0
+    for release in matrix.framework("pytorch", None).releases:
+        for file in (found for item in release.evidence if (found := WHEEL_FILE.match(item.reference))):
+            cited += 1
+            assert file["version"] == str(release.version), release.label
+            assert file["build"] in (release.build, None), release.label
+            assert PLATFORM_TAGS[release.platform] in file["tag"], f"{release.label} {release.platform}"
+    assert cited
