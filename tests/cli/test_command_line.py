@@ -204,6 +204,17 @@ def test_a_way_out_for_a_host_file_holds_without_the_file(envsolve: Envsolve, tm
     assert refused["code"] == "glibc-too-old"
 
 
+def test_a_way_out_with_fewer_gpus_keeps_the_driver_of_the_host_file(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "host.json"
+    gpus = [{"compute_capability": "6.1"}, {"compute_capability": "12.0"}]
+    host = {"schema_version": 1, "platform": "linux-64", "driver": "580.65.06", "gpus": gpus}
+    path.write_text(json.dumps(host), encoding="utf-8")
+    refused = json.loads(envsolve("-f", "pytorch==2.14.1", "--host", str(path), "--format", "json").out)["error"]
+    alone = [hint["command"] for hint in refused["hints"] if "alone" in hint["text"]]
+    drivers = [json.loads(envsolve(*shlex.split(command)[1:]).out)["host"]["driver"] for command in alone]
+    assert drivers == ["580.65.06", "580.65.06"]
+
+
 def test_help_and_version_answer() -> None:
     assert "--framework" in child("solve", "--help").stdout
     assert child("--version").stdout.startswith("envsolve, version ")
