@@ -5,7 +5,6 @@ from __future__ import annotations
 from envsolve.lock.answer import Answer
 from envsolve.lock.wheels import index_of
 from envsolve.model.host import Host
-from envsolve.model.release import Source
 from envsolve.model.solution import Choice
 
 SCHEMA_VERSION = 1
@@ -62,7 +61,7 @@ def _framework(choice: Choice) -> dict[str, object]:
         "source": release.source.value,
         "build": release.build,
         "index": index_of(release),
-        "channel": "conda-forge" if release.source is Source.CONDA_FORGE else None,
+        "channel": release.source.channel,
         "cuda": None if release.cuda is None else str(release.cuda),
         "cudnn": None if release.cudnn is None else str(release.cudnn),
         "compute_capabilities": [str(target) for target in release.code.sass],

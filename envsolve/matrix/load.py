@@ -19,6 +19,7 @@ from envsolve.matrix.parse import (
     check_tables,
     parse_architecture,
     parse_cudnn,
+    parse_disagreement,
     parse_driver_branch,
     parse_evidence,
     parse_known_bad,
@@ -31,7 +32,16 @@ from envsolve.matrix.parse import (
 from envsolve.matrix.row import Mistakes
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
-from envsolve.model.release import Architecture, CudnnRelease, DriverBranch, KnownBad, PlatformLimit, Release, Toolkit
+from envsolve.model.release import (
+    Architecture,
+    CudnnRelease,
+    Disagreement,
+    DriverBranch,
+    KnownBad,
+    PlatformLimit,
+    Release,
+    Toolkit,
+)
 from envsolve.model.versions import CudaVersion, DriverVersion
 
 SCHEMA_VERSION = 1
@@ -47,6 +57,7 @@ class FrameworkTable(NamedTuple):
     releases: tuple[Release, ...]
     known_bad: tuple[KnownBad, ...]
     platform_limits: tuple[PlatformLimit, ...]
+    disagreements: tuple[Disagreement, ...]
 
 
 class CudaTable(NamedTuple):
@@ -177,7 +188,9 @@ class Matrix:
     def _read_framework(self, name: str, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:
         document = self._document(name)
         evidence = parse_evidence(document.get("evidence", {}), mistakes)
-        check_tables(document, ("framework", "aliases", "release", "known_bad", "platform_limit"), mistakes)
+        check_tables(
+            document, ("framework", "aliases", "release", "known_bad", "platform_limit", "disagreement"), mistakes
+        )
         if document.get("framework") != name:
             mistakes.add("framework", f"must be {name!r}, as the file is called")
         releases = parse_rows("release", document, parse_release(name), evidence, mistakes, platform=platform)
@@ -190,13 +203,15 @@ class Matrix:
             releases=releases,
             known_bad=parse_rows("known_bad", document, parse_known_bad, evidence, mistakes),
             platform_limits=parse_rows("platform_limit", document, parse_platform_limit, evidence, mistakes),
+            disagreements=parse_rows("disagreement", document, parse_disagreement, evidence, mistakes),
         )
 
     def _read_cuda(self, mistakes: Mistakes) -> CudaTable:
         document = self._document("cuda")
-        check_tables(document, ("toolkit", "driver_branch", "architecture"), mistakes)
+        check_tables(document, ("toolkit", "driver_branch", "architecture", "disagreement"), mistakes)
         evidence = parse_evidence(document.get("evidence", {}), mistakes)
         toolkits = parse_rows("toolkit", document, parse_toolkit, evidence, mistakes)
+        parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
         return CudaTable(
             updated=_updated(document, mistakes),
             toolkits=tuple(sorted(toolkits, key=lambda toolkit: toolkit.version, reverse=True)),
@@ -206,17 +221,19 @@ class Matrix:
 
     def _read_cudnn(self, mistakes: Mistakes) -> tuple[CudnnRelease, ...]:
         document = self._document("cudnn")
-        check_tables(document, ("release",), mistakes)
+        check_tables(document, ("release", "disagreement"), mistakes)
         evidence = parse_evidence(document.get("evidence", {}), mistakes)
         _updated(document, mistakes)
+        parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
         releases = parse_rows("release", document, parse_cudnn, evidence, mistakes)
         return tuple(sorted(releases, key=lambda release: release.version, reverse=True))
 
     def _read_libraries(self, mistakes: Mistakes) -> tuple[Library, ...]:
         document = self._document("libraries")
-        check_tables(document, ("library",), mistakes)
+        check_tables(document, ("library", "disagreement"), mistakes)
         evidence = parse_evidence(document.get("evidence", {}), mistakes)
         _updated(document, mistakes)
+        parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
         return parse_rows("library", document, parse_library, evidence, mistakes)
 
     def _document(self, name: str) -> Document:

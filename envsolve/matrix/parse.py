@@ -18,6 +18,7 @@ from envsolve.model.release import (
     Architecture,
     CudaLibraries,
     CudnnRelease,
+    Disagreement,
     DriverBranch,
     KnownBad,
     PlatformLimit,
@@ -32,6 +33,7 @@ KnownEvidence = Mapping[str, Evidence]
 
 _ISO_DATE_LENGTH = 10
 _MINORS = 20
+_SHA256_DIGITS = 64
 
 
 def parse_rows(
@@ -84,7 +86,10 @@ def parse_evidence(tables: object, mistakes: Mistakes) -> dict[str, Evidence]:
         row = Row(f"evidence.{name}", values, mistakes)
         try:
             evidence[name] = Evidence(
-                row.parsed("kind", EvidenceKind), row.text("reference"), row.parsed("seen", _date)
+                row.parsed("kind", EvidenceKind),
+                row.text("reference"),
+                row.parsed("seen", _date),
+                row.optional("sha256", _sha256),
             )
         except RowError:
             continue
@@ -121,6 +126,7 @@ def parse_release(framework: str) -> Callable[[Row, KnownEvidence], Release]:
             inferred=row.texts("inferred"),
             note=row.text("note", ""),
         )
+        _ignore(row, "by_hand")
         _check_release(row, release)
         return release
 
@@ -136,6 +142,18 @@ def parse_known_bad(row: Row, known: KnownEvidence) -> KnownBad:
         platforms=row.each("platforms", Platform),
         capabilities=row.each("capabilities", ComputeCapability.parse),
         reason=row.text("reason"),
+        evidence=row.evidence(known),
+    )
+
+
+def parse_disagreement(row: Row, known: KnownEvidence) -> Disagreement:
+    """A ``[[disagreement]]`` row of any file."""
+    return Disagreement(
+        about=row.text("about"),
+        versions=row.optional("versions", _specifiers),
+        used=row.text("used"),
+        rejected=row.text("rejected"),
+        because=row.text("because"),
         evidence=row.evidence(known),
     )
 
@@ -291,6 +309,12 @@ def _python(text: str) -> str:
     major, _, minor = text.partition(".")
     if not (major.isdigit() and minor.isdigit()):
         raise ValueError(f"{text!r} is not a Python minor version such as 3.12")
+    return text
+
+
+def _sha256(text: str) -> str:
+    if len(text) != _SHA256_DIGITS or not set(text) <= set("0123456789abcdef"):
+        raise ValueError(f"{text!r} is not a SHA-256 in hexadecimal digits")
     return text
 
 

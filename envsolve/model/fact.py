@@ -17,11 +17,15 @@ class EvidenceKind(StrEnum):
 
 
 class Evidence(NamedTuple):
-    """One document or binary that a matrix row rests on, and the day it was read (ISO date)."""
+    """One document or binary that a matrix row rests on, and the day it was read (ISO date).
+
+    ``sha256`` is the hash of the wheel that was read, where the reference is one file.
+    """
 
     kind: EvidenceKind
     reference: str
     seen: str
+    sha256: str | None = None
 
 
 class Fact(NamedTuple):

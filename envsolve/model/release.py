@@ -20,11 +20,20 @@ class Source(StrEnum):
     CONDA_FORGE = "conda-forge"
     PYPI = "pypi"
     PYTORCH = "pytorch"
+    PYTORCH_CHANNEL = "pytorch-channel"
+
+    @property
+    def channel(self) -> str | None:
+        """The conda channel it is, or None where pip installs from it."""
+        return _CHANNELS.get(self)
 
     @property
     def is_wheel(self) -> bool:
         """Whether pip installs it."""
-        return self is not Source.CONDA_FORGE
+        return self.channel is None
+
+
+_CHANNELS = {Source.CONDA_FORGE: "conda-forge", Source.PYTORCH_CHANNEL: "pytorch"}
 
 
 class CudaLibraries(StrEnum):
@@ -97,6 +106,17 @@ class KnownBad(NamedTuple):
             and (not self.platforms or release.platform in self.platforms)
             and self.versions.contains(release.version, prereleases=True)
         )
+
+
+class Disagreement(NamedTuple):
+    """Two sources that do not say the same: which one the rows follow, and why; ``versions`` None: of no framework."""
+
+    about: str
+    versions: SpecifierSet | None
+    used: str
+    rejected: str
+    because: str
+    evidence: tuple[Evidence, ...]
 
 
 class PlatformLimit(NamedTuple):
