@@ -12,9 +12,10 @@ import os
 import sys
 from pathlib import Path
 
-from envsolve.errors import MatrixError
+from envsolve.errors import Hint, MatrixError
 
 Document = dict[str, object]
+WHOLE_DIRECTORY = Hint("--matrix and ENVSOLVE_MATRIX take a directory that holds every file of the matrix")
 
 _FORMAT = 1
 
@@ -46,7 +47,7 @@ def _parsed(path: Path) -> Document:
 
 
 def _unreadable(path: Path, error: OSError) -> MatrixError:
-    return MatrixError("matrix-unreadable", f"{path} cannot be read: {error.strerror}")
+    return MatrixError("matrix-unreadable", f"{path} cannot be read: {error.strerror}", hints=(WHOLE_DIRECTORY,))
 
 
 def _kept(path: Path, key: tuple[int, ...]) -> Document | None:

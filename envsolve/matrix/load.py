@@ -11,8 +11,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.errors import MatrixError
-from envsolve.matrix.document import Document, read_document
+from envsolve.errors import Hint, MatrixError
+from envsolve.matrix.document import WHOLE_DIRECTORY, Document, read_document
 from envsolve.matrix.names import GpuNames, gpu_rows, read_gpus, read_pci_ids
 from envsolve.matrix.parse import (
     Library,
@@ -45,6 +45,7 @@ from envsolve.model.release import (
 from envsolve.model.versions import CudaVersion, DriverVersion
 
 SCHEMA_VERSION = 1
+TOO_NEW = "matrix-too-new"
 PLATFORM_TABLES = ("cuda", "cudnn", "gpus", "pci_ids", "libraries")
 
 
@@ -105,15 +106,22 @@ class Matrix:
         self._files: dict[str, Document] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
 
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is the matrix that envsolve comes with."""
+        return self.directory.resolve() == find_matrix().resolve()
+
     @cached_property
     def framework_names(self) -> tuple[str, ...]:
         """The frameworks that have a file, sorted."""
         if not self.directory.is_dir():
-            raise MatrixError("matrix-unreadable", f"there is no compatibility matrix at {self.directory}")
+            message = f"there is no compatibility matrix at {self.directory}"
+            raise MatrixError("matrix-unreadable", message, hints=(WHOLE_DIRECTORY,))
         names = sorted(path.stem for path in self.directory.glob("*.toml"))
         frameworks = tuple(name for name in names if name not in PLATFORM_TABLES)
         if not frameworks:
-            raise MatrixError("matrix-unreadable", f"there is no compatibility matrix in {self.directory}")
+            message = f"there is no compatibility matrix in {self.directory}"
+            raise MatrixError("matrix-unreadable", message, hints=(WHOLE_DIRECTORY,))
         return frameworks
 
     def framework(self, name: str, platform: Platform | None) -> FrameworkTable:
@@ -159,31 +167,13 @@ class Matrix:
         """Every mistake in every file, as ``file: key: message``; empty when the matrix is sound."""
         found: list[str] = []
         for name in self.framework_names:
-            found += _mistakes_of(f"{name}.toml", partial(self._check_framework, name))
+            found += _mistakes_of(f"{name}.toml", partial(self._read_framework, name, None))
         found += _mistakes_of("cuda.toml", self._read_cuda)
         found += _mistakes_of("cudnn.toml", self._read_cudnn)
         found += _mistakes_of("gpus.toml", lambda mistakes: read_gpus(self._document("gpus"), mistakes))
         found += _mistakes_of("pci_ids.toml", lambda mistakes: read_pci_ids(self._document("pci_ids"), mistakes))
         found += _mistakes_of("libraries.toml", self._read_libraries)
         return found
-
-    def _check_framework(self, name: str, mistakes: Mistakes) -> None:
-        """Read all rows, and hold each against what its compiler can make."""
-        releases = self._read_framework(name, None, mistakes).releases
-        compiles_for = {
-            toolkit.version: set(toolkit.compiles_for) for toolkit in self._read_cuda(Mistakes("")).toolkits
-        }
-        for release in releases:
-            if release.cuda is None:
-                continue
-            held = {target.capability for target in (*release.code.sass, *release.code.ptx)}
-            if release.cuda not in compiles_for:
-                mistakes.add(f"release {release.label} {release.platform}", f"CUDA {release.cuda} is not in cuda.toml")
-            elif not held <= compiles_for[release.cuda]:
-                strange = ", ".join(str(capability) for capability in sorted(held - compiles_for[release.cuda]))
-                mistakes.add(
-                    f"release {release.label} {release.platform}", f"CUDA {release.cuda} cannot compile for {strange}"
-                )
 
     def _read_framework(self, name: str, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:
         document = self._document(name)
@@ -236,10 +226,28 @@ class Matrix:
         parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
         return parse_rows("library", document, parse_library, evidence, mistakes)
 
+    def document(self, name: str) -> Document:
+        """One file as it stands. Raises MatrixError where it cannot be read, is not TOML or needs a newer envsolve."""
+        return self._document(name)
+
     def _document(self, name: str) -> Document:
         if name not in self._files:
-            self._files[name] = read_document(self.directory / f"{name}.toml")
+            document = read_document(self.directory / f"{name}.toml")
+            _require_schema(name, document)
+            self._files[name] = document
         return self._files[name]
+
+
+def _require_schema(name: str, document: Document) -> None:
+    """Raise MatrixError for a file in a form that came after this envsolve: its rows could be misread."""
+    version = document.get("schema_version")
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise MatrixError(
+            TOO_NEW,
+            f"this envsolve reads schema {SCHEMA_VERSION} of the compatibility matrix, and the matrix says {version}",
+            (f"{name}.toml: schema_version: is {version}",),
+            (Hint("upgrade envsolve, or give --matrix a directory of files in its own form"),),
+        )
 
 
 def _updated(document: Document, mistakes: Mistakes) -> str:
@@ -262,6 +270,8 @@ def _mistakes_of(file: str, read: Callable[[Mistakes], object]) -> list[str]:
     try:
         read(mistakes)
     except MatrixError as error:
+        if error.code == TOO_NEW:
+            raise
         return [*(error.cause or (error.message,)), *mistakes.found]
     return mistakes.found
 

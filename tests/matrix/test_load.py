@@ -74,7 +74,7 @@ def test_a_sound_file_has_no_mistakes(directory: Path) -> None:
         ('build = "cuda12"', 'build = "cuda12"\nbuidl = "x"', "release[1].buidl"),
         ('kind = "project-docs"', 'kind = "forum"', "evidence.docs.kind"),
         ('seen = "2026-11-20"', 'seen = "yesterday"', "evidence.docs.seen"),
-        ("schema_version = 1", "schema_version = 2", "schema_version"),
+        ("schema_version = 1", "schema_version = 0", "schema_version"),
         ('updated = "2026-11-20"', "updated = 3", "updated"),
     ],
 )
@@ -112,6 +112,17 @@ def test_only_the_rows_of_the_platform_are_read(directory: Path) -> None:
 def test_a_missing_matrix_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(MatrixError, match="no compatibility matrix"):
         Matrix(tmp_path / "nowhere").framework_names  # noqa: B018
+
+
+@pytest.mark.parametrize("file", ["thing", "gpus"])
+def test_a_matrix_in_a_newer_form_is_refused_as_such(directory: Path, file: str) -> None:
+    (directory / "thing.toml").write_text(SOUND, encoding="utf-8")
+    text = (directory / f"{file}.toml").read_text(encoding="utf-8")
+    (directory / f"{file}.toml").write_text(text.replace("schema_version = 1", "schema_version = 2"), encoding="utf-8")
+    with pytest.raises(MatrixError, match="this envsolve reads schema 1 of the compatibility matrix") as refused:
+        Matrix(directory).check()
+    assert refused.value.cause == (f"{file}.toml: schema_version: is 2",)
+    assert "upgrade envsolve" in refused.value.hints[0].text
 
 
 def test_the_kept_form_follows_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

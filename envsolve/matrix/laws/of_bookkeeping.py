@@ -1,0 +1,110 @@
+"""Laws of every file alike: evidence, dates, and the keys in which a row speaks about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from envsolve.matrix.laws.facts import Facts, Law, breach, every_row, raw_evidence, texts
+
+_EVIDENCE_FOR_THE_WHOLE_FILE = ("pci_ids",)
+
+
+def every_row_has_evidence(facts: Facts) -> Iterator[str]:
+    """Every row names evidence, and the evidence is in its file.
+
+    A fact without a source is a rumour. In pci_ids.toml one piece covers all rows.
+    """
+    for file, document in facts.documents.items():
+        known = raw_evidence(document)
+        if file in _EVIDENCE_FOR_THE_WHOLE_FILE and not known:
+            yield breach(file, "evidence", "is missing")
+        for where, row in every_row(document):
+            names = texts(row, "evidence")
+            if not names or not set(names) <= set(known):
+                yield breach(file, where, "names no evidence, or none that is in the file")
+
+
+def no_evidence_is_unused(facts: Facts) -> Iterator[str]:
+    """Every piece of evidence is named by a row.
+
+    One that is not has lost its row, or the row its evidence.
+    """
+    for file, document in facts.documents.items():
+        if file in _EVIDENCE_FOR_THE_WHOLE_FILE:
+            continue
+        used = {name for _, row in every_row(document) for name in texts(row, "evidence")}
+        for name in raw_evidence(document):
+            if name not in used:
+                yield breach(file, f"evidence.{name}", "is named by no row")
+
+
+def rows_speak_of_keys_they_have(facts: Facts) -> Iterator[str]:
+    """``inferred`` and ``by_hand`` name keys that are in the row.
+
+    They say how a value of the row was found: of a key that is absent there is nothing to say.
+    """
+    for file, document in facts.documents.items():
+        for where, row in every_row(document):
+            for key in ("inferred", "by_hand"):
+                absent = [name for name in texts(row, key) if name not in row]
+                if absent:
+                    yield breach(file, f"{where}{_identity(row)}", f"{key} names {', '.join(absent)}, not in the row")
+
+
+def what_is_set_by_hand_says_why(facts: Facts) -> Iterator[str]:
+    """A row with ``by_hand`` has a ``note``: whoever refreshes the file must know why a value is left alone."""
+    for file, document in facts.documents.items():
+        for where, row in every_row(document):
+            if row.get("by_hand") and not row.get("note"):
+                yield breach(file, f"{where}{_identity(row)}", "by_hand without a note")
+
+
+def dates_are_not_in_the_future(facts: Facts) -> Iterator[str]:
+    """No date is later than today, and none is a day that does not exist."""
+    for file, document in facts.documents.items():
+        dated = [("updated", document.get("updated"))]
+        dated += [(f"evidence.{name}.seen", row.get("seen")) for name, row in raw_evidence(document).items()]
+        for where, text in dated:
+            day = _day(text)
+            if day is None:
+                yield breach(file, where, f"{text} is no day")
+            elif day > facts.today:
+                yield breach(file, where, f"{text} is in the future")
+
+
+def evidence_is_not_newer_than_its_file(facts: Facts) -> Iterator[str]:
+    """No evidence was seen after the day its file says it was updated.
+
+    That day is the matrix date in everything envsolve writes: it must not stay behind.
+    """
+    for file, document in facts.documents.items():
+        updated = _day(document.get("updated"))
+        for name, row in raw_evidence(document).items():
+            seen = _day(row.get("seen"))
+            if updated is not None and seen is not None and seen > updated:
+                yield breach(file, f"evidence.{name}.seen", f"{seen} is later than updated, {updated}")
+
+
+BOOKKEEPING: tuple[Law, ...] = (
+    every_row_has_evidence,
+    no_evidence_is_unused,
+    rows_speak_of_keys_they_have,
+    what_is_set_by_hand_says_why,
+    dates_are_not_in_the_future,
+    evidence_is_not_newer_than_its_file,
+)
+
+
+def _identity(row: object) -> str:
+    """What tells a row from its neighbours, where it has such keys."""
+    keys = ("version", "source", "build", "platform", "cuda_major", "name", "capability")
+    found = [str(row[key]) for key in keys if key in row] if isinstance(row, dict) else []
+    return f" ({', '.join(found)})" if found else ""
+
+
+def _day(text: object) -> date | None:
+    try:
+        return date.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None

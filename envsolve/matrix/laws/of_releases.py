@@ -1,0 +1,268 @@
+"""Laws of the framework files: what a build says must fit the tables of CUDA and cuDNN, and the other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, pairwise
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from envsolve.matrix.laws.facts import Facts, Law, breach, named
+from envsolve.model.capability import CodeTarget, ComputeCapability
+from envsolve.model.release import CudaLibraries, CudnnRelease, KnownBad, Release, Source
+from envsolve.model.versions import CudaVersion
+
+_FIRST_WITH_FEATURE_SET = {"a": CudaVersion(12, 0), "f": CudaVersion(12, 9)}
+
+
+def toolkit_of_a_build_is_known(facts: Facts) -> Iterator[str]:
+    """The CUDA a build was compiled with has a row in cuda.toml, and so has one that it runs with.
+
+    That row holds the driver floors for Linux and Windows, so without it nobody can say which driver the build needs.
+    """
+    for file, release in facts.releases:
+        if release.cuda is None:
+            continue
+        if release.cuda not in facts.toolkits:
+            yield breach(file, named(release), f"CUDA {release.cuda} is not in cuda.toml")
+        requires = release.cuda_requires
+        if requires is not None and not any(requires.contains(str(version)) for version in facts.toolkits):
+            yield breach(file, named(release), f"cuda.toml holds no CUDA {requires}, which cuda_requires asks for")
+
+
+def cudnn_that_a_build_asks_for_is_known(facts: Facts) -> Iterator[str]:
+    """The cuDNN a build asks for has a row for its CUDA major, from where its installer takes it.
+
+    The solver chooses among these rows: without one the build could never be chosen.
+    """
+    for file, release in facts.releases:
+        if release.cuda is None or release.cudnn_requires is None:
+            continue
+        asked = f"cuDNN {release.cudnn_requires} for CUDA {release.cuda.major}"
+        fitting = [row for row in facts.cudnn if _fits(row, release)]
+        if not fitting:
+            yield breach(file, named(release), f"{asked} is not in cudnn.toml")
+        elif _installs_cudnn(release) and not any(row.offered_by(release.source, release.platform) for row in fitting):
+            yield breach(file, named(release), f"{asked} is in cudnn.toml, but not from {release.source}")
+
+
+def cudnn_a_build_was_compiled_with_is_known(facts: Facts) -> Iterator[str]:
+    """The cuDNN a build was compiled with, as far as it is stated, begins the version of a row for its CUDA major.
+
+    A version that never existed for that CUDA is a misread one.
+    """
+    known = {(row.cuda_major, row.version.release[:length]) for row in facts.cudnn for length in range(1, 5)}
+    for file, release in facts.releases:
+        if release.cuda is None or release.cudnn is None:
+            continue
+        if (release.cuda.major, release.cudnn.release) not in known:
+            what = f"cuDNN {release.cudnn} for CUDA {release.cuda.major} is not in cudnn.toml"
+            yield breach(file, named(release), what)
+
+
+def machine_code_is_what_the_toolkit_compiles(facts: Facts) -> Iterator[str]:
+    """Machine code in a build is for capabilities that its toolkit compiles for.
+
+    ptxas refuses any other target, so one in the list was read from another build or belongs to another toolkit.
+    """
+    yield from _beyond_the_compiler(facts, "sass")
+
+
+def ptx_is_what_the_toolkit_knows(facts: Facts) -> Iterator[str]:
+    """PTX in a build is for capabilities that its toolkit knows, so never newer than the newest of them.
+
+    As for machine code; and a driver is trusted to compile PTX on the strength of that toolkit.
+    """
+    yield from _beyond_the_compiler(facts, "ptx")
+
+
+def suffixed_code_is_as_new_as_its_suffix(facts: Facts) -> Iterator[str]:
+    """Architecture-specific code (9.0a) needs CUDA 12.0, family-specific code (12.0f) CUDA 12.9.
+
+    NVIDIA brought the suffixes in with these toolkits (CUDA C++ programming guide, feature sets).
+    """
+    for file, release in facts.releases:
+        for target in (*release.code.sass, *release.code.ptx) if release.cuda is not None else ():
+            first = _FIRST_WITH_FEATURE_SET.get(target.feature_set)
+            if first is not None and release.cuda is not None and release.cuda < first:
+                yield breach(file, named(release), f"code for {target} begins with CUDA {first}, not {release.cuda}")
+
+
+def code_targets_are_listed_once_and_in_order(facts: Facts) -> Iterator[str]:
+    """Lists of code targets ascend and name each target once.
+
+    So that two rows can be compared by eye, and a slip of the hand shows.
+    """
+    for file, release in facts.releases:
+        for key, targets in (("sass", release.code.sass), ("ptx", release.code.ptx)):
+            if list(targets) != sorted(set(targets)):
+                yield breach(file, named(release), f"{key} is not in ascending order, each target once")
+
+
+def pythons_are_listed_once_and_in_order(facts: Facts) -> Iterator[str]:
+    """Lists of Python versions ascend as versions do (3.9 before 3.10) and name each once."""
+    for file, release in facts.releases:
+        minors = [tuple(int(part) for part in python.split(".")) for python in release.pythons]
+        if minors != sorted(set(minors)):
+            listed = ", ".join(release.pythons)
+            yield breach(file, named(release), f"pythons ({listed}) are not in ascending order, each once")
+
+
+def releases_stand_newest_first(facts: Facts) -> Iterator[str]:
+    """Rows of a framework file stand with the newest version first.
+
+    Whoever adds a release adds it on top, and a missing one is seen as a gap.
+    """
+    for table in facts.frameworks:
+        for above, below in pairwise(table.releases):
+            if below.version > above.version:
+                yield breach(table.name, named(below), f"stands below the older {above.version}")
+
+
+def no_two_rows_are_one_build(facts: Facts) -> Iterator[str]:
+    """No two rows share version, source, platform, build and package, unless no Python is in both.
+
+    An environment asks for a build by these: which of two it would get is chance.
+    """
+    by_key: dict[tuple[object, ...], list[Release]] = {}
+    for _, release in facts.releases:
+        key = (release.framework, release.version, release.source, release.platform, release.build, release.package)
+        by_key.setdefault(key, []).append(release)
+    for rows in by_key.values():
+        for one, other in combinations(rows, 2):
+            shared = [python for python in one.pythons if python in other.pythons]
+            if shared:
+                yield breach(one.framework, named(one), f"stands there twice for Python {', '.join(shared)}")
+
+
+def companions_and_constraints_can_be_read(facts: Facts) -> Iterator[str]:
+    """Companions name valid version specifiers, constraints valid requirements.
+
+    They are written into environments as they are, where pip or conda would fail on them.
+    """
+    for file, release in facts.releases:
+        for package, versions in release.companions:
+            if not _reads(SpecifierSet, versions):
+                yield breach(file, named(release), f"companions.{package}: {versions!r} is not a version specifier")
+        for constraint in release.constraints:
+            if not _reads(Requirement, constraint):
+                yield breach(file, named(release), f"constraints: {constraint!r} is not a requirement")
+
+
+def glibc_is_a_matter_of_linux(facts: Facts) -> Iterator[str]:
+    """Only builds for Linux name a glibc: elsewhere there is none."""
+    for file, release in facts.releases:
+        if release.glibc is not None and not release.platform.value.startswith("linux-"):
+            yield breach(file, named(release), f"names glibc {release.glibc}")
+
+
+def known_bad_rows_mean_a_build(facts: Facts) -> Iterator[str]:
+    """Every known_bad row covers at least one build of its file, and every selector in it narrows to one that exists.
+
+    One that covers none warns nobody: its versions or builds are misspelt, or its rows are gone.
+    """
+    for table in facts.frameworks:
+        for number, entry in enumerate(table.known_bad, 1):
+            if not any(entry.covers(release) for release in table.releases):
+                yield breach(table.name, f"known_bad[{number}]", f"covers no build: {_selection(entry)}")
+
+
+def platform_limits_mean_a_version_and_hold(facts: Facts) -> Iterator[str]:
+    """Every platform_limit names a version of its file, and no GPU build there contradicts it.
+
+    The limit is what a user is told when nothing is found: it must be about something, and true.
+    """
+    for table in facts.frameworks:
+        for number, limit in enumerate(table.platform_limits, 1):
+            meant = [release for release in table.releases if limit.versions.contains(release.version, True)]
+            if not meant:
+                yield breach(table.name, f"platform_limit[{number}]", f"no release is {limit.versions}")
+            for release in meant:
+                if release.platform is limit.platform and release.cuda is not None:
+                    what = f"says {limit.platform} has no GPU build, but there is {named(release)}"
+                    yield breach(table.name, f"platform_limit[{number}]", what)
+
+
+def disagreements_mean_a_version(facts: Facts) -> Iterator[str]:
+    """Every disagreement of a framework file names versions of that file.
+
+    It is shown beside the rows it is about.
+    """
+    for table in facts.frameworks:
+        for number, entry in enumerate(table.disagreements, 1):
+            where = f"disagreement[{number}]"
+            if entry.versions is None:
+                yield breach(table.name, where, "versions is missing: a framework's disagreement is about some")
+            elif not any(entry.versions.contains(release.version, True) for release in table.releases):
+                yield breach(table.name, where, f"no release is {entry.versions}")
+
+
+def names_mean_one_framework(facts: Facts) -> Iterator[str]:
+    """No name or alias stands for two frameworks."""
+    owners: dict[str, str] = {}
+    for table in facts.frameworks:
+        for name in (table.name, *table.aliases):
+            if owners.setdefault(name, table.name) != table.name:
+                yield breach(table.name, "aliases", f"{name!r} is a name of {owners[name]} too")
+
+
+RELEASES: tuple[Law, ...] = (
+    toolkit_of_a_build_is_known,
+    cudnn_that_a_build_asks_for_is_known,
+    cudnn_a_build_was_compiled_with_is_known,
+    machine_code_is_what_the_toolkit_compiles,
+    ptx_is_what_the_toolkit_knows,
+    suffixed_code_is_as_new_as_its_suffix,
+    code_targets_are_listed_once_and_in_order,
+    pythons_are_listed_once_and_in_order,
+    releases_stand_newest_first,
+    no_two_rows_are_one_build,
+    companions_and_constraints_can_be_read,
+    glibc_is_a_matter_of_linux,
+    known_bad_rows_mean_a_build,
+    platform_limits_mean_a_version_and_hold,
+    disagreements_mean_a_version,
+    names_mean_one_framework,
+)
+
+
+def _fits(row: CudnnRelease, release: Release) -> bool:
+    assert release.cuda is not None
+    assert release.cudnn_requires is not None
+    return row.cuda_major == release.cuda.major and release.cudnn_requires.contains(row.version, prereleases=True)
+
+
+def _installs_cudnn(release: Release) -> bool:
+    """Whether cuDNN comes with the package from a source whose offer cudnn.toml records."""
+    recorded = release.source.is_wheel or release.source is Source.CONDA_FORGE
+    return recorded and release.cuda_libraries is CudaLibraries.DEPENDENCIES
+
+
+def _beyond_the_compiler(facts: Facts, key: str) -> Iterator[str]:
+    for file, release in facts.releases:
+        toolkit = facts.toolkits.get(release.cuda) if release.cuda is not None else None
+        if toolkit is None:
+            continue
+        targets = release.code.sass if key == "sass" else release.code.ptx
+        strange = _strange(targets, toolkit.compiles_for)
+        if strange:
+            what = f"CUDA {release.cuda} has no target {', '.join(map(str, strange))}, which {key} lists"
+            yield breach(file, named(release), what)
+
+
+def _strange(targets: tuple[CodeTarget, ...], known: tuple[ComputeCapability, ...]) -> list[CodeTarget]:
+    return [target for target in targets if target.capability not in known]
+
+
+def _reads(kind: type[SpecifierSet | Requirement], text: str) -> bool:
+    try:
+        kind(text)
+    except (InvalidSpecifier, InvalidRequirement):
+        return False
+    return True
+
+
+def _selection(entry: KnownBad) -> str:
+    chosen = [*entry.sources, *entry.builds, *entry.platforms]
+    return " ".join([str(entry.versions), *(str(word) for word in chosen)])
