@@ -43,7 +43,8 @@ def solve_request(request: Request, matrix: Matrix, environ: Mapping[str, str]) 
     solution = solve(request, target.problem, matrix)
     if solution is None:
         raise _no(request, target, matrix)
-    answer = Answer(solution, target.hosts, command_of(request), _matrix_date(target.problem, matrix), __version__)
+    date = _matrix_date(target.problem, matrix)
+    answer = Answer(solution, target.hosts, command_of(request), date, __version__, own_matrix=not matrix.is_shipped)
     newer = () if target.fell_to_cpu else solution.newer_elsewhere
     return Solved(write(answer, request.format), (*target.notes, *solution.notes, *newer, *hidden), solution)
 

@@ -9,10 +9,14 @@ from envsolve.model.solution import Solution
 
 
 class Answer(NamedTuple):
-    """A solution with the hosts it was made for, the command that asked for it, and the date of the matrix."""
+    """A solution with the hosts it was made for, the command that asked for it, and the date of the matrix.
+
+    ``own_matrix`` says that the matrix is not the one envsolve ships: the same command elsewhere may answer otherwise.
+    """
 
     solution: Solution
     hosts: tuple[Host, ...]
     command: str
     matrix_date: str
     envsolve_version: str
+    own_matrix: bool = False

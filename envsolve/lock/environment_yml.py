@@ -49,7 +49,9 @@ def _lines(answer: Answer) -> Iterator[str]:
 
 def _header(answer: Answer) -> Iterator[str]:
     solution = answer.solution
-    yield f"# Made by envsolve {answer.envsolve_version} from the compatibility matrix of {answer.matrix_date}:"
+    matrix = f"the compatibility matrix of {answer.matrix_date}"
+    given = f"{matrix} that --matrix gave" if answer.own_matrix else matrix
+    yield f"# Made by envsolve {answer.envsolve_version} from {given}:"
     yield _one_line(f"#   {answer.command}")
     problem = solution.problem
     if problem.cpu:

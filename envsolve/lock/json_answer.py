@@ -29,6 +29,8 @@ def json_answer(answer: Answer) -> str:
         "matrix_date": answer.matrix_date,
         "envsolve_version": answer.envsolve_version,
     }
+    if answer.own_matrix:
+        document["own_matrix"] = True
     if len(answer.hosts) > 1:
         document["hosts"] = [_host(host) for host in answer.hosts]
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
