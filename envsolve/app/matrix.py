@@ -1,69 +1,157 @@
-"""Looking into the matrix: an overview, and the builds of one framework in the shape of the JSON contract."""
+"""Looking into the matrix: an overview, the builds of a framework, the tables of CUDA and cuDNN, the self-check."""
 
 from __future__ import annotations
 
-from packaging.version import Version
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.builds import Build, Filters, Found, find_builds
 from envsolve.app.solving import framework_request
-from envsolve.errors import UnsolvableError
-from envsolve.matrix.load import Matrix
-from envsolve.model.release import Release, Toolkit
-from envsolve.model.versions import CudaVersion
+from envsolve.errors import Hint, MatrixError, UnsolvableError, UsageError
+from envsolve.matrix.load import PLATFORM_TABLES, Matrix
+from envsolve.model.fact import EvidenceKind
+from envsolve.model.release import CudnnRelease, Disagreement, KnownBad, PlatformLimit, Release, Source, Toolkit
+from envsolve.model.request import parse_cuda_versions, parse_framework
+
+if TYPE_CHECKING:
+    from envsolve.matrix.laws import Verdict
+
+_SHORT_EQUALITY = re.compile(r"==\s*(\d+(?:\.\d+){0,2})(?=\s*(?:,|$))")
+PLATFORM_NAMES = ("cuda", "cudnn")
+"""What ``matrix show`` takes beside frameworks."""
 
 
-def overview(matrix: Matrix) -> list[dict[str, object]]:
-    """One entry per framework: its oldest and newest version and how many builds are known."""
-    rows: list[dict[str, object]] = []
-    for name in matrix.framework_names:
-        versions = [release.version for release in matrix.framework(name, None).releases]
-        rows.append(
-            {
-                "framework": name,
-                "oldest": str(min(versions)),
-                "newest": str(max(versions)),
-                "builds": len(versions),
-            }
-        )
-    return rows
+class Overview(NamedTuple):
+    """One framework in short. ``wheels_read`` counts the builds that have the wheel itself as evidence."""
+
+    framework: str
+    oldest: str
+    newest: str
+    builds: int
+    sources: Mapping[Source, int]
+    wheels_read: int
 
 
-def releases_of(text: str, matrix: Matrix) -> list[dict[str, object]]:
-    """Every build that ``text`` (``tensorflow`` or ``tensorflow==2.10.*``) names, newest first.
+class Shown(NamedTuple):
+    """Builds of one framework with everything that is known about them beside their rows."""
 
-    Raises UsageError for an unknown framework and UnsolvableError where no known build is meant.
+    found: Found
+    known_bad: tuple[KnownBad, ...]
+    platform_limits: tuple[PlatformLimit, ...]
+    disagreements: tuple[Disagreement, ...]
+
+    @property
+    def builds(self) -> tuple[Build, ...]:
+        """The builds, newest first."""
+        return self.found.builds
+
+
+def overview(matrix: Matrix) -> list[Overview]:
+    """One entry for each framework."""
+    return [_overview(name, matrix.framework(name, None).releases) for name in matrix.framework_names]
+
+
+def show(text: str, filters: Filters, matrix: Matrix, environ: Mapping[str, str]) -> Shown:
+    """The builds of the framework that ``text`` names (``tensorflow==2.10.*``), as far as ``filters`` mean them.
+
+    Raises UsageError for words nobody knows and UnsolvableError where no known build is meant.
     """
-    asked = framework_request(text, matrix)
-    table = matrix.framework(asked.framework, None)
-    toolkits = {toolkit.version: toolkit for toolkit in matrix.cuda.toolkits}
-    found = [release for release in table.releases if release.lies_in(asked.specifier)]
+    found = find_builds(filters._replace(frameworks=(text,)), matrix, environ)
+    (table,) = found.tables
+    releases = [build.release for build in found.builds]
+    platforms = {release.platform for release in releases}
+    asked = framework_request(text, matrix).specifier
+    named = [release for release in table.releases if release.lies_in(asked)]
+    return Shown(
+        found,
+        known_bad=tuple(entry for entry in table.known_bad if any(entry.covers(release) for release in named)),
+        platform_limits=tuple(
+            limit
+            for limit in table.platform_limits
+            if limit.platform in platforms and _any_in(limit.versions, releases)
+        ),
+        disagreements=tuple(
+            entry for entry in table.disagreements if entry.versions is None or _any_in(entry.versions, releases)
+        ),
+    )
+
+
+def platform_table(text: str) -> tuple[str, SpecifierSet] | None:
+    """``cuda==12.6`` or ``cudnn`` as table and versions; None for what names no such table.
+
+    Raises UsageError where the name is one of a table and the versions cannot be read.
+    """
+    name = re.match(r"\s*([A-Za-z]+)", text)
+    if name is None or name[1].lower() not in PLATFORM_NAMES:
+        return None
+    rest = text[name.end() :].strip()
+    try:
+        if not rest:
+            return name[1].lower(), SpecifierSet()
+        parse_framework(text)
+        return name[1].lower(), parse_cuda_versions(rest) if name[1].lower() == "cuda" else _cudnn_versions(rest)
+    except ValueError as error:
+        raise UsageError("invalid-framework", str(error)) from error
+
+
+def toolkits(versions: SpecifierSet, matrix: Matrix) -> list[Toolkit]:
+    """The toolkits in ``versions``, newest first. Raises UnsolvableError where there is none."""
+    found = [toolkit for toolkit in matrix.cuda.toolkits if versions.contains(str(toolkit.version))]
     if not found:
-        raise UnsolvableError("no-such-release", f"the matrix holds no build of {asked}")
-    found.sort(key=lambda release: (_reversed(release.version), release.source, release.platform, release.build))
-    return [_row(release, toolkits) for release in found]
+        raise _nothing("cuda", versions)
+    return found
 
 
-def _row(release: Release, toolkits: dict[CudaVersion, Toolkit]) -> dict[str, object]:
-    toolkit = toolkits.get(release.cuda) if release.cuda is not None else None
-    windows = release.platform.is_windows
-    full = toolkit.full(windows=windows) if toolkit is not None else None
-    return {
-        "framework": release.framework,
-        "version": str(release.version),
-        "source": release.source.value,
-        "platform": release.platform.value,
-        "build": release.build,
-        "package": release.package,
-        "pythons": list(release.pythons),
-        "cuda": None if release.cuda is None else str(release.cuda),
-        "cudnn": None if release.cudnn is None else str(release.cudnn),
-        "compute_capabilities": [str(target) for target in release.code.sass],
-        "ptx": [str(target) for target in release.code.ptx],
-        "minimum_driver": None if toolkit is None else str(toolkit.floor(windows=windows)),
-        "full_driver": None if full is None else str(full),
-        "evidence": [{"kind": item.kind.value, "reference": item.reference} for item in release.evidence],
-        "inferred": list(release.inferred),
-    }
+def cudnn_releases(versions: SpecifierSet, matrix: Matrix) -> list[CudnnRelease]:
+    """The cuDNN releases in ``versions``, newest first. Raises UnsolvableError where there is none."""
+    found = [release for release in matrix.cudnn if versions.contains(release.version, prereleases=True)]
+    if not found:
+        raise _nothing("cudnn", versions)
+    return found
 
 
-def _reversed(version: Version) -> tuple[int, ...]:
-    return tuple(-part for part in (*version.release, 0, 0, 0, 0)[:4])
+def check(matrix: Matrix) -> tuple[Verdict, ...]:
+    """Every law of the matrix with the rows that break it. Raises MatrixError where a file cannot be read."""
+    from envsolve.matrix.laws import judge, latest_date
+
+    mistakes = matrix.check()
+    if mistakes:
+        count = f"{len(mistakes)} mistakes" if len(mistakes) > 1 else "a mistake"
+        raise MatrixError("matrix-invalid", f"the compatibility matrix holds {count}", tuple(mistakes))
+    return judge(matrix, latest_date())
+
+
+def matrix_date(matrix: Matrix, names: Iterable[str] = ()) -> str:
+    """The day the newest of these files was updated; without names, of all files."""
+    return max(str(matrix.document(name)["updated"]) for name in names or (*matrix.framework_names, *PLATFORM_TABLES))
+
+
+def _overview(name: str, releases: tuple[Release, ...]) -> Overview:
+    versions = [release.version for release in releases]
+    counted = [release.source for release in releases]
+    read = [release for release in releases if any(item.kind is EvidenceKind.WHEEL for item in release.evidence)]
+    return Overview(
+        framework=name,
+        oldest=str(min(versions)),
+        newest=str(max(versions)),
+        builds=len(releases),
+        sources={source: counted.count(source) for source in Source if source in counted},
+        wheels_read=len(read),
+    )
+
+
+def _any_in(versions: SpecifierSet, releases: list[Release]) -> bool:
+    return any(versions.contains(release.version, prereleases=True) for release in releases)
+
+
+def _cudnn_versions(text: str) -> SpecifierSet:
+    """Versions of cuDNN; ``==9.10.2`` means every build of it, whose versions have a fourth part."""
+    return SpecifierSet(_SHORT_EQUALITY.sub(r"==\1.*", text))
+
+
+def _nothing(name: str, versions: SpecifierSet) -> UnsolvableError:
+    hint = Hint("see every version", f"envsolve matrix show {name}")
+    return UnsolvableError("no-such-release", f"the matrix holds no {name}{versions}", hints=(hint,))

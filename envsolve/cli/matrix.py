@@ -3,17 +3,75 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.cli.options import matrix_option, option
+from envsolve.cli.options import (
+    Parsed,
+    color_option,
+    gpu_name,
+    matrix_option,
+    member_of,
+    option,
+    quiet_option,
+    stacked,
+)
 from envsolve.cli.output import deliver
-from envsolve.errors import MatrixError
+from envsolve.cli.report import Palette, note, report
+from envsolve.errors import Hint, UnsolvableError, UsageError
+from envsolve.model.host import Platform
+from envsolve.model.release import Source
+from envsolve.model.request import parse_cuda_versions, parse_versions
+from envsolve.model.versions import DriverVersion
 
 if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+
+    from envsolve.app.builds import Filters
     from envsolve.matrix.load import Matrix
+
+filter_options = stacked(
+    click.option(
+        "--cuda", type=Parsed("spec", parse_cuda_versions), help="Builds compiled with this CUDA: '12.*', '<13', 11.8."
+    ),
+    click.option(
+        "--gpu",
+        "gpus",
+        multiple=True,
+        type=Parsed("gpu", gpu_name),
+        help=(
+            "Builds that run on it, by machine code or PTX, as the solver judges: a product ('RTX 3090'), a compute "
+            "capability (8.6), auto (this machine's) or none (CPU builds). Repeatable: on all of them."
+        ),
+    ),
+    click.option(
+        "--driver",
+        type=Parsed("version", DriverVersion.parse),
+        help="Builds that this NVIDIA driver runs; where only PTX serves a --gpu, that it supports in full.",
+    ),
+    click.option("--python", type=Parsed("spec", parse_versions), help="Builds for this Python: 3.11, '>=3.10'."),
+    click.option(
+        "--source",
+        "sources",
+        multiple=True,
+        type=Parsed("name", member_of(Source)),
+        help=f"{', '.join(Source)}. Repeatable: any of them.",
+    ),
+    click.option(
+        "--platform",
+        "platforms",
+        multiple=True,
+        type=Parsed("name", member_of(Platform)),
+        help=f"{', '.join(Platform)}. Repeatable: any of them.",
+    ),
+)
+"""What narrows a list of builds. Not set by ENVSOLVE_<OPTION>: those speak of the environment that is wanted."""
+
+json_option = option("--json", "as_json", is_flag=True, help="Print JSON.")
+common_options = stacked(json_option, matrix_option, quiet_option, color_option)
 
 
 @click.group()
@@ -22,57 +80,156 @@ def matrix() -> None:
 
 
 @matrix.command("list")
-@option("--json", "as_json", is_flag=True, help="Print JSON.")
-@matrix_option
-def list_frameworks(as_json: bool, matrix_directory: str | None) -> None:
-    """List the frameworks and how far their releases go."""
-    from envsolve.app.matrix import overview
+@click.option(
+    "-f",
+    "--framework",
+    "frameworks",
+    multiple=True,
+    type=Parsed("spec", str),
+    help="Builds of this framework, with versions if you like: 'pytorch>=2.5'. Repeatable: any of them.",
+)
+@filter_options
+@common_options
+def list_builds(**options: Any) -> None:
+    """List the frameworks and how far their releases go; with a filter, the builds it means."""
+    from envsolve.app.builds import Filters, find_builds
+    from envsolve.app.matrix import matrix_date, overview
+    from envsolve.app.matrix_rows import build_row, overview_row
+    from envsolve.cli.matrix_page import builds_page, overview_page
 
-    rows = overview(_matrix(matrix_directory))
-    if as_json:
-        deliver(json.dumps({"frameworks": rows}, indent=2) + "\n", None)
+    data, filters = _matrix(options), _filters(options, frameworks=options["frameworks"])
+    date = matrix_date(data, (*data.framework_names, "cuda"))
+    if filters == Filters():
+        entries = overview(data)
+        if options["as_json"]:
+            _deliver_json({"frameworks": [overview_row(entry) for entry in entries], "matrix_date": date})
+        else:
+            deliver(overview_page(entries), None, color=Palette.wanted())
         return
-    lines = [f"{row['framework']:<12} {row['oldest']} to {row['newest']}, {row['builds']} builds\n" for row in rows]
-    deliver("".join(lines), None)
+    found = find_builds(filters, data, os.environ)
+    if options["as_json"]:
+        _deliver_json({"releases": [build_row(build) for build in found.builds], "matrix_date": date})
+    else:
+        deliver(builds_page(found.builds), None, color=Palette.wanted())
+    for text in found.notes:
+        note(text, quiet=options["quiet"])
 
 
 @matrix.command()
-@click.argument("framework", metavar="FRAMEWORK[==VERSION]")
-@option("--json", "as_json", is_flag=True, help="Print JSON, with the evidence of every row.")
-@matrix_option
-def show(framework: str, as_json: bool, matrix_directory: str | None) -> None:
-    """Show every known build of a framework: CUDA, cuDNN, Python, driver and GPUs."""
-    from envsolve.app.matrix import releases_of
+@click.argument("what", metavar="FRAMEWORK[==VERSION]|cuda[==VERSION]|cudnn[==VERSION]")
+@filter_options
+@common_options
+def show(what: str, **options: Any) -> None:
+    """Show every known build of a framework: Python, CUDA, cuDNN, driver and GPUs, and the evidence for each row.
 
-    rows = releases_of(framework, _matrix(matrix_directory))
-    if as_json:
-        deliver(json.dumps({"releases": rows}, indent=2, ensure_ascii=False) + "\n", None)
+    `cuda` and `cudnn` in place of a framework show the toolkits with their drivers, and the cuDNN releases with the
+    GPUs they serve; they take versions (cuda==12.6, 'cudnn>=9') and no filters.
+    """
+    from envsolve.app.matrix import matrix_date, platform_table
+    from envsolve.app.matrix import show as shown_builds
+    from envsolve.app.matrix_rows import build_row, disagreement_row, platform_limit_row
+    from envsolve.cli.matrix_page import shown_page
+
+    data, filters = _matrix(options), _filters(options)
+    named = platform_table(what)
+    if named is not None:
+        _show_platform_table(*named, filters, data, as_json=options["as_json"])
         return
-    deliver("".join(f"{_line(row)}\n" for row in rows), None)
+    shown = shown_builds(what, filters, data, os.environ)
+    if options["as_json"]:
+        document = {
+            "releases": [build_row(build) for build in shown.builds],
+            "platform_limits": [platform_limit_row(limit) for limit in shown.platform_limits],
+            "disagreements": [disagreement_row(entry) for entry in shown.disagreements],
+            "matrix_date": matrix_date(data, (shown.found.tables[0].name, "cuda")),
+        }
+        _deliver_json(document)
+    else:
+        deliver(shown_page(shown), None, color=Palette.wanted())
+    for text in shown.found.notes:
+        note(text, quiet=options["quiet"])
 
 
 @matrix.command()
-@matrix_option
-def check(matrix_directory: str | None) -> None:
-    """Check every file of the matrix and report all mistakes at once."""
-    found = _matrix(matrix_directory).check()
-    if found:
-        count = f"{len(found)} mistakes" if len(found) > 1 else "a mistake"
-        raise MatrixError("matrix-invalid", f"the compatibility matrix holds {count}", tuple(found))
-    deliver("the compatibility matrix is sound\n", None)
+@common_options
+def check(**options: Any) -> int:
+    """Hold every file of the matrix against its rules and laws, and report everything that breaks one.
+
+    Exits 1 where a law is broken, and 2 where a file cannot be read.
+    """
+    from envsolve.app.matrix import check as judged
+    from envsolve.app.matrix import matrix_date
+
+    data = _matrix(options)
+    verdicts = judged(data)
+    broken = [verdict for verdict in verdicts if verdict.violations]
+    if options["as_json"]:
+        laws = [{"law": it.law, "says": it.says, "violations": list(it.violations)} for it in verdicts]
+        _deliver_json({"ok": not broken, "laws": laws, "matrix_date": matrix_date(data)})
+        return 1 if broken else 0
+    if not broken:
+        text = f"the compatibility matrix of {matrix_date(data)} is sound: it keeps {len(verdicts)} laws\n"
+        deliver(text, None)
+        return 0
+    found = [violation for verdict in broken for violation in verdict.violations]
+    deliver("".join(f"{violation}\n" for violation in found), None)
+    places = "one place" if len(found) == 1 else f"{len(found)} places"
+    error = UnsolvableError(
+        "matrix-breaks-laws",
+        f"the compatibility matrix breaks {len(broken)} of its {len(verdicts)} laws, in {places}",
+        cause=tuple(f"{verdict.says} ({verdict.law}: {len(verdict.violations)})" for verdict in broken),
+        hints=(Hint("mend the rows named on stdout; the README beside them has the rules"),),
+    )
+    return report(error, (), as_json=False)
 
 
-def _matrix(directory: str | None) -> Matrix:
+def _show_platform_table(name: str, versions: SpecifierSet, filters: Filters, data: Matrix, *, as_json: bool) -> None:
+    from envsolve.app.builds import Filters
+    from envsolve.app.matrix import cudnn_releases, matrix_date, toolkits
+    from envsolve.app.matrix_rows import cudnn_row, toolkit_row
+    from envsolve.cli.matrix_page import cudnn_page, toolkits_page
+
+    if filters != Filters():
+        raise UsageError(
+            "contradictory-options",
+            f"matrix show {name} takes versions only: the filters are about builds of a framework",
+            hints=(Hint("see the builds for a GPU or a driver", "envsolve matrix list --gpu 'RTX 3090'"),),
+        )
+    date = matrix_date(data, (name,))
+    if name == "cuda":
+        known = toolkits(versions, data)
+        document: dict[str, Any] = {"toolkits": [toolkit_row(row) for row in known], "matrix_date": date}
+        text = "" if as_json else toolkits_page(known)
+    else:
+        released = cudnn_releases(versions, data)
+        document = {"cudnn": [cudnn_row(row) for row in released], "matrix_date": date}
+        text = "" if as_json else cudnn_page(released)
+    if as_json:
+        _deliver_json(document)
+    else:
+        deliver(text, None, color=Palette.wanted())
+
+
+def _matrix(options: dict[str, Any]) -> Matrix:
     from envsolve.matrix import Matrix, find_matrix
 
+    directory = options["matrix_directory"]
     return Matrix(Path(directory) if directory else find_matrix())
 
 
-def _line(row: dict[str, Any]) -> str:
-    cuda = (
-        f"CUDA {row['cuda']}, cuDNN {row['cudnn'] or 'any'}, driver {row['minimum_driver']}" if row["cuda"] else "CPU"
+def _filters(options: dict[str, Any], *, frameworks: tuple[str, ...] = ()) -> Filters:
+    from envsolve.app.builds import Filters
+
+    return Filters(
+        frameworks=frameworks,
+        cuda=options["cuda"],
+        python=options["python"],
+        gpus=options["gpus"],
+        driver=options["driver"],
+        sources=options["sources"],
+        platforms=options["platforms"],
     )
-    code = ", ".join([*row["compute_capabilities"], *(f"{target}+PTX" for target in row["ptx"])])
-    pythons = f"Python {row['pythons'][0]} to {row['pythons'][-1]}"
-    where = f"{row['version']:<9} {row['source']:<11} {row['platform']:<13} {row['build']:<8}"
-    return f"{where} {cuda}, {pythons}" + (f", GPUs {code}" if code else "")
+
+
+def _deliver_json(document: dict[str, Any]) -> None:
+    deliver(json.dumps(document, indent=2, ensure_ascii=False) + "\n", None)

@@ -84,6 +84,13 @@ def one_word(text: str) -> str:
     return text
 
 
+def gpu_name(text: str) -> str:
+    """A GPU as typed; ``auto`` and ``none`` in any case. ValueError where it holds control characters."""
+    if not text.isprintable():
+        raise ValueError(f"{text!r} holds control characters")
+    return text.lower() if text.lower() in ("auto", "none") else text
+
+
 def file_name(text: str) -> str:
     """``text`` as it is; ValueError where it is empty."""
     if not text:
@@ -98,18 +105,18 @@ matrix_option = option(
     help="Read the compatibility matrix from DIR instead of the one that envsolve ships.",
 )
 
-output_options = stacked(
-    option("-q", "--quiet", is_flag=True, help="No notes on stderr; errors remain."),
-    option("-v", "--verbose", count=True, help="Say where each fact comes from."),
-    option(
-        "--color",
-        type=click.Choice(["auto", "always", "never"]),
-        default="auto",
-        show_default=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_use_colour,
-        help="Colour on stderr; NO_COLOR and FORCE_COLOR are honoured.",
-    ),
+quiet_option = option("-q", "--quiet", is_flag=True, help="No notes on stderr; errors remain.")
+verbose_option = option("-v", "--verbose", count=True, help="Say where each fact comes from.")
+color_option = option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_use_colour,
+    help="Colour on stderr and in tables; NO_COLOR and FORCE_COLOR are honoured.",
 )
+
+output_options = stacked(quiet_option, verbose_option, color_option)
 """Options that every command takes."""

@@ -14,9 +14,10 @@ from envsolve.errors import Hint, OutsideError, UsageError
 TO_A_FILE = Hint("write to a file with -o")
 
 
-def deliver(text: str, output: str | None) -> None:
+def deliver(text: str, output: str | None, *, color: bool | None = None) -> None:
     """Print ``text``, or write it to the file ``output`` names; ``-`` is standard output as well.
 
+    ``color`` keeps or drops the colour in what is printed; with None a terminal keeps it.
     Raises OutsideError where standard output does not take it, UsageError where the file cannot be written.
     BrokenPipeError passes: whoever closed the pipe has read enough.
     """
@@ -24,7 +25,7 @@ def deliver(text: str, output: str | None) -> None:
         write_whole(Path(str(output)), text)
         return
     try:
-        click.echo(text, nl=False)
+        click.echo(text, nl=False, color=color)
         sys.stdout.flush()
     except BrokenPipeError:
         raise

@@ -11,6 +11,7 @@ import click
 from envsolve.cli.options import (
     Parsed,
     file_name,
+    gpu_name,
     matrix_option,
     member_of,
     one_word,
@@ -28,15 +29,6 @@ from envsolve.model.versions import DriverVersion
 
 _COMMANDS = ("solve", "detect", "matrix")
 _VERSIONS = Parsed("spec", parse_versions)
-
-
-def _gpu(text: str) -> str:
-    """A GPU as typed; ``auto`` and ``none`` in any case."""
-    if not text.isprintable():
-        raise ValueError(f"{text!r} holds control characters")
-    return text.lower() if text.lower() in ("auto", "none") else text
-
-
 _WORD = Parsed("address", one_word)
 _FILE = Parsed("file", file_name)
 
@@ -64,7 +56,7 @@ _FILE = Parsed("file", file_name)
     "--gpu",
     "gpus",
     multiple=True,
-    type=Parsed("gpu", _gpu),
+    type=Parsed("gpu", gpu_name),
     help=("auto (default: detect), none (CPU), a product ('RTX 3090') or a compute capability (8.6). Repeatable."),
 )
 @option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the target.")
