@@ -126,7 +126,8 @@ def check(matrix: Matrix) -> tuple[Verdict, ...]:
 
 def matrix_date(matrix: Matrix, names: Iterable[str] = ()) -> str:
     """The day the newest of these files was updated; without names, of all files."""
-    return max(str(matrix.document(name)["updated"]) for name in names or (*matrix.framework_names, *PLATFORM_TABLES))
+    wanted = tuple(names) or (*matrix.framework_names, *PLATFORM_TABLES)
+    return max(str(matrix.document(name).get("updated", "")) for name in wanted)
 
 
 def _overview(name: str, releases: tuple[Release, ...]) -> Overview:

@@ -50,7 +50,10 @@ filter_options = stacked(
     click.option(
         "--driver",
         type=Parsed("version", DriverVersion.parse),
-        help="Builds that this NVIDIA driver runs; where only PTX serves a --gpu, that it supports in full.",
+        help=(
+            "Builds that this NVIDIA driver runs; where only PTX serves a --gpu, that it supports in full. Its number "
+            "is held against the floors of each build's own system."
+        ),
     ),
     click.option("--python", type=Parsed("spec", parse_versions), help="Builds for this Python: 3.11, '>=3.10'."),
     click.option(
@@ -79,7 +82,7 @@ def matrix() -> None:
     """Look into the compatibility matrix."""
 
 
-@matrix.command("list")
+@matrix.command("list", short_help="How far the known releases go, or which builds run where.")
 @click.option(
     "-f",
     "--framework",
@@ -115,8 +118,8 @@ def list_builds(**options: Any) -> None:
         note(text, quiet=options["quiet"])
 
 
-@matrix.command()
-@click.argument("what", metavar="FRAMEWORK[==VERSION]|cuda[==VERSION]|cudnn[==VERSION]")
+@matrix.command(short_help="Every build of a framework with its evidence; or the table of cuda, or of cudnn.")
+@click.argument("what", metavar="FRAMEWORK[==VERSION]")
 @filter_options
 @common_options
 def show(what: str, **options: Any) -> None:
@@ -150,7 +153,7 @@ def show(what: str, **options: Any) -> None:
         note(text, quiet=options["quiet"])
 
 
-@matrix.command()
+@matrix.command(short_help="Hold the files of the matrix against their rules and laws.")
 @common_options
 def check(**options: Any) -> int:
     """Hold every file of the matrix against its rules and laws, and report everything that breaks one.

@@ -113,7 +113,7 @@ def _cells(build: Build) -> list[str]:
     served = dict.fromkeys(build.runs_as.values())
     return [
         *(str(release.version), release.source.value, release.platform.value, release.build),
-        _span(release.pythons),
+        python_span(release.pythons),
         "" if release.cuda is None else str(release.cuda),
         str(release.cudnn or release.cudnn_requires or ""),
         "" if toolkit is None else str(toolkit.floor(windows=windows)),
@@ -166,7 +166,7 @@ def _named(releases: Sequence[Release]) -> str:
     return ", ".join(names[:_NAMED_ROWS]) + (f" and {more} more" if more > 0 else "")
 
 
-def _span(pythons: Sequence[str]) -> str:
+def python_span(pythons: Sequence[str]) -> str:
     """``3.9-3.12``, with a comma where minors are left out."""
     spans: list[list[str]] = []
     for python in pythons:

@@ -21,7 +21,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     filled = [column for column, _ in enumerate(header) if any(row[column] for row in rows)]
     header = [header[column] for column in filled]
     rows = [[row[column] or EMPTY for column in filled] for row in rows]
-    return _drawn(header, rows) if sys.stdout.isatty() else _aligned(header, rows)
+    drawable = sys.stdout.isatty() and sys.stdout.encoding.lower().startswith("utf")
+    return _drawn(header, rows) if drawable else _aligned(header, rows)
 
 
 def heading(text: str) -> str:

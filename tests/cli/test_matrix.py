@@ -283,6 +283,18 @@ def test_a_directory_without_a_matrix_is_refused(command: tuple[str, ...], envso
         assert "every file of the matrix" in result.err
 
 
+@pytest.mark.parametrize("command", [("list", "--gpu", "A100"), ("show", "thing"), ("show", "cuda"), ("check",)])
+@pytest.mark.parametrize("line", ['updated = "2026-11-20"\n', "schema_version = 1\n"])
+def test_a_file_without_its_date_or_form_is_one_clear_error(
+    command: tuple[str, ...], line: str, envsolve: Envsolve, own: Path
+) -> None:
+    tiny_matrix(own, "cuda", line, "")
+    result = envsolve("matrix", *command, "--matrix", str(own))
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: matrix-invalid\n")
+    assert f"cause: cuda.toml: {line.partition(' ')[0]}: " in result.err
+
+
 @pytest.mark.parametrize("file", ["cuda", "cudnn", "gpus", "libraries", "pci_ids"])
 def test_a_file_that_is_missing_is_named(file: str, envsolve: Envsolve, own: Path) -> None:
     (own / f"{file}.toml").unlink()
@@ -320,7 +332,14 @@ def test_a_terminal_gets_a_drawn_table_as_wide_as_itself(width: int, stacked: bo
     assert any("linux-64" in line and "cu126" in line for line in lines) is not stacked
 
 
-def on_a_terminal(width: int, *arguments: str) -> str:
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_a_terminal_without_unicode_gets_plain_columns() -> None:
+    text = on_a_terminal(80, "matrix", "list", encoding="ascii")
+    assert "framework   versions" in text
+    assert text.isascii()
+
+
+def on_a_terminal(width: int, *arguments: str, encoding: str = "utf-8") -> str:
     """What envsolve prints on a terminal of ``width`` columns."""
     import fcntl
     import pty
@@ -330,8 +349,9 @@ def on_a_terminal(width: int, *arguments: str) -> str:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
     kept = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
+    environ = kept | {"TERM": "xterm", "PYTHONIOENCODING": encoding}
     command = [sys.executable, "-m", "envsolve", *arguments]
-    done = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=kept | {"TERM": "xterm"})
+    done = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ)
     os.close(theirs)
     said = b""
     while True:

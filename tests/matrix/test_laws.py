@@ -94,6 +94,7 @@ BREAKS = [
     Break(
         "gpu-generations-begin-before-they-end", "cuda", '"6.5"', '"12.0"', "first_cuda 12.0 is newer than last_cuda"
     ),
+    Break("gpu-generations-begin-before-they-end", "cuda", '"6.5"', '"new"', "first_cuda new is not a CUDA version"),
     Break("gpu-generations-begin-before-they-end", "cuda", "branch = 340", "branch = 480", "first_branch 480 is newer"),
     Break(
         "gpu-generations-begin-before-they-end",

@@ -43,3 +43,21 @@ def test_the_newest_build_that_is_listed_is_the_one_that_is_solved_for(
         newest = max((release.version for release in found), default=None)
         assert newest == (None if solution is None else solution.choices[0].release.version), (driver, platform)
         assert solution is None or solution.choices[0].release in found
+
+
+@pytest.mark.parametrize("gpu", ["8.0", "8.6", "9.0", "12.0"])
+def test_a_newer_driver_takes_no_build_away(gpu: str, matrix: Matrix) -> None:
+    older: set[int] = set()
+    for driver in filter(None, DRIVERS):
+        newer = {id(it) for it in listed(matrix, Filters(gpus=(gpu,), driver=DriverVersion.parse(driver)))}
+        assert older <= newer, driver
+        older = newer
+    assert older == {id(release) for release in listed(matrix, Filters(gpus=(gpu,)))}
+
+
+@pytest.mark.parametrize("gpus", [gpus for gpus in GPUS if len(gpus) > 1], ids=" ".join)
+def test_what_runs_on_several_gpus_runs_on_each(gpus: tuple[str, ...], matrix: Matrix) -> None:
+    together = {id(release) for release in listed(matrix, Filters(gpus=gpus))}
+    alone = [{id(release) for release in listed(matrix, Filters(gpus=(gpu,)))} for gpu in gpus]
+    assert together
+    assert together == set.intersection(*alone)

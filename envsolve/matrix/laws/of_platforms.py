@@ -7,9 +7,12 @@ from itertools import pairwise
 
 from packaging.version import Version
 
-from envsolve.matrix.laws.facts import Facts, Law, breach, raw_rows
+from envsolve.matrix.laws.facts import Facts, Law, RawRow, breach, raw_rows
 from envsolve.model.capability import CodeTarget
 from envsolve.model.versions import CudaVersion, DriverVersion
+
+_FIRST = CudaVersion(0, 0)
+_LAST = CudaVersion(99, 0)
 
 
 def toolkits_stand_newest_first_and_once(facts: Facts) -> Iterator[str]:
@@ -76,8 +79,11 @@ def gpu_generations_begin_before_they_end(facts: Facts) -> Iterator[str]:
         if row["capability"] in seen:
             yield breach("cuda", where, "stands there twice")
         seen.add(row["capability"])
-        first, last = row.get("first_cuda"), row.get("last_cuda")
-        if first and last and CudaVersion.parse(str(first)) > CudaVersion.parse(str(last)):
+        for key in ("first_cuda", "last_cuda"):
+            if key in row and _toolkit(row, key) is None:
+                yield breach("cuda", where, f"{key} {row[key]} is not a CUDA version such as 12.6")
+        first, last = _toolkit(row, "first_cuda"), _toolkit(row, "last_cuda")
+        if first is not None and last is not None and first > last:
             yield breach("cuda", where, f"first_cuda {first} is newer than last_cuda {last}")
         begins, ends = row.get("first_branch"), row.get("last_branch")
         if isinstance(begins, int) and isinstance(ends, int) and begins > ends:
@@ -90,8 +96,7 @@ def toolkits_compile_for_generations_of_their_time(facts: Facts) -> Iterator[str
     Both say the same of one compiler; where they differ one of them is wrong.
     """
     for row in raw_rows(facts.documents["cuda"], "architecture"):
-        first = CudaVersion.parse(str(row.get("first_cuda", "0.0")))
-        last = CudaVersion.parse(str(row.get("last_cuda", "99.0")))
+        first, last = _toolkit(row, "first_cuda") or _FIRST, _toolkit(row, "last_cuda") or _LAST
         for toolkit in facts.cuda.toolkits:
             compiles = str(row["capability"]) in map(str, toolkit.compiles_for)
             if compiles is not (first <= toolkit.version <= last):
@@ -179,6 +184,14 @@ PLATFORMS: tuple[Law, ...] = (
     cudnn_code_lies_in_the_vendors_range,
     cudnn_is_for_a_cuda_that_is_known,
 )
+
+
+def _toolkit(row: RawRow, key: str) -> CudaVersion | None:
+    """The CUDA version at ``key``; None where it is absent or none."""
+    try:
+        return CudaVersion.parse(str(row[key]))
+    except (KeyError, ValueError):
+        return None
 
 
 def _cudnn(version: Version, cuda_major: int) -> str:

@@ -1,0 +1,42 @@
+"""Tables for people: columns that line up, and nothing in them that stands for nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envsolve.cli.matrix_page import python_span
+from envsolve.cli.table import table
+
+CELLS = st.text(alphabet="abc.0123456789,", max_size=12)
+
+
+@given(rows=st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=6))
+def test_every_cell_begins_where_its_column_does(rows: list[tuple[str, str, str]]) -> None:
+    header = ("one", "two", "three")
+    lines = table(header, rows).replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
+    assert len(lines) == len(rows) + 1
+    named = [name for name in header if name in lines[0].split()]
+    starts = [lines[0].index(name) for name in named]
+    for line, row in zip(lines[1:], rows, strict=True):
+        for name, start in zip(named, starts, strict=True):
+            cell = row[header.index(name)] or "-"
+            assert line[start : start + len(cell)] == cell
+
+
+def test_a_column_without_a_value_is_left_out() -> None:
+    assert "two" not in table(("one", "two"), [("a", ""), ("b", "")])
+
+
+@pytest.mark.parametrize(
+    ("pythons", "span"),
+    [
+        (("3.9",), "3.9"),
+        (("3.9", "3.10", "3.11"), "3.9-3.11"),
+        (("3.8", "3.10", "3.11", "3.13"), "3.8,3.10-3.11,3.13"),
+        (("2.7", "3.8"), "2.7,3.8"),
+    ],
+)
+def test_pythons_in_a_row_are_a_span(pythons: tuple[str, ...], span: str) -> None:
+    assert python_span(pythons) == span
