@@ -1,0 +1,136 @@
+"""PyTorch: ``version.py`` says CUDA, Requires-Dist the libraries, libtorch_python the list of architectures.
+
+The list (``sm_75 sm_80 ...``) is a string in the read-only data of libtorch_python, some 5 MB into the wheel's member;
+reading stops there. 1.0 to 1.5 have no such string: the fat binaries of a small library of caffe2 are read instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from scripts.matrix_refresh.device_code import (
+    DeviceTargets,
+    GlibcWatch,
+    find_flags,
+    scan_fat_binaries,
+    targets_of_flags,
+)
+from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
+from scripts.matrix_refresh.observation import Observation, Read
+from scripts.matrix_refresh.reader import ReadRow, Value, evidence_of, first
+from scripts.matrix_refresh.requirements import (
+    CudaReleases,
+    header,
+    holds_on,
+    only_version,
+    requirements,
+    specifier_text,
+)
+from scripts.matrix_refresh.wheel import Wheel
+
+_CUDA = re.compile(r"^cuda(?:: [^=]+)? = '(\d+\.\d+)", re.MULTILINE)
+_FLAGS_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
+_SMALL_CUDA_LIBRARIES = ("torch/lib/libcaffe2_detectron_ops_gpu.so", "torch/lib/caffe2_detectron_ops_gpu.dll")
+
+
+class PyTorchReader:
+    """Reads torch from the default index: the CUDA build for Linux, CPU builds for the others."""
+
+    framework = "pytorch"
+    source = "pypi"
+    edition = "pytorch-4"
+    oldest = Version("1.0")
+    releases_of: tuple[str, ...] = ("torch",)
+    projects: tuple[str, ...] = ("torch",)
+
+    def __init__(self, cuda_releases: CudaReleases) -> None:
+        self._cuda_releases = cuda_releases
+
+    def observe(self, wheel: Wheel) -> Observation:
+        """CUDA, architectures and requirements of one wheel."""
+        metadata = wheel.text(".dist-info/METADATA") or ""
+        seen: Observation = {"requires": header(metadata, "Requires-Dist")}
+        match = _CUDA.search(wheel.text("torch/version.py") or "")
+        if match is None:
+            return seen
+        seen["cuda"] = [match[1]]
+        glibc = GlibcWatch()
+        targets = _targets(wheel, glibc)
+        if targets is not None:
+            seen["sass"], seen["ptx"] = list(targets.sass), list(targets.ptx)
+        if glibc.newest is not None:
+            seen["glibc"] = [glibc.newest]
+        return seen
+
+    def rows(self, version: Version, shelf: Shelf, read: Read) -> Iterator[ReadRow]:
+        """One row for every platform."""
+        for platform in shelf.platforms("torch", version):
+            wheels = shelf.wheels("torch", version, platform)
+            yield self.row(wheels, read(wheels[0]))
+
+    def row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
+        """The row of one release on one platform."""
+        cuda = first(seen, "cuda")
+        values: dict[str, Value] = {
+            "version": wheels[0].version.public,
+            "source": self.source,
+            "platform": wheels[0].platform,
+            "build": "cpu" if cuda is None else f"cu{cuda.replace('.', '')}",
+            "package": "torch",
+            "pythons": pythons_of(wheels),
+            "glibc": _higher(glibc_of(wheels), first(seen, "glibc")),
+        }
+        if cuda is not None:
+            values |= self._gpu_values(cuda, wheels[0], seen)
+        return ReadRow(values, {}, (evidence_of(wheels[0], seen),))
+
+    def _gpu_values(self, cuda: str, file: WheelFile, seen: Observation) -> dict[str, Value]:
+        values: dict[str, Value] = {"cuda": cuda}
+        if "sass" in seen:
+            values |= {"sass": seen["sass"], "ptx": seen["ptx"]}
+        asked = [it for it in requirements(seen["requires"]) if holds_on(it, file.platform, file.pythons)]
+        cudnn = next((it for it in asked if it.name.startswith("nvidia-cudnn")), None)
+        if cudnn is None:
+            return values | {"cuda_libraries": "bundled", "cuda_requires": f"=={cuda}"}
+        return values | {
+            "cuda_libraries": "dependencies",
+            "cuda_requires": self._cuda_releases.admitted(asked) or f"=={cuda}",
+            "cudnn": only_version(cudnn.specifier),
+            "cudnn_requires": specifier_text(cudnn.specifier),
+            "cudnn_package": str(canonicalize_name(cudnn.name)),
+        }
+
+
+def _higher(tagged: str | None, needed: str | None) -> str | None:
+    """The tag's floor, or what the library asks for where that is more: up to 2.6 the tags promise glibc 2.5."""
+    return max((floor for floor in (tagged, needed) if floor is not None), key=Version, default=None)
+
+
+def _promises_too_much(tagged: str | None) -> bool:
+    """Whether the tag is older than the system PyTorch was built on; the symbols at the library's end say more."""
+    return tagged is not None and Version(tagged) < Version("2.17")
+
+
+def _targets(wheel: Wheel, glibc: GlibcWatch) -> DeviceTargets | None:
+    for ending in _FLAGS_LIBRARIES:
+        member = wheel.find(ending)
+        if member is None:
+            continue
+        passing = glibc.passing(wheel.chunks(member))
+        flags = find_flags(passing)
+        if _promises_too_much(wheel.file.glibc):
+            deque(passing, maxlen=0)
+        if flags is not None:
+            return targets_of_flags(flags)
+    for ending in _SMALL_CUDA_LIBRARIES:
+        member = wheel.find(ending)
+        if member is not None:
+            targets = scan_fat_binaries(glibc.passing(wheel.chunks(member)))
+            if targets.sass:
+                return targets
+    return None

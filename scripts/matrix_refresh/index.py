@@ -1,0 +1,164 @@
+"""Which wheels a package index lists, in the words of the matrix: platforms, Python minors, glibc floors."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import Version
+from pypi_simple import NoSuchProjectError, ProjectPage, PyPISimple
+from requests import RequestException, Session
+
+from scripts.matrix_refresh.errors import RefreshError
+
+_LEGACY_GLIBC = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
+"""PEP 600: what the older names stand for."""
+_MANYLINUX = re.compile(r"(manylinux(?:1|2010|2014|_(\d+)_(\d+)))_(x86_64|aarch64)")
+_MACOS = re.compile(r"macosx_\d+_\d+_(arm64|x86_64|universal2|intel)")
+_LINUX = {"x86_64": "linux-64", "aarch64": "linux-aarch64"}
+
+
+class WheelFile(NamedTuple):
+    """One wheel that an index lists.
+
+    ``pythons`` are the CPython minors of its tags; empty for a wheel of any Python 3 (``py3``, stable ABI).
+    ``platform`` is None for a wheel of any platform.
+    """
+
+    project: str
+    version: Version
+    filename: str
+    url: str
+    sha256: str | None
+    platform: str | None
+    pythons: tuple[str, ...]
+    glibc: str | None
+
+
+class Shelf:
+    """The wheels of several projects; pre-releases, withdrawn files and free-threaded builds are left out."""
+
+    def __init__(self, wheels: Iterable[WheelFile]) -> None:
+        self._wheels: dict[tuple[str, Version], list[WheelFile]] = defaultdict(list)
+        for wheel in wheels:
+            self._wheels[wheel.project, wheel.version].append(wheel)
+
+    def versions(self, project: str) -> list[Version]:
+        """The versions of ``project`` that have wheels, newest first."""
+        return sorted({version for name, version in self._wheels if name == project}, reverse=True)
+
+    def wheels(self, project: str, version: Version, platform: str | None = None) -> list[WheelFile]:
+        """The wheels of one release, newest Python first; of one platform, or of all."""
+        found = self._wheels.get((project, version), [])
+        chosen = [wheel for wheel in found if platform is None or wheel.platform == platform]
+        return sorted(chosen, key=lambda wheel: (_newest(wheel.pythons), wheel.filename), reverse=True)
+
+    def platforms(self, project: str, version: Version) -> list[str]:
+        """The platforms one release has wheels for, sorted."""
+        return sorted({wheel.platform for wheel in self.wheels(project, version) if wheel.platform is not None})
+
+
+def pythons_of(wheels: Iterable[WheelFile]) -> list[str]:
+    """The CPython minors that ``wheels`` were shipped for, oldest first."""
+    return sorted({python for wheel in wheels for python in wheel.pythons}, key=_minor)
+
+
+def glibc_of(wheels: Iterable[WheelFile]) -> str | None:
+    """The lowest C library that some wheel of each Python runs on: the highest floor among the Pythons."""
+    floors = [wheel.glibc for wheel in wheels if wheel.glibc is not None]
+    return max(floors, key=Version, default=None)
+
+
+class Index:
+    """A package index (PEP 503 or PEP 691); listings are kept under ``cache`` and alone used when ``offline``."""
+
+    def __init__(self, endpoint: str, cache: Path, session: Session, *, offline: bool) -> None:
+        self._endpoint = endpoint
+        self._cache = cache / "listings" / re.sub(r"[^a-z0-9.]+", "-", endpoint.lower()).strip("-")
+        self._session = session
+        self._offline = offline
+
+    def wheels(self, project: str) -> list[WheelFile]:
+        """Every wheel of ``project``. Raises RefreshError where the index, or offline the cache, does not answer."""
+        kept = self._cache / f"{project}.json"
+        if self._offline:
+            if not kept.exists():
+                raise RefreshError(f"the list of {project} wheels is not in the cache: run once without --offline")
+            files = json.loads(kept.read_text(encoding="utf-8"))
+        else:
+            files = self._asked(project)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps(files), encoding="utf-8")
+        found = (_wheel_file(project, name, url, sha256) for name, url, sha256 in files)
+        return [wheel for wheel in found if wheel is not None]
+
+    def _asked(self, project: str) -> list[tuple[str, str, str | None]]:
+        client = PyPISimple(self._endpoint, session=self._session)
+        try:
+            page: ProjectPage = client.get_project_page(project)
+        except NoSuchProjectError:
+            return []
+        except RequestException as error:
+            raise RefreshError(f"the index did not list {project}: {error}") from error
+        return [
+            (package.filename, package.url, (package.digests or {}).get("sha256"))
+            for package in page.packages
+            if package.package_type == "wheel" and not package.is_yanked
+        ]
+
+
+def _wheel_file(project: str, filename: str, url: str, sha256: str | None) -> WheelFile | None:
+    """None for what the matrix does not hold: pre-releases, free-threaded Pythons, platforms it does not know."""
+    try:
+        _, version, _, tags = parse_wheel_filename(filename)
+    except InvalidWheelFilename:
+        return None
+    if version.is_prerelease or all(tag.abi.endswith("t") and tag.abi.startswith("cp") for tag in tags):
+        return None
+    platforms = {tag.platform for tag in tags}
+    known = {place for place in map(_platform, platforms) if place is not None}
+    if not known and platforms != {"any"}:
+        return None
+    return WheelFile(
+        project=project,
+        version=version,
+        filename=filename,
+        url=url,
+        sha256=sha256,
+        platform=min(known) if known else None,
+        pythons=tuple(sorted({p for tag in tags if (p := _python(tag.interpreter, tag.abi))}, key=_minor)),
+        glibc=min((floor for floor in map(_glibc, platforms) if floor is not None), key=Version, default=None),
+    )
+
+
+def _platform(tag: str) -> str | None:
+    if match := _MANYLINUX.fullmatch(tag):
+        return _LINUX[match[4]]
+    if match := _MACOS.fullmatch(tag):
+        return "osx-arm64" if match[1] == "arm64" else "osx-64"
+    return "win-64" if tag == "win_amd64" else None
+
+
+def _glibc(tag: str) -> str | None:
+    match = _MANYLINUX.fullmatch(tag)
+    if match is None:
+        return None
+    return f"{match[2]}.{match[3]}" if match[2] else _LEGACY_GLIBC[match[1]]
+
+
+def _python(interpreter: str, abi: str) -> str | None:
+    match = re.fullmatch(r"cp(\d)(\d+)", interpreter)
+    return None if match is None or abi == "abi3" else f"{match[1]}.{match[2]}"
+
+
+def _minor(python: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in python.split("."))
+
+
+def _newest(pythons: Sequence[str]) -> tuple[int, ...]:
+    return max(map(_minor, pythons), default=())

@@ -1,0 +1,90 @@
+"""What every framework's reader gives: rows of the matrix, each with the wheels it was read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from packaging.version import Version
+
+from scripts.matrix_refresh.index import Shelf, WheelFile
+from scripts.matrix_refresh.observation import Observation, Read
+from scripts.matrix_refresh.wheel import Wheel
+
+Value = str | list[str] | None
+"""A field as TOML holds it; None says that the wheel was looked at and has no such thing."""
+
+
+class ReadEvidence(NamedTuple):
+    """A wheel that a row was read from."""
+
+    name: str
+    reference: str
+    sha256: str | None
+
+
+class ReadRow(NamedTuple):
+    """One ``[[release]]`` as its wheels have it.
+
+    ``values`` are what the bytes say and win over the file; ``defaults`` follow from convention and only fill what the
+    file leaves open.
+    """
+
+    values: Mapping[str, Value]
+    defaults: Mapping[str, Value]
+    evidence: tuple[ReadEvidence, ...]
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What names the row in its file."""
+        return tuple(str(self.values[name]) for name in KEY)
+
+
+KEY = ("version", "source", "platform", "build", "package")
+
+
+class Reader(Protocol):
+    """How one framework's releases are read.
+
+    ``edition`` changes whenever :meth:`observe` looks for something else. ``oldest`` bounds the releases that the
+    matrix holds. ``projects`` are the names on the index; releases are the versions of the first of them.
+    """
+
+    framework: str
+    source: str
+    edition: str
+    oldest: Version
+    projects: tuple[str, ...]
+    releases_of: tuple[str, ...]
+
+    def observe(self, wheel: Wheel) -> Observation:
+        """What the matrix needs of one wheel."""
+
+    def rows(self, version: Version, shelf: Shelf, read: Read) -> Iterable[ReadRow]:
+        """The rows of one release; ``read`` observes a wheel, from the cache or from the index."""
+
+
+def evidence_of(file: WheelFile, observation: Observation, *, build: str = "") -> ReadEvidence:
+    """The evidence for what was read of one wheel; ``build`` keeps variants of one release apart."""
+    parts = [file.project, str(file.version), build, file.platform or ""]
+    name = "-".join(part.replace(".", "-").replace("+", "-") for part in parts if part)
+    members = [member.removeprefix(_folder(file)) for member in observation["read"]]
+    short = ["METADATA" if member.endswith(".dist-info/METADATA") else member for member in members]
+    return ReadEvidence(name, f"{file.filename}: {', '.join(short)}", file.sha256)
+
+
+def _folder(file: WheelFile) -> str:
+    """Where wheels of old keep their packages."""
+    name, version = file.filename.split("-")[:2]
+    return f"{name}-{version}.data/purelib/"
+
+
+def first(observation: Observation, fact: str) -> str | None:
+    """The only value of a fact, or None where the wheel does not hold it."""
+    values = observation.get(fact)
+    return values[0] if values else None
+
+
+def keep(predicate: Callable[[str], bool], values: Iterable[str]) -> list[str]:
+    """The values for which ``predicate`` holds."""
+    return [value for value in values if predicate(value)]

@@ -1,0 +1,97 @@
+"""All of it together: list, read in parallel, compare, write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from packaging.version import Version
+from requests import Session
+
+from scripts.matrix_refresh.errors import RefreshError
+from scripts.matrix_refresh.frameworks import readers
+from scripts.matrix_refresh.index import Index, Shelf
+from scripts.matrix_refresh.observation import Observations
+from scripts.matrix_refresh.reader import Reader, ReadRow
+from scripts.matrix_refresh.requirements import CudaReleases
+from scripts.matrix_refresh.wheel import new_session
+
+WORKERS = 4
+"""Wheels read at the same time: enough to hide the network's delays, few enough to be no burden."""
+
+
+class Settings(NamedTuple):
+    """Where to read and how."""
+
+    matrix: Path
+    cache: Path
+    endpoint: str
+    offline: bool = False
+    deep: bool = False
+    anew: bool = False
+    workers: int = WORKERS
+
+
+class FrameworkRead(NamedTuple):
+    """What was read of one framework, and the wheels that could not be."""
+
+    rows: tuple[ReadRow, ...]
+    failures: tuple[str, ...]
+
+
+class Refresh:
+    """One run over one index."""
+
+    def __init__(self, settings: Settings, session: Session | None = None) -> None:
+        self.settings = settings
+        self._session = session or new_session()
+        self.cuda_releases = CudaReleases.load(settings.matrix / "cuda_components.toml")
+
+    def reader(self, framework: str) -> Reader:
+        """The reader of one framework. Raises RefreshError for one that has none."""
+        known = readers(self.cuda_releases)
+        if framework not in known:
+            raise RefreshError(f"{framework} has no reader; those that have: {', '.join(sorted(known))}")
+        return known[framework]
+
+    def shelf(self, reader: Reader) -> Shelf:
+        """What the index lists of a reader's projects."""
+        index = Index(self.settings.endpoint, self.settings.cache, self._session, offline=self.settings.offline)
+        return Shelf(wheel for project in reader.projects for wheel in index.wheels(project))
+
+    def versions(self, reader: Reader, shelf: Shelf) -> list[Version]:
+        """The releases that the matrix holds, newest first."""
+        found = {version for project in reader.releases_of for version in shelf.versions(project)}
+        return sorted((version for version in found if version >= reader.oldest), reverse=True)
+
+    def read(
+        self, reader: Reader, shelf: Shelf, versions: Sequence[Version], progress: Callable[[str], None]
+    ) -> FrameworkRead:
+        """The rows of ``versions``; a release whose wheels cannot be read is named and left as it is."""
+        settings = self.settings
+        observations = Observations(
+            settings.cache,
+            reader.edition,
+            reader.observe,
+            self._session,
+            offline=settings.offline,
+            deep=settings.deep,
+            anew=settings.anew,
+        )
+
+        def rows_of(version: Version) -> list[ReadRow] | str:
+            try:
+                rows = list(reader.rows(version, shelf, observations.read))
+            except RefreshError as error:
+                return str(error)
+            progress(f"{reader.framework} {version}")
+            return rows
+
+        with ThreadPoolExecutor(settings.workers) as pool:
+            results = list(pool.map(rows_of, versions))
+        return FrameworkRead(
+            tuple(row for result in results if not isinstance(result, str) for row in result),
+            tuple(result for result in results if isinstance(result, str)),
+        )

@@ -1,0 +1,27 @@
+"""Where the refresh reads and keeps things when nobody says: pip's own settings, the user's cache directory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from pypi_simple import PYPI_SIMPLE_ENDPOINT
+
+
+def default_endpoint() -> str:
+    """The index that pip is set to use, from its environment variable or its files; else the public one."""
+    named = os.environ.get("PIP_INDEX_URL")
+    if named:
+        return named
+    asked = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False
+    )
+    return asked.stdout.strip() or PYPI_SIMPLE_ENDPOINT
+
+
+def default_cache() -> Path:
+    """``envsolve/matrix-refresh`` in the user's cache directory (XDG_CACHE_HOME, ~/.cache)."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "envsolve" / "matrix-refresh"

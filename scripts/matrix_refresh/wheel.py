@@ -1,0 +1,93 @@
+"""One wheel at a distance: its members are read over HTTP range requests, never the whole file."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self
+
+import requests
+from remotezip import RemoteIOError, RemoteZip
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry
+
+from scripts.matrix_refresh.errors import RefreshError
+from scripts.matrix_refresh.index import WheelFile
+
+USER_AGENT = "envsolve-matrix-refresh"
+_TIMEOUT = 60.0
+_CHUNK = 1 << 18
+_LARGEST_TEXT = 1 << 22
+
+
+def new_session() -> requests.Session:
+    """A session that waits and tries again where a server is busy, as it asks for (Retry-After)."""
+    session = requests.Session()
+    session.headers["User-Agent"] = USER_AGENT
+    retry = Retry(total=5, backoff_factor=1.0, status_forcelist=(429, 500, 502, 503, 504), allowed_methods=("GET",))
+    for scheme in ("https://", "http://"):
+        session.mount(scheme, HTTPAdapter(max_retries=retry, pool_maxsize=16))
+    return session
+
+
+class Wheel:
+    """An open wheel. Every method raises RefreshError where the bytes do not come or are no wheel.
+
+    ``read`` lists the members that were looked into, for the evidence.
+    """
+
+    def __init__(self, file: WheelFile, session: requests.Session, *, deep: bool = False) -> None:
+        self.file = file
+        self.deep = deep
+        self.read: list[str] = []
+        try:
+            self._zip = RemoteZip(file.url, session=session, timeout=_TIMEOUT)
+        except (RemoteIOError, requests.RequestException, zipfile.BadZipFile) as error:
+            raise RefreshError(f"{file.filename} cannot be read: {error}") from error
+        self._members = {info.filename: info for info in self._zip.infolist()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._zip.close()
+
+    @property
+    def members(self) -> list[str]:
+        """The names of all members."""
+        return list(self._members)
+
+    def find(self, ending: str) -> str | None:
+        """The member whose path ends with ``ending``; the shortest of several; None where there is none."""
+        return min((name for name in self._members if name.endswith(ending)), key=len, default=None)
+
+    def size(self, member: str) -> int:
+        """How many bytes ``member`` takes in the wheel, compressed."""
+        size: int = self._members[member].compress_size
+        return size
+
+    def text(self, ending: str) -> str | None:
+        """The text of the member that ends with ``ending``, or None where there is none."""
+        member = self.find(ending)
+        if member is None:
+            return None
+        if self._members[member].file_size > _LARGEST_TEXT:
+            raise RefreshError(f"{self.file.filename}: {member} is too large for a text")
+        return b"".join(self.chunks(member)).decode("utf-8", "replace")
+
+    def content(self, member: str) -> bytes:
+        """The whole content of ``member``."""
+        return b"".join(self.chunks(member))
+
+    def chunks(self, member: str) -> Iterator[bytes]:
+        """The content of ``member`` piece by piece; who stops early leaves the rest of it unread."""
+        self.read.append(member)
+        try:
+            with self._zip.open(member) as content:
+                while chunk := content.read(_CHUNK):
+                    yield chunk
+        except (RemoteIOError, requests.RequestException, zipfile.BadZipFile, OSError) as error:
+            raise RefreshError(f"{self.file.filename}: {member} cannot be read: {error}") from error

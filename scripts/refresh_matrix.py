@@ -1,0 +1,103 @@
+"""Bring the compatibility matrix up to what was really shipped: read the wheels, change the TOML, print the difference.
+
+    scripts/refresh_matrix.py                       every framework that has a reader
+    scripts/refresh_matrix.py pytorch --dry-run     only look
+    scripts/refresh_matrix.py --offline             from the cache alone
+
+See docs/updating-the-matrix.md.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts.matrix_refresh.errors import RefreshError  # noqa: E402
+from scripts.matrix_refresh.frameworks import readers  # noqa: E402
+from scripts.matrix_refresh.report import lines_of  # noqa: E402
+from scripts.matrix_refresh.requirements import CudaReleases  # noqa: E402
+from scripts.matrix_refresh.run import WORKERS, Refresh, Settings  # noqa: E402
+from scripts.matrix_refresh.settings import default_cache, default_endpoint  # noqa: E402
+from scripts.matrix_refresh.toml_file import MatrixFile, RowChange, unread_rows  # noqa: E402
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("frameworks", nargs=-1, metavar="[FRAMEWORK]...")
+@click.option(
+    "--matrix",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=ROOT / "data" / "compat_matrix",
+    help="The matrix to change.",
+    show_default="data/compat_matrix",
+)
+@click.option("--index-url", help="The package index to read; default: the one pip is set to.")
+@click.option("--cache-dir", type=click.Path(path_type=Path, file_okay=False), help="Where wheels' facts are kept.")
+@click.option("--offline", is_flag=True, help="Use the cache alone.")
+@click.option("--anew", is_flag=True, help="Read every wheel again, whatever the cache holds.")
+@click.option(
+    "--deep", is_flag=True, help="Also read libraries of hundreds of MB where nothing smaller holds the facts."
+)
+@click.option("--dry-run", is_flag=True, help="Print the difference and change nothing; exit 1 where there is one.")
+@click.option("--workers", type=click.IntRange(1, 8), default=WORKERS, show_default=True, help="Wheels read at a time.")
+def refresh(
+    frameworks: tuple[str, ...],
+    matrix: Path,
+    index_url: str | None,
+    cache_dir: Path | None,
+    offline: bool,
+    anew: bool,
+    deep: bool,
+    dry_run: bool,
+    workers: int,
+) -> None:
+    """Read what FRAMEWORKs (default: all) have on the package index and bring their files up to it."""
+    settings = Settings(
+        matrix, cache_dir or default_cache(), index_url or default_endpoint(), offline, deep, anew, workers
+    )
+    failures: list[str] = []
+    changed = False
+    try:
+        run = Refresh(settings)
+        for framework in frameworks or sorted(readers(CudaReleases(()))):
+            different, unreadable = _refresh(run, framework, dry_run=dry_run)
+            changed = changed or different
+            failures += unreadable
+    except RefreshError as error:
+        _fail([str(error)])
+    if failures:
+        _fail(failures)
+    sys.exit(1 if dry_run and changed else 0)
+
+
+def _refresh(run: Refresh, framework: str, *, dry_run: bool) -> tuple[bool, tuple[str, ...]]:
+    """Whether anything differs, and the wheels that could not be read."""
+    reader = run.reader(framework)
+    shelf = run.shelf(reader)
+    read = run.read(reader, shelf, run.versions(reader, shelf), lambda text: click.echo(f"read {text}", err=True))
+    file = MatrixFile(run.settings.matrix / f"{framework}.toml")
+    unread = unread_rows(file.rows(), read.rows, reader.source)
+    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
+    differences: list[RowChange] = []
+    for row in read.rows:
+        differences += file.differences(row) if dry_run else file.merge(row, today)
+    for line in lines_of(f"{framework}.toml", differences, unread):
+        click.echo(line)
+    if not dry_run:
+        file.write(today)
+    return bool(differences), read.failures
+
+
+def _fail(messages: list[str]) -> None:
+    for message in messages:
+        click.echo(f"error: {message}", err=True)
+    sys.exit(3)
+
+
+if __name__ == "__main__":
+    refresh()
