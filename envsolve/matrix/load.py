@@ -11,6 +11,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
+from packaging.specifiers import SpecifierSet
+
 from envsolve.errors import Hint, MatrixError
 from envsolve.matrix.document import WHOLE_DIRECTORY, Document, read_document
 from envsolve.matrix.names import GpuNames, gpu_rows, read_gpus, read_pci_ids
@@ -18,6 +20,7 @@ from envsolve.matrix.parse import (
     Library,
     check_tables,
     parse_architecture,
+    parse_component_patch,
     parse_cudnn,
     parse_disagreement,
     parse_driver_branch,
@@ -28,12 +31,14 @@ from envsolve.matrix.parse import (
     parse_release,
     parse_rows,
     parse_toolkit,
+    parse_toolkit_release,
 )
 from envsolve.matrix.row import Mistakes
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import (
     Architecture,
+    ComponentPatch,
     CudnnRelease,
     Disagreement,
     DriverBranch,
@@ -41,12 +46,13 @@ from envsolve.model.release import (
     PlatformLimit,
     Release,
     Toolkit,
+    ToolkitRelease,
 )
 from envsolve.model.versions import CudaVersion, DriverVersion
 
 SCHEMA_VERSION = 1
 TOO_NEW = "matrix-too-new"
-PLATFORM_TABLES = ("cuda", "cudnn", "gpus", "pci_ids", "libraries")
+PLATFORM_TABLES = ("cuda", "cuda_components", "cudnn", "gpus", "pci_ids", "libraries")
 
 
 class FrameworkTable(NamedTuple):
@@ -86,6 +92,20 @@ class CudaTable(NamedTuple):
         """The oldest driver that supports ``cuda`` in full; where that is no toolkit, the newest toolkit before it."""
         full = (toolkit.full(windows=windows) for toolkit in self.toolkits if toolkit.version <= cuda)
         return next((driver for driver in full if driver is not None), None)
+
+
+class ComponentTable(NamedTuple):
+    """cuda_components.toml: the exact releases of each toolkit, newest first, and the parts they are made of."""
+
+    updated: str
+    releases: tuple[ToolkitRelease, ...]
+    patches: tuple[ComponentPatch, ...]
+
+    def toolkits_with(self, package: str, specifier: SpecifierSet) -> tuple[CudaVersion, ...]:
+        """The toolkits that hold a ``package`` that ``specifier`` admits, newest first."""
+        held = [(it.cuda, part.version) for it in self.releases for part in it.components if part.package == package]
+        held += [(it.cuda, version) for it in self.patches if it.package == package for version in it.versions]
+        return tuple(sorted({cuda for cuda, version in held if specifier.contains(version)}, reverse=True))
 
 
 def find_matrix() -> Path:
@@ -151,6 +171,14 @@ class Matrix:
         return releases
 
     @cached_property
+    def components(self) -> ComponentTable:
+        """The exact toolkit releases and their components on the Python index."""
+        mistakes = Mistakes("cuda_components.toml")
+        table = self._read_components(mistakes)
+        _raise_for(mistakes.found)
+        return table
+
+    @cached_property
     def gpus(self) -> GpuNames:
         """Product names with their compute capabilities."""
         return GpuNames(gpu_rows(self._document("gpus")))
@@ -169,11 +197,25 @@ class Matrix:
         for name in self.framework_names:
             found += _mistakes_of(f"{name}.toml", partial(self._read_framework, name, None))
         found += _mistakes_of("cuda.toml", self._read_cuda)
+        found += _mistakes_of("cuda_components.toml", self._read_components)
         found += _mistakes_of("cudnn.toml", self._read_cudnn)
-        found += _mistakes_of("gpus.toml", lambda mistakes: read_gpus(self._document("gpus"), mistakes))
-        found += _mistakes_of("pci_ids.toml", lambda mistakes: read_pci_ids(self._document("pci_ids"), mistakes))
+        found += _mistakes_of("gpus.toml", self._check_gpus)
+        found += _mistakes_of("pci_ids.toml", self._check_pci_ids)
         found += _mistakes_of("libraries.toml", self._read_libraries)
         return found
+
+    def _check_gpus(self, mistakes: Mistakes) -> None:
+        document = self._document("gpus")
+        check_tables(document, ("gpu", "disagreement"), mistakes)
+        evidence = parse_evidence(document.get("evidence", {}), mistakes)
+        parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
+        read_gpus(document, mistakes)
+
+    def _check_pci_ids(self, mistakes: Mistakes) -> None:
+        document = self._document("pci_ids")
+        check_tables(document, ("device",), mistakes)
+        parse_evidence(document.get("evidence", {}), mistakes)
+        read_pci_ids(document, mistakes)
 
     def _read_framework(self, name: str, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:
         document = self._document(name)
@@ -207,6 +249,18 @@ class Matrix:
             toolkits=tuple(sorted(toolkits, key=lambda toolkit: toolkit.version, reverse=True)),
             branches=parse_rows("driver_branch", document, parse_driver_branch, evidence, mistakes),
             architectures=parse_rows("architecture", document, parse_architecture, evidence, mistakes),
+        )
+
+    def _read_components(self, mistakes: Mistakes) -> ComponentTable:
+        document = self._document("cuda_components")
+        check_tables(document, ("toolkit", "patch", "disagreement"), mistakes)
+        evidence = parse_evidence(document.get("evidence", {}), mistakes)
+        releases = parse_rows("toolkit", document, parse_toolkit_release, evidence, mistakes)
+        parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
+        return ComponentTable(
+            updated=_updated(document, mistakes),
+            releases=tuple(sorted(releases, key=lambda release: release.version, reverse=True)),
+            patches=parse_rows("patch", document, parse_component_patch, evidence, mistakes),
         )
 
     def _read_cudnn(self, mistakes: Mistakes) -> tuple[CudnnRelease, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple, TypeVar
 
@@ -16,6 +16,8 @@ from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.host import Platform
 from envsolve.model.release import (
     Architecture,
+    Component,
+    ComponentPatch,
     CudaLibraries,
     CudnnRelease,
     Disagreement,
@@ -25,6 +27,7 @@ from envsolve.model.release import (
     Release,
     Source,
     Toolkit,
+    ToolkitRelease,
 )
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
 
@@ -199,7 +202,7 @@ def parse_driver_branch(row: Row, known: KnownEvidence) -> DriverBranch:
         first_windows=row.optional("first_windows", DriverVersion.parse),
         evidence=row.evidence(known),
     )
-    _ignore(row, "oldest_capability", "note", "inferred")
+    _ignore(row, "oldest_capability", "support", "note", "inferred")
     return branch
 
 
@@ -218,20 +221,53 @@ def parse_architecture(row: Row, known: KnownEvidence) -> Architecture:
 
 def parse_cudnn(row: Row, known: KnownEvidence) -> CudnnRelease:
     """A ``[[release]]`` row of cudnn.toml."""
-    code = DeviceCode(row.each("sass", _target), row.each("ptx", _target)) if row.has("sass") else None
+    ptx = row.each("ptx", _target)
     release = CudnnRelease(
         version=row.parsed("version", _version),
         cuda_major=row.integer("cuda_major"),
-        code=code,
-        oldest=row.parsed("min_capability", ComputeCapability.parse),
-        newest=row.parsed("max_capability", ComputeCapability.parse),
+        cuda=row.each("cuda", _cuda),
+        code=DeviceCode(row.each("sass", _target), ptx) if row.has("sass") else None,
+        code_aarch64=DeviceCode(row.each("sass_aarch64", _target), ptx) if row.has("sass_aarch64") else None,
+        oldest=row.parsed("min_capability", _capability),
+        newest=row.parsed("max_capability", _capability),
         on_pypi=row.has("pypi"),
         conda_platforms=row.each("conda_forge", Platform),
         conda_glibc=row.optional("glibc_conda_forge", LibcVersion.parse),
         evidence=row.evidence(known),
     )
-    _ignore(row, "pypi", "note", "inferred")
+    _ignore(row, "pypi", "archive", "note", "inferred")
+    for cuda in release.cuda:
+        if cuda.major != release.cuda_major:
+            row.wrong("cuda", f"CUDA {cuda} is not of major {release.cuda_major}")
     return release
+
+
+def parse_toolkit_release(row: Row, known: KnownEvidence) -> ToolkitRelease:
+    """A ``[[toolkit]]`` row of cuda_components.toml."""
+    release = ToolkitRelease(
+        version=row.parsed("version", _version),
+        cuda=row.parsed("cuda", CudaVersion.parse),
+        linux_full=row.optional("linux_full", DriverVersion.parse),
+        windows_full=row.optional("windows_full", DriverVersion.parse),
+        components=tuple(_components(row)),
+        evidence=row.evidence(known),
+    )
+    _ignore(row, "released", "note", "inferred")
+    if release.version.release[:2] != release.cuda:
+        row.wrong("cuda", f"{release.version} is no release of CUDA {release.cuda}")
+    return release
+
+
+def parse_component_patch(row: Row, known: KnownEvidence) -> ComponentPatch:
+    """A ``[[patch]]`` row of cuda_components.toml."""
+    patch = ComponentPatch(
+        package=row.text("package"),
+        versions=row.each("versions", _version, required=True),
+        cuda=row.parsed("cuda", CudaVersion.parse),
+        evidence=row.evidence(known),
+    )
+    _ignore(row, "note", "inferred")
+    return patch
 
 
 class Library(NamedTuple):
@@ -257,6 +293,17 @@ def parse_library(row: Row, known: KnownEvidence) -> Library:
     if library.linux is None and library.windows is None:
         row.wrong("", "names no file")
     return library
+
+
+def _components(row: Row) -> Iterator[Component]:
+    """Each component with the version its pin begins with: ``==12.6.4.1.*`` and ``<13,>=12.8.93`` name one each."""
+    for package, text in row.table("components"):
+        try:
+            pin = _specifiers(text)
+            begins = [part.version.removesuffix(".*") for part in pin if part.operator in ("==", ">=")]
+            yield Component(package, pin, _version("".join(begins)))
+        except ValueError as error:
+            row.wrong("components", f"{package}: {error}")
 
 
 def _check_release(row: Row, release: Release) -> None:
@@ -298,6 +345,16 @@ def _specifiers(text: str) -> SpecifierSet:
         return SpecifierSet(text)
     except InvalidSpecifier as error:
         raise ValueError(f"{text!r} is not a version specifier") from error
+
+
+@cache
+def _cuda(text: str) -> CudaVersion:
+    return CudaVersion.parse(text)
+
+
+@cache
+def _capability(text: str) -> ComputeCapability:
+    return ComputeCapability.parse(text)
 
 
 @cache

@@ -149,6 +149,34 @@ class Toolkit(NamedTuple):
         return self.windows_full if windows else self.linux_full
 
 
+class Component(NamedTuple):
+    """A package of the Python index that a toolkit release is made of: its name, pin and the version shipped."""
+
+    package: str
+    pin: SpecifierSet
+    version: Version
+
+
+class ToolkitRelease(NamedTuple):
+    """One exact release of a toolkit, 12.6.3: the driver that supports it in full, and its parts where recorded."""
+
+    version: Version
+    cuda: CudaVersion
+    linux_full: DriverVersion | None
+    windows_full: DriverVersion | None
+    components: tuple[Component, ...]
+    evidence: tuple[Evidence, ...]
+
+
+class ComponentPatch(NamedTuple):
+    """Later releases of one component that no toolkit release pins, and the toolkit they belong to."""
+
+    package: str
+    versions: tuple[Version, ...]
+    cuda: CudaVersion
+    evidence: tuple[Evidence, ...]
+
+
 class DriverBranch(NamedTuple):
     """A branch of the NVIDIA driver and the newest CUDA it supports in full."""
 
@@ -182,12 +210,15 @@ class Architecture(NamedTuple):
 class CudnnRelease(NamedTuple):
     """A cuDNN release for one CUDA major.
 
-    ``oldest`` and ``newest`` are the vendor's range; ``code`` is what its binaries hold, where they were read.
+    ``oldest`` and ``newest`` are the vendor's range; ``code`` is what its binaries hold, where they were read,
+    ``code_aarch64`` where the one for Arm differs, ``cuda`` the toolkits of that major that the vendor names.
     """
 
     version: Version
     cuda_major: int
+    cuda: tuple[CudaVersion, ...]
     code: DeviceCode | None
+    code_aarch64: DeviceCode | None
     oldest: ComputeCapability
     newest: ComputeCapability
     on_pypi: bool
@@ -195,15 +226,16 @@ class CudnnRelease(NamedTuple):
     conda_glibc: LibcVersion | None
     evidence: tuple[Evidence, ...]
 
-    def serves(self, gpu: ComputeCapability) -> bool:
-        """Whether its kernels run on ``gpu``.
+    def serves(self, gpu: ComputeCapability, platform: Platform) -> bool:
+        """Whether its kernels run on ``gpu``; those for Arm hold code for Jetson modules at times.
 
         Of the vendor's range the lower end and the newest family are limits: a newer minor of a family runs the machine
         code of an older one, and PTX, which some of its libraries hold, is not counted for families that came later.
         """
         within = gpu.major <= self.newest.major
-        if self.code is not None:
-            return self.code.machine_code_for(gpu) is not None or (within and self.code.ptx_for(gpu) is not None)
+        code = self.code_aarch64 if self.code_aarch64 and platform is Platform.LINUX_AARCH64 else self.code
+        if code is not None:
+            return code.machine_code_for(gpu) is not None or (within and code.ptx_for(gpu) is not None)
         return self.oldest <= gpu and within
 
     def offered_by(self, source: Source, platform: Platform) -> bool:

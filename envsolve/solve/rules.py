@@ -91,8 +91,9 @@ class Rules:
         source = release.evidence[0].reference
         for number, machine in enumerate(self._problem.machines):
             for gpu, _ in machine.gpus:
-                text = f"cuDNN {release.version} for CUDA {release.cuda_major} {_reach(release, gpu)}"
-                yield Requirement(gpu_identifier(number, gpu), Served(release.serves(gpu)), Fact(text, source))
+                served = release.serves(gpu, self._problem.platform)
+                text = f"cuDNN {release.version} for CUDA {release.cuda_major} {_reach(release, gpu, served=served)}"
+                yield Requirement(gpu_identifier(number, gpu), Served(served), Fact(text, source))
             if release.conda_glibc is not None and self._from_conda:
                 text = f"cuDNN {release.version} from conda-forge needs glibc {release.conda_glibc} or newer"
                 yield Requirement(glibc_identifier(number), GlibcFloor(release.conda_glibc), Fact(text, source))
@@ -191,8 +192,8 @@ def _said_by(evidence: tuple[Evidence, ...], kind: EvidenceKind) -> str:
     return next((item.reference for item in evidence if item.kind is kind), evidence[0].reference)
 
 
-def _reach(release: CudnnRelease, gpu: ComputeCapability) -> str:
-    if release.serves(gpu):
+def _reach(release: CudnnRelease, gpu: ComputeCapability, *, served: bool) -> str:
+    if served:
         return f"holds code for compute capability {gpu}"
     return f"has no code for compute capability {gpu}{_limits(gpu, release.oldest, release.newest)}"
 

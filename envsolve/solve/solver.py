@@ -136,7 +136,7 @@ def _cudnn_bound(cudnn: CudnnRelease | None, tables: Tables, problem: Problem) -
         and release.version > cudnn.version
     ]
     for release in sorted(newer, key=lambda release: release.version):
-        dropped = next((gpu for gpu in problem.gpus if not release.serves(gpu)), None)
+        dropped = next((gpu for gpu in problem.gpus if not release.serves(gpu, problem.platform)), None)
         if dropped is not None:
             minor = f"{release.version.major}.{release.version.minor}"
             same_minor = release.version.release[:2] == cudnn.version.release[:2]

@@ -84,6 +84,28 @@ def test_a_mistake_is_reported_with_file_and_key(directory: Path, old: str, new:
     assert any(line.startswith(f"thing.toml: {key}: ") for line in found), found
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("cuda_components", 'cuda = "12.6"', 'cuda = "12.7"', "is no release of CUDA 12.7"),
+        ("cuda_components", 'nvidia-cublas-cu12 = "==', 'nvidia-cublas-cu12 = "<', "components"),
+        ("cuda_components", "[[patch]]", "[[path]]", "is not a table or key"),
+        ("cudnn", 'cuda = ["12.0"', 'cuda = ["11.0"', "CUDA 11.0 is not of major 12"),
+        ("gpus", 'capability = "12.1"', 'capability = "12.9"', "compute capability 12.9 is not in cuda.toml"),
+        ("pci_ids", 'capability = "12.1"', 'capability = "12.9"', "compute capability 12.9 is not in cuda.toml"),
+    ],
+)
+def test_a_mistake_in_a_platform_table_is_reported(
+    directory: Path, file: str, old: str, new: str, message: str
+) -> None:
+    path = directory / f"{file}.toml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    found = Matrix(directory).check()
+    assert any(line.startswith(f"{file}.toml: ") and message in line for line in found), found
+
+
 def test_all_mistakes_of_all_files_are_reported_at_once(directory: Path) -> None:
     text = SOUND.replace('version = "1.0"', 'version = "one"').replace('sass = ["8.0"]', 'sass = ["x"]')
     (directory / "thing.toml").write_text(text, encoding="utf-8")

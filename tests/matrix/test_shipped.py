@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from packaging.requirements import Requirement
 
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
@@ -108,23 +109,77 @@ def test_a_gpu_lives_from_one_driver_branch_to_another(
 
 
 @pytest.mark.parametrize(
-    ("version", "major", "gpu", "serves"),
+    ("version", "major", "gpu", "platform", "serves"),
     [
-        ("9.10.2.21", 12, "6.1", True),
-        ("9.11.0.98", 12, "6.1", False),
-        ("9.11.0.98", 12, "7.0", False),
-        ("9.11.0.98", 12, "7.5", True),
-        ("8.7.0.84", 11, "3.7", True),
-        ("8.8.0.121", 11, "3.7", False),
-        ("9.27.0.42", 12, "8.9", True),
-        ("8.9.7.29", 12, "8.9", True),
+        ("9.10.2.21", 12, "6.1", Platform.LINUX_64, True),
+        ("9.11.0.98", 12, "6.1", Platform.LINUX_64, False),
+        ("9.11.0.98", 12, "7.0", Platform.LINUX_64, False),
+        ("9.11.0.98", 12, "7.5", Platform.LINUX_64, True),
+        ("8.7.0.84", 11, "3.7", Platform.LINUX_64, True),
+        ("8.8.0.121", 11, "3.7", Platform.LINUX_64, False),
+        ("9.27.0.42", 12, "8.9", Platform.LINUX_64, True),
+        ("8.9.7.29", 12, "8.9", Platform.LINUX_64, True),
+        ("8.9.7.29", 12, "9.0", Platform.WIN_64, True),
+        ("9.28.0.42", 12, "12.1", Platform.WIN_64, True),
+        ("9.12.0.46", 13, "11.0", Platform.LINUX_AARCH64, True),
+        ("9.12.0.46", 12, "11.0", Platform.LINUX_AARCH64, False),
+        ("9.12.0.46", 13, "11.0", Platform.LINUX_64, False),
+        ("9.20.0.48", 12, "8.7", Platform.LINUX_AARCH64, False),
+        ("9.21.0.82", 12, "8.7", Platform.LINUX_AARCH64, True),
+        ("9.25.1.1", 13, "8.7", Platform.LINUX_AARCH64, True),
+        ("9.26.0.51", 13, "8.7", Platform.LINUX_AARCH64, False),
+        ("9.25.1.1", 13, "9.0", Platform.LINUX_AARCH64, True),
     ],
 )
 def test_cudnn_serves_the_gpus_it_holds_code_for(
-    matrix: Matrix, version: str, major: int, gpu: str, serves: bool
+    matrix: Matrix, version: str, major: int, gpu: str, platform: Platform, serves: bool
 ) -> None:
     release = next(it for it in matrix.cudnn if str(it.version) == version and it.cuda_major == major)
-    assert release.serves(ComputeCapability.parse(gpu)) is serves
+    assert release.serves(ComputeCapability.parse(gpu), platform) is serves
+
+
+@pytest.mark.parametrize(
+    ("gpu", "major", "last"),
+    [("3.5", 11, "8.7.0.84"), ("5.2", 12, "9.10.2.21"), ("6.1", 12, "9.10.2.21"), ("7.0", 12, "9.10.2.21")],
+)
+def test_the_last_cudnn_with_code_for_an_old_gpu(matrix: Matrix, gpu: str, major: int, last: str) -> None:
+    wanted = ComputeCapability.parse(gpu)
+    serving = [it for it in matrix.cudnn if it.cuda_major == major and it.serves(wanted, Platform.LINUX_64)]
+    assert str(max(it.version for it in serving)) == last
+
+
+def test_every_cudnn_on_the_index_was_read(matrix: Matrix) -> None:
+    assert [str(it.version) for it in matrix.cudnn if it.on_pypi and it.code is None] == []
+
+
+def test_cudnn_names_only_toolkits_that_are_known(matrix: Matrix) -> None:
+    known = {toolkit.version for toolkit in matrix.cuda.toolkits}
+    assert {cuda for release in matrix.cudnn for cuda in release.cuda} <= known
+
+
+def test_no_toolkit_needs_a_newer_driver_than_its_first_release(matrix: Matrix) -> None:
+    """Update releases ask for newer drivers; the row of the minor is what its first general release asks for."""
+    for toolkit in matrix.cuda.toolkits:
+        drivers = [it.linux_full for it in matrix.components.releases if it.cuda == toolkit.version and it.linux_full]
+        if toolkit.linux_full is not None and toolkit.version != CudaVersion(11, 0):  # 11.0.1 was a candidate
+            assert min(drivers) == toolkit.linux_full, toolkit.version
+
+
+@pytest.mark.parametrize(
+    ("requirement", "oldest", "newest"),
+    [
+        ("nvidia-cublas-cu12>=12.5.3.2", "12.5", "12.9"),
+        ("nvidia-cublas-cu12==12.6.4.1", "12.6", "12.6"),
+        ("nvidia-cuda-runtime-cu11==11.7.99", "11.7", "11.7"),
+        ("nvidia-cublas==13.6.2.16", "13.3", "13.3"),
+        ("nvidia-nvjitlink-cu12>=12.8.61", "12.8", "12.9"),
+        ("nvidia-cufft>=12.5", "13.5", "13.5"),
+    ],
+)
+def test_a_component_leads_to_its_toolkits(matrix: Matrix, requirement: str, oldest: str, newest: str) -> None:
+    asked = Requirement(requirement)
+    found = matrix.components.toolkits_with(asked.name, asked.specifier)
+    assert (str(found[-1]), str(found[0])) == (oldest, newest)
 
 
 def test_no_text_names_a_path_or_an_index_of_the_machine_it_was_made_on(matrix: Matrix) -> None:

@@ -100,7 +100,7 @@ def test_driver_cudnn_and_python_fit(
             if life.capability in kinds and life.last_branch is not None:
                 assert driver.parts[0] < MATRIX.cuda.after(life.last_branch)
     if solution.cudnn is not None:
-        assert all(solution.cudnn.serves(kind) for kind in kinds)
+        assert all(solution.cudnn.serves(kind, platform) for kind in kinds)
         assert solution.cudnn.cuda_major == solution.toolkit.version.major
     assert all(str(solution.python) in choice.release.pythons for choice in solution.choices)
     assert len({choice.release.source.is_wheel for choice in solution.choices}) == 1
