@@ -180,7 +180,8 @@ def parse_toolkit(row: Row, known: KnownEvidence) -> Toolkit:
         linux_full=row.optional("linux_full", DriverVersion.parse),
         windows_floor=row.parsed("windows_floor", DriverVersion.parse),
         windows_full=row.optional("windows_full", DriverVersion.parse),
-        compiles_for=row.each("compiles_for", ComputeCapability.parse, required=True),
+        compiles_for=row.each("compiles_for", _capability, required=True),
+        feature_targets=row.each("feature_targets", _target),
         evidence=row.evidence(known),
     )
     _ignore(row, "note", "inferred")

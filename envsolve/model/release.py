@@ -8,7 +8,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.model.capability import ComputeCapability, DeviceCode
+from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.fact import Evidence
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
@@ -130,7 +130,10 @@ class PlatformLimit(NamedTuple):
 
 
 class Toolkit(NamedTuple):
-    """A CUDA toolkit: the driver under minor-version compatibility (``floor``) and for full support, per system."""
+    """A CUDA toolkit: the driver under minor-version compatibility (``floor``) and for full support, per system.
+
+    It compiles for the capabilities in ``compiles_for`` and, beyond plain code, for the ``feature_targets``, 9.0a.
+    """
 
     version: CudaVersion
     linux_floor: DriverVersion
@@ -138,6 +141,7 @@ class Toolkit(NamedTuple):
     windows_floor: DriverVersion
     windows_full: DriverVersion | None
     compiles_for: tuple[ComputeCapability, ...]
+    feature_targets: tuple[CodeTarget, ...]
     evidence: tuple[Evidence, ...]
 
     def floor(self, *, windows: bool) -> DriverVersion:
