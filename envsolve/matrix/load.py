@@ -34,7 +34,7 @@ from envsolve.matrix.parse import (
     parse_toolkit_release,
 )
 from envsolve.matrix.row import Mistakes
-from envsolve.model.capability import CodeTarget, ComputeCapability
+from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import (
     Architecture,
