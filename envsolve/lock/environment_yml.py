@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from envsolve.lock.answer import Answer
-from envsolve.lock.wheels import index_of, is_exact, requirement_of, toolkit_pins
+from envsolve.lock.wheels import find_links_of, index_of, is_exact, requirements_of, toolkit_pins
 from envsolve.model.release import CudaLibraries, Release
 from envsolve.model.solution import Choice, Solution
 
@@ -167,9 +167,13 @@ def _pip_lines(solution: Solution, wheels: list[Choice]) -> Iterator[tuple[str, 
     indexes = [index for choice in wheels if (index := index_of(choice.release)) is not None]
     for index in dict.fromkeys([*request.extra_index_urls, *indexes]):
         yield f"--extra-index-url {index}", ""
+    pages = [page for choice in wheels if (page := find_links_of(choice.release)) is not None]
+    for page in dict.fromkeys(pages):
+        yield f"--find-links {page}", ""
     for choice in wheels:
         release = choice.release
-        yield requirement_of(release), _framework_reason(choice)
+        for requirement in requirements_of(release):
+            yield requirement, _framework_reason(choice)
         for constraint in release.constraints:
             yield constraint, f"{release.package} {release.version} does not import without it"
     for pin in toolkit_pins(solution):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envsolve.lock.answer import Answer
-from envsolve.lock.wheels import index_of
+from envsolve.lock.wheels import find_links_of, index_of
 from envsolve.model.host import Host
 from envsolve.model.solution import Choice
 
@@ -63,6 +63,7 @@ def _framework(choice: Choice) -> dict[str, object]:
         "source": release.source.value,
         "build": release.build,
         "index": index_of(release),
+        "find_links": find_links_of(release),
         "channel": release.source.channel,
         "cuda": None if release.cuda is None else str(release.cuda),
         "cudnn": None if release.cudnn is None else str(release.cudnn),

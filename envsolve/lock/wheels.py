@@ -8,6 +8,7 @@ from envsolve.model.release import CudaLibraries, Release, Source
 from envsolve.model.solution import Solution
 
 PYTORCH_INDEX = "https://download.pytorch.org/whl/"
+JAX_RELEASES = "https://storage.googleapis.com/jax-releases/jax_cuda_releases.html"
 
 
 def index_of(release: Release) -> str | None:
@@ -15,11 +16,22 @@ def index_of(release: Release) -> str | None:
     return f"{PYTORCH_INDEX}{release.build}" if release.source is Source.PYTORCH else None
 
 
-def requirement_of(release: Release) -> str:
-    """The exact requirement, ``torch==2.14.0+cu126`` or ``tensorflow[and-cuda]==2.21.0``."""
+def find_links_of(release: Release) -> str | None:
+    """The page of links that holds ``release`` beside the index."""
+    return JAX_RELEASES if release.source is Source.JAX_RELEASES else None
+
+
+def requirements_of(release: Release) -> tuple[str, ...]:
+    """The exact requirement, ``torch==2.14.0+cu126`` or ``tensorflow[and-cuda]==2.21.0``.
+
+    JAX's own page holds jaxlib alone, with the CUDA build as its local version; jax is on the index.
+    """
     extras = f"[{','.join(release.extras)}]" if release.extras else ""
     local = f"+{release.build}" if release.source is Source.PYTORCH else ""
-    return f"{release.package}{extras}=={release.version}{local}"
+    asked = f"{release.package}{extras}=={release.version}{local}"
+    if release.source is Source.JAX_RELEASES:
+        return asked, f"jaxlib=={release.version}+{release.build}"
+    return (asked,)
 
 
 _TOOLKIT_PARTS = "cublas,cudart,cufft,cupti,curand,cusolver,cusparse,nvrtc"

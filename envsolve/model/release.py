@@ -18,6 +18,7 @@ class Source(StrEnum):
     """Who packages a release."""
 
     CONDA_FORGE = "conda-forge"
+    JAX_RELEASES = "jax-releases"
     PYPI = "pypi"
     PYTORCH = "pytorch"
     PYTORCH_CHANNEL = "pytorch-channel"

@@ -48,6 +48,10 @@ CASES = [
     ),
     Case("jax-cuda13-wheels.yml", ("-f", "jax", "--gpu", "12.0", "--driver", "580.65.06", "--source", "pypi")),
     Case(
+        "jax-releases-cuda11.yml",
+        ("-f", "jax==0.4.13", "--gpu", "7.5", "--driver", "470.256.02", "--source", "jax-releases"),
+    ),
+    Case(
         "tensorflow-wheel-without-cuda.yml",
         ("-f", "tensorflow==2.9.*", "--gpu", "7.5", "--driver", "470.256.02", "--source", "pypi"),
     ),
