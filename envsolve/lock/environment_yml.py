@@ -13,12 +13,16 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from envsolve.lock.answer import Answer
-from envsolve.lock.wheels import find_links_of, index_of, is_exact, requirements_of, toolkit_pins
-from envsolve.model.release import CudaLibraries, Release
+from envsolve.lock.wheels import index_options, is_exact, requirements_of, toolkit_pins
+from envsolve.model.release import CudaLibraries, Release, Source
 from envsolve.model.solution import Choice, Solution
 
 _FIRST_MODULAR_CUDA = 12
 """From CUDA 12 on conda-forge splits the toolkit into packages that cuda-version ties together; before, it is one."""
+_FIRST_WITH_PYTORCH_CUDA = Version("1.13")
+"""From 1.13 on the builds of the channel pytorch ask for pytorch-cuda, which pins NVIDIA's packages; before, for
+cudatoolkit (records of the channel)."""
+_PYTORCH_CHANNELS = ("pytorch", "nvidia")
 _COMMENT_COLUMN = 44
 _PLAIN = re.compile(r"[A-Za-z_./][\w./:+~=-]*(?<!:)")
 _YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
@@ -65,7 +69,7 @@ def _header(answer: Answer) -> Iterator[str]:
     if any(_needs_library_path(choice.release) for choice in solution.choices):
         yield "# The wheel looks for this environment's CUDA libraries on the library path only. After activating it:"
         yield "#   export LD_LIBRARY_PATH=$CONDA_PREFIX/lib"
-    if solution.toolkit is not None and not any(choice.release.source.is_wheel for choice in solution.choices):
+    if solution.toolkit is not None and all(it.release.source is Source.CONDA_FORGE for it in solution.choices):
         yield "# To create it on a machine without the GPU, put"
         yield f"#   CONDA_OVERRIDE_CUDA={solution.toolkit.version}"
         yield "# before conda or mamba: the builds ask for the virtual package __cuda."
@@ -82,9 +86,18 @@ def _name(solution: Solution) -> str:
 
 
 def _channels(solution: Solution) -> list[str]:
-    given = list(solution.request.channels)
-    mirrors = any(channel.rstrip("/").rpartition("/")[2] == "conda-forge" for channel in given)
-    return given if mirrors else [*given, "conda-forge"]
+    """The user's channels with what is missing: conda-forge last, PyTorch's first as conda-forge has a pytorch too."""
+    given = solution.request.channels
+    names = {channel.rstrip("/").rpartition("/")[2] for channel in given}
+    before = (
+        [channel for channel in _PYTORCH_CHANNELS if channel not in names] if _of_the_pytorch_channel(solution) else []
+    )
+    after = [] if "conda-forge" in names else ["conda-forge"]
+    return [*before, *given, *after]
+
+
+def _of_the_pytorch_channel(solution: Solution) -> list[Release]:
+    return [choice.release for choice in solution.choices if choice.release.source is Source.PYTORCH_CHANNEL]
 
 
 def _conda_specs(solution: Solution) -> Iterator[tuple[str, str]]:
@@ -118,7 +131,7 @@ def _framework_reason(choice: Choice) -> str:
     if release.cuda is None:
         return "CPU build"
     served = ", ".join(f"{runs_as} runs on {gpu}" for gpu, runs_as in choice.runs_as.items())
-    if release.source.is_wheel and is_exact(release.cudnn_requires):
+    if release.source.is_wheel and release.cudnn and (release.brings_cudnn or is_exact(release.cudnn_requires)):
         brought = f"brings CUDA {release.cuda} and cuDNN {release.cudnn}"
         return f"{served}; {brought}" if served else brought
     return served or f"built for CUDA {release.cuda}"
@@ -132,6 +145,8 @@ def _toolkit(solution: Solution) -> tuple[str, str]:
     assert solution.toolkit is not None
     version = solution.toolkit.version
     package = "cuda-version" if version.major >= _FIRST_MODULAR_CUDA else "cudatoolkit"
+    if any(release.version >= _FIRST_WITH_PYTORCH_CUDA for release in _of_the_pytorch_channel(solution)):
+        package = "pytorch-cuda"
     windows = any(machine.windows_driver for machine in solution.problem.machines)
     floor = solution.toolkit.floor(windows=windows)
     return f"{package}={version}", f"runs from NVIDIA driver {floor} on"
@@ -140,7 +155,7 @@ def _toolkit(solution: Solution) -> tuple[str, str]:
 def _conda_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[str, str]]:
     if solution.cudnn is None or solution.cudnn_bound is None:
         return
-    asked = [release for release in releases if release.cudnn_requires is not None]
+    asked = [release for release in releases if release.cudnn_requires is not None and not release.brings_cudnn]
     packages = dict.fromkeys(release.cudnn_package or "cudnn" for release in asked)
     wildcard = next((c.version for r in asked for c in r.cudnn_requires or () if c.operator == "=="), None)
     floors = [Version(c.version) for r in asked for c in r.cudnn_requires or () if c.operator == ">="]
@@ -164,15 +179,13 @@ def _pip_lines(solution: Solution, wheels: list[Choice]) -> Iterator[tuple[str, 
     request = solution.request
     if request.index_url is not None:
         yield f"--index-url {request.index_url}", ""
-    indexes = [index for choice in wheels if (index := index_of(choice.release)) is not None]
-    for index in dict.fromkeys([*request.extra_index_urls, *indexes]):
-        yield f"--extra-index-url {index}", ""
-    pages = [page for choice in wheels if (page := find_links_of(choice.release)) is not None]
-    for page in dict.fromkeys(pages):
-        yield f"--find-links {page}", ""
+    given = [f"--extra-index-url {index}" for index in request.extra_index_urls]
+    needed = [option for choice in wheels for option in index_options(choice.release)]
+    for option in dict.fromkeys([*given, *needed]):
+        yield option, ""
     for choice in wheels:
         release = choice.release
-        for requirement in requirements_of(release):
+        for requirement in requirements_of(release, solution.python):
             yield requirement, _framework_reason(choice)
         for constraint in release.constraints:
             yield constraint, f"{release.package} {release.version} does not import without it"

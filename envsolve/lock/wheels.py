@@ -3,35 +3,72 @@
 from __future__ import annotations
 
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from envsolve.model.release import CudaLibraries, Release, Source
 from envsolve.model.solution import Solution
 
 PYTORCH_INDEX = "https://download.pytorch.org/whl/"
 JAX_RELEASES = "https://storage.googleapis.com/jax-releases/jax_cuda_releases.html"
+_LAST_ON_A_PAGE = Version("1.10.2")
+"""Up to here PyTorch documents one page of links, from 1.11 on a folder for each build
+(https://pytorch.org/get-started/previous-versions)."""
+_PAGE = "torch_stable.html"
+_LONG_TERM = {Version("1.8.2"): "lts/1.8/torch_lts.html"}
+"""The page of the release with long-term support."""
+_ABI_FLAGS = {(2, 7): "mu", (3, 5): "m", (3, 6): "m", (3, 7): "m"}
 
 
 def index_of(release: Release) -> str | None:
-    """The index that holds ``release`` where it is not the default one."""
-    return f"{PYTORCH_INDEX}{release.build}" if release.source is Source.PYTORCH else None
+    """The package index that holds ``release`` where it is not the default one."""
+    if release.source is not Source.PYTORCH or release.version <= _LAST_ON_A_PAGE:
+        return None
+    return f"{PYTORCH_INDEX}{release.build}"
 
 
 def find_links_of(release: Release) -> str | None:
-    """The page of links that holds ``release`` beside the index."""
-    return JAX_RELEASES if release.source is Source.JAX_RELEASES else None
+    """The page of links that holds ``release``, or a part of it, where no index does."""
+    if release.source is Source.JAX_RELEASES:
+        return JAX_RELEASES
+    if release.source is Source.PYTORCH and release.version <= _LAST_ON_A_PAGE:
+        return f"{PYTORCH_INDEX}{_LONG_TERM.get(release.version, _PAGE)}"
+    return None
 
 
-def requirements_of(release: Release) -> tuple[str, ...]:
-    """The exact requirement, ``torch==2.14.0+cu126`` or ``tensorflow[and-cuda]==2.21.0``.
+def index_options(release: Release) -> list[str]:
+    """The options that make pip look where ``release`` is; none where the requirement itself says it."""
+    if _goes_by_folder(release):
+        return []
+    index, page = index_of(release), find_links_of(release)
+    return [
+        *([] if index is None else [f"--extra-index-url {index}"]),
+        *([] if page is None else [f"--find-links {page}"]),
+    ]
+
+
+def requirements_of(release: Release, python: Version) -> tuple[str, ...]:
+    """The exact requirements, ``torch==2.14.0+cu126`` or ``tensorflow[and-cuda]==2.21.0``.
 
     JAX's own page holds jaxlib alone, with the CUDA build as its local version; jax is on the index.
     """
+    if _goes_by_folder(release):
+        return (f"{release.package} @ {PYTORCH_INDEX}{release.build}/{_file_name(release, python)}",)
     extras = f"[{','.join(release.extras)}]" if release.extras else ""
-    local = f"+{release.build}" if release.source is Source.PYTORCH else ""
-    asked = f"{release.package}{extras}=={release.version}{local}"
+    asked = f"{release.package}{extras}=={release.full_version}"
     if release.source is Source.JAX_RELEASES:
         return asked, f"jaxlib=={release.version}+{release.build}"
     return (asked,)
+
+
+def _goes_by_folder(release: Release) -> bool:
+    """Whether only the folder of a GPU build tells it from others of its version: by version pip would take any."""
+    return release.source is Source.PYTORCH and release.cuda is not None and release.full_version.local is None
+
+
+def _file_name(release: Release, python: Version) -> str:
+    """``torch-1.1.0-cp37-cp37m-linux_x86_64.whl``, as PEP 425 names the Python and its ABI."""
+    tag = f"cp{python.major}{python.minor}"
+    return release.wheel.format(python=f"{tag}-{tag}{_ABI_FLAGS.get((python.major, python.minor), '')}")
 
 
 _TOOLKIT_PARTS = "cublas,cudart,cufft,cupti,curand,cusolver,cusparse,nvrtc"

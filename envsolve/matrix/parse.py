@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple, TypeVar
@@ -37,6 +38,7 @@ KnownEvidence = Mapping[str, Evidence]
 _ISO_DATE_LENGTH = 10
 _MINORS = 20
 _SHA256_DIGITS = 64
+_WHEEL = re.compile(r"\w+-[\w.+]+-\{python\}-[\w.]+\.whl")
 
 
 def parse_rows(
@@ -128,6 +130,7 @@ def parse_release(framework: str) -> Callable[[Row, KnownEvidence], Release]:
             evidence=row.evidence(known),
             inferred=row.texts("inferred"),
             note=row.text("note", ""),
+            wheel=row.optional("wheel", _wheel) or "",
         )
         _ignore(row, "by_hand")
         _check_release(row, release)
@@ -320,7 +323,7 @@ def _check_release(row: Row, release: Release) -> None:
         row.wrong("cuda_requires", f"{release.cuda_requires} admits no CUDA {release.cuda.major}")
     if release.cuda_libraries is None:
         row.wrong("cuda_libraries", "is missing: a GPU build must say where its CUDA libraries come from")
-    if release.cudnn_requires is None:
+    if release.cudnn_requires is None and not release.brings_cudnn:
         row.wrong("cudnn_requires", "is missing: a GPU build must say which cuDNN it runs with")
     if not release.platform.has_cuda:
         row.wrong("platform", f"{release.platform} has no CUDA")
@@ -367,6 +370,12 @@ def _python(text: str) -> str:
     major, _, minor = text.partition(".")
     if not (major.isdigit() and minor.isdigit()):
         raise ValueError(f"{text!r} is not a Python minor version such as 3.12")
+    return text
+
+
+def _wheel(text: str) -> str:
+    if not _WHEEL.fullmatch(text):
+        raise ValueError(f"{text!r} is not a wheel such as torch-1.8.0-{{python}}-linux_x86_64.whl")
     return text
 
 

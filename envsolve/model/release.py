@@ -70,6 +70,19 @@ class Release(NamedTuple):
     evidence: tuple[Evidence, ...]
     inferred: tuple[str, ...]
     note: str
+    wheel: str = ""
+
+    @property
+    def brings_cudnn(self) -> bool:
+        """Whether cuDNN lies inside the package, as in every build of the conda channel ``pytorch``."""
+        return self.cuda_libraries is CudaLibraries.BUNDLED or self.source is Source.PYTORCH_CHANNEL
+
+    @property
+    def full_version(self) -> Version:
+        """The version that pip asks for; in PyTorch's index it names the build, ``2.14.0+cu126``, but for a few."""
+        if self.source is not Source.PYTORCH:
+            return self.version
+        return Version(self.wheel.split("-")[1] if self.wheel else f"{self.version}+{self.build}")
 
     @property
     def label(self) -> str:
@@ -80,7 +93,7 @@ class Release(NamedTuple):
         """Whether ``specifier`` names it; ``==2.6.0+cu126``, with a local version, is a wheel of PyTorch's index."""
         if "+" not in str(specifier):
             return specifier.contains(self.version)
-        return self.source is Source.PYTORCH and specifier.contains(f"{self.version}+{self.build}")
+        return self.source is Source.PYTORCH and specifier.contains(self.full_version)
 
     @property
     def reference(self) -> str:

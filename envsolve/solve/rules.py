@@ -174,7 +174,7 @@ def cudnn_provider(release: Release) -> Source | None:
 
     A wheel that brings no CUDA gets it from conda-forge, which alone ships toolkits older than 11.8 as packages.
     """
-    if release.cuda_libraries is CudaLibraries.BUNDLED:
+    if release.brings_cudnn:
         return None
     if release.cuda_libraries is CudaLibraries.NONE:
         return Source.CONDA_FORGE

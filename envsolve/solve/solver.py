@@ -1,7 +1,7 @@
 """Running resolvelib over the matrix and turning its result into a Solution.
 
 Sources are tried in groups: a stack comes from conda-forge or from wheels, never from a mixture, so that one installer
-owns CUDA.
+owns CUDA. The conda channel pytorch, which ended with 2.5.1, is tried only where the user names it.
 """
 
 from __future__ import annotations

@@ -63,6 +63,14 @@ CASES = [
         ),
     ),
     Case(
+        "pytorch-wheel-named-by-its-folder.yml",
+        ("-f", "torch==1.1.0", "--gpu", "7.0", "--driver", "411.31", "--source", "pytorch", "--platform", "win-64"),
+    ),
+    Case(
+        "pytorch-wheel-from-the-page-of-links.yml",
+        ("-f", "torch==1.7.1", "--gpu", "8.0", "--driver", "450.80.02", "--source", "pytorch"),
+    ),
+    Case(
         "two-hosts.json",
         (
             *("-f", "pytorch", "--json"),

@@ -30,7 +30,7 @@ def test_it_covers_the_frameworks(matrix: Matrix) -> None:
 
 @pytest.mark.parametrize(
     ("framework", "oldest", "newest"),
-    [("tensorflow", "1.13", "2.21"), ("pytorch", "1.13", "2.15"), ("jax", "0.3", "0.12")],
+    [("tensorflow", "1.13", "2.21"), ("pytorch", "1.0", "2.15"), ("jax", "0.3", "0.12")],
 )
 def test_it_covers_the_versions(matrix: Matrix, framework: str, oldest: str, newest: str) -> None:
     versions = sorted(release.version for release in releases(matrix, framework))
