@@ -22,7 +22,6 @@ _FIRST_MODULAR_CUDA = 12
 _FIRST_WITH_PYTORCH_CUDA = Version("1.13")
 """From 1.13 on the builds of the channel pytorch ask for pytorch-cuda, which pins NVIDIA's packages; before, for
 cudatoolkit (records of the channel)."""
-_PYTORCH_CHANNELS = ("pytorch", "nvidia")
 _COMMENT_COLUMN = 44
 _PLAIN = re.compile(r"[A-Za-z_./][\w./:+~=-]*(?<!:)")
 _YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
@@ -89,11 +88,16 @@ def _channels(solution: Solution) -> list[str]:
     """The user's channels with what is missing: conda-forge last, PyTorch's first as conda-forge has a pytorch too."""
     given = solution.request.channels
     names = {channel.rstrip("/").rpartition("/")[2] for channel in given}
-    before = (
-        [channel for channel in _PYTORCH_CHANNELS if channel not in names] if _of_the_pytorch_channel(solution) else []
-    )
+    before = [channel for channel in _own_channels(solution) if channel not in names]
     after = [] if "conda-forge" in names else ["conda-forge"]
     return [*before, *given, *after]
+
+
+def _own_channels(solution: Solution) -> tuple[str, ...]:
+    """PyTorch's channel, and NVIDIA's for the CUDA that its builds ask for."""
+    if not _of_the_pytorch_channel(solution):
+        return ()
+    return ("pytorch",) if solution.toolkit is None else ("pytorch", "nvidia")
 
 
 def _of_the_pytorch_channel(solution: Solution) -> list[Release]:

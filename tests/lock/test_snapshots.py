@@ -71,6 +71,17 @@ CASES = [
         ("-f", "torch==1.7.1", "--gpu", "8.0", "--driver", "450.80.02", "--source", "pytorch"),
     ),
     Case(
+        "pytorch-channel.yml",
+        ("-f", "pytorch", "--gpu", "8.6", "--driver", "535.183.01", "--source", "pytorch-channel"),
+    ),
+    Case(
+        "pytorch-channel-cudatoolkit.yml",
+        (
+            *("-f", "pytorch==1.12.*", "--gpu", "8.6", "--driver", "470.256.02", "--source", "pytorch-channel"),
+            *("-c", "https://example.org/conda-forge"),
+        ),
+    ),
+    Case(
         "two-hosts.json",
         (
             *("-f", "pytorch", "--json"),

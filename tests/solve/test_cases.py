@@ -87,7 +87,7 @@ def test_the_environment_file_agrees(case: dict[str, Any], envsolve: Envsolve) -
     wheels = [line for spec in document["dependencies"] if isinstance(spec, dict) for line in spec["pip"]]
     python = next(spec for spec in specs if spec.startswith("python="))
     assert SpecifierSet(expect.get("python", "")).contains(python.removeprefix("python="))
-    toolkit = [spec for spec in specs if spec.startswith(("cuda-version=", "cudatoolkit="))]
+    toolkit = [spec for spec in specs if spec.startswith(("cuda-version=", "cudatoolkit=", "pytorch-cuda="))]
     if expect.get("cuda_none"):
         assert not toolkit
         assert any("=cpu" in spec or "-cpu" in spec for spec in specs + wheels)

@@ -33,7 +33,7 @@ def test_a_build_runs_on_some_gpu_it_holds_code_for(framework: str, platform: Pl
     for release in builds:
         stopped = []
         for target in release.code.sass:
-            sources = (Source.CONDA_FORGE,) if not release.source.is_wheel else (Source.PYPI, Source.PYTORCH)
+            sources = (Source.PYPI, Source.PYTORCH) if release.source.is_wheel else (release.source,)
             provider = Provider(problem(release, target.capability), tables, sources, ranked=False)
             against = next(provider.unmet(Candidate(framework_identifier(framework), release)), None)
             if against is None:
