@@ -81,7 +81,7 @@ _FILE = Parsed("file", file_name)
     "sources",
     multiple=True,
     type=Parsed("name", member_of(Source)),
-    help=("conda-forge, pypi, pytorch or jax-releases, in order of preference. Repeatable."),
+    help="conda-forge, pypi, pytorch, pytorch-channel or jax-releases, in order of preference. Repeatable.",
 )
 @option(
     "-c", "--channel", "channels", multiple=True, type=_WORD, metavar="CHANNEL", help="A conda channel. Repeatable."

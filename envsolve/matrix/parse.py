@@ -311,6 +311,8 @@ def _components(row: Row) -> Iterator[Component]:
 
 
 def _check_release(row: Row, release: Release) -> None:
+    if release.wheel and release.wheel.split("-")[1] != str(release.version):
+        row.wrong("wheel", f"{release.wheel} is not named {release.version} alone")
     if release.cuda is None:
         if release.code.sass or release.cudnn is not None or release.build != "cpu":
             row.wrong("cuda", "is missing: a build without it must be 'cpu' and hold no device code or cuDNN")

@@ -80,9 +80,8 @@ class Release(NamedTuple):
     @property
     def full_version(self) -> Version:
         """The version that pip asks for; in PyTorch's index it names the build, ``2.14.0+cu126``, but for a few."""
-        if self.source is not Source.PYTORCH:
-            return self.version
-        return Version(self.wheel.split("-")[1] if self.wheel else f"{self.version}+{self.build}")
+        named = self.source is Source.PYTORCH and not self.wheel
+        return Version(f"{self.version}+{self.build}") if named else self.version
 
     @property
     def label(self) -> str:

@@ -68,6 +68,13 @@ def test_a_sound_file_has_no_mistakes(directory: Path) -> None:
         ('cuda_libraries = "bundled"', 'cuda_libraries = "somewhere"', "release[1].cuda_libraries"),
         ('sass = ["8.0"]', 'sass = ["sm_80"]', "release[1].sass"),
         ('sass = ["8.0"]\n', "", "release[1].sass"),
+        (
+            'cuda_libraries = "bundled"\ncudnn_requires = "==9.10.2.21"\n',
+            'cuda_libraries = "none"\n',
+            "release[1].cudnn_requires",
+        ),
+        ('package = "thing"', 'package = "thing"\nwheel = "thing.whl"', "release[1].wheel"),
+        ('package = "thing"', 'package = "thing"\nwheel = "thing-1.1-{python}-any.whl"', "release[1].wheel"),
         ('evidence = ["docs"]', "evidence = []", "release[1].evidence"),
         ('evidence = ["docs"]', 'evidence = ["rumour"]', "release[1].evidence"),
         ('evidence = ["docs"]\n', "", "release[1].evidence"),
