@@ -19,9 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from scripts.matrix_refresh.errors import RefreshError  # noqa: E402
-from scripts.matrix_refresh.frameworks import readers  # noqa: E402
 from scripts.matrix_refresh.report import lines_of  # noqa: E402
-from scripts.matrix_refresh.requirements import CudaReleases  # noqa: E402
 from scripts.matrix_refresh.run import WORKERS, Refresh, Settings  # noqa: E402
 from scripts.matrix_refresh.settings import default_cache, default_endpoint  # noqa: E402
 from scripts.matrix_refresh.toml_file import MatrixFile, RowChange, unread_rows  # noqa: E402
@@ -64,7 +62,7 @@ def refresh(
     changed = False
     try:
         run = Refresh(settings)
-        for framework in frameworks or sorted(readers(CudaReleases(()))):
+        for framework in frameworks or sorted(run.readers):
             different, unreadable = _refresh(run, framework, dry_run=dry_run)
             changed = changed or different
             failures += unreadable

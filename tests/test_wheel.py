@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.matrix.known_violations import KNOWN_VIOLATIONS
-
 ROOT = Path(__file__).parents[1]
 
 pytestmark = pytest.mark.wheel
@@ -61,9 +59,7 @@ def test_it_does_the_main_job_from_anywhere(scripts: Path, tmp_path: Path) -> No
     assert yaml.safe_load(text)["name"] == "tensorflow-cuda12"
 
 
-def test_its_matrix_keeps_its_laws_but_for_what_is_known(scripts: Path, tmp_path: Path) -> None:
+def test_its_matrix_keeps_its_laws(scripts: Path, tmp_path: Path) -> None:
     command = [str(scripts / "envsolve"), "matrix", "check", "--json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600)
-    answer = json.loads(done.stdout)
-    assert {violation for law in answer["laws"] for violation in law["violations"]} == KNOWN_VIOLATIONS
-    assert done.returncode == (0 if answer["ok"] else 1)
+    assert (done.returncode, json.loads(done.stdout)["ok"]) == (0, True)

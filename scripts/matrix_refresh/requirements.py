@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import Version
+
+from envsolve.matrix.load import ComponentTable
+from envsolve.model.versions import CudaVersion
 
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 _COMPILER = re.compile(r"nvidia-(cuda-nvcc|nvjitlink|nvvm)(-cu\d+)?")
@@ -76,83 +75,43 @@ def extras(lines: Iterable[str]) -> set[str]:
     return {str(canonicalize_name(match[1])) for line in lines if (match := _EXTRA.search(line)) is not None}
 
 
-class CudaRelease(NamedTuple):
-    """One release of the CUDA toolkit and the version of each of its Python packages."""
-
-    version: Version
-    cuda: str
-    components: Mapping[str, SpecifierSet]
-
-
 class CudaReleases:
-    """The CUDA releases of ``cuda_components.toml``."""
+    """Which toolkits a wheel's requirements take, by the components each release of the toolkit is made of."""
 
-    def __init__(self, releases: Sequence[CudaRelease]) -> None:
-        self._releases = sorted(releases)
-
-    @classmethod
-    def load(cls, path: Path) -> CudaReleases:
-        """Those in the file at ``path``; without a file, none."""
-        if not path.exists():
-            return cls(())
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-        return cls(
-            [
-                CudaRelease(
-                    Version(row["version"]),
-                    row["cuda"],
-                    {str(canonicalize_name(name)): SpecifierSet(pin) for name, pin in row["components"].items()},
-                )
-                for row in document["toolkit"]
-            ]
-        )
+    def __init__(self, components: ComponentTable) -> None:
+        self._components = components
+        self._packages = {part.package for release in components.releases for part in release.components}
 
     def admitted(self, asked: Sequence[Requirement]) -> str | None:
         """The CUDA minors that ``asked`` takes, as a specifier: ``==12.4``, ``>=12.6,<13``.
 
         Exact pins are read off the metapackage or the runtime, whose version is the toolkit's; for ranges every
-        library's range must hold the version of that library in the release. None where ``asked`` names no CUDA
-        package, or no release meets it.
+        library's range must hold the version of that library in the toolkit. None where ``asked`` names no CUDA
+        package, or no toolkit meets it.
         """
         metapackage = next((it for it in asked if canonicalize_name(it.name) == _METAPACKAGE), None)
         if metapackage is not None:
-            return _range(
-                [it.cuda for it in self._releases if metapackage.specifier.contains(it.version)], self._newest
-            )
+            releases = self._components.releases
+            return self._range({it.cuda for it in releases if metapackage.specifier.contains(it.version)})
         runtime = next((it for it in asked if _RUNTIME.fullmatch(it.name)), None)
         pin = None if runtime is None else only_version(runtime.specifier)
         if pin is not None:
             return f"=={'.'.join(pin.split('.')[:2])}"
-        libraries = [it for it in asked if self._is_library(it)]
+        named = [(str(canonicalize_name(it.name)), it.specifier) for it in asked]
+        libraries = [(name, limit) for name, limit in named if name in self._packages and not _COMPILER.fullmatch(name)]
         if not libraries:
             return None
-        minors = [it.cuda for it in self._releases if all(_meets(it, wanted) for wanted in libraries)]
-        return _range(minors, self._newest)
+        held = [set(self._components.toolkits_with(name, limit)) for name, limit in libraries]
+        return self._range(set.intersection(*held))
 
-    def _is_library(self, requirement: Requirement) -> bool:
-        name = str(canonicalize_name(requirement.name))
-        return not _COMPILER.fullmatch(name) and any(name in it.components for it in self._releases)
-
-    def _newest(self, major: int) -> Version:
-        """The newest minor known of a CUDA major."""
-        return max(minor for it in self._releases if (minor := Version(it.cuda)).major == major)
-
-
-def _meets(release: CudaRelease, wanted: Requirement) -> bool:
-    pin = release.components.get(str(canonicalize_name(wanted.name)))
-    version = next((clause.version.removesuffix(".*") for clause in pin or () if clause.operator == "=="), None)
-    return version is not None and wanted.specifier.contains(version)
-
-
-def _range(minors: Sequence[str], newest: Callable[[int], Version]) -> str | None:
-    """The specifier of ``minors``; open to the next major where they reach the newest that is known."""
-    versions = sorted({Version(minor) for minor in minors})
-    if not versions:
-        return None
-    oldest, last = versions[0], versions[-1]
-    if last == newest(last.major):
-        return f">={oldest},<{last.major + 1}"
-    return f"=={oldest}" if oldest == last else f">={oldest},<={last}"
+    def _range(self, minors: set[CudaVersion]) -> str | None:
+        """The specifier of ``minors``; open to the next major where they reach the newest that is known."""
+        if not minors:
+            return None
+        oldest, last = min(minors), max(minors)
+        if last == max(it.cuda for it in self._components.releases if it.cuda.major == last.major):
+            return f">={oldest},<{last.major + 1}"
+        return f"=={oldest}" if oldest == last else f">={oldest},<={last}"
 
 
 def specifier_text(specifier: SpecifierSet) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from packaging.version import Version
 from requests import Session
 
+from envsolve.matrix import Matrix
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.frameworks import readers
 from scripts.matrix_refresh.index import Index, Shelf
@@ -47,14 +48,13 @@ class Refresh:
     def __init__(self, settings: Settings, session: Session | None = None) -> None:
         self.settings = settings
         self._session = session or new_session()
-        self.cuda_releases = CudaReleases.load(settings.matrix / "cuda_components.toml")
+        self.readers = readers(CudaReleases(Matrix(settings.matrix).components))
 
     def reader(self, framework: str) -> Reader:
         """The reader of one framework. Raises RefreshError for one that has none."""
-        known = readers(self.cuda_releases)
-        if framework not in known:
-            raise RefreshError(f"{framework} has no reader; those that have: {', '.join(sorted(known))}")
-        return known[framework]
+        if framework not in self.readers:
+            raise RefreshError(f"{framework} has no reader; those that have: {', '.join(sorted(self.readers))}")
+        return self.readers[framework]
 
     def shelf(self, reader: Reader) -> Shelf:
         """What the index lists of a reader's projects."""

@@ -91,6 +91,7 @@ linux_full = "575.51.03"
 windows_floor = "528.33"
 windows_full = "576.02"
 compiles_for = ["7.5", "8.0", "9.0", "12.0"]
+feature_targets = ["9.0a", "12.0f"]
 evidence = ["docs"]
 
 [[toolkit]]
@@ -154,6 +155,17 @@ last_branch = 470
 evidence = ["docs"]
 {DOCS}"""
 
+COMPONENTS = f"""\
+{TOP}
+[[toolkit]]
+version = "12.9.1"
+cuda = "12.9"
+evidence = ["docs"]
+
+[toolkit.components]
+nvidia-cublas-cu12 = "==12.9.1.4"
+{DOCS}"""
+
 CUDNN = f"""\
 {TOP}
 [[release]]
@@ -207,7 +219,15 @@ linux = "libcudart.so.12"
 evidence = ["docs"]
 {DOCS}"""
 
-FILES = {"thing": THING, "cuda": CUDA, "cudnn": CUDNN, "gpus": GPUS, "pci_ids": PCI_IDS, "libraries": LIBRARIES}
+FILES = {
+    "thing": THING,
+    "cuda": CUDA,
+    "cuda_components": COMPONENTS,
+    "cudnn": CUDNN,
+    "gpus": GPUS,
+    "pci_ids": PCI_IDS,
+    "libraries": LIBRARIES,
+}
 
 
 def tiny_matrix(directory: Path, file: str = "thing", old: str = "", new: str = "") -> Matrix:

@@ -7,7 +7,7 @@ from datetime import date
 from typing import NamedTuple, Protocol
 
 from envsolve.matrix.document import Document
-from envsolve.matrix.load import PLATFORM_TABLES, CudaTable, FrameworkTable, Matrix
+from envsolve.matrix.load import PLATFORM_TABLES, ComponentTable, CudaTable, FrameworkTable, Matrix
 from envsolve.matrix.names import GpuModel, read_gpus
 from envsolve.matrix.row import Mistakes
 from envsolve.model.capability import ComputeCapability
@@ -23,6 +23,7 @@ class Facts(NamedTuple):
     documents: Mapping[str, Document]
     frameworks: tuple[FrameworkTable, ...]
     cuda: CudaTable
+    components: ComponentTable
     cudnn: tuple[CudnnRelease, ...]
     gpus: tuple[GpuModel, ...]
     pci_ids: Mapping[str, tuple[str, ComputeCapability]]
@@ -56,6 +57,7 @@ def gather(matrix: Matrix, today: date) -> Facts:
         documents={name: matrix.document(name) for name in names},
         frameworks=tuple(matrix.framework(name, None) for name in matrix.framework_names),
         cuda=matrix.cuda,
+        components=matrix.components,
         cudnn=matrix.cudnn,
         gpus=read_gpus(matrix.document("gpus"), Mistakes("gpus.toml")),
         pci_ids=matrix.pci_ids,

@@ -23,6 +23,18 @@ def toolkits_stand_newest_first_and_once(facts: Facts) -> Iterator[str]:
             yield breach("cuda", f"toolkit {below}", f"stands below {above}")
 
 
+def components_belong_to_a_known_toolkit(facts: Facts) -> Iterator[str]:
+    """Every exact release in cuda_components.toml, and every patch of a component, is of a toolkit in cuda.toml.
+
+    Else a build that asks for its libraries would be offered a toolkit without driver floors.
+    """
+    named = [(str(release.version), release.cuda) for release in facts.components.releases]
+    named += [(patch.package, patch.cuda) for patch in facts.components.patches]
+    for name, cuda in named:
+        if cuda not in facts.toolkits:
+            yield breach("cuda_components", name, f"CUDA {cuda} is not in cuda.toml")
+
+
 def driver_floors_do_not_fall(facts: Facts) -> Iterator[str]:
     """The driver a toolkit needs is never older than the one an older toolkit needs, on Linux and on Windows.
 
@@ -172,6 +184,7 @@ def cudnn_is_for_a_cuda_that_is_known(facts: Facts) -> Iterator[str]:
 
 PLATFORMS: tuple[Law, ...] = (
     toolkits_stand_newest_first_and_once,
+    components_belong_to_a_known_toolkit,
     driver_floors_do_not_fall,
     full_drivers_do_not_fall,
     driver_branches_ascend_with_their_cuda,

@@ -11,9 +11,6 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from envsolve.matrix.laws.facts import Facts, Law, breach, named
 from envsolve.model.capability import CodeTarget, ComputeCapability
 from envsolve.model.release import CudaLibraries, CudnnRelease, KnownBad, Release, Source
-from envsolve.model.versions import CudaVersion
-
-_FIRST_WITH_FEATURE_SET = {"a": CudaVersion(12, 0), "f": CudaVersion(12, 9)}
 
 
 def toolkit_of_a_build_is_known(facts: Facts) -> Iterator[str]:
@@ -77,16 +74,18 @@ def ptx_is_what_the_toolkit_knows(facts: Facts) -> Iterator[str]:
     yield from _beyond_the_compiler(facts, "ptx")
 
 
-def suffixed_code_is_as_new_as_its_suffix(facts: Facts) -> Iterator[str]:
-    """Architecture-specific code (9.0a) needs CUDA 12.0, family-specific code (12.0f) CUDA 12.9.
+def suffixed_code_is_what_the_toolkit_makes(facts: Facts) -> Iterator[str]:
+    """Architecture- and family-specific code (9.0a, 12.0f) is of a target that its toolkit has.
 
-    NVIDIA brought the suffixes in with these toolkits (CUDA C++ programming guide, feature sets).
+    ptxas lists these targets one by one: 9.0a begins with CUDA 12.0, the families with 12.9.
     """
     for file, release in facts.releases:
-        for target in (*release.code.sass, *release.code.ptx) if release.cuda is not None else ():
-            first = _FIRST_WITH_FEATURE_SET.get(target.feature_set)
-            if first is not None and release.cuda is not None and release.cuda < first:
-                yield breach(file, named(release), f"code for {target} begins with CUDA {first}, not {release.cuda}")
+        toolkit = None if release.cuda is None else facts.toolkits.get(release.cuda)
+        if toolkit is None:
+            continue
+        for target in (*release.code.sass, *release.code.ptx):
+            if target.feature_set and target not in toolkit.feature_targets:
+                yield breach(file, named(release), f"CUDA {release.cuda} has no target {target}")
 
 
 def code_targets_are_listed_once_and_in_order(facts: Facts) -> Iterator[str]:
@@ -213,7 +212,7 @@ RELEASES: tuple[Law, ...] = (
     cudnn_a_build_was_compiled_with_is_known,
     machine_code_is_what_the_toolkit_compiles,
     ptx_is_what_the_toolkit_knows,
-    suffixed_code_is_as_new_as_its_suffix,
+    suffixed_code_is_what_the_toolkit_makes,
     code_targets_are_listed_once_and_in_order,
     pythons_are_listed_once_and_in_order,
     releases_stand_newest_first,
