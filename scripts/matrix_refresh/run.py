@@ -16,7 +16,6 @@ from scripts.matrix_refresh.frameworks import readers
 from scripts.matrix_refresh.index import Index, Shelf
 from scripts.matrix_refresh.observation import Observations
 from scripts.matrix_refresh.reader import Reader, ReadRow
-from scripts.matrix_refresh.requirements import CudaReleases
 from scripts.matrix_refresh.wheel import new_session
 
 WORKERS = 4
@@ -48,7 +47,7 @@ class Refresh:
     def __init__(self, settings: Settings, session: Session | None = None) -> None:
         self.settings = settings
         self._session = session or new_session()
-        self.readers = readers(CudaReleases(Matrix(settings.matrix).components))
+        self.readers = readers(Matrix(settings.matrix))
 
     def reader(self, framework: str) -> Reader:
         """The reader of one framework. Raises RefreshError for one that has none."""
