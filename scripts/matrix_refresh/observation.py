@@ -16,6 +16,9 @@ from scripts.matrix_refresh.wheel import Wheel
 Observation = dict[str, list[str]]
 """What a reader saw in one wheel, by name of the fact; ``read`` lists the members it looked into."""
 
+_HELD_BACK = "held back"
+"""The fact that a large library was left unread; a deep run reads such a wheel again."""
+
 Observe = Callable[[Wheel], Observation]
 Read = Callable[[WheelFile], Observation]
 
@@ -34,7 +37,7 @@ class Observations:
         deep: bool = False,
         anew: bool = False,
     ) -> None:
-        self._cache = cache / "wheels" / (f"{edition}-deep" if deep else edition)
+        self._cache = cache / "wheels" / edition
         self._observe = observe
         self._session = session
         self._offline = offline
@@ -46,12 +49,15 @@ class Observations:
         kept = self._cache / f"{file.filename}.{(file.sha256 or 'unhashed')[:16]}.json"
         if kept.exists() and not self._anew:
             observation: Observation = json.loads(kept.read_text(encoding="utf-8"))
-            return observation
+            if not (self._deep and _HELD_BACK in observation):
+                return observation
         if self._offline:
             raise RefreshError(f"{file.filename} is not in the cache: run once without --offline")
         with Wheel(file, self._session, deep=self._deep) as wheel:
             observation = self._observe(wheel)
             observation["read"] = list(dict.fromkeys(wheel.read))
+            if wheel.held_back:
+                observation[_HELD_BACK] = ["a large library"]
         _write(kept, json.dumps(observation, indent=1))
         return observation
 

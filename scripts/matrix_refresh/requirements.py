@@ -111,7 +111,7 @@ class CudaReleases:
         oldest, last = min(minors), max(minors)
         if last == max(it.cuda for it in self._components.releases if it.cuda.major == last.major):
             return f">={oldest},<{last.major + 1}"
-        return f"=={oldest}" if oldest == last else f">={oldest},<={last}"
+        return f"=={oldest}" if oldest == last else f">={oldest},<{last.major}.{last.minor + 1}"
 
 
 def specifier_text(specifier: SpecifierSet) -> str:

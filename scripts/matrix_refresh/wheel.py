@@ -34,13 +34,14 @@ def new_session() -> requests.Session:
 class Wheel:
     """An open wheel. Every method raises RefreshError where the bytes do not come or are no wheel.
 
-    ``read`` lists the members that were looked into, for the evidence.
+    ``read`` lists the members that were looked into, for the evidence; ``held_back`` says that a large one was not.
     """
 
     def __init__(self, file: WheelFile, session: requests.Session, *, deep: bool = False) -> None:
         self.file = file
-        self.deep = deep
+        self._deep = deep
         self.read: list[str] = []
+        self.held_back = False
         try:
             self._zip = RemoteZip(file.url, session=session, timeout=_TIMEOUT)
         except (RemoteIOError, requests.RequestException, zipfile.BadZipFile) as error:
@@ -68,6 +69,11 @@ class Wheel:
         """How many bytes ``member`` takes in the wheel, compressed."""
         size: int = self._members[member].compress_size
         return size
+
+    def may_read_deep(self) -> bool:
+        """Whether libraries of hundreds of MB may be read; where not, the wheel counts as not fully read."""
+        self.held_back = not self._deep
+        return self._deep
 
     def text(self, ending: str) -> str | None:
         """The text of the member that ends with ``ending``, or None where there is none."""

@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from scripts.matrix_refresh.device_code import DeviceTargets, scan_fat_binaries, targets_of_flags
+from scripts.matrix_refresh.elf import needed_libraries
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
 from scripts.matrix_refresh.observation import Observation, Read
@@ -31,6 +32,10 @@ from scripts.matrix_refresh.wheel import Wheel
 _SIDE_PACKAGES = ("tensorflow-intel", "tensorflow-cpu-aws", "tensorflow-macos", "tensorflow-aarch64")
 """From 2.9 to 2.15 some wheels are empty and ask for one of these in the same version."""
 _CONTRIB_CUDA = ("contrib/rnn/python/ops/_gru_ops.so", "contrib/rnn/python/ops/_lstm_ops.so")
+_LINKED = {
+    "cuda_version": re.compile(r"libcudart\.so\.(\d+\.\d+)"),
+    "cudnn_version": re.compile(r"libcudnn\.so\.(\d+)"),
+}
 _ALL_KERNELS = re.compile(r"/_pywrap_tensorflow_internal\.(so|pyd)$")
 _ENOUGH = 40
 """Fat binaries after which a large library holds no target that was not seen; each source file has them all."""
@@ -43,7 +48,7 @@ class TensorFlowReader:
 
     framework = "tensorflow"
     source = "pypi"
-    edition = "tensorflow-2"
+    edition = "tensorflow-4"
     oldest = Version("1.13")
     releases_of: tuple[str, ...] = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu")
     projects: tuple[str, ...] = (*releases_of, *_SIDE_PACKAGES)
@@ -62,6 +67,8 @@ class TensorFlowReader:
         seen["is_cuda_build"] = [str(info.get("is_cuda_build", False))]
         if not info.get("is_cuda_build"):
             return seen
+        if not info.keys() & {"cuda_version", "cuda_version_number"}:
+            info |= _linked(wheel)
         cuda = info.get("cuda_version") or info.get("cuda_version_number")
         if isinstance(cuda, str):
             seen["cuda"] = [_cuda_minor(cuda)]
@@ -178,14 +185,27 @@ def _cuda_minor(text: str) -> str:
 def _targets(flags: object, wheel: Wheel) -> DeviceTargets | None:
     if isinstance(flags, list) and flags:
         return targets_of_flags([str(flag) for flag in flags], compute_is_both=True)
-    for ending in _CONTRIB_CUDA:
-        member = wheel.find(ending)
-        if member is not None:
-            targets = scan_fat_binaries(wheel.chunks(member))
-            if targets.sass:
-                return targets
-    if wheel.deep:
-        member = next((name for name in wheel.members if _ALL_KERNELS.search(name)), None)
-        if member is not None:
-            return scan_fat_binaries(wheel.chunks(member), enough=_ENOUGH)
+    small = _small_cuda_library(wheel)
+    if small is not None and (targets := scan_fat_binaries([small])).sass:
+        return targets
+    member = next((name for name in wheel.members if _ALL_KERNELS.search(name)), None)
+    if member is not None and wheel.may_read_deep():
+        return scan_fat_binaries(wheel.chunks(member), enough=_ENOUGH)
     return None
+
+
+def _small_cuda_library(wheel: Wheel) -> bytes | None:
+    """One of the libraries with few kernels that 1.x has under contrib."""
+    member = next((found for ending in _CONTRIB_CUDA if (found := wheel.find(ending)) is not None), None)
+    return None if member is None else wheel.content(member)
+
+
+def _linked(wheel: Wheel) -> dict[str, object]:
+    """CUDA and cuDNN by the names of the libraries that TensorFlow 1.13 links to; later ones open them at run time.
+
+    Up to 10.2 the file name of the CUDA runtime has the minor.
+    """
+    member = wheel.find("tensorflow/libtensorflow_framework.so")
+    names = [] if member is None else needed_libraries(wheel.content(member))
+    found = [(key, match[1]) for name in names for key, form in _LINKED.items() if (match := form.fullmatch(name))]
+    return dict(found)

@@ -1,0 +1,19 @@
+"""Which shared libraries a Linux library asks the loader for (DT_NEEDED)."""
+
+from __future__ import annotations
+
+import io
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+
+
+def needed_libraries(content: bytes) -> list[str]:
+    """The names in DT_NEEDED, in order; none for what is no ELF file or links to nothing."""
+    try:
+        sections = list(ELFFile(io.BytesIO(content)).iter_sections())
+    except ELFError:
+        return []
+    dynamic = (section for section in sections if isinstance(section, DynamicSection))
+    return [str(getattr(tag, "needed")) for section in dynamic for tag in section.iter_tags("DT_NEEDED")]  # noqa: B009
