@@ -53,6 +53,7 @@ class Preference:
             _SOURCES.index(release.source),
             -len(release.pythons),
             release.build,
+            release.package,
         )
 
     def of_toolkit(self, toolkit: Toolkit, built: Collection[CudaVersion | None]) -> tuple[object, ...]:

@@ -63,7 +63,7 @@ def test_no_build_holds_code_that_its_compiler_cannot_make(matrix: Matrix, frame
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_no_two_rows_stand_for_the_same_build(matrix: Matrix, framework: str) -> None:
     seen = [
-        (release.version, release.source, release.platform, release.build_string, release.cuda_libraries, python)
+        (release.version, release.source, release.platform, release.build_string, release.package, python)
         for release in releases(matrix, framework)
         for python in release.pythons
     ]

@@ -40,14 +40,15 @@ def no_evidence_is_unused(facts: Facts) -> Iterator[str]:
 
 
 def rows_speak_of_keys_they_have(facts: Facts) -> Iterator[str]:
-    """``inferred`` and ``by_hand`` name keys that are in the row.
+    """``inferred`` names keys that are in the row, ``by_hand`` keys that rows of its table have.
 
-    They say how a value of the row was found: of a key that is absent there is nothing to say.
+    A value that is not there was not inferred; that a key stays away can be decided by hand.
     """
     for file, document in facts.documents.items():
+        held = {name for _, row in every_row(document) for name in row}
         for where, row in every_row(document):
-            for key in ("inferred", "by_hand"):
-                absent = [name for name in texts(row, key) if name not in row]
+            for key, known in (("inferred", set(row)), ("by_hand", held)):
+                absent = [name for name in texts(row, key) if name not in known]
                 if absent:
                     yield breach(file, f"{where}{_identity(row)}", f"{key} names {', '.join(absent)}, not in the row")
 

@@ -96,7 +96,9 @@ class TensorFlowReader:
         values = _common(wheels, f"cuda{(cuda or '10').partition('.')[0]}")
         if cuda is not None and "." in cuda:
             values["cuda"] = cuda
-        values["cudnn"] = first(seen, "cudnn")
+        cudnn_major = first(seen, "cudnn")
+        if cudnn_major is not None:
+            values["cudnn"] = cudnn_major
         if "sass" in seen:
             values |= {"sass": seen["sass"], "ptx": seen["ptx"] or None}
         defaults: dict[str, Value] = {}
@@ -106,14 +108,14 @@ class TensorFlowReader:
             defaults["cuda_libraries"] = "none"
             if cuda is not None:
                 defaults["cuda_requires"] = f"=={cuda}"
-            if values["cudnn"] is not None:
-                defaults["cudnn_requires"] = f"=={values['cudnn']}.*"
+            if cudnn_major is not None:
+                defaults["cudnn_requires"] = f"=={cudnn_major}.*"
         else:
             exact = only_version(cudnn.specifier)
             values |= {
                 "cuda_libraries": "dependencies",
                 "cuda_requires": self._cuda_releases.admitted(extra),
-                "cudnn": exact or values["cudnn"],
+                "cudnn": exact or cudnn_major,
                 "cudnn_requires": specifier_text(cudnn.specifier),
                 "cudnn_package": str(canonicalize_name(cudnn.name)),
                 "extras": ["and-cuda"],
