@@ -6,7 +6,7 @@ touches.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 
 from envsolve.errors import Hint, MatrixError
-from envsolve.matrix.document import WHOLE_DIRECTORY, Document, read_document
+from envsolve.matrix.document import WHOLE_DIRECTORY, Document, Kept, read_document
 from envsolve.matrix.names import GpuNames, gpu_rows, read_gpus, read_pci_ids
 from envsolve.matrix.parse import (
     Library,
@@ -34,7 +34,9 @@ from envsolve.matrix.parse import (
     parse_toolkit_release,
 )
 from envsolve.matrix.row import Mistakes
+from envsolve.matrix.sound import evidence_of, part_of, releases_of
 from envsolve.model.capability import ComputeCapability
+from envsolve.model.fact import Evidence
 from envsolve.model.host import Platform
 from envsolve.model.release import (
     Architecture,
@@ -126,7 +128,7 @@ class Matrix:
         self._files: dict[str, Document] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
 
-    @property
+    @cached_property
     def is_shipped(self) -> bool:
         """Whether it is the matrix that envsolve comes with."""
         return self.directory.resolve() == find_matrix().resolve()
@@ -148,11 +150,28 @@ class Matrix:
         """One framework's table, with the releases of ``platform`` or, for None, of all platforms."""
         key = (name, platform)
         if key not in self._frameworks:
-            mistakes = Mistakes(f"{name}.toml")
-            table = self._read_framework(name, platform, mistakes)
-            _raise_for(mistakes.found)
-            self._frameworks[key] = table
+            table = None if platform is None else self._sound_framework(name, platform)
+            self._frameworks[key] = table or self._checked_framework(name, platform)
         return self._frameworks[key]
+
+    def _checked_framework(self, name: str, platform: Platform | None) -> FrameworkTable:
+        """Read strictly; what holds no mistake is kept, to be read quickly from then on."""
+        mistakes = Mistakes(f"{name}.toml")
+        table = self._read_framework(name, platform, mistakes)
+        _raise_for(mistakes.found)
+        if platform is not None:
+            kept = Kept(self._path(name), wanted=self.is_shipped)
+            kept.keep(platform.value, part_of(self._document(name), platform))
+        return table
+
+    def _sound_framework(self, name: str, platform: Platform) -> FrameworkTable | None:
+        """The table from what was kept, or None where nothing is."""
+        part = Kept(self._path(name), wanted=self.is_shipped).form(platform.value)
+        if part is None:
+            return None
+        known = evidence_of(part)
+        releases = releases_of(name, part, platform, known)
+        return self._framework_table(name, part, releases, known, Mistakes(f"{name}.toml"))
 
     @cached_property
     def cuda(self) -> CudaTable:
@@ -228,6 +247,16 @@ class Matrix:
         releases = parse_rows("release", document, parse_release(name), evidence, mistakes, platform=platform)
         if platform is None and not releases:
             mistakes.add("release", "is missing: a framework without releases is no use")
+        return self._framework_table(name, document, releases, evidence, mistakes)
+
+    @staticmethod
+    def _framework_table(
+        name: str,
+        document: Document,
+        releases: tuple[Release, ...],
+        evidence: Mapping[str, Evidence],
+        mistakes: Mistakes,
+    ) -> FrameworkTable:
         return FrameworkTable(
             name=name,
             aliases=tuple(str(alias) for alias in _list(document.get("aliases", []))),
@@ -284,9 +313,12 @@ class Matrix:
         """One file as it stands. Raises MatrixError where it cannot be read, is not TOML or needs a newer envsolve."""
         return self._document(name)
 
+    def _path(self, name: str) -> Path:
+        return self.directory / f"{name}.toml"
+
     def _document(self, name: str) -> Document:
         if name not in self._files:
-            document = read_document(self.directory / f"{name}.toml")
+            document = read_document(self._path(name), keep=self.is_shipped)
             _require_schema(name, document)
             self._files[name] = document
         return self._files[name]

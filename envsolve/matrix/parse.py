@@ -109,7 +109,7 @@ def parse_release(framework: str) -> Callable[[Row, KnownEvidence], Release]:
         cuda = row.optional("cuda", CudaVersion.parse)
         release = Release(
             framework=framework,
-            version=row.parsed("version", _version),
+            version=row.parsed("version", read_version),
             source=row.parsed("source", Source),
             platform=row.parsed("platform", Platform),
             build=row.text("build"),
@@ -118,13 +118,13 @@ def parse_release(framework: str) -> Callable[[Row, KnownEvidence], Release]:
             pythons=row.each("pythons", _python, required=True),
             glibc=row.optional("glibc", LibcVersion.parse),
             cuda=cuda,
-            cuda_requires=row.optional("cuda_requires", _specifiers),
+            cuda_requires=row.optional("cuda_requires", read_specifiers),
             cuda_libraries=row.optional("cuda_libraries", CudaLibraries),
-            cudnn=row.optional("cudnn", _version),
-            cudnn_requires=row.optional("cudnn_requires", _specifiers),
+            cudnn=row.optional("cudnn", read_version),
+            cudnn_requires=row.optional("cudnn_requires", read_specifiers),
             cudnn_package=row.optional("cudnn_package", str),
             extras=row.texts("extras"),
-            code=DeviceCode(row.each("sass", _target), row.each("ptx", _target)),
+            code=DeviceCode(row.each("sass", read_target), row.each("ptx", read_target)),
             companions=row.table("companions"),
             constraints=row.texts("constraints"),
             evidence=row.evidence(known),
@@ -142,7 +142,7 @@ def parse_release(framework: str) -> Callable[[Row, KnownEvidence], Release]:
 def parse_known_bad(row: Row, known: KnownEvidence) -> KnownBad:
     """A ``[[known_bad]]`` row."""
     return KnownBad(
-        versions=row.parsed("versions", _specifiers),
+        versions=row.parsed("versions", read_specifiers),
         sources=row.each("sources", Source),
         builds=row.texts("builds"),
         platforms=row.each("platforms", Platform),
@@ -156,7 +156,7 @@ def parse_disagreement(row: Row, known: KnownEvidence) -> Disagreement:
     """A ``[[disagreement]]`` row of any file."""
     return Disagreement(
         about=row.text("about"),
-        versions=row.optional("versions", _specifiers),
+        versions=row.optional("versions", read_specifiers),
         used=row.text("used"),
         rejected=row.text("rejected"),
         because=row.text("because"),
@@ -168,7 +168,7 @@ def parse_platform_limit(row: Row, known: KnownEvidence) -> PlatformLimit:
     """A ``[[platform_limit]]`` row."""
     return PlatformLimit(
         platform=row.parsed("platform", Platform),
-        versions=row.parsed("versions", _specifiers),
+        versions=row.parsed("versions", read_specifiers),
         reason=row.text("reason"),
         instead=row.text("instead"),
         evidence=row.evidence(known),
@@ -184,7 +184,7 @@ def parse_toolkit(row: Row, known: KnownEvidence) -> Toolkit:
         windows_floor=row.parsed("windows_floor", DriverVersion.parse),
         windows_full=row.optional("windows_full", DriverVersion.parse),
         compiles_for=row.each("compiles_for", _capability, required=True),
-        feature_targets=row.each("feature_targets", _target),
+        feature_targets=row.each("feature_targets", read_target),
         evidence=row.evidence(known),
     )
     _ignore(row, "note", "inferred")
@@ -225,13 +225,13 @@ def parse_architecture(row: Row, known: KnownEvidence) -> Architecture:
 
 def parse_cudnn(row: Row, known: KnownEvidence) -> CudnnRelease:
     """A ``[[release]]`` row of cudnn.toml."""
-    ptx = row.each("ptx", _target)
+    ptx = row.each("ptx", read_target)
     release = CudnnRelease(
-        version=row.parsed("version", _version),
+        version=row.parsed("version", read_version),
         cuda_major=row.integer("cuda_major"),
         cuda=row.each("cuda", _cuda),
-        code=DeviceCode(row.each("sass", _target), ptx) if row.has("sass") else None,
-        code_aarch64=DeviceCode(row.each("sass_aarch64", _target), ptx) if row.has("sass_aarch64") else None,
+        code=DeviceCode(row.each("sass", read_target), ptx) if row.has("sass") else None,
+        code_aarch64=DeviceCode(row.each("sass_aarch64", read_target), ptx) if row.has("sass_aarch64") else None,
         oldest=row.parsed("min_capability", _capability),
         newest=row.parsed("max_capability", _capability),
         on_pypi=row.has("pypi"),
@@ -249,7 +249,7 @@ def parse_cudnn(row: Row, known: KnownEvidence) -> CudnnRelease:
 def parse_toolkit_release(row: Row, known: KnownEvidence) -> ToolkitRelease:
     """A ``[[toolkit]]`` row of cuda_components.toml."""
     release = ToolkitRelease(
-        version=row.parsed("version", _version),
+        version=row.parsed("version", read_version),
         cuda=row.parsed("cuda", CudaVersion.parse),
         linux_full=row.optional("linux_full", DriverVersion.parse),
         windows_full=row.optional("windows_full", DriverVersion.parse),
@@ -266,7 +266,7 @@ def parse_component_patch(row: Row, known: KnownEvidence) -> ComponentPatch:
     """A ``[[patch]]`` row of cuda_components.toml."""
     patch = ComponentPatch(
         package=row.text("package"),
-        versions=row.each("versions", _version, required=True),
+        versions=row.each("versions", read_version, required=True),
         cuda=row.parsed("cuda", CudaVersion.parse),
         evidence=row.evidence(known),
     )
@@ -303,9 +303,9 @@ def _components(row: Row) -> Iterator[Component]:
     """Each component with the version its pin begins with: ``==12.6.4.1.*`` and ``<13,>=12.8.93`` name one each."""
     for package, text in row.table("components"):
         try:
-            pin = _specifiers(text)
+            pin = read_specifiers(text)
             begins = [part.version.removesuffix(".*") for part in pin if part.operator in ("==", ">=")]
-            yield Component(package, pin, _version("".join(begins)))
+            yield Component(package, pin, read_version("".join(begins)))
         except ValueError as error:
             row.wrong("components", f"{package}: {error}")
 
@@ -338,7 +338,8 @@ def _ignore(row: Row, *keys: str) -> None:
 
 
 @cache
-def _version(text: str) -> Version:
+def read_version(text: str) -> Version:
+    """A PEP 440 version; ValueError for anything else."""
     try:
         return Version(text)
     except InvalidVersion as error:
@@ -346,7 +347,8 @@ def _version(text: str) -> Version:
 
 
 @cache
-def _specifiers(text: str) -> SpecifierSet:
+def read_specifiers(text: str) -> SpecifierSet:
+    """A PEP 440 specifier; ValueError for anything else."""
     try:
         return SpecifierSet(text)
     except InvalidSpecifier as error:
@@ -364,7 +366,8 @@ def _capability(text: str) -> ComputeCapability:
 
 
 @cache
-def _target(text: str) -> CodeTarget:
+def read_target(text: str) -> CodeTarget:
+    """A code target such as ``9.0a``; ValueError for anything else."""
     return CodeTarget.parse(text)
 
 

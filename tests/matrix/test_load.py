@@ -11,6 +11,7 @@ import pytest
 from envsolve.errors import MatrixError
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.matrix.document import read_document
+from envsolve.matrix.sound import evidence_of, part_of, releases_of
 from envsolve.model.host import Platform
 
 SOUND = """\
@@ -156,13 +157,13 @@ def test_the_kept_form_follows_its_source(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("sys.dont_write_bytecode", False)
     source = tmp_path / "some.toml"
     source.write_text("a = 1\n", encoding="utf-8")
-    assert read_document(source) == {"a": 1}
+    assert read_document(source, keep=True) == {"a": 1}
     kept = list((tmp_path / "__pycache__").iterdir())
     assert len(kept) == 1
-    assert read_document(source) == {"a": 1}
+    assert read_document(source, keep=True) == {"a": 1}
     source.write_text("a = 2\n", encoding="utf-8")
     os.utime(source, ns=(1, 1))
-    assert read_document(source) == {"a": 2}
+    assert read_document(source, keep=True) == {"a": 2}
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"\x00", b"not marshal at all"])
@@ -170,7 +171,41 @@ def test_a_damaged_kept_form_is_no_loss(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("sys.dont_write_bytecode", False)
     source = tmp_path / "some.toml"
     source.write_text("a = 1\n", encoding="utf-8")
-    read_document(source)
+    read_document(source, keep=True)
     for path in (tmp_path / "__pycache__").iterdir():
         path.write_bytes(rubbish)
-    assert read_document(source) == {"a": 1}
+    assert read_document(source, keep=True) == {"a": 1}
+
+
+def test_a_directory_that_somebody_hands_over_is_read_from_its_toml_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    shutil.copytree(find_matrix(), tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__"))
+    Matrix(tmp_path / "own").framework("tensorflow", Platform.LINUX_64)
+    assert not (tmp_path / "own" / "__pycache__").exists()
+
+
+@pytest.mark.parametrize("platform", list(Platform))
+@pytest.mark.parametrize("framework", Matrix(find_matrix()).framework_names)
+def test_what_is_read_quickly_is_what_was_read_strictly(framework: str, platform: Platform) -> None:
+    strict = Matrix(find_matrix())
+    part = part_of(strict.document(framework), platform)
+    known = evidence_of(part)
+    assert releases_of(framework, part, platform, known) == strict.framework(framework, platform).releases
+
+
+def test_a_part_that_was_kept_gives_the_same_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    own = tmp_path / "data"
+    shutil.copytree(find_matrix(), own, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr("envsolve.matrix.load.find_matrix", lambda: own)
+    source = own / "jax.toml"
+    first = Matrix(own).framework("jax", Platform.LINUX_64)
+    made = source.stat().st_mtime_ns
+    source.write_bytes(b"?" * source.stat().st_size)
+    os.utime(source, ns=(made, made))
+    assert Matrix(own).framework("jax", Platform.LINUX_64) == first
+    os.utime(source, ns=(made + 1, made + 1))
+    with pytest.raises(MatrixError, match="not TOML"):
+        Matrix(own).framework("jax", Platform.LINUX_64)
