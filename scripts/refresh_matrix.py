@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from scripts.matrix_refresh.errors import RefreshError  # noqa: E402
+from scripts.matrix_refresh.index import Shelf  # noqa: E402
 from scripts.matrix_refresh.report import lines_of  # noqa: E402
 from scripts.matrix_refresh.run import WORKERS, Refresh, Settings  # noqa: E402
 from scripts.matrix_refresh.settings import default_cache, default_endpoint  # noqa: E402
@@ -76,7 +77,7 @@ def refresh(
 def _refresh(run: Refresh, framework: str, *, dry_run: bool) -> tuple[bool, tuple[str, ...]]:
     """Whether anything differs, and the wheels that could not be read."""
     reader = run.reader(framework)
-    shelf = run.shelf(reader)
+    shelf = Shelf(run.wheels(reader))
     read = run.read(reader, shelf, run.versions(reader, shelf), lambda text: click.echo(f"read {text}", err=True))
     file = MatrixFile(run.settings.matrix / f"{framework}.toml")
     unread = unread_rows(file.rows(), read.rows, reader.source)

@@ -114,7 +114,7 @@ def _conda_specs(solution: Solution) -> Iterator[tuple[str, str]]:
         for package, versions in release.companions:
             yield f"{package}{_conda_versions(versions)}", f"goes with {release.package} {release.version}"
         for constraint in release.constraints:
-            yield constraint, f"{release.package} {release.version} does not import without it"
+            yield constraint, f"{release.package} {release.version} breaks without it"
     conda_cuda = [choice.release for choice in solution.choices if _conda_owns_cuda(choice.release)]
     if solution.toolkit is not None and conda_cuda:
         yield _toolkit(solution)
@@ -192,7 +192,7 @@ def _pip_lines(solution: Solution, wheels: list[Choice]) -> Iterator[tuple[str, 
         for requirement in requirements_of(release, solution.python):
             yield requirement, _framework_reason(choice)
         for constraint in release.constraints:
-            yield constraint, f"{release.package} {release.version} does not import without it"
+            yield constraint, f"{release.package} {release.version} breaks without it"
     for pin in toolkit_pins(solution):
         yield pin, "keeps the CUDA libraries together, where the wheel alone would take the newest"
     yield from _pip_cudnn(solution, [choice.release for choice in wheels])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -61,6 +62,23 @@ class Shelf:
     def platforms(self, project: str, version: Version) -> list[str]:
         """The platforms one release has wheels for, sorted."""
         return sorted({wheel.platform for wheel in self.wheels(project, version) if wheel.platform is not None})
+
+
+class ShuffledShelf(Shelf):
+    """A shelf that hands out the wheels of a release in an order of chance: any of them may speak for the release.
+
+    The same ``seed`` gives the same order, whoever asks first.
+    """
+
+    def __init__(self, wheels: Iterable[WheelFile], seed: int) -> None:
+        super().__init__(wheels)
+        self._seed = seed
+
+    def wheels(self, project: str, version: Version, platform: str | None = None) -> list[WheelFile]:
+        """The wheels of one release in an order of chance; of one platform, or of all."""
+        found = super().wheels(project, version, platform)
+        chance = random.Random(f"{self._seed} {project} {version} {platform}")  # noqa: S311 - a sample, no secret
+        return chance.sample(found, len(found))
 
 
 def pythons_of(wheels: Iterable[WheelFile]) -> list[str]:

@@ -13,7 +13,7 @@ from requests import Session
 from envsolve.matrix import Matrix
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.frameworks import readers
-from scripts.matrix_refresh.index import Index, Shelf
+from scripts.matrix_refresh.index import Index, Shelf, WheelFile
 from scripts.matrix_refresh.observation import Observations
 from scripts.matrix_refresh.reader import Reader, ReadRow
 from scripts.matrix_refresh.wheel import new_session
@@ -55,10 +55,10 @@ class Refresh:
             raise RefreshError(f"{framework} has no reader; those that have: {', '.join(sorted(self.readers))}")
         return self.readers[framework]
 
-    def shelf(self, reader: Reader) -> Shelf:
+    def wheels(self, reader: Reader) -> list[WheelFile]:
         """What the index lists of a reader's projects."""
         index = Index(self.settings.endpoint, self.settings.cache, self._session, offline=self.settings.offline)
-        return Shelf(wheel for project in reader.projects for wheel in index.wheels(project))
+        return [wheel for project in reader.projects for wheel in index.wheels(project)]
 
     def versions(self, reader: Reader, shelf: Shelf) -> list[Version]:
         """The releases that the matrix holds, newest first."""

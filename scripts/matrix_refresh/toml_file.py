@@ -214,6 +214,12 @@ def _place(order: Sequence[str], name: str) -> int:
     return order.index(name) if name in order else len(order)
 
 
+def without_evidence(difference: RowChange) -> RowChange | None:
+    """A difference in what rows say, leaving out which wheel they were read from; None where nothing is left."""
+    changes = tuple(change for change in difference.changes if change.field not in ("evidence", "inferred"))
+    return difference._replace(changes=changes) if changes else None
+
+
 def unread_rows(rows: Iterable[Mapping[str, object]], read: Iterable[ReadRow], source: str) -> list[str]:
     """The rows of ``source`` that no wheel was found for, as lines for the report."""
     keys = {row.key for row in read}
