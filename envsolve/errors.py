@@ -74,9 +74,14 @@ class MatrixError(UsageError):
 
 
 class UnsolvableError(EnvsolveError):
-    """No environment satisfies the request on every host."""
+    """No environment satisfies the request on every host, as far as the matrix of ``matrix_date`` knows."""
 
     exit_code = 1
+    matrix_date: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The ``error`` object of the JSON contract, and the day of the matrix that says no."""
+        return super().as_json() | ({} if self.matrix_date is None else {"matrix_date": self.matrix_date})
 
 
 class OutsideError(EnvsolveError):

@@ -39,10 +39,15 @@ def solve_request(request: Request, matrix: Matrix, environ: Mapping[str, str]) 
             hints=(Hint("--format environment and --format json are there"),),
         )
     request, hidden = _without_credentials(request)
-    target = target_of(request, matrix, environ)
-    solution = solve(request, target.problem, matrix)
-    if solution is None:
-        raise _no(request, target, matrix)
+    try:
+        target = target_of(request, matrix, environ)
+        solution = solve(request, target.problem, matrix)
+        if solution is None:
+            raise _no(request, target, matrix)
+    except UnsolvableError as error:
+        names = ("cuda", *(asked.framework for asked in request.frameworks))
+        error.matrix_date = max(str(matrix.document(name).get("updated")) for name in names)
+        raise
     date = _matrix_date(target.problem, matrix)
     answer = Answer(solution, target.hosts, command_of(request), date, __version__, own_matrix=not matrix.is_shipped)
     newer = () if target.fell_to_cpu else solution.newer_elsewhere

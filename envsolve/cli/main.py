@@ -47,6 +47,18 @@ class LazyGroup(click.Group):
         return super().parse_args(ctx, args)
 
 
+def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """The version, and the day of the matrix that comes with it: an answer is only as new as what it rests on."""
+    if not wanted or context.resilient_parsing:
+        return
+    from envsolve.app.matrix import matrix_date
+    from envsolve.matrix import Matrix, find_matrix
+
+    date = matrix_date(Matrix(find_matrix()))
+    deliver(f"envsolve, version {__version__}, with the compatibility matrix of {date}\n", None)
+    context.exit()
+
+
 @click.group(
     cls=LazyGroup,
     name="envsolve",
@@ -54,7 +66,14 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Without a command, `solve` is meant: envsolve --framework tensorflow --gpu auto > environment.yml",
 )
-@click.version_option(__version__, prog_name="envsolve")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and the date of the compatibility matrix.",
+)
 def cli() -> None:
     """CUDA stacks that run on the GPU and the driver you have."""
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from envsolve.errors import EnvsolveError, Hint
+from envsolve.errors import EnvsolveError, Hint, UnsolvableError
 
 _LONGEST = 200
 
@@ -38,6 +38,8 @@ def report(error: EnvsolveError, arguments: Sequence[str], *, as_json: bool) -> 
     _say("error:", "red", f"{error.code}\n  {_shown(error.message)}")
     for cause in error.cause or (_shown(f"typed: {shlex.join(['envsolve', *arguments])}"),):
         _say("cause:", "yellow", cause)
+    if isinstance(error, UnsolvableError) and error.matrix_date is not None:
+        _say("cause:", "yellow", f"so far as the compatibility matrix of {error.matrix_date} knows")
     for hint in error.hints:
         _say("hint:", "green", hint.text if hint.command is None else f"{hint.text}\n  {hint.command}")
     return error.exit_code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -219,4 +220,13 @@ def test_a_way_out_with_fewer_gpus_keeps_the_driver_of_the_host_file(envsolve: E
 
 def test_help_and_version_answer() -> None:
     assert "--framework" in child("solve", "--help").stdout
-    assert child("--version").stdout.startswith("envsolve, version ")
+    version = child("--version").stdout
+    assert re.fullmatch(r"envsolve, version \S+, with the compatibility matrix of \d{4}-\d\d-\d\d\n", version)
+
+
+def test_a_no_says_how_much_the_matrix_knew(envsolve: Envsolve) -> None:
+    request = ["-f", "pytorch==2.15.*", "--gpu", "8.6", "--driver", "550.54.14"]
+    said = envsolve(*request)
+    assert re.search(r"^cause: so far as the compatibility matrix of \d{4}-\d\d-\d\d knows$", said.err, re.MULTILINE)
+    error = json.loads(envsolve(*request, "--format", "json").out)["error"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", error["matrix_date"])
