@@ -21,11 +21,11 @@ _ENTRY = struct.Struct("<HHIQ")
 _ARCHITECTURE_OFFSET = 28
 _PTX, _MACHINE_CODE = 1, 2
 _SMALLEST_ENTRY, _LARGEST_HEADER = 32, 4096
-_FLAG = rb"(?:sm|compute)_\d+[af]?"
+_FLAG = rb"(?:sm|compute)_\d{2,3}[af]?"
 _FLAGS = re.compile(_FLAG + rb"(?:[ ;,]" + _FLAG + rb"){0,40}(?=\0)")
 """Up to the end of the string; its beginning may touch another one, linkers share their ends."""
 _GLIBC = re.compile(rb"\0GLIBC_(2\.\d+)(?:\.\d+)?(?=\0)")
-_TARGET = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)")
+_TARGET = re.compile(r"(sm|compute)_(\d{1,2})(\d)([af]?)")
 
 
 class DeviceTargets(NamedTuple):

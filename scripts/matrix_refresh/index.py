@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
-from pypi_simple import NoSuchProjectError, ProjectPage, PyPISimple
+from pypi_simple import (
+    NoSuchProjectError,
+    ProjectPage,
+    PyPISimple,
+    UnsupportedContentTypeError,
+    UnsupportedRepoVersionError,
+)
 from requests import RequestException, Session
 
+from scripts.matrix_refresh.cache import keep, kept
 from scripts.matrix_refresh.errors import RefreshError
 
 _LEGACY_GLIBC = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
 """PEP 600: what the older names stand for."""
 _MANYLINUX = re.compile(r"(manylinux(?:1|2010|2014|_(\d+)_(\d+)))_(x86_64|aarch64)")
 _MACOS = re.compile(r"macosx_\d+_\d+_(arm64|x86_64|universal2|intel)")
+_TIMEOUT = 60.0
 _LINUX = {"x86_64": "linux-64", "aarch64": "linux-aarch64"}
 
 
@@ -28,7 +36,7 @@ class WheelFile(NamedTuple):
     """One wheel that an index lists.
 
     ``pythons`` are the CPython minors of its tags; empty for a wheel of any Python 3 (``py3``, stable ABI).
-    ``platform`` is None for a wheel of any platform.
+    ``platform`` is None for a wheel of any platform; a wheel for several platforms stands on the shelf once for each.
     """
 
     project: str
@@ -54,10 +62,13 @@ class Shelf:
         return sorted({version for name, version in self._wheels if name == project}, reverse=True)
 
     def wheels(self, project: str, version: Version, platform: str | None = None) -> list[WheelFile]:
-        """The wheels of one release, newest Python first; of one platform, or of all."""
+        """The wheels of one release, newest Python first; of one platform, or of all.
+
+        Of several for one Python the one that pip prefers comes first: for the newer C library, then by build tag.
+        """
         found = self._wheels.get((project, version), [])
         chosen = [wheel for wheel in found if platform is None or wheel.platform == platform]
-        return sorted(chosen, key=lambda wheel: (_newest(wheel.pythons), wheel.filename), reverse=True)
+        return sorted(chosen, key=_preference, reverse=True)
 
     def platforms(self, project: str, version: Version) -> list[str]:
         """The platforms one release has wheels for, sorted."""
@@ -88,8 +99,12 @@ def pythons_of(wheels: Iterable[WheelFile]) -> list[str]:
 
 def glibc_of(wheels: Iterable[WheelFile]) -> str | None:
     """The lowest C library that some wheel of each Python runs on: the highest floor among the Pythons."""
-    floors = [wheel.glibc for wheel in wheels if wheel.glibc is not None]
-    return max(floors, key=Version, default=None)
+    floors: dict[str, list[str]] = defaultdict(list)
+    for wheel in wheels:
+        for python in wheel.pythons or ("any",):
+            if wheel.glibc is not None:
+                floors[python].append(wheel.glibc)
+    return max((min(of_python, key=Version) for of_python in floors.values()), key=Version, default=None)
 
 
 class Index:
@@ -97,31 +112,30 @@ class Index:
 
     def __init__(self, endpoint: str, cache: Path, session: Session, *, offline: bool) -> None:
         self._endpoint = endpoint
-        self._cache = cache / "listings" / re.sub(r"[^a-z0-9.]+", "-", endpoint.lower()).strip("-")
+        without_password = re.sub(r"//[^/@]*@", "//", endpoint.lower())
+        self._cache = cache / "listings" / re.sub(r"[^a-z0-9.]+", "-", without_password).strip("-")
         self._session = session
         self._offline = offline
 
     def wheels(self, project: str) -> list[WheelFile]:
         """Every wheel of ``project``. Raises RefreshError where the index, or offline the cache, does not answer."""
-        kept = self._cache / f"{project}.json"
+        path = self._cache / f"{project}.json"
         if self._offline:
-            if not kept.exists():
+            files = kept(path)
+            if not isinstance(files, list):
                 raise RefreshError(f"the list of {project} wheels is not in the cache: run once without --offline")
-            files = json.loads(kept.read_text(encoding="utf-8"))
         else:
             files = self._asked(project)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(files), encoding="utf-8")
-        found = (_wheel_file(project, name, url, sha256) for name, url, sha256 in files)
-        return [wheel for wheel in found if wheel is not None]
+            keep(path, files)
+        return [wheel for name, url, sha256 in files for wheel in _wheel_files(project, name, url, sha256)]
 
     def _asked(self, project: str) -> list[tuple[str, str, str | None]]:
         client = PyPISimple(self._endpoint, session=self._session)
         try:
-            page: ProjectPage = client.get_project_page(project)
+            page: ProjectPage = client.get_project_page(project, timeout=_TIMEOUT)
         except NoSuchProjectError:
             return []
-        except RequestException as error:
+        except (RequestException, UnsupportedRepoVersionError, UnsupportedContentTypeError, ValueError) as error:
             raise RefreshError(f"the index did not list {project}: {error}") from error
         return [
             (package.filename, package.url, (package.digests or {}).get("sha256"))
@@ -130,36 +144,40 @@ class Index:
         ]
 
 
-def _wheel_file(project: str, filename: str, url: str, sha256: str | None) -> WheelFile | None:
-    """None for what the matrix does not hold: pre-releases, free-threaded Pythons, platforms it does not know."""
+def _wheel_files(project: str, filename: str, url: str, sha256: str | None) -> Iterator[WheelFile]:
+    """One for each platform; none of what the matrix does not hold: pre-releases, free-threaded Pythons, PyPy."""
     try:
         _, version, _, tags = parse_wheel_filename(filename)
     except InvalidWheelFilename:
-        return None
-    if version.is_prerelease or all(tag.abi.endswith("t") and tag.abi.startswith("cp") for tag in tags):
-        return None
-    platforms = {tag.platform for tag in tags}
-    known = {place for place in map(_platform, platforms) if place is not None}
-    if not known and platforms != {"any"}:
-        return None
-    return WheelFile(
-        project=project,
-        version=version,
-        filename=filename,
-        url=url,
-        sha256=sha256,
-        platform=min(known) if known else None,
-        pythons=tuple(sorted({p for tag in tags if (p := _python(tag.interpreter, tag.abi))}, key=_minor)),
-        glibc=min((floor for floor in map(_glibc, platforms) if floor is not None), key=Version, default=None),
-    )
+        return
+    ours = [tag for tag in tags if _is_ours(tag)]
+    if version.is_prerelease or not ours:
+        return
+    pythons = tuple(sorted({p for tag in ours if (p := _python(tag.interpreter, tag.abi))}, key=_minor))
+    tagged: dict[str | None, list[str]] = defaultdict(list)
+    for tag in {tag.platform for tag in ours}:
+        for platform in _platforms(tag):
+            tagged[platform].append(tag)
+    for platform, names in tagged.items():
+        glibc = min((floor for floor in map(_glibc, names) if floor is not None), key=Version, default=None)
+        yield WheelFile(project, version, filename, url, sha256, platform, pythons, glibc)
 
 
-def _platform(tag: str) -> str | None:
+def _is_ours(tag: Tag) -> bool:
+    """Whether a tag names a CPython, or any Python 3, with its ordinary ABI."""
+    if tag.interpreter == "py3":
+        return True
+    return tag.interpreter.startswith("cp") and not (tag.abi.startswith("cp") and tag.abi.endswith("t"))
+
+
+def _platforms(tag: str) -> tuple[str | None, ...]:
+    if tag == "any":
+        return (None,)
     if match := _MANYLINUX.fullmatch(tag):
-        return _LINUX[match[4]]
+        return (_LINUX[match[4]],)
     if match := _MACOS.fullmatch(tag):
-        return "osx-arm64" if match[1] == "arm64" else "osx-64"
-    return "win-64" if tag == "win_amd64" else None
+        return {"arm64": ("osx-arm64",), "universal2": ("osx-64", "osx-arm64")}.get(match[1], ("osx-64",))
+    return ("win-64",) if tag == "win_amd64" else ()
 
 
 def _glibc(tag: str) -> str | None:
@@ -178,5 +196,7 @@ def _minor(python: str) -> tuple[int, ...]:
     return tuple(int(part) for part in python.split("."))
 
 
-def _newest(pythons: Sequence[str]) -> tuple[int, ...]:
-    return max(map(_minor, pythons), default=())
+def _preference(wheel: WheelFile) -> tuple[object, ...]:
+    """Newest Python first, then as pip chooses among its wheels, then by name."""
+    _, _, build, _ = parse_wheel_filename(wheel.filename)
+    return max(map(_minor, wheel.pythons), default=()), Version(wheel.glibc or "0"), build, wheel.filename

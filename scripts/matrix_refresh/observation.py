@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import requests
 
+from scripts.matrix_refresh.cache import keep, kept
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.index import WheelFile
 from scripts.matrix_refresh.wheel import Wheel
@@ -24,7 +24,10 @@ Read = Callable[[WheelFile], Observation]
 
 
 class Observations:
-    """Reads wheels with ``observe`` and remembers; ``edition`` names what observe looks for, a new one reads anew."""
+    """Reads wheels with ``observe`` and remembers; ``edition`` names what observe looks for, a new one reads anew.
+
+    ``wheels_read`` and ``transferred`` (bytes) count what was asked of the index, not of the cache.
+    """
 
     def __init__(
         self,
@@ -43,27 +46,35 @@ class Observations:
         self._offline = offline
         self._deep = deep
         self._anew = anew
+        self._counting = threading.Lock()
+        self.wheels_read = 0
+        self.transferred = 0
 
     def read(self, file: WheelFile) -> Observation:
-        """What is known of ``file``: from the cache, or from its bytes. Raises RefreshError where neither answers."""
-        kept = self._cache / f"{file.filename}.{(file.sha256 or 'unhashed')[:16]}.json"
-        if kept.exists() and not self._anew:
-            observation: Observation = json.loads(kept.read_text(encoding="utf-8"))
-            if not (self._deep and _HELD_BACK in observation):
-                return observation
+        """What is known of ``file``: from the cache, or from its bytes.
+
+        Raises RefreshError where neither answers, or where ``observe`` finds a form it does not know (ValueError).
+        """
+        path = self._cache / f"{file.filename}.{(file.sha256 or 'unhashed')[:16]}.json"
+        known = None if self._anew else kept(path)
+        if isinstance(known, dict) and "read" in known and not (self._deep and _HELD_BACK in known):
+            return known
         if self._offline:
             raise RefreshError(f"{file.filename} is not in the cache: run once without --offline")
         with Wheel(file, self._session, deep=self._deep) as wheel:
-            observation = self._observe(wheel)
+            try:
+                observation = self._observe(wheel)
+            except ValueError as error:
+                raise RefreshError(f"{file.filename}: {error}") from error
+            finally:
+                self._count(wheel.transferred)
             observation["read"] = list(dict.fromkeys(wheel.read))
             if wheel.held_back:
                 observation[_HELD_BACK] = ["a large library"]
-        _write(kept, json.dumps(observation, indent=1))
+        keep(path, observation)
         return observation
 
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    def _count(self, transferred: int) -> None:
+        with self._counting:
+            self.wheels_read += 1
+            self.transferred += transferred

@@ -29,7 +29,7 @@ _METAPACKAGE = "cuda-toolkit"
 
 def header(metadata: str, name: str) -> list[str]:
     """The values of one header field of a METADATA text, in order."""
-    fields, _, _ = metadata.partition("\n\n")
+    fields, _, _ = metadata.replace("\r\n", "\n").partition("\n\n")
     return [
         line.partition(":")[2].strip() for line in fields.splitlines() if line.lower().startswith(f"{name.lower()}:")
     ]
@@ -92,7 +92,8 @@ class CudaReleases:
         metapackage = next((it for it in asked if canonicalize_name(it.name) == _METAPACKAGE), None)
         if metapackage is not None:
             releases = self._components.releases
-            return self._range({it.cuda for it in releases if metapackage.specifier.contains(it.version)})
+            minors = {it.cuda for it in releases if metapackage.specifier.contains(it.version)}
+            return self._range(minors, [metapackage.specifier])
         runtime = next((it for it in asked if _RUNTIME.fullmatch(it.name)), None)
         pin = None if runtime is None else only_version(runtime.specifier)
         if pin is not None:
@@ -102,14 +103,19 @@ class CudaReleases:
         if not libraries:
             return None
         held = [set(self._components.toolkits_with(name, limit)) for name, limit in libraries]
-        return self._range(set.intersection(*held))
+        return self._range(set.intersection(*held), [limit for _, limit in libraries])
 
-    def _range(self, minors: set[CudaVersion]) -> str | None:
-        """The specifier of ``minors``; open to the next major where they reach the newest that is known."""
+    def _range(self, minors: set[CudaVersion], limits: Sequence[SpecifierSet]) -> str | None:
+        """The specifier of ``minors``.
+
+        Open to the next major where they reach the newest that is known and no limit is a pin: what NVIDIA releases
+        later is admitted as well.
+        """
         if not minors:
             return None
         oldest, last = min(minors), max(minors)
-        if last == max(it.cuda for it in self._components.releases if it.cuda.major == last.major):
+        newest = max(it.cuda for it in self._components.releases if it.cuda.major == last.major)
+        if last == newest and not any(_is_pin(limit) for limit in limits):
             return f">={oldest},<{last.major + 1}"
         return f"=={oldest}" if oldest == last else f">={oldest},<{last.major}.{last.minor + 1}"
 
@@ -127,6 +133,10 @@ def only_version(specifier: SpecifierSet) -> str | None:
     if len(clauses) == 1 and clauses[0].operator == "==" and not clauses[0].version.endswith(".*"):
         return clauses[0].version
     return None
+
+
+def _is_pin(specifier: SpecifierSet) -> bool:
+    return any(clause.operator in ("==", "===", "~=") for clause in specifier)
 
 
 def floor(specifier: SpecifierSet) -> str | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
 import requests
-from remotezip import RemoteIOError, RemoteZip
+from remotezip import PartialBuffer, RemoteFetcher, RemoteZip, RemoteZipError
 from requests.adapters import HTTPAdapter
+from urllib3.exceptions import HTTPError
 from urllib3.util import Retry
 
 from scripts.matrix_refresh.errors import RefreshError
@@ -19,16 +21,45 @@ USER_AGENT = "envsolve-matrix-refresh"
 _TIMEOUT = 60.0
 _CHUNK = 1 << 18
 _LARGEST_TEXT = 1 << 22
+_NO_WHEEL = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
+_NO_BYTES = (RemoteZipError, requests.RequestException, HTTPError, OSError)
+_UNREADABLE = (*_NO_WHEEL, *_NO_BYTES)
+"""A connection that breaks while a member streams is an error of urllib3: requests is no longer in between."""
 
 
 def new_session() -> requests.Session:
     """A session that waits and tries again where a server is busy, as it asks for (Retry-After)."""
     session = requests.Session()
     session.headers["User-Agent"] = USER_AGENT
-    retry = Retry(total=5, backoff_factor=1.0, status_forcelist=(429, 500, 502, 503, 504), allowed_methods=("GET",))
+    retry = Retry(
+        total=5, connect=2, backoff_factor=1.0, status_forcelist=(429, 500, 502, 503, 504), allowed_methods=("GET",)
+    )
     for scheme in ("https://", "http://"):
         session.mount(scheme, HTTPAdapter(max_retries=retry, pool_maxsize=16))
     return session
+
+
+class _CountingFetcher(RemoteFetcher):  # type: ignore[misc]
+    """Fetches ranges and remembers how much came of them."""
+
+    def __init__(self, *arguments: object, **options: object) -> None:
+        super().__init__(*arguments, **options)
+        self._in_full = 0
+        self._streams: list[PartialBuffer] = []
+
+    @property
+    def transferred(self) -> int:
+        """The bytes that were received, without headers; of a range that was not read to its end only those read."""
+        streamed: int = sum(stream.tell() for stream in self._streams)
+        return self._in_full + streamed
+
+    def fetch(self, data_range: tuple[int, int | None], stream: bool = False) -> PartialBuffer:
+        part = super().fetch(data_range, stream=stream)
+        if stream:
+            self._streams.append(part.buffer)
+        else:
+            self._in_full += len(part)
+        return part
 
 
 class Wheel:
@@ -42,9 +73,10 @@ class Wheel:
         self._deep = deep
         self.read: list[str] = []
         self.held_back = False
+        self._fetcher: _CountingFetcher | None = None
         try:
-            self._zip = RemoteZip(file.url, session=session, timeout=_TIMEOUT)
-        except (RemoteIOError, requests.RequestException, zipfile.BadZipFile) as error:
+            self._zip = RemoteZip(file.url, session=session, timeout=_TIMEOUT, fetcher=self._counted)
+        except _UNREADABLE as error:
             raise RefreshError(f"{file.filename} cannot be read: {error}") from error
         self._members = {info.filename: info for info in self._zip.infolist()}
 
@@ -55,6 +87,15 @@ class Wheel:
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._zip.close()
+
+    def _counted(self, *arguments: object, **options: object) -> _CountingFetcher:
+        self._fetcher = _CountingFetcher(*arguments, **options)
+        return self._fetcher
+
+    @property
+    def transferred(self) -> int:
+        """How many bytes of the wheel came over the network."""
+        return 0 if self._fetcher is None else self._fetcher.transferred
 
     @property
     def members(self) -> list[str]:
@@ -95,5 +136,5 @@ class Wheel:
             with self._zip.open(member) as content:
                 while chunk := content.read(_CHUNK):
                     yield chunk
-        except (RemoteIOError, requests.RequestException, zipfile.BadZipFile, OSError) as error:
+        except _UNREADABLE as error:
             raise RefreshError(f"{self.file.filename}: {member} cannot be read: {error}") from error

@@ -15,7 +15,6 @@ from packaging.version import Version
 
 from scripts.matrix_refresh.device_code import DeviceTargets, scan_fat_binaries, targets_of_flags
 from scripts.matrix_refresh.elf import needed_libraries
-from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
 from scripts.matrix_refresh.observation import Observation, Read
 from scripts.matrix_refresh.reader import ReadRow, Value, evidence_of, first
@@ -168,12 +167,19 @@ def _build_info(text: str) -> dict[str, object]:
         try:
             value = ast.literal_eval(_ORDERED.sub(r"\1", expression))
         except (ValueError, SyntaxError) as error:
-            raise RefreshError(f"build_info.py is written in a way that is not known: {name} = {expression}") from error
+            raise ValueError(f"build_info.py is written in a way that is not known: {name} = {expression}") from error
         if name == "build_info":
-            info |= dict(value)
+            info |= _dictionary(value)
         else:
             info[name] = value
     return info
+
+
+def _dictionary(value: object) -> dict[str, object]:
+    """A dictionary, or the pairs of one."""
+    if isinstance(value, dict | list):
+        return dict(value)
+    raise ValueError(f"build_info.py holds no dictionary: {value!r}")
 
 
 def _cuda_minor(text: str) -> str:

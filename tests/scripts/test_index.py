@@ -1,0 +1,178 @@
+"""What an index lists, in the words of the matrix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+import requests
+from packaging.version import Version
+
+from scripts.matrix_refresh.errors import RefreshError
+from scripts.matrix_refresh.index import Index, Shelf, WheelFile, glibc_of, pythons_of
+from tests.scripts.served import Failure, ServedIndex
+from tests.scripts.wheels import BuiltFile
+
+
+def _listed(index: ServedIndex, session: requests.Session, cache: Path, *names: str) -> list[WheelFile]:
+    index.add(*(BuiltFile(name, name.encode()) for name in names))
+    return Index(index.endpoint, cache, session, offline=False).wheels("thing")
+
+
+@pytest.mark.parametrize(
+    ("tags", "platforms", "pythons", "glibc"),
+    [
+        ("cp312-cp312-manylinux_2_28_x86_64", ["linux-64"], ["3.12"], "2.28"),
+        ("cp310-cp310-manylinux_2_17_x86_64.manylinux2014_x86_64", ["linux-64"], ["3.10"], "2.17"),
+        ("cp37-cp37m-manylinux1_x86_64", ["linux-64"], ["3.7"], "2.5"),
+        ("cp27-cp27mu-manylinux2010_x86_64", ["linux-64"], ["2.7"], "2.12"),
+        ("cp312-cp312-manylinux_2_28_aarch64", ["linux-aarch64"], ["3.12"], "2.28"),
+        ("cp312-cp312-win_amd64", ["win-64"], ["3.12"], None),
+        ("cp39-none-macosx_10_9_x86_64", ["osx-64"], ["3.9"], None),
+        ("cp312-none-macosx_11_0_arm64", ["osx-arm64"], ["3.12"], None),
+        ("cp312-cp312-macosx_11_0_universal2", ["osx-64", "osx-arm64"], ["3.12"], None),
+        ("cp39.cp310-none-win_amd64", ["win-64"], ["3.9", "3.10"], None),
+        ("cp38-abi3-manylinux2014_x86_64", ["linux-64"], [], "2.17"),
+        ("py3-none-manylinux_2_27_x86_64", ["linux-64"], [], "2.27"),
+        ("py2.py3-none-any", [None], [], None),
+    ],
+)
+def test_the_tags_of_a_wheel_say_its_platforms_pythons_and_c_library(
+    tags: str,
+    platforms: list[str | None],
+    pythons: list[str],
+    glibc: str | None,
+    index: ServedIndex,
+    session: requests.Session,
+    tmp_path: Path,
+) -> None:
+    found = _listed(index, session, tmp_path, f"thing-1.0-{tags}.whl")
+    assert sorted(wheel.platform or "" for wheel in found) == [platform or "" for platform in platforms]
+    assert {(wheel.pythons, wheel.glibc) for wheel in found} == {(tuple(pythons), glibc)}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "thing-1.0rc1-cp312-cp312-win_amd64.whl",
+        "thing-1.0.dev3-cp312-cp312-win_amd64.whl",
+        "thing-1.0-cp313-cp313t-win_amd64.whl",
+        "thing-1.0-pp39-pypy39_pp73-win_amd64.whl",
+        "thing-1.0-py2-none-any.whl",
+        "thing-1.0-cp312-cp312-win_arm64.whl",
+        "thing-1.0-cp312-cp312-win32.whl",
+        "thing-1.0-cp312-cp312-linux_x86_64.whl",
+        "thing-1.0-cp312-cp312-musllinux_1_2_x86_64.whl",
+        "thing-1.0-cp312-cp312-manylinux_2_28_ppc64le.whl",
+        "thing-1.0-not-a-wheel-of-any-standard.whl",
+        "thing-1.0.tar.gz",
+    ],
+)
+@pytest.mark.parametrize("form", ["json", "html"])
+def test_what_the_matrix_does_not_hold_is_left_out(
+    name: str, form: Literal["json", "html"], index: ServedIndex, session: requests.Session, tmp_path: Path
+) -> None:
+    index.form = form
+    kept = "thing-1.0-cp312-cp312-win_amd64.whl"
+    assert [wheel.filename for wheel in _listed(index, session, tmp_path, name, kept)] == [kept]
+
+
+@pytest.mark.parametrize("form", ["json", "html"])
+def test_withdrawn_files_are_left_out(
+    form: Literal["json", "html"], index: ServedIndex, session: requests.Session, tmp_path: Path
+) -> None:
+    index.form = form
+    index.add(BuiltFile("thing-2.0-cp312-cp312-win_amd64.whl", b"broken"), yanked=True)
+    found = _listed(index, session, tmp_path, "thing-1.0-cp312-cp312-win_amd64.whl")
+    assert [wheel.version for wheel in found] == [Version("1.0")]
+
+
+def test_both_forms_of_a_listing_say_the_same(index: ServedIndex, session: requests.Session, tmp_path: Path) -> None:
+    names = ("thing-1.0-cp312-cp312-win_amd64.whl", "thing-1.0+local.1-cp312-cp312-manylinux_2_28_x86_64.whl")
+    as_json = _listed(index, session, tmp_path, *names)
+    index.form = "html"
+    assert _listed(index, session, tmp_path, *names) == as_json
+    assert all(wheel.sha256 and wheel.url == index.url(wheel.filename) for wheel in as_json)
+
+
+def test_offline_the_last_listing_counts(index: ServedIndex, session: requests.Session, tmp_path: Path) -> None:
+    online = _listed(index, session, tmp_path, "thing-1.0-cp312-cp312-win_amd64.whl")
+    assert Index(index.endpoint, tmp_path, session, offline=True).wheels("thing") == online
+    assert index.asked["thing"] == 1
+
+
+def test_offline_a_listing_that_was_never_read_is_an_error(session: requests.Session, tmp_path: Path) -> None:
+    with pytest.raises(RefreshError, match="the list of thing wheels is not in the cache: run once without --offline"):
+        Index("http://127.0.0.1:1/simple", tmp_path, session, offline=True).wheels("thing")
+
+
+def test_a_kept_listing_that_a_crash_cut_short_counts_as_none(
+    index: ServedIndex, session: requests.Session, tmp_path: Path
+) -> None:
+    _listed(index, session, tmp_path, "thing-1.0-cp312-cp312-win_amd64.whl")
+    (kept,) = tmp_path.rglob("thing.json")
+    kept.write_text(kept.read_text(encoding="utf-8")[:-9], encoding="utf-8")
+    with pytest.raises(RefreshError, match="is not in the cache"):
+        Index(index.endpoint, tmp_path, session, offline=True).wheels("thing")
+
+
+def test_the_cache_holds_no_password(index: ServedIndex, session: requests.Session, tmp_path: Path) -> None:
+    index.add(BuiltFile("thing-1.0-cp312-cp312-win_amd64.whl", b""))
+    Index(index.endpoint.replace("//", "//user:secret@"), tmp_path, session, offline=False).wheels("thing")
+    assert not [path for path in tmp_path.rglob("*") if "secret" in path.name]
+
+
+def test_a_project_that_the_index_lacks_has_no_wheels(
+    index: ServedIndex, session: requests.Session, tmp_path: Path
+) -> None:
+    assert Index(index.endpoint, tmp_path, session, offline=False).wheels("nothing") == []
+
+
+@pytest.mark.parametrize("failure", ["forbidden", "nonsense"])
+def test_an_index_that_does_not_list_is_one_clear_error(
+    failure: Failure, index: ServedIndex, session: requests.Session, tmp_path: Path
+) -> None:
+    index.failures["thing"] = failure
+    with pytest.raises(RefreshError, match="the index did not list thing: "):
+        Index(index.endpoint, tmp_path, session, offline=False).wheels("thing")
+
+
+def _wheel(pythons: tuple[str, ...], glibc: str | None, tags: str = "", build: str = "") -> WheelFile:
+    name = f"thing-1.0{build}-{tags or 'cp312-cp312-manylinux_2_28_x86_64'}.whl"
+    return WheelFile("thing", Version("1.0"), name, "", None, "linux-64", pythons, glibc)
+
+
+def test_wheels_stand_newest_python_first() -> None:
+    wheels = [_wheel((python,), "2.28") for python in ("3.9", "3.11", "3.10")]
+    chosen = Shelf([*wheels, _wheel((), "2.28")]).wheels("thing", Version("1.0"))
+    assert [wheel.pythons for wheel in chosen] == [("3.11",), ("3.10",), ("3.9",), ()]
+
+
+def test_of_several_wheels_for_one_python_the_one_that_pip_takes_comes_first() -> None:
+    old = _wheel(("3.12",), "2.17", "cp312-cp312-manylinux2014_x86_64")
+    first = _wheel(("3.12",), "2.28")
+    second = _wheel(("3.12",), "2.28", build="-2")
+    tenth = _wheel(("3.12",), "2.28", build="-10")
+    assert Shelf([first, old, tenth, second]).wheels("thing", Version("1.0")) == [tenth, second, first, old]
+
+
+@pytest.mark.parametrize(
+    ("wheels", "floor"),
+    [
+        ([(("3.11",), "2.17"), (("3.12",), "2.28")], "2.28"),
+        ([(("3.12",), "2.17"), (("3.12",), "2.28")], "2.17"),
+        ([(("3.11",), "2.5"), (("3.11",), "2.28"), (("3.12",), "2.17")], "2.17"),
+        ([((), "2.17")], "2.17"),
+        ([(("3.12",), None)], None),
+        ([], None),
+    ],
+)
+def test_the_c_library_of_a_release_is_the_lowest_that_every_python_runs_on(
+    wheels: list[tuple[tuple[str, ...], str | None]], floor: str | None
+) -> None:
+    assert glibc_of(_wheel(pythons, glibc) for pythons, glibc in wheels) == floor
+
+
+def test_pythons_are_in_the_order_of_their_numbers() -> None:
+    assert pythons_of([_wheel(("3.10", "3.9"), None), _wheel(("3.11", "3.9"), None)]) == ["3.9", "3.10", "3.11"]

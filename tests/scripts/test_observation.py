@@ -1,0 +1,162 @@
+"""What was read of a wheel is kept: a run resumes, and works without a network."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import requests
+
+from scripts.matrix_refresh.cache import keep, kept
+from scripts.matrix_refresh.errors import RefreshError
+from scripts.matrix_refresh.index import Index, WheelFile
+from scripts.matrix_refresh.observation import Observation, Observations
+from scripts.matrix_refresh.wheel import Wheel
+from tests.scripts.served import ServedIndex
+from tests.scripts.wheels import torch_wheel, wheel
+
+
+class Reading(NamedTuple):
+    """A wheel on an index, and what is needed to read it."""
+
+    served: ServedIndex
+    file: WheelFile
+    cache: Path
+    session: requests.Session
+
+    def read(self, edition: str = "first", *, offline: bool = False, deep: bool = False, anew: bool = False) -> str:
+        """The one fact that is observed, read by a new run."""
+        run = Observations(self.cache, edition, _observe, self.session, offline=offline, deep=deep, anew=anew)
+        return run.read(self.file)["text"][0]
+
+    def requests(self) -> int:
+        """How many requests went to wheels so far."""
+        return self.served.wheels_asked()
+
+    def kept(self) -> Path:
+        """The one file in the cache of wheels."""
+        (path,) = (self.cache / "wheels").rglob("*.json")
+        return path
+
+
+def _observe(wheel: Wheel) -> Observation:
+    wheel.text("version.py")
+    return {"text": [wheel.text("version.py") or ""]}
+
+
+@pytest.fixture
+def reading(index: ServedIndex, session: requests.Session, tmp_path: Path) -> Reading:
+    index.add(wheel("thing", "1.0", {"thing/version.py": "cuda = '12.8'"}))
+    (file,) = Index(index.endpoint, tmp_path, session, offline=False).wheels("thing")
+    return Reading(index, file, tmp_path, session)
+
+
+def test_a_second_run_asks_for_no_wheel(reading: Reading) -> None:
+    first = reading.read()
+    asked = reading.requests()
+    assert asked > 0
+    assert reading.read() == first
+    assert reading.read(offline=True) == first
+    assert reading.requests() == asked
+
+
+@pytest.mark.parametrize("change", [{"anew": True}, {"edition": "second"}])
+def test_a_wheel_is_read_again_where_that_was_asked_for_or_more_is_looked_for(
+    change: dict[str, bool], reading: Reading
+) -> None:
+    first = reading.read()
+    asked = reading.requests()
+    assert reading.read(**change) == first  # type: ignore[arg-type]
+    assert reading.requests() == 2 * asked
+
+
+def test_a_wheel_whose_large_library_was_held_back_is_read_again_by_a_deep_run_and_then_no_more(
+    reading: Reading,
+) -> None:
+    def observe(wheel: Wheel) -> Observation:
+        return {"text": [wheel.text("version.py") or ""] if wheel.may_read_deep() else []}
+
+    def text(*, deep: bool) -> list[str]:
+        return Observations(reading.cache, "first", observe, reading.session, deep=deep).read(reading.file)["text"]
+
+    assert text(deep=False) == text(deep=False) == []
+    assert text(deep=True) == ["cuda = '12.8'"]
+    asked = reading.requests()
+    assert text(deep=True) == text(deep=False) == ["cuda = '12.8'"]
+    assert reading.requests() == asked
+
+
+def test_a_wheel_of_the_same_name_with_other_bytes_is_another_wheel(reading: Reading) -> None:
+    reading.read()
+    asked = reading.requests()
+    reading._replace(file=reading.file._replace(sha256="0" * 64)).read()
+    assert reading.requests() == 2 * asked
+
+
+def test_offline_a_wheel_that_was_never_read_is_an_error(reading: Reading) -> None:
+    with pytest.raises(RefreshError, match=f"{reading.file.filename} is not in the cache: run once without --offline"):
+        reading.read(offline=True)
+    assert reading.requests() == 0
+
+
+@pytest.mark.parametrize("left", ["", '{"text": ["cu', "[]", "{}", "null"])
+def test_a_kept_file_that_a_crash_cut_short_is_not_trusted(left: str, reading: Reading) -> None:
+    first = reading.read()
+    whole = reading.kept().read_text(encoding="utf-8")
+    reading.kept().write_text(left, encoding="utf-8")
+    with pytest.raises(RefreshError, match="is not in the cache"):
+        reading.read(offline=True)
+    assert reading.read() == first
+    assert reading.kept().read_text(encoding="utf-8") == whole
+
+
+def test_a_wheel_that_could_not_be_read_is_not_kept(reading: Reading) -> None:
+    reading.served.failures[reading.file.filename] = "missing"
+    with pytest.raises(RefreshError):
+        reading.read()
+    assert not (reading.cache / "wheels").exists()
+
+
+def test_a_form_that_the_reader_does_not_know_names_the_wheel(reading: Reading) -> None:
+    def observe(wheel: Wheel) -> Observation:
+        raise ValueError("'gfx906' is not an architecture flag")
+
+    with pytest.raises(RefreshError, match=rf"^{reading.file.filename}: 'gfx906' is not an architecture flag$"):
+        Observations(reading.cache, "first", observe, reading.session).read(reading.file)
+
+
+def test_each_member_that_was_read_is_listed_once(reading: Reading) -> None:
+    seen = Observations(reading.cache, "first", _observe, reading.session).read(reading.file)
+    assert seen["read"] == ["thing/version.py"]
+
+
+def test_what_the_index_was_asked_for_is_counted_and_what_the_cache_held_is_not(
+    reading: Reading, index: ServedIndex
+) -> None:
+    run = Observations(reading.cache, "first", _observe, reading.session)
+    run.read(reading.file)
+    run.read(reading.file)
+    assert (run.wheels_read, run.transferred) == (1, index.sent[reading.file.filename])
+
+
+def test_several_wheels_are_read_at_a_time(index: ServedIndex, session: requests.Session, tmp_path: Path) -> None:
+    index.add(*(torch_wheel(f"2.{minor}.0", cuda=None) for minor in range(8)))
+    files = Index(index.endpoint, tmp_path, session, offline=False).wheels("torch")
+    run = Observations(tmp_path, "first", _observe, session)
+    threads = [threading.Thread(target=run.read, args=(file,)) for file in files]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert run.wheels_read == 8
+    assert run.transferred == sum(index.sent[file.filename] for file in files)
+
+
+def test_what_is_kept_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "facts.json"
+    assert kept(path) is None
+    keep(path, {"cuda": ["12.8"]})
+    assert kept(path) == {"cuda": ["12.8"]}
+    assert list(path.parent.iterdir()) == [path]

@@ -1,0 +1,126 @@
+"""Small wheels, byte for byte as the frameworks build them where the refresh looks."""
+
+from __future__ import annotations
+
+import io
+import random
+import struct
+import zipfile
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+MAGIC = struct.pack("<I", 0xBA55ED50)
+PTX, MACHINE_CODE = 1, 2
+LINUX, AARCH64, WINDOWS = "manylinux_2_28_x86_64", "manylinux_2_28_aarch64", "win_amd64"
+MAC_ARM, MAC_INTEL = "macosx_11_0_arm64", "macosx_10_9_x86_64"
+FLAGS = "sm_75 sm_80 sm_90 compute_90"
+CUDA_12_8 = (
+    "filelock",
+    'nvidia-cuda-runtime-cu12==12.8.90; platform_system == "Linux"',
+    'nvidia-cudnn-cu12==9.10.2.21; platform_system == "Linux"',
+)
+BUILD_INFO = {
+    "cuda_compute_capabilities": ["sm_60", "sm_80", "compute_90"],
+    "cuda_version": "12.5.1",
+    "cudnn_version": "9",
+    "is_cuda_build": True,
+}
+AND_CUDA = (
+    "absl-py>=1.0.0",
+    'nvidia-cublas-cu12<13.0,>=12.5.3.2; extra == "and-cuda"',
+    'nvidia-cuda-nvcc-cu12<13.0,>=12.8; extra == "and-cuda"',
+    'nvidia-cudnn-cu12<10.0,>=9.3.0.75; extra == "and-cuda"',
+)
+
+
+class BuiltFile(NamedTuple):
+    """A file of an index: its name and its bytes."""
+
+    name: str
+    content: bytes
+
+
+def noise(size: int, seed: int = 0) -> bytes:
+    """Bytes that do not compress."""
+    return random.Random(seed).randbytes(size)  # noqa: S311 - no secret
+
+
+def code(kind: int, architecture: int, content: bytes = b"\x90" * 24) -> bytes:
+    """One entry of a fat binary."""
+    header = struct.pack("<HHIQ", kind, 0x101, 64, len(content)) + bytes(12) + struct.pack("<I", architecture)
+    return header.ljust(64, b"\0") + content
+
+
+def fat_binary(*entries: bytes) -> bytes:
+    """A container of device code, as nvcc puts it into a library."""
+    body = b"".join(entries)
+    return MAGIC + struct.pack("<HHQ", 1, 16, len(body)) + body
+
+
+def wheel(
+    name: str,
+    version: str,
+    members: Mapping[str, str | bytes],
+    *,
+    tags: str = f"cp312-cp312-{LINUX}",
+    requires: Iterable[str] = (),
+    build: str = "",
+) -> BuiltFile:
+    """A wheel of ``members``, with METADATA; members that hold bytes are stored as they are."""
+    head = [
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        *(f"Requires-Dist: {it}\n" for it in requires),
+    ]
+    metadata = f"{''.join(head)}\nA description.\nRequires-Dist: not-a-header\n"
+    stem = f"{name.replace('-', '_')}-{version}"
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        for path, content in {**members, f"{stem}.dist-info/METADATA": metadata}.items():
+            how = zipfile.ZIP_STORED if isinstance(content, bytes) else zipfile.ZIP_DEFLATED
+            archive.writestr(path, content, compress_type=how)
+    return BuiltFile(f"{stem}{build and f'-{build}'}-{tags}.whl", held.getvalue())
+
+
+def torch_library(flags: str = FLAGS, *, glibc: str = "2.17", before: int = 1000, after: int = 1000) -> bytes:
+    """libtorch_python: strings that touch one another, among them the list of architectures; symbol versions behind."""
+    strings = b"\0_cuda_getArchFlags" + flags.encode() + b"\0not a CUDA tensor\0"
+    return b"\x7fELF" + noise(before, 1) + strings + noise(after, 2) + f"\0GLIBC_2.2.5\0GLIBC_{glibc}\0".encode()
+
+
+def torch_wheel(
+    version: str = "2.9.0",
+    *,
+    tags: str = f"cp312-cp312-{LINUX}",
+    cuda: str | None = "12.8",
+    library: bytes | None = None,
+    requires: Iterable[str] = CUDA_12_8,
+    build: str = "",
+) -> BuiltFile:
+    """A wheel of torch; without CUDA where ``cuda`` is None."""
+    windows = "win" in tags
+    written = "None" if cuda is None else f"'{cuda}'"
+    members: dict[str, str | bytes] = {
+        "torch/version.py": f"__version__ = '{version}'\ndebug = False\ncuda: Optional[str] = {written}\nhip = None\n",
+        f"torch/lib/{'torch_python.dll' if windows else 'libtorch_python.so'}": library or torch_library(),
+    }
+    return wheel("torch", version, members, tags=tags, requires=requires, build=build)
+
+
+def tensorflow_wheel(
+    version: str = "2.20.0",
+    info: Mapping[str, object] | str | None = None,
+    *,
+    name: str = "tensorflow",
+    tags: str = f"cp312-cp312-{LINUX}",
+    requires: Iterable[str] = (),
+    others: Mapping[str, bytes] | None = None,
+) -> BuiltFile:
+    """A wheel of TensorFlow; ``info`` is what build_info.py says, as values or as its very text."""
+    text = info if isinstance(info, str) else f'"""Made by the build."""\n\nbuild_info = {dict(info or BUILD_INFO)!r}\n'
+    members: dict[str, str | bytes] = {"tensorflow/python/platform/build_info.py": text, **(others or {})}
+    return wheel(name, version, members, tags=tags, requires=requires)
+
+
+def stub_wheel(name: str, version: str, *, tags: str, requires: Iterable[str]) -> BuiltFile:
+    """An empty wheel that asks for another package."""
+    return wheel(name, version, {}, tags=tags, requires=requires)
