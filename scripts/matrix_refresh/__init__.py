@@ -5,10 +5,12 @@ The map:
     index         which wheels an index lists, by project, version and platform
     wheel         one wheel at a distance: its members over HTTP range requests
     device_code   fat binaries and architecture lists: which machine code and PTX a library holds
+    cache         files kept for the next run
     observation   what was read of each wheel, kept on disk: a run resumes, and works offline
     requirements  what Requires-Dist asks for, in the words of the matrix
     frameworks    one reader per framework: from wheels to rows
-    toml_file     changing rows in place; hand-written rows, fields and comments stay
+    toml_text     one field of a TOML file changed, every other byte as it was
+    toml_file     rows brought up to what was read; hand-written rows, fields and comments stay
     report        the difference, for people
     run           all of it together: reading in parallel, comparing
 """

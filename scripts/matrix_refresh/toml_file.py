@@ -8,24 +8,25 @@ wheel says 8) stays too. Rows that no wheel was found for are never removed: the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import tomlkit
 from packaging.version import Version
-from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AoT, Array, Item, Table
 
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.reader import KEY, ReadEvidence, ReadRow, Value
+from scripts.matrix_refresh.toml_text import blocks_of, inserted, key_text, new_block, with_field
 
 FIELDS = (
     *("version", "source", "platform", "build", "build_string", "package", "pythons", "glibc"),
-    *("cuda", "cuda_requires", "cuda_libraries", "cudnn", "cudnn_requires", "cudnn_package", "extras"),
+    *("cuda", "cuda_requires", "cuda_libraries", "cudnn", "cudnn_requires", "cudnn_package", "wheel", "extras"),
     *("sass", "ptx", "companions", "constraints", "evidence", "inferred", "by_hand", "note"),
 )
 """The order of the fields in a row."""
+_TOP = ("schema_version", "updated")
+_RELEASE, _EVIDENCE = "release", "evidence"
 _SOURCES = ("pypi", "pytorch", "jax-releases", "conda-forge", "pytorch-channel")
 _PLATFORMS = ("linux-64", "linux-aarch64", "win-64", "osx-64", "osx-arm64")
 
@@ -46,24 +47,53 @@ class RowChange(NamedTuple):
     new: bool
 
 
+class Citation(NamedTuple):
+    """Evidence whose words change."""
+
+    name: str
+    before: str
+    after: str
+
+
+class _Row(NamedTuple):
+    """A row, and which block of the file it is."""
+
+    block: int
+    values: Mapping[str, object]
+
+
 class MatrixFile:
-    """One framework's TOML file, open for changes. Raises RefreshError where it cannot be read."""
+    """One framework's TOML file, open for changes. Raises RefreshError where it cannot be read.
+
+    ``cited`` are the citations that were brought up to another wheel, or to other members of it.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
             self._text = path.read_text(encoding="utf-8")
-            self._document = tomlkit.parse(self._text)
-        except (OSError, TOMLKitError) as error:
+            document = tomllib.loads(self._text)
+        except (OSError, ValueError) as error:
             raise RefreshError(f"{path.name} cannot be read: {error}") from error
-        releases = self._document.get("release")
-        self._rows: AoT = releases if isinstance(releases, AoT) else tomlkit.aot()
-        if releases is None:
-            self._document["release"] = self._rows
+        self._blocks = blocks_of(self._text)
+        self._evidence: dict[str, dict[str, object]] = document.get(_EVIDENCE, {})
+        self.cited: list[Citation] = []
+        releases: list[dict[str, object]] = document.get(_RELEASE, [])
+        places = [number for number, block in enumerate(self._blocks) if block.table == _RELEASE]
+        if len(places) != len(releases):
+            raise RefreshError(
+                f"{path.name} cannot be changed in place: write every release as a [[release]] of its own"
+            )
+        self._rows = [_Row(*pair) for pair in zip(places, releases, strict=True)]
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was merged that the file did not say."""
+        return self._merged() != self._text
 
     def rows(self) -> list[Mapping[str, object]]:
         """The rows as they stand."""
-        return [row.unwrap() for row in self._rows.body]
+        return [row.values for row in self._rows]
 
     def differences(self, read: ReadRow) -> list[RowChange]:
         """What would change if ``read`` were merged; nothing is changed."""
@@ -71,57 +101,105 @@ class MatrixFile:
         if not found:
             values = {name: value for name, value in _complete(read).items() if value is not None}
             return [RowChange(values, tuple(Change(name, None, value) for name, value in values.items()), new=True)]
-        differing = [(row, _changes(row.unwrap(), read, several=len(found) > 1)) for row in found]
-        return [RowChange(row.unwrap(), changes, new=False) for row, changes in differing if changes]
+        differing = [(row.values, _changes(row.values, read, several=len(found) > 1)) for row in found]
+        return [RowChange(row, changes, new=False) for row, changes in differing if changes]
 
     def merge(self, read: ReadRow, today: str) -> list[RowChange]:
         """Bring what was read into the file, with its evidence. Returns what changed."""
         differences = self.differences(read)
-        if any(difference.new for difference in differences):
-            self._insert(read)
-        for row in self._find(read.key):
-            for change in _changes(row.unwrap(), read, several=len(self._find(read.key)) > 1):
-                _set(row, change.field, change.after)
+        found = self._find(read.key)
+        if not found:
+            self._insert_row(read)
+        for row in found:
+            for change in _changes(row.values, read, several=len(found) > 1):
+                self._set(row.block, change.field, change.after, FIELDS)
         for evidence in read.evidence:
             self._cite(evidence, today)
         return differences
 
     def write(self, today: str) -> bool:
         """Write the file where anything changed, with the date of today. Returns whether it did."""
-        if tomlkit.dumps(self._document) == self._text:
+        if not self.changed:
             return False
-        self._document["updated"] = today
+        self._set(0, "updated", today, _TOP)
         temporary = self.path.with_suffix(".part")
-        temporary.write_text(re.sub(r"\n{3,}", "\n\n", tomlkit.dumps(self._document)), encoding="utf-8")
+        temporary.write_text(self._merged(), encoding="utf-8")
         temporary.replace(self.path)
+        self._text = self._merged()
         return True
 
-    def _find(self, key: tuple[str, ...]) -> list[Table]:
-        return [row for row in self._rows.body if tuple(str(row.get(name)) for name in KEY) == key]
+    def _merged(self) -> str:
+        return "".join(block.text for block in self._blocks)
 
-    def _insert(self, read: ReadRow) -> None:
-        table = tomlkit.table()
-        for name, value in _in_order(_complete(read)).items():
-            if value is not None:
-                table[name] = _item(value)
-        table.add(tomlkit.nl())
-        wanted = _rank(table)
-        position = next((index for index, row in enumerate(self._rows.body) if _rank(row) > wanted), len(self._rows))
-        self._rows.insert(position, table)
+    def _find(self, key: tuple[str, ...]) -> list[_Row]:
+        return [row for row in self._rows if tuple(str(row.values.get(name)) for name in KEY) == key]
+
+    def _set(self, block: int, name: str, value: object, order: Sequence[str]) -> None:
+        self._blocks[block] = with_field(self._blocks[block], name, value, order)
+        self._rows = [row if row.block != block else _Row(block, _with(row.values, name, value)) for row in self._rows]
+
+    def _insert_row(self, read: ReadRow) -> None:
+        values = {name: value for name, value in _in_order(_complete(read)).items() if value is not None}
+        wanted = _rank(values)
+        after_all = 1 + max((row.block for row in self._rows), default=len(self._blocks) - 1)
+        position = next((row.block for row in self._rows if _rank(row.values) > wanted), after_all)
+        self._insert(position, _RELEASE, new_block(f"[[{_RELEASE}]]", list(values.items())))
+        self._rows = sorted([*self._rows, _Row(position, values)], key=lambda row: row.block)
 
     def _cite(self, evidence: ReadEvidence, today: str) -> None:
-        known = self._document.setdefault("evidence", tomlkit.table(is_super_table=True))
-        entry = known.get(evidence.name)
-        wanted = {"kind": "wheel", "reference": evidence.reference}
+        wanted: dict[str, object] = {"kind": "wheel", "reference": evidence.reference}
         if evidence.sha256 is not None:
             wanted["sha256"] = evidence.sha256
-        if entry is not None and {name: value for name, value in entry.items() if name != "seen"} == wanted:
+        known = self._evidence.get(evidence.name)
+        if known is not None and _cites(known, wanted):
             return
-        table = tomlkit.table()
-        for name, value in {**wanted, "seen": today}.items():
-            table[name] = value
-        table.add(tomlkit.nl())
-        known[evidence.name] = table
+        wanted["seen"] = today
+        table = f"{_EVIDENCE}.{key_text(evidence.name)}"
+        if known is None:
+            self._insert(self._evidence_end(), table, new_block(f"[{table}]", list(wanted.items())))
+        else:
+            block = next(
+                number for number, block in enumerate(self._blocks) if _unquoted(block.table) == _unquoted(table)
+            )
+            for name in ("kind", "reference", "sha256", "seen"):
+                self._set(block, name, wanted.get(name), ("kind", "reference", "sha256", "seen"))
+            self.cited.append(Citation(evidence.name, str(known.get("reference")), evidence.reference))
+        self._evidence[evidence.name] = wanted
+
+    def _evidence_end(self) -> int:
+        """Behind the last evidence; where there is none, before the first row."""
+        cited = [number for number, block in enumerate(self._blocks) if block.table.startswith(f"{_EVIDENCE}.")]
+        return 1 + cited[-1] if cited else min((row.block for row in self._rows), default=len(self._blocks))
+
+    def _insert(self, position: int, table: str, text: str) -> None:
+        self._blocks = inserted(self._blocks, position, table, text)
+        self._rows = [row if row.block < position else _Row(row.block + 1, row.values) for row in self._rows]
+
+
+def _unquoted(table: str) -> str:
+    return table.replace('"', "")
+
+
+def _with(values: Mapping[str, object], name: str, value: object) -> dict[str, object]:
+    changed = {**values, name: value}
+    return {name: value for name, value in changed.items() if value is not None}
+
+
+def _cites(known: Mapping[str, object], wanted: Mapping[str, object]) -> bool:
+    """Whether a citation is there, of this very wheel and of every member that was read; it may name more of them.
+
+    It does after a run with ``--deep``, or where a person looked further.
+    """
+    if any(known.get(name) != wanted.get(name) for name in ("kind", "sha256")):
+        return False
+    file, members = _members(known.get("reference"))
+    wanted_file, wanted_members = _members(wanted.get("reference"))
+    return file == wanted_file and wanted_members <= members
+
+
+def _members(reference: object) -> tuple[str, set[str]]:
+    file, _, members = str(reference).partition(": ")
+    return file, set(members.split(", "))
 
 
 def _complete(read: ReadRow) -> dict[str, Value]:
@@ -146,12 +224,20 @@ def _changes(row: Mapping[str, object], read: ReadRow, *, several: bool) -> tupl
     missing = [item.name for item in read.evidence if item.name not in cited]
     if missing:
         changes.append(Change("evidence", cited, [*missing, *cited]))
-    inferred = _texts(row.get("inferred"))
-    settled = [name for name in inferred if read.values.get(name) is not None]
-    if settled:
-        left = [name for name in inferred if name not in settled]
-        changes.append(Change("inferred", inferred, left or None))
+    changes += _settled(row, read, changes, kept)
     return tuple(changes)
+
+
+def _settled(row: Mapping[str, object], read: ReadRow, changes: Sequence[Change], kept: set[str]) -> Iterator[Change]:
+    """What leaves ``inferred``: fields that now say what was read, and those that are taken out."""
+    after = {**row, **{change.field: change.after for change in changes}}
+    seen = [
+        name for name in read.values if name not in kept and (after.get(name) or None) == (read.values[name] or None)
+    ]
+    inferred = _texts(row.get("inferred"))
+    left = [name for name in inferred if name not in seen]
+    if left != inferred:
+        yield Change("inferred", inferred, left or None)
 
 
 def _says_at_least(here: object, read: Value) -> bool:
@@ -163,29 +249,6 @@ def _says_at_least(here: object, read: Value) -> bool:
 
 def _texts(value: object) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else []
-
-
-def _set(row: Table, name: str, value: object) -> None:
-    """Set a field where it belongs: after the fields that the schema has before it."""
-    if value is None:
-        row.remove(name)
-        return
-    item = _item(value)
-    if name in row:
-        row[name] = item
-        return
-    later = [field for field in FIELDS[FIELDS.index(name) + 1 :] if field in row]
-    held = [(field, row[field]) for field in later]
-    for field, _ in held:
-        row.remove(field)
-    row.append(name, item)
-    for field, kept in held:
-        row.append(field, kept)
-
-
-def _item(value: object) -> Item:
-    item = tomlkit.item(value)
-    return item.multiline(multiline=False) if isinstance(item, Array) else item
 
 
 def _in_order(values: Mapping[str, Value]) -> dict[str, Value]:
@@ -220,11 +283,18 @@ def without_evidence(difference: RowChange) -> RowChange | None:
     return difference._replace(changes=changes) if changes else None
 
 
-def unread_rows(rows: Iterable[Mapping[str, object]], read: Iterable[ReadRow], source: str) -> list[str]:
-    """The rows of ``source`` that no wheel was found for, as lines for the report."""
+def unread_rows(
+    rows: Iterable[Mapping[str, object]], read: Iterable[ReadRow], source: str, failed: Collection[Version] = ()
+) -> list[str]:
+    """The rows of ``source`` that no wheel was found for, as lines for the report.
+
+    Of versions that ``failed`` the wheels could not be read: nothing is known of their rows.
+    """
     keys = {row.key for row in read}
     return [
         " ".join(str(row[name]) for name in KEY)
         for row in rows
-        if row.get("source") == source and tuple(str(row.get(name)) for name in KEY) not in keys
+        if row.get("source") == source
+        and tuple(str(row.get(name)) for name in KEY) not in keys
+        and Version(str(row["version"])) not in failed
     ]

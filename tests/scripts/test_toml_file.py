@@ -1,0 +1,342 @@
+"""What was read comes into the file; what a person wrote stays."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packaging.version import Version
+
+from scripts.matrix_refresh.errors import RefreshError
+from scripts.matrix_refresh.reader import ReadEvidence, ReadRow, Value
+from scripts.matrix_refresh.toml_file import Change, MatrixFile, unread_rows
+
+TODAY = "2026-12-24"
+TEXT = """\
+# PyTorch, by hand and from wheels.
+#   indented on purpose
+
+schema_version = 1
+updated = "2026-11-20"  # the day of the last look
+framework = "pytorch"
+
+
+[evidence.page]
+kind = "project-docs"
+reference = "a page"
+seen = "2026-11-19"
+
+# The last release of 2.
+[[release]]
+version = "2.9.0"
+source = "pypi"
+platform = "linux-64"
+build = "cu128"
+package = "torch"
+pythons = ["3.10", "3.11"]
+cuda = "12.8"
+sass = ["8.0"]  # as the page says
+companions = { torchvision = "==0.24.0" }
+evidence = ["page"]
+note = "a note"
+
+[[release]]
+version = "2.9.0"
+source = "conda-forge"
+platform = "linux-64"
+build = "cuda128"
+package = "pytorch"
+evidence = ["page"]
+
+# The only release of 1.
+[[release]]
+note = "in an order of its own"
+version = "1.0.0"
+package = "torch"
+build = "cu100"
+source = "pypi"
+platform = "linux-64"
+cudnn = "7.4.2"
+cuda = "10.0"
+by_hand = ["cuda"]
+evidence = ["page"]
+inferred = ["cudnn"]
+
+[[known_bad]]
+versions = "<1"
+reason = "It does not import."
+evidence = ["page"]
+"""
+NEWER_WHEEL = ReadEvidence("torch-2-9-0-linux-64", "torch-2.9.0-cp312.whl: METADATA, torch/version.py", "ab" * 32)
+
+
+def _read(
+    version: str = "2.9.0",
+    platform: str = "linux-64",
+    build: str = "cu128",
+    *,
+    defaults: Mapping[str, Value] | None = None,
+    evidence: tuple[ReadEvidence, ...] = (),
+    **values: Value,
+) -> ReadRow:
+    key: dict[str, Value] = {"version": version, "source": "pypi", "platform": platform, "build": build}
+    return ReadRow({**key, "package": "torch", **values}, defaults or {}, evidence)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> MatrixFile:
+    path = tmp_path / "pytorch.toml"
+    path.write_text(TEXT, encoding="utf-8")
+    return MatrixFile(path)
+
+
+def _written(file: MatrixFile) -> str:
+    """The text after writing, with the date of before: what changed otherwise."""
+    file.write(TODAY)
+    return file.path.read_text(encoding="utf-8").replace(TODAY, "2026-11-20", 1)
+
+
+def test_one_field_changes_and_every_other_byte_stays(file: MatrixFile) -> None:
+    (change,) = file.merge(_read(sass=["8.0", "9.0"]), TODAY)
+    assert change.changes == (Change("sass", ["8.0"], ["8.0", "9.0"]),)
+    assert not change.new
+    assert _written(file) == TEXT.replace('sass = ["8.0"]', 'sass = ["8.0", "9.0"]')
+
+
+def test_the_date_is_that_of_the_change(file: MatrixFile) -> None:
+    file.merge(_read(sass=["8.0", "9.0"]), TODAY)
+    assert file.write(TODAY)
+    assert f'updated = "{TODAY}"  # the day of the last look' in file.path.read_text(encoding="utf-8")
+
+
+def test_a_file_that_says_it_all_is_not_written(file: MatrixFile) -> None:
+    before = file.path.stat()
+    assert file.merge(_read(cuda="12.8", sass=["8.0"], ptx=[]), TODAY) == []
+    assert not file.changed
+    assert not file.write(TODAY)
+    assert file.path.stat() == before
+
+
+@pytest.mark.parametrize(
+    ("row", "follows", "precedes"),
+    [
+        (_read("3.0.0", cuda="13.0"), "", "# The last release of 2.\n"),
+        (_read("2.9.0", "linux-aarch64"), 'note = "a note"\n\n', '[[release]]\nversion = "2.9.0"\nsource = "conda'),
+        (_read("2.9.0", build="cu130"), "", "# The last release of 2.\n"),
+        (_read("2.9.0", build="cpu"), 'note = "a note"\n\n', '[[release]]\nversion = "2.9.0"\nsource = "conda'),
+        (_read("2.8.0"), '"cuda128"\npackage = "pytorch"\nevidence = ["page"]\n\n', "# The only release of 1.\n"),
+        (_read("0.4.1"), 'inferred = ["cudnn"]\n\n', "[[known_bad]]\n"),
+    ],
+)
+def test_a_new_row_stands_where_the_order_wants_it(row: ReadRow, follows: str, precedes: str, file: MatrixFile) -> None:
+    (change,) = file.merge(row, TODAY)
+    assert change.new
+    text = _written(file)
+    start = text.index("[[release]]\n" + "".join(f'{name} = "{row.values[name]}"\n' for name in row.values))
+    end = text.index("\n\n", start) + 2
+    assert text[:start].endswith(follows)
+    assert text[end:].startswith(precedes)
+    assert text[:start] + text[end:] == TEXT, "nothing else changed"
+
+
+def test_a_new_row_has_its_fields_in_the_order_of_the_schema(file: MatrixFile) -> None:
+    row = _read("3.0.0", evidence=(NEWER_WHEEL,), ptx=[], glibc="2.28", cuda="13.0", sass=None)
+    file.merge(row._replace(defaults={"cuda_libraries": "none", "cudnn": None}), TODAY)
+    assert list(file.rows()[0]) == [
+        *("version", "source", "platform", "build", "package", "glibc", "cuda", "cuda_libraries", "ptx", "evidence")
+    ]
+
+
+def test_a_file_without_rows_takes_its_first(tmp_path: Path) -> None:
+    path = tmp_path / "pytorch.toml"
+    path.write_text('schema_version = 1\nupdated = "2026-11-20"\n', encoding="utf-8")
+    file = MatrixFile(path)
+    file.merge(_read("1.0.0"), TODAY)
+    file.merge(_read("2.0.0", evidence=(NEWER_WHEEL,)), TODAY)
+    file.write(TODAY)
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert [row["version"] for row in document["release"]] == ["2.0.0", "1.0.0"]
+    assert list(document["evidence"]) == [NEWER_WHEEL.name]
+
+
+def test_fields_by_hand_stay(file: MatrixFile) -> None:
+    assert file.merge(_read("1.0.0", build="cu100", cuda="10.1"), TODAY) == []
+    assert not file.changed
+
+
+def test_a_default_fills_what_is_open_and_changes_nothing(file: MatrixFile) -> None:
+    file.merge(_read(defaults={"cuda": "12.6", "cuda_libraries": "none", "cudnn": None}), TODAY)
+    row = file.rows()[0]
+    assert (row["cuda"], row["cuda_libraries"]) == ("12.8", "none")
+    assert "cudnn" not in row
+
+
+def test_a_field_that_the_wheel_has_not_is_taken_out(file: MatrixFile) -> None:
+    file.merge(_read(sass=None), TODAY)
+    assert _written(file) == TEXT.replace('sass = ["8.0"]  # as the page says\n', "")
+
+
+@pytest.mark.parametrize(("read", "after"), [("7", "7.4.2"), ("7.4", "7.4.2"), ("7.4.2", "7.4.2"), ("7.6", "7.6")])
+def test_a_value_that_says_the_same_and_more_stays(read: str, after: str, file: MatrixFile) -> None:
+    file.merge(_read("1.0.0", build="cu100", cudnn=read), TODAY)
+    assert file.rows()[2]["cudnn"] == after
+
+
+def test_half_a_number_is_not_the_same_and_more(file: MatrixFile) -> None:
+    file.merge(_read(cuda="12"), TODAY)
+    file.merge(_read("1.0.0", build="cu100", cudnn="7.4.20"), TODAY)
+    assert file.rows()[0]["cuda"] == "12.8"
+    assert file.rows()[2]["cudnn"] == "7.4.20"
+
+
+@pytest.mark.parametrize(
+    ("read", "inferred"), [("7.4.2", None), ("7.6", None), (None, None), ("7", ["cudnn"]), ("7.4", ["cudnn"])]
+)
+def test_what_was_seen_is_no_longer_inferred(read: str | None, inferred: list[str] | None, file: MatrixFile) -> None:
+    file.merge(_read("1.0.0", build="cu100", cudnn=read), TODAY)
+    assert file.rows()[2].get("inferred") == inferred
+
+
+def test_a_row_in_an_order_of_its_own_keeps_it(file: MatrixFile) -> None:
+    file.merge(_read("1.0.0", build="cu100", pythons=["3.7"], sass=["7.0"], cudnn="7.4.2"), TODAY)
+    assert _written(file) == TEXT.replace(
+        'package = "torch"\nbuild', 'package = "torch"\npythons = ["3.7"]\nbuild'
+    ).replace('cudnn = "7.4.2"\n', 'cudnn = "7.4.2"\nsass = ["7.0"]\n').replace('inferred = ["cudnn"]\n', "")
+
+
+def test_several_rows_with_one_key_keep_their_pythons(tmp_path: Path) -> None:
+    path = tmp_path / "pytorch.toml"
+    start = TEXT.index("# The last release of 2.")
+    end = TEXT.index("[[release]]", TEXT.index("[[release]]", start) + 1)
+    twin = TEXT[start:end].replace('["3.10", "3.11"]', '["3.12"]').replace("# The last release of 2.\n", "")
+    path.write_text(TEXT[:end] + twin + TEXT[end:], encoding="utf-8")
+    file = MatrixFile(path)
+    changes = file.merge(_read(pythons=["3.10", "3.11", "3.12"], cuda="12.9"), TODAY)
+    assert [row["pythons"] for row in file.rows()[:2]] == [["3.10", "3.11"], ["3.12"]]
+    assert [row["cuda"] for row in file.rows()[:2]] == ["12.9", "12.9"]
+    assert [[change.field for change in it.changes] for it in changes] == [["cuda"], ["cuda"]]
+
+
+def test_evidence_is_cited_once(file: MatrixFile) -> None:
+    file.merge(_read(evidence=(NEWER_WHEEL,)), TODAY)
+    text = _written(file)
+    block = (
+        f'[evidence.torch-2-9-0-linux-64]\nkind = "wheel"\nreference = "{NEWER_WHEEL.reference}"\n'
+        f'sha256 = "{NEWER_WHEEL.sha256}"\nseen = "{TODAY}"\n\n'
+    )
+    assert text == TEXT.replace("# The last release of 2.", f"{block}# The last release of 2.").replace(
+        'evidence = ["page"]\nnote', 'evidence = ["torch-2-9-0-linux-64", "page"]\nnote'
+    )
+    again = MatrixFile(file.path)
+    assert again.merge(_read(evidence=(NEWER_WHEEL,)), "2027-01-01") == []
+    assert not again.changed
+
+
+def test_another_wheel_takes_the_place_of_the_one_that_was_cited(file: MatrixFile) -> None:
+    file.merge(_read(evidence=(NEWER_WHEEL,)), TODAY)
+    rebuilt = ReadEvidence(NEWER_WHEEL.name, NEWER_WHEEL.reference.replace("2.9.0", "2.9.0-1"), None)
+    file.merge(_read(evidence=(rebuilt,)), "2027-01-01")
+    evidence = tomllib.loads(_written(file))["evidence"]
+    assert evidence[NEWER_WHEEL.name] == {"kind": "wheel", "reference": rebuilt.reference, "seen": "2027-01-01"}
+    assert len(evidence) == 2
+
+
+def test_a_citation_that_names_more_members_of_the_wheel_stays(file: MatrixFile) -> None:
+    deeper = NEWER_WHEEL._replace(reference=f"{NEWER_WHEEL.reference}, torch/lib/libtorch_cuda.so")
+    file.merge(_read(evidence=(deeper,)), TODAY)
+    file.write(TODAY)
+    file.merge(_read(evidence=(NEWER_WHEEL,)), "2027-01-01")
+    assert not file.changed
+
+
+def test_to_look_at_the_differences_changes_nothing(file: MatrixFile) -> None:
+    row = _read("3.0.0", cuda="13.0", evidence=(NEWER_WHEEL,))
+    (difference,) = file.differences(row)
+    assert difference.new
+    assert not file.changed
+    assert [difference] == file.merge(row, TODAY)
+
+
+def test_rows_that_no_wheel_was_found_for_are_named(file: MatrixFile) -> None:
+    assert unread_rows(file.rows(), [_read()], "pypi") == ["1.0.0 pypi linux-64 cu100 torch"]
+    assert unread_rows(file.rows(), [_read()], "pypi", failed=[Version("1.0")]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("release = [", "pytorch.toml cannot be read: "),
+        ('release = [{ version = "1" }]', "pytorch.toml cannot be changed in place: "),
+        ('note = """\n[[release]]\n"""\n', "pytorch.toml cannot be changed in place: "),
+    ],
+)
+def test_a_file_that_cannot_be_changed_is_one_clear_error(text: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "pytorch.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(RefreshError, match=says):
+        MatrixFile(path)
+
+
+def test_a_file_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(RefreshError, match=r"jax\.toml cannot be read: "):
+        MatrixFile(tmp_path / "jax.toml")
+
+
+VALUES = {
+    "pythons": st.lists(st.sampled_from(["3.7", "3.12"]), unique=True),
+    "glibc": st.sampled_from([None, "2.17", "2.28"]),
+    "cuda": st.sampled_from([None, "10", "12.8", "13.0"]),
+    "cudnn": st.sampled_from([None, "7", "7.4.2", "9.10"]),
+    "sass": st.lists(st.sampled_from(["7.0", "8.0", "9.0a"]), unique=True),
+    "ptx": st.none() | st.lists(st.just("9.0"), max_size=1),
+}
+WHEELS = st.builds(
+    lambda name, members: ReadEvidence(name, f"torch.whl: {', '.join(sorted(members))}", None),
+    st.sampled_from(["one", "a name with blanks", "page"]),
+    st.sets(st.sampled_from(["METADATA", "version.py", "lib.so"]), min_size=1),
+)
+
+
+@st.composite
+def read_rows(draw: st.DrawFn) -> ReadRow:
+    """Any row a reader may give, mostly of releases that the file knows."""
+    return _read(
+        draw(st.sampled_from(["2.9.0", "1.0.0", "3.0.0", "2.8.0.post1"])),
+        draw(st.sampled_from(["linux-64", "win-64"])),
+        draw(st.sampled_from(["cu128", "cu100", "cpu"])),
+        defaults=draw(st.fixed_dictionaries({}, optional={"cuda_libraries": st.sampled_from([None, "none"])})),
+        evidence=tuple(draw(st.lists(WHEELS, max_size=1))),
+        **draw(st.fixed_dictionaries({}, optional=VALUES)),
+    )
+
+
+def _cited(row: ReadRow) -> object:
+    return row.evidence[0].name if row.evidence else row.key
+
+
+@settings(max_examples=40)
+@given(rows=st.lists(read_rows(), max_size=4, unique_by=(lambda row: row.key, _cited)))
+def test_what_is_merged_twice_changes_nothing_the_second_time(rows: list[ReadRow]) -> None:
+    with TemporaryDirectory() as folder:
+        _merge_twice(Path(folder) / "pytorch.toml", rows)
+
+
+def _merge_twice(path: Path, rows: list[ReadRow]) -> None:
+    path.write_text(TEXT, encoding="utf-8")
+    first = MatrixFile(path)
+    for row in rows:
+        first.merge(row, TODAY)
+    first.write(TODAY)
+    text = path.read_text(encoding="utf-8")
+    second = MatrixFile(path)
+    assert second.rows() == first.rows(), "what is in memory is what was written"
+    assert [change for row in rows for change in second.merge(row, "2027-01-01")] == []
+    assert not second.write("2027-01-01")
+    assert path.read_text(encoding="utf-8") == text
+    for comment in (line for line in TEXT.splitlines() if line.startswith("#")):
+        assert comment in text.splitlines()
