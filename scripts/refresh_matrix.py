@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -20,10 +21,11 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.matrix_refresh.errors import RefreshError  # noqa: E402
 from scripts.matrix_refresh.index import Shelf  # noqa: E402
+from scripts.matrix_refresh.reader import Reader  # noqa: E402
 from scripts.matrix_refresh.report import lines_of  # noqa: E402
 from scripts.matrix_refresh.run import WORKERS, Refresh, Settings  # noqa: E402
 from scripts.matrix_refresh.settings import default_cache, default_endpoint  # noqa: E402
-from scripts.matrix_refresh.toml_file import MatrixFile, RowChange, unread_rows  # noqa: E402
+from scripts.matrix_refresh.toml_file import MatrixFile, unread_rows  # noqa: E402
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,7 +57,12 @@ def refresh(
     dry_run: bool,
     workers: int,
 ) -> None:
-    """Read what FRAMEWORKs (default: all) have on the package index and bring their files up to it."""
+    """Read what FRAMEWORKs (default: all) have on the package index and bring their files up to it.
+
+    Exits with 1 where --dry-run finds a difference, with 3 where an index, a wheel or a file could not be read.
+    """
+    if anew and offline:
+        raise click.UsageError("--anew reads every wheel, --offline reads none")
     settings = Settings(
         matrix, cache_dir or default_cache(), index_url or default_endpoint(), offline, deep, anew, workers
     )
@@ -63,33 +70,40 @@ def refresh(
     changed = False
     try:
         run = Refresh(settings)
-        for framework in frameworks or sorted(run.readers):
-            different, unreadable = _refresh(run, framework, dry_run=dry_run)
+        for reader in [run.reader(name) for name in frameworks or sorted(run.readers)]:
+            different, unreadable = _refresh(run, reader, dry_run=dry_run)
             changed = changed or different
             failures += unreadable
     except RefreshError as error:
-        _fail([str(error)])
+        _fail([*failures, str(error)])
     if failures:
         _fail(failures)
     sys.exit(1 if dry_run and changed else 0)
 
 
-def _refresh(run: Refresh, framework: str, *, dry_run: bool) -> tuple[bool, tuple[str, ...]]:
-    """Whether anything differs, and the wheels that could not be read."""
-    reader = run.reader(framework)
+def _refresh(run: Refresh, reader: Reader, *, dry_run: bool) -> tuple[bool, tuple[str, ...]]:
+    """Whether anything differs, and the wheels that could not be read.
+
+    What was read is written although other wheels could not be: each row stands on wheels of its own, and the next run
+    reads only what is missing.
+    """
+    started = time.monotonic()
+    file = MatrixFile(run.settings.matrix / f"{reader.framework}.toml")
     shelf = Shelf(run.wheels(reader))
     read = run.read(reader, shelf, run.versions(reader, shelf), lambda text: click.echo(f"read {text}", err=True))
-    file = MatrixFile(run.settings.matrix / f"{framework}.toml")
-    unread = unread_rows(file.rows(), read.rows, reader.source)
+    unread = unread_rows(file.rows(), read.rows, reader.source, read.failed)
     today = dt.datetime.now(tz=dt.UTC).date().isoformat()
-    differences: list[RowChange] = []
-    for row in read.rows:
-        differences += file.differences(row) if dry_run else file.merge(row, today)
-    for line in lines_of(f"{framework}.toml", differences, unread):
+    differences = [change for row in read.rows for change in file.merge(row, today)]
+    for line in lines_of(file.path.name, differences, unread, file.cited):
         click.echo(line)
+    seconds = time.monotonic() - started
+    click.echo(
+        f"{read.wheels_read} wheels over the network, {read.transferred / 1e6:.1f} MB, {seconds:.0f} s", err=True
+    )
+    changed = file.changed
     if not dry_run:
         file.write(today)
-    return bool(differences), read.failures
+    return changed, read.failures
 
 
 def _fail(messages: list[str]) -> None:

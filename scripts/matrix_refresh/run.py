@@ -10,6 +10,7 @@ from typing import NamedTuple
 from packaging.version import Version
 from requests import Session
 
+from envsolve.errors import MatrixError
 from envsolve.matrix import Matrix
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.frameworks import readers
@@ -35,10 +36,16 @@ class Settings(NamedTuple):
 
 
 class FrameworkRead(NamedTuple):
-    """What was read of one framework, and the wheels that could not be."""
+    """What was read of one framework, and the wheels that could not be.
+
+    ``failed`` are the versions of those; ``wheels_read`` and ``transferred`` (bytes) what the index was asked for.
+    """
 
     rows: tuple[ReadRow, ...]
     failures: tuple[str, ...]
+    failed: frozenset[Version] = frozenset()
+    wheels_read: int = 0
+    transferred: int = 0
 
 
 class Refresh:
@@ -47,7 +54,10 @@ class Refresh:
     def __init__(self, settings: Settings, session: Session | None = None) -> None:
         self.settings = settings
         self._session = session or new_session()
-        self.readers = readers(Matrix(settings.matrix))
+        try:
+            self.readers = readers(Matrix(settings.matrix))
+        except MatrixError as error:
+            raise RefreshError(str(error)) from error
 
     def reader(self, framework: str) -> Reader:
         """The reader of one framework. Raises RefreshError for one that has none."""
@@ -61,8 +71,10 @@ class Refresh:
         return [wheel for project in reader.projects for wheel in index.wheels(project)]
 
     def versions(self, reader: Reader, shelf: Shelf) -> list[Version]:
-        """The releases that the matrix holds, newest first."""
+        """The releases that the matrix holds, newest first. Raises RefreshError where the index has none."""
         found = {version for project in reader.releases_of for version in shelf.versions(project)}
+        if not found:
+            raise RefreshError(f"the index has no wheel of {', '.join(reader.releases_of)}")
         return sorted((version for version in found if version >= reader.oldest), reverse=True)
 
     def read(
@@ -93,4 +105,7 @@ class Refresh:
         return FrameworkRead(
             tuple(row for result in results if not isinstance(result, str) for row in result),
             tuple(result for result in results if isinstance(result, str)),
+            frozenset(version for version, result in zip(versions, results, strict=True) if isinstance(result, str)),
+            observations.wheels_read,
+            observations.transferred,
         )

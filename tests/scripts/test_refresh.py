@@ -1,0 +1,287 @@
+"""The command as a maintainer runs it, against an index on the loopback interface."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from scripts.matrix_refresh.settings import default_cache, default_endpoint
+from scripts.refresh_matrix import ROOT, refresh
+from tests.matrix.tiny import tiny_matrix
+from tests.scripts.served import Failure, ServedIndex
+from tests.scripts.tables import component_table
+from tests.scripts.wheels import AARCH64, LINUX, torch_library, torch_wheel, wheel
+
+SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "matrix-refresh.txt"
+PYTORCH = """\
+# PyTorch. Schema: README.md.
+schema_version = 1
+updated = "2026-01-05"
+framework = "pytorch"
+aliases = ["torch"]
+
+[evidence.page]
+kind = "project-docs"
+reference = "a page"
+seen = "2026-11-19"
+
+# The row that a person wrote.
+[[release]]
+version = "2.9.0"
+source = "pytorch"
+platform = "linux-64"
+build = "cu126"
+package = "torch"
+cuda = "12.6"
+evidence = ["page"]
+
+[[release]]
+version = "2.8.0"
+source = "pypi"
+platform = "linux-64"
+build = "cu128"
+package = "torch"
+pythons = ["3.11", "3.12"]
+cuda = "12.8"
+sass = ["8.0", "9.0"]  # as the page says
+ptx = []
+companions = { torchvision = "==0.23.0" }
+evidence = ["page"]
+inferred = ["sass"]
+
+[[release]]
+version = "2.7.0"
+source = "pypi"
+platform = "linux-64"
+build = "cu126"
+package = "torch"
+cuda = "12.6"
+evidence = ["page"]
+"""
+TENSORFLOW = PYTORCH.replace('"pytorch"\naliases', '"tensorflow"\naliases').partition("\n# The row")[0]
+
+
+class Ran(NamedTuple):
+    """What one run of the command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Maintainer(NamedTuple):
+    """A matrix, a cache and an index, and the command over them."""
+
+    served: ServedIndex
+    matrix: Path
+    cache: Path
+
+    def runs(self, *arguments: str, endpoint: str | None = None) -> Ran:
+        """Run the command in this process."""
+        place = ["--matrix", self.matrix, "--cache-dir", self.cache, "--index-url", endpoint or self.served.endpoint]
+        result = CliRunner().invoke(refresh, [*map(str, place), *arguments])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+        return Ran(result.exit_code, result.stdout, result.stderr)
+
+    def text(self, framework: str = "pytorch") -> str:
+        """A file of the matrix as it stands."""
+        return (self.matrix / f"{framework}.toml").read_text(encoding="utf-8")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The releases of PyTorch as they stand."""
+        rows: list[dict[str, Any]] = tomllib.loads(self.text())["release"]
+        return rows
+
+
+@pytest.fixture
+def maintainer(index: ServedIndex, tmp_path: Path) -> Maintainer:
+    index.add(
+        torch_wheel("2.9.0"),
+        torch_wheel("2.9.0", tags=f"cp311-cp311-{LINUX}"),
+        torch_wheel("2.9.0", tags=f"cp312-cp312-{AARCH64}", cuda=None),
+        torch_wheel("2.8.0", library=torch_library(before=200_000)),
+        torch_wheel("2.10.0rc1"),
+        torch_wheel("0.4.1"),
+    )
+    matrix = tmp_path / "matrix"
+    matrix.mkdir()
+    tiny_matrix(matrix)
+    (matrix / "cuda_components.toml").write_text(component_table(), encoding="utf-8")
+    (matrix / "pytorch.toml").write_text(PYTORCH, encoding="utf-8")
+    (matrix / "tensorflow.toml").write_text(TENSORFLOW, encoding="utf-8")
+    return Maintainer(index, matrix, tmp_path / "cache")
+
+
+def test_the_difference_is_the_recorded_one(maintainer: Maintainer) -> None:
+    ran = maintainer.runs("pytorch")
+    assert ran.code == 0
+    if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
+        SNAPSHOT.write_text(ran.out, encoding="utf-8")
+    assert ran.out == SNAPSHOT.read_text(encoding="utf-8")
+
+
+def test_the_file_is_brought_up_to_the_wheels(maintainer: Maintainer) -> None:
+    assert maintainer.runs("pytorch").code == 0
+    linux, arm, by_hand, older, oldest = maintainer.rows()
+    assert (linux["version"], linux["platform"], linux["pythons"]) == ("2.9.0", "linux-64", ["3.11", "3.12"])
+    assert (arm["platform"], arm["build"]) == ("linux-aarch64", "cpu")
+    assert (older["sass"], older["ptx"], older["pythons"]) == (["7.5", "8.0", "9.0"], ["9.0"], ["3.12"])
+    assert older["companions"] == {"torchvision": "==0.23.0"}
+    assert "inferred" not in older
+    assert (by_hand["source"], oldest["version"]) == ("pytorch", "2.7.0")
+    text = maintainer.text()
+    assert text.startswith("# PyTorch. Schema: README.md.\nschema_version = 1\n")
+    assert '# The row that a person wrote.\n[[release]]\nversion = "2.9.0"\nsource = "pytorch"\n' in text
+    assert '"9.0"]  # as the page says\n' in text
+    assert 'updated = "2026-01-05"' not in text
+
+
+def test_a_second_run_asks_for_no_wheel_and_changes_nothing(maintainer: Maintainer) -> None:
+    first = maintainer.runs("pytorch")
+    text, asked = maintainer.text(), maintainer.served.wheels_asked()
+    second = maintainer.runs("pytorch")
+    assert (second.code, second.out) == (
+        0,
+        "pytorch.toml: 0 new, 0 changed, 1 without a wheel on the index\n  ? 2.7.0 pypi linux-64 cu126 torch\n",
+    )
+    assert (maintainer.text(), maintainer.served.wheels_asked()) == (text, asked)
+    assert "3 wheels over the network, " in first.err
+    assert "0 wheels over the network, 0.0 MB, " in second.err
+
+
+def test_to_look_changes_nothing_and_says_whether_there_is_a_difference(maintainer: Maintainer) -> None:
+    looked = maintainer.runs("pytorch", "--dry-run")
+    assert looked.code == 1
+    assert maintainer.text() == PYTORCH
+    assert maintainer.runs("pytorch").out == looked.out
+    assert maintainer.runs("pytorch", "--dry-run").code == 0
+
+
+def test_a_citation_alone_is_a_difference_too(maintainer: Maintainer) -> None:
+    maintainer.runs("pytorch")
+    (maintainer.matrix / "pytorch.toml").write_text(
+        maintainer.text().replace("torch/version.py, ", ""), encoding="utf-8"
+    )
+    looked = maintainer.runs("pytorch", "--dry-run")
+    assert looked.code == 1
+    assert "  @ torch-2-9-0-linux-64: " in looked.out
+
+
+def test_offline_the_cache_is_enough(maintainer: Maintainer) -> None:
+    online = maintainer.runs("pytorch", "--dry-run")
+    maintainer.served.files.clear()
+    offline = maintainer.runs("pytorch", "--offline")
+    assert (offline.code, offline.out) == (0, online.out)
+    assert len(maintainer.rows()) == 5
+
+
+def test_offline_without_a_cache_there_is_nothing_to_read(maintainer: Maintainer) -> None:
+    ran = maintainer.runs("pytorch", "--offline")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err == "error: the list of torch wheels is not in the cache: run once without --offline\n"
+
+
+def test_anew_reads_every_wheel_again(maintainer: Maintainer) -> None:
+    maintainer.runs("pytorch")
+    asked = maintainer.served.wheels_asked()
+    assert maintainer.runs("pytorch", "--anew").code == 0
+    assert maintainer.served.wheels_asked() == 2 * asked
+    assert maintainer.runs("pytorch", "--anew", "--offline").code == 2
+
+
+def test_an_index_that_is_not_there_writes_nothing(maintainer: Maintainer) -> None:
+    ran = maintainer.runs("pytorch", endpoint="http://127.0.0.1:1/simple")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith("error: the index did not list torch: ")
+    assert ran.err.count("\n") == 1
+    assert maintainer.text() == PYTORCH
+
+
+def test_an_index_without_the_framework_is_not_taken_for_an_empty_one(maintainer: Maintainer) -> None:
+    ran = maintainer.runs("pytorch", endpoint=maintainer.served.endpoint.replace("simple", "elsewhere"))
+    assert (ran.code, ran.out, ran.err) == (3, "", "error: the index has no wheel of torch\n")
+    assert maintainer.text() == PYTORCH
+
+
+@pytest.mark.parametrize("failure", ["cut", "missing", "no-ranges"])
+def test_a_wheel_that_cannot_be_read_is_named_and_the_others_are_merged(
+    failure: Failure, maintainer: Maintainer
+) -> None:
+    name = f"torch-2.8.0-cp312-cp312-{LINUX}.whl"
+    maintainer.served.failures[name] = failure
+    ran = maintainer.runs("pytorch")
+    assert ran.code == 3
+    assert f"error: {name}" in ran.err
+    assert "2 new, 0 changed, 1 without a wheel on the index" in ran.out
+    assert "2.8.0" not in ran.out, "nothing is known of its row"
+    assert [row["version"] for row in maintainer.rows()] == ["2.9.0", "2.9.0", "2.9.0", "2.8.0", "2.7.0"]
+    del maintainer.served.failures[name]
+    later = maintainer.runs("pytorch")
+    assert (later.code, "1 wheels over the network" in later.err) == (0, True)
+    assert "0 new, 1 changed" in later.out
+
+
+def test_bytes_that_are_no_torch_are_named(maintainer: Maintainer) -> None:
+    info = "build_info = strange()\n"
+    broken = wheel("tensorflow", "2.20.0", {"tensorflow/python/platform/build_info.py": info})
+    maintainer.served.add(broken)
+    ran = maintainer.runs("tensorflow")
+    assert ran.code == 3
+    assert f"error: {broken.name}: build_info.py is written in a way that is not known" in ran.err
+    assert maintainer.text("tensorflow") == TENSORFLOW
+
+
+def test_a_framework_without_a_reader_is_named_before_anything_is_read(maintainer: Maintainer) -> None:
+    ran = maintainer.runs("pytorch", "mxnet")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith("error: mxnet has no reader; those that have: ")
+    assert not maintainer.served.asked
+    assert maintainer.text() == PYTORCH
+
+
+def test_a_folder_that_holds_no_matrix_is_one_clear_error(maintainer: Maintainer, tmp_path: Path) -> None:
+    for folder in (tmp_path / "nothing", tmp_path):
+        ran = maintainer._replace(matrix=folder).runs("pytorch")
+        assert (ran.code, ran.out) == (3, "")
+        assert ran.err.startswith("error: ")
+        assert ran.err.count("\n") == 1
+    assert not maintainer.served.asked
+
+
+def test_a_file_that_is_not_toml_is_found_before_the_index_is_asked(maintainer: Maintainer) -> None:
+    (maintainer.matrix / "pytorch.toml").write_text("release = [", encoding="utf-8")
+    ran = maintainer.runs("pytorch")
+    assert ran.code == 3
+    assert "error: pytorch.toml cannot be read: " in ran.err
+    assert not maintainer.served.asked
+
+
+def test_the_script_runs_by_itself(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "refresh_matrix.py"), "--help"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "--dry-run" in ran.stdout
+
+
+def test_the_index_is_the_one_that_pip_is_set_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "https://one.example/simple")
+    assert default_endpoint() == "https://one.example/simple"
+    monkeypatch.delenv("PIP_INDEX_URL")
+    (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://other.example/simple\n", encoding="utf-8")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    assert default_endpoint() == "https://other.example/simple"
+
+
+def test_the_cache_lies_where_caches_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_cache() == tmp_path / "envsolve" / "matrix-refresh"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_cache() == tmp_path / ".cache" / "envsolve" / "matrix-refresh"
