@@ -57,6 +57,19 @@ def fat_binary(*entries: bytes) -> bytes:
     return MAGIC + struct.pack("<HHQ", 1, 16, len(body)) + body
 
 
+def elf(*needed: str) -> bytes:
+    """A library for x86-64 Linux that asks the loader for ``needed``, and holds nothing else."""
+    names = b"\0" + b"".join(name.encode() + b"\0" for name in needed)
+    offsets = [names.index(name.encode()) for name in needed]
+    dynamic = b"".join(struct.pack("<qQ", 1, offset) for offset in offsets) + bytes(16)
+    head = struct.pack("<4s5B7x2HI3QI6H", b"\x7fELF", 2, 1, 1, 0, 0, 3, 62, 1, 0, 0, 64, 0, 64, 0, 0, 64, 3, 1)
+    place = 64 + 3 * 64
+    sections = bytes(64)
+    sections += struct.pack("<2I4Q2I2Q", 0, 3, 0, 0, place, len(names), 0, 0, 1, 0)
+    sections += struct.pack("<2I4Q2I2Q", 0, 6, 0, 0, place + len(names), len(dynamic), 1, 0, 8, 16)
+    return head + sections + names + dynamic
+
+
 def wheel(
     name: str,
     version: str,

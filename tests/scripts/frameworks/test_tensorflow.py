@@ -18,6 +18,7 @@ from tests.scripts.wheels import (
     PTX,
     WINDOWS,
     code,
+    elf,
     fat_binary,
     noise,
     stub_wheel,
@@ -124,6 +125,18 @@ def test_wheels_of_old_hold_their_code_in_small_libraries(
     assert row.evidence[0].reference.endswith(
         "tensorflow_core/python/platform/build_info.py, tensorflow_core/contrib/rnn/python/ops/_gru_ops.so"
     )
+
+
+def test_the_first_wheels_link_to_the_libraries_they_were_built_with(
+    index: ServedIndex, rows_of: RowsOf, reader: TensorFlowReader
+) -> None:
+    linked = elf("libcublas.so.10.0", "libcudart.so.10.0", "libcudnn.so.7", "libc.so.6")
+    others = {"tensorflow/libtensorflow_framework.so": linked}
+    info = "is_cuda_build = True\n"
+    index.add(tensorflow_wheel("1.13.1", info, name="tensorflow-gpu", tags=f"cp36-cp36m-{OLD_LINUX}", others=others))
+    (row,) = rows_of(reader, "1.13.1")
+    assert (row.values["build"], row.values["cuda"], row.values["cudnn"]) == ("cuda10", "10.0", "7")
+    assert row.defaults == {"cuda_libraries": "none", "cuda_requires": "==10.0", "cudnn_requires": "==7.*"}
 
 
 def test_what_a_wheel_does_not_say_is_left_to_the_file(

@@ -1,0 +1,83 @@
+"""A random sample is read again: what it finds, and what it does not take from the cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from packaging.version import Version
+
+from scripts.check_matrix import check
+from scripts.matrix_refresh.index import ShuffledShelf, WheelFile
+from scripts.refresh_matrix import refresh
+from tests.matrix.tiny import tiny_matrix
+from tests.scripts.served import ServedIndex
+from tests.scripts.tables import component_table
+from tests.scripts.wheels import LINUX, torch_library, torch_wheel
+
+EMPTY = 'schema_version = 1\nupdated = "2026-01-05"\nframework = "pytorch"\naliases = ["torch"]\n'
+
+
+@pytest.fixture
+def matrix(index: ServedIndex, tmp_path: Path) -> Path:
+    """A matrix that says what is on the index."""
+    for version in ("2.7.0", "2.8.0", "2.9.0"):
+        index.add(*(torch_wheel(version, tags=f"{python}-{python}-{LINUX}") for python in ("cp311", "cp312")))
+    matrix = tmp_path / "matrix"
+    matrix.mkdir()
+    tiny_matrix(matrix)
+    (matrix / "cuda_components.toml").write_text(component_table(), encoding="utf-8")
+    (matrix / "pytorch.toml").write_text(EMPTY, encoding="utf-8")
+    cache = str(tmp_path / "cache")
+    ran = CliRunner().invoke(
+        refresh, ["pytorch", "--matrix", str(matrix), "--index-url", index.endpoint, "--cache-dir", cache]
+    )
+    assert ran.exit_code == 0
+    return matrix
+
+
+def _check(matrix: Path, index: ServedIndex, *arguments: str) -> tuple[int, str, str]:
+    place = ["pytorch", "--matrix", str(matrix), "--index-url", index.endpoint]
+    result = CliRunner().invoke(check, [*place, *arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_a_matrix_that_says_what_was_shipped_passes(matrix: Path, index: ServedIndex) -> None:
+    asked = index.wheels_asked()
+    code, out, _ = _check(matrix, index, "--sample", "3")
+    assert (code, out) == (0, "pytorch: 3 rows of 2.7.0, 2.8.0, 2.9.0 read again, all as the matrix says\n")
+    assert index.wheels_asked() == 2 * asked
+
+
+def test_a_wheel_that_holds_something_else_fails(matrix: Path, index: ServedIndex) -> None:
+    for python in ("cp311", "cp312"):
+        index.add(torch_wheel("2.8.0", tags=f"{python}-{python}-{LINUX}", library=torch_library("sm_90")))
+    code, out, _ = _check(matrix, index, "--sample", "3")
+    assert code == 1
+    assert "      sass: 7.5 8.0 9.0 -> 9.0\n" in out
+
+
+def test_one_seed_is_one_sample(matrix: Path, index: ServedIndex) -> None:
+    first = _check(matrix, index, "--sample", "1", "--seed", "7")
+    assert first == _check(matrix, index, "--sample", "1", "--seed", "7")
+    assert "seed 7\n" in first[2]
+
+
+def test_a_wheel_that_cannot_be_read_is_no_difference(matrix: Path, index: ServedIndex) -> None:
+    for name in index.files:
+        index.failures[name] = "missing"
+    code, _, err = _check(matrix, index)
+    assert code == 3
+    assert "error: torch-2." in err
+
+
+def test_any_wheel_may_speak_for_its_release() -> None:
+    pythons = [f"3.{minor}" for minor in range(8, 16)]
+    names = {python: f"t-1-cp{python.replace('.', '')}-none-win_amd64.whl" for python in pythons}
+    wheels = [WheelFile("t", Version("1"), names[it], "", None, "win-64", (it,), None) for it in pythons]
+    orders = [[it.filename for it in ShuffledShelf(wheels, seed).wheels("t", Version("1"))] for seed in (1, 1, 2)]
+    assert orders[0] == orders[1] != orders[2]
+    assert all(sorted(order) == sorted(names.values()) for order in orders)
+    assert ShuffledShelf(wheels, 1).platforms("t", Version("1")) == ["win-64"]
