@@ -53,7 +53,7 @@ def check(
         with tempfile.TemporaryDirectory() as nowhere:
             settings = Settings(matrix, Path(nowhere), index_url or default_endpoint(), deep=deep, workers=WORKERS)
             run = Refresh(settings)
-            names = frameworks or sorted(run.readers)
+            names = frameworks or run.default_readers
             differing = [name for name in names if not _agrees(run, name, sample, chosen)]
     except RefreshError as error:
         click.echo(f"error: {error}", err=True)

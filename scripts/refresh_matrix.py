@@ -1,6 +1,7 @@
 """Bring the compatibility matrix up to what was really shipped: read the wheels, change the TOML, print the difference.
 
-    scripts/refresh_matrix.py                       every framework that has a reader
+    scripts/refresh_matrix.py                       every framework that the default index has
+    scripts/refresh_matrix.py pytorch-index         the wheels on PyTorch's own index
     scripts/refresh_matrix.py pytorch --dry-run     only look
     scripts/refresh_matrix.py --offline             from the cache alone
 
@@ -70,7 +71,7 @@ def refresh(
     changed = False
     try:
         run = Refresh(settings)
-        for reader in [run.reader(name) for name in frameworks or sorted(run.readers)]:
+        for reader in [run.reader(name) for name in frameworks or run.default_readers]:
             different, unreadable = _refresh(run, reader, dry_run=dry_run)
             changed = changed or different
             failures += unreadable

@@ -26,7 +26,8 @@ from scripts.matrix_refresh.errors import RefreshError
 
 _LEGACY_GLIBC = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
 """PEP 600: what the older names stand for."""
-_MANYLINUX = re.compile(r"(manylinux(?:1|2010|2014|_(\d+)_(\d+)))_(x86_64|aarch64)")
+_MANYLINUX = re.compile(r"((?:many)?linux(?:1|2010|2014|_(\d+)_(\d+))?)_(x86_64|aarch64)")
+"""``linux_x86_64`` alone, which PyTorch's own index has, promises nothing about glibc."""
 _MACOS = re.compile(r"macosx_\d+_\d+_(arm64|x86_64|universal2|intel)")
 _TIMEOUT = 60.0
 _LINUX = {"x86_64": "linux-64", "aarch64": "linux-aarch64"}
@@ -184,7 +185,7 @@ def _glibc(tag: str) -> str | None:
     match = _MANYLINUX.fullmatch(tag)
     if match is None:
         return None
-    return f"{match[2]}.{match[3]}" if match[2] else _LEGACY_GLIBC[match[1]]
+    return f"{match[2]}.{match[3]}" if match[2] else _LEGACY_GLIBC.get(match[1])
 
 
 def _python(interpreter: str, abi: str) -> str | None:

@@ -47,9 +47,12 @@ class Reader(Protocol):
     """How one framework's releases are read.
 
     ``edition`` changes whenever :meth:`observe` looks for something else. ``oldest`` bounds the releases that the
-    matrix holds. ``projects`` are the names on the index; releases are the versions of the first of them.
+    matrix holds. ``projects`` are the names on the index; releases are the versions of ``releases_of``. ``name`` is
+    what a maintainer types, ``endpoints`` the indexes it reads where they are not the default one.
     """
 
+    name: str
+    endpoints: tuple[str, ...]
     framework: str
     source: str
     edition: str

@@ -65,10 +65,20 @@ class Refresh:
             raise RefreshError(f"{framework} has no reader; those that have: {', '.join(sorted(self.readers))}")
         return self.readers[framework]
 
+    @property
+    def default_readers(self) -> list[str]:
+        """Those that read the default index; one with an index of its own is used when it is named."""
+        return sorted(name for name, reader in self.readers.items() if not reader.endpoints)
+
     def wheels(self, reader: Reader) -> list[WheelFile]:
         """What the index lists of a reader's projects."""
-        index = Index(self.settings.endpoint, self.settings.cache, self._session, offline=self.settings.offline)
-        return [wheel for project in reader.projects for wheel in index.wheels(project)]
+        settings = self.settings
+        return [
+            wheel
+            for endpoint in reader.endpoints or (settings.endpoint,)
+            for project in reader.projects
+            for wheel in Index(endpoint, settings.cache, self._session, offline=settings.offline).wheels(project)
+        ]
 
     def versions(self, reader: Reader, shelf: Shelf) -> list[Version]:
         """The releases that the matrix holds, newest first. Raises RefreshError where the index has none."""

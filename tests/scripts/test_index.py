@@ -62,7 +62,7 @@ def test_the_tags_of_a_wheel_say_its_platforms_pythons_and_c_library(
         "thing-1.0-py2-none-any.whl",
         "thing-1.0-cp312-cp312-win_arm64.whl",
         "thing-1.0-cp312-cp312-win32.whl",
-        "thing-1.0-cp312-cp312-linux_x86_64.whl",
+        "thing-1.0-cp312-cp312-linux_ppc64le.whl",
         "thing-1.0-cp312-cp312-musllinux_1_2_x86_64.whl",
         "thing-1.0-cp312-cp312-manylinux_2_28_ppc64le.whl",
         "thing-1.0-not-a-wheel-of-any-standard.whl",

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from envsolve.matrix.load import Matrix
 from scripts.matrix_refresh.frameworks.jax import JaxReader
-from scripts.matrix_refresh.frameworks.pytorch import PyTorchReader
+from scripts.matrix_refresh.frameworks.pytorch import PyTorchIndexReader, PyTorchReader
 from scripts.matrix_refresh.frameworks.tensorflow import TensorFlowReader
 from scripts.matrix_refresh.reader import Reader
 from scripts.matrix_refresh.requirements import CudaReleases
 
 
 def readers(matrix: Matrix) -> dict[str, Reader]:
-    """Every reader by the name of its framework."""
+    """Every reader by its name."""
     cuda_releases = CudaReleases(matrix.components)
     known: list[Reader] = [
         TensorFlowReader(cuda_releases),
         PyTorchReader(cuda_releases),
+        PyTorchIndexReader(cuda_releases),
         JaxReader(cuda_releases, matrix),
     ]
-    return {reader.framework: reader for reader in known}
+    return {reader.name: reader for reader in known}

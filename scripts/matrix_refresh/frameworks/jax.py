@@ -42,6 +42,8 @@ class _Extra(NamedTuple):
 class JaxReader:
     """Reads jax, jaxlib and the CUDA plugins. ``matrix`` knows which CUDA and cuDNN versions exist."""
 
+    name = "jax"
+    endpoints: tuple[str, ...] = ()
     framework = "jax"
     source = "pypi"
     edition = "jax-1"

@@ -1,4 +1,6 @@
-"""PyTorch: ``version.py`` says CUDA, Requires-Dist the libraries, libtorch_python the list of architectures.
+"""PyTorch, on the default index and on its own.
+
+``version.py`` says CUDA, Requires-Dist the libraries, libtorch_python the list of architectures.
 
 The list (``sm_75 sm_80 ...``) is a string in the read-only data of libtorch_python, some 5 MB into the wheel's member;
 reading stops there. 1.0 to 1.5 have no such string: the fat binaries of a small library of caffe2 are read instead.
@@ -34,6 +36,11 @@ from scripts.matrix_refresh.requirements import (
 from scripts.matrix_refresh.wheel import Wheel
 
 _CUDA = re.compile(r"^cuda(?:: [^=]+)? = '(\d+\.\d+)", re.MULTILINE)
+_BUILDS = (
+    *("cpu", "cu92", "cu100", "cu101", "cu102", "cu110", "cu111", "cu113", "cu115", "cu116", "cu117", "cu118"),
+    *("cu121", "cu124", "cu126", "cu128", "cu129", "cu130", "cu132"),
+)
+"""The folders of PyTorch's index that held a release. A new one goes in here."""
 _FLAGS_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
 _SMALL_CUDA_LIBRARIES = ("torch/lib/libcaffe2_detectron_ops_gpu.so", "torch/lib/caffe2_detectron_ops_gpu.dll")
 
@@ -41,6 +48,8 @@ _SMALL_CUDA_LIBRARIES = ("torch/lib/libcaffe2_detectron_ops_gpu.so", "torch/lib/
 class PyTorchReader:
     """Reads torch from the default index: the CUDA build for Linux, CPU builds for the others."""
 
+    name = "pytorch"
+    endpoints: tuple[str, ...] = ()
     framework = "pytorch"
     source = "pypi"
     edition = "pytorch-4"
@@ -80,7 +89,7 @@ class PyTorchReader:
             "version": wheels[0].version.public,
             "source": self.source,
             "platform": wheels[0].platform,
-            "build": "cpu" if cuda is None else f"cu{cuda.replace('.', '')}",
+            "build": wheels[0].version.local or ("cpu" if cuda is None else f"cu{cuda.replace('.', '')}"),
             "package": "torch",
             "pythons": pythons_of(wheels),
             "glibc": _higher(glibc_of(wheels), first(seen, "glibc")),
@@ -106,14 +115,32 @@ class PyTorchReader:
         }
 
 
+class PyTorchIndexReader(PyTorchReader):
+    """Reads torch from PyTorch's own index: one folder for each build, which the local version names as well.
+
+    A wheel without a local version (the default build up to 1.8.0) does not say which folder it is of: such rows are
+    written by hand.
+    """
+
+    name = "pytorch-index"
+    endpoints = tuple(f"https://download.pytorch.org/whl/{build}/" for build in _BUILDS)
+    source = "pytorch"
+
+    def rows(self, version: Version, shelf: Shelf, read: Read) -> Iterator[ReadRow]:
+        """One row for every platform of a build; none for a version that names no build."""
+        if version.local in _BUILDS:
+            yield from super().rows(version, shelf, read)
+
+
 def _higher(tagged: str | None, needed: str | None) -> str | None:
     """The tag's floor, or what the library asks for where that is more: up to 2.6 the tags promise glibc 2.5."""
     return max((floor for floor in (tagged, needed) if floor is not None), key=Version, default=None)
 
 
-def _promises_too_much(tagged: str | None) -> bool:
-    """Whether the tag is older than the system PyTorch was built on; the symbols at the library's end say more."""
-    return tagged is not None and Version(tagged) < Version("2.17")
+def _tag_says_too_little(file: WheelFile) -> bool:
+    """Whether a tag promises an older system than PyTorch was built on, or none; the library's symbols say more."""
+    linux = (file.platform or "").startswith("linux")
+    return linux and (file.glibc is None or Version(file.glibc) < Version("2.17"))
 
 
 def _targets(wheel: Wheel, glibc: GlibcWatch) -> DeviceTargets | None:
@@ -123,7 +150,7 @@ def _targets(wheel: Wheel, glibc: GlibcWatch) -> DeviceTargets | None:
             continue
         passing = glibc.passing(wheel.chunks(member))
         flags = find_flags(passing)
-        if _promises_too_much(wheel.file.glibc):
+        if _tag_says_too_little(wheel.file):
             deque(passing, maxlen=0)
         if flags is not None:
             return targets_of_flags(flags)

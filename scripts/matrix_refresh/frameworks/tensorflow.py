@@ -45,6 +45,8 @@ _ORDERED = re.compile(r"collections\.OrderedDict\((.*)\)")
 class TensorFlowReader:
     """Reads tensorflow, tensorflow-gpu and tensorflow-cpu."""
 
+    name = "tensorflow"
+    endpoints: tuple[str, ...] = ()
     framework = "tensorflow"
     source = "pypi"
     edition = "tensorflow-4"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scripts.matrix_refresh.frameworks.pytorch import PyTorchReader
+from scripts.matrix_refresh.frameworks.pytorch import PyTorchIndexReader, PyTorchReader
 from scripts.matrix_refresh.requirements import CudaReleases
 from tests.scripts.conftest import RowsOf
 from tests.scripts.served import ServedIndex
@@ -143,3 +143,15 @@ def test_a_rebuilt_wheel_is_the_one_that_is_read(index: ServedIndex, rows_of: Ro
     (row,) = rows_of(reader, "2.9.0")
     assert row.values["sass"] == ["9.0"]
     assert row.evidence[0].reference.startswith("torch-2.9.0-1-cp312")
+
+
+def test_a_wheel_of_pytorchs_own_index_is_of_the_build_that_its_version_names(
+    index: ServedIndex, rows_of: RowsOf, cuda_releases: CudaReleases
+) -> None:
+    index.add(torch_wheel("2.9.0+cu128", tags="cp312-cp312-linux_x86_64"), torch_wheel("1.8.0"))
+    own = PyTorchIndexReader(cuda_releases)
+    (row,) = rows_of(own, "2.9.0+cu128")
+    assert row.key == ("2.9.0", "pytorch", "linux-64", "cu128", "torch")
+    assert row.values["glibc"] == "2.17", "the tag promises nothing, the symbols ask for this"
+    assert row.evidence[0].name == "torch-2-9-0-cu128-linux-64"
+    assert rows_of(own, "1.8.0") == []
