@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import struct
+from itertools import pairwise
 
-_MOV = re.compile(rb"(?:[\xb8-\xbf]|\xc7[\xc0-\xc7])(.{4})", re.DOTALL)
+_MOV = re.compile(rb"(?=(?:[\xb8-\xbf]|\xc7[\xc0-\xc7])(.{4}))", re.DOTALL)
+"""A lookahead: what looks like an instruction by chance must not hide the one that begins inside it."""
 _MOVZ, _MOVK, _WIDE = 0x52800000, 0x72800000, 0x7F800000
 
 
@@ -21,7 +23,7 @@ def constants(code: bytes, *, aarch64: bool) -> set[int]:
 def _of_aarch64(code: bytes) -> set[int]:
     words = [word for (word,) in struct.iter_unpack("<I", code[: len(code) // 4 * 4])]
     found = set()
-    for word, following in zip(words, [*words[1:], 0], strict=True):
+    for word, following in pairwise([*words, 0]):
         if word & _WIDE != _MOVZ or (word >> 21) & 3:
             continue
         low = (word >> 5) & 0xFFFF

@@ -137,3 +137,59 @@ def tensorflow_wheel(
 def stub_wheel(name: str, version: str, *, tags: str, requires: Iterable[str]) -> BuiltFile:
     """An empty wheel that asks for another package."""
     return wheel(name, version, {}, tags=tags, requires=requires)
+
+
+def constant(number: int, *, aarch64: bool = False, register: int = 0) -> bytes:
+    """The instructions that load ``number``: one on x86-64, up to two on AArch64."""
+    if not aarch64:
+        return struct.pack("<BI", 0xB8 + register, number)
+    low, high = number & 0xFFFF, number >> 16
+    words = [0x52800000 | low << 5 | register]
+    if high:
+        words.append(0x72A00000 | high << 5 | register)
+    return b"".join(struct.pack("<I", word) for word in words)
+
+
+def jax_plugin_wheel(
+    version: str = "0.7.0",
+    *,
+    major: int = 12,
+    tags: str = f"cp312-cp312-{LINUX}",
+    numbers: Iterable[int] = (12090, 90800, 12510),
+    kernels: Mapping[str, bytes] | None = None,
+) -> BuiltFile:
+    """A CUDA plugin of JAX: the versions it was compiled with, its small kernels, and an extra with the libraries."""
+    arm = "aarch64" in tags
+    kernel = fat_binary(code(MACHINE_CODE, 70), code(MACHINE_CODE, 90), code(PTX, 120))
+    held = {"_linalg.so": kernel, "_prng.so": kernel} if kernels is None else kernels
+    folder = f"jax_cuda{major}_plugin"
+    members: dict[str, str | bytes] = {f"{folder}/{name}": content for name, content in held.items()}
+    members[f"{folder}/_versions.so"] = b"\0" * 8 + b"".join(constant(number, aarch64=arm) for number in numbers)
+    suffix = f"-cu{major}" if major < 13 else ""
+    requires = [
+        f"nvidia-cuda-runtime{suffix}>={major}.1.105; extra == 'with-cuda'",
+        f"nvidia-cudnn-cu{major}<10.0,>=9.8; extra == 'with-cuda'",
+    ]
+    return wheel(f"jax-cuda{major}-plugin", version, members, tags=tags, requires=requires)
+
+
+def jax_wheels(version: str = "0.7.0", *, tags: str = f"cp312-cp312-{LINUX}") -> list[BuiltFile]:
+    """jax, jaxlib, and the plugin of CUDA 12 with its runtime, as pip installs ``jax[cuda12]``."""
+    place = tags.rpartition("-")[2]
+    jax = wheel(
+        "jax",
+        version,
+        {},
+        tags="py3-none-any",
+        requires=[
+            f"jaxlib<={version},>={version}",
+            f"jaxlib<={version},>={version}; extra == 'cuda12'",
+            f"jax-cuda12-plugin[with-cuda]<={version},>={version}; extra == 'cuda12'",
+        ],
+    )
+    return [
+        jax,
+        wheel("jaxlib", version, {}, tags=tags),
+        jax_plugin_wheel(version, tags=tags),
+        wheel("jax-cuda12-pjrt", version, {}, tags=f"py3-none-{place}"),
+    ]

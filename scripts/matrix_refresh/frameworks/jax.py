@@ -46,7 +46,7 @@ class JaxReader:
     endpoints: tuple[str, ...] = ()
     framework = "jax"
     source = "pypi"
-    edition = "jax-1"
+    edition = "jax-2"
     oldest = Version("0.3.0")
     releases_of: tuple[str, ...] = ("jax",)
     projects: tuple[str, ...] = (
