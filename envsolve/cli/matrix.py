@@ -107,13 +107,13 @@ def list_builds(**options: Any) -> None:
         if options["as_json"]:
             _deliver_json({"frameworks": [overview_row(entry) for entry in entries], "matrix_date": date})
         else:
-            deliver(overview_page(entries), None, color=Palette.wanted())
+            _deliver_page(overview_page(entries), date, options)
         return
     found = find_builds(filters, data, os.environ)
     if options["as_json"]:
         _deliver_json({"releases": [build_row(build) for build in found.builds], "matrix_date": date})
     else:
-        deliver(builds_page(found.builds), None, color=Palette.wanted())
+        _deliver_page(builds_page(found.builds), date, options)
     for text in found.notes:
         note(text, quiet=options["quiet"])
 
@@ -136,19 +136,20 @@ def show(what: str, **options: Any) -> None:
     data, filters = _matrix(options), _filters(options)
     named = platform_table(what)
     if named is not None:
-        _show_platform_table(*named, filters, data, as_json=options["as_json"])
+        _show_platform_table(*named, filters, data, options)
         return
     shown = shown_builds(what, filters, data, os.environ)
+    date = matrix_date(data, (shown.found.tables[0].name, "cuda"))
     if options["as_json"]:
         document = {
             "releases": [build_row(build) for build in shown.builds],
             "platform_limits": [platform_limit_row(limit) for limit in shown.platform_limits],
             "disagreements": [disagreement_row(entry) for entry in shown.disagreements],
-            "matrix_date": matrix_date(data, (shown.found.tables[0].name, "cuda")),
+            "matrix_date": date,
         }
         _deliver_json(document)
     else:
-        deliver(shown_page(shown), None, color=Palette.wanted())
+        _deliver_page(shown_page(shown), date, options)
     for text in shown.found.notes:
         note(text, quiet=options["quiet"])
 
@@ -186,7 +187,9 @@ def check(**options: Any) -> int:
     return report(error, (), as_json=False)
 
 
-def _show_platform_table(name: str, versions: SpecifierSet, filters: Filters, data: Matrix, *, as_json: bool) -> None:
+def _show_platform_table(
+    name: str, versions: SpecifierSet, filters: Filters, data: Matrix, options: dict[str, Any]
+) -> None:
     from envsolve.app.builds import Filters
     from envsolve.app.matrix import cudnn_releases, matrix_date, toolkits
     from envsolve.app.matrix_rows import cudnn_row, toolkit_row
@@ -202,15 +205,15 @@ def _show_platform_table(name: str, versions: SpecifierSet, filters: Filters, da
     if name == "cuda":
         known = toolkits(versions, data)
         document: dict[str, Any] = {"toolkits": [toolkit_row(row) for row in known], "matrix_date": date}
-        text = "" if as_json else toolkits_page(known)
+        text = "" if options["as_json"] else toolkits_page(known)
     else:
         released = cudnn_releases(versions, data)
         document = {"cudnn": [cudnn_row(row) for row in released], "matrix_date": date}
-        text = "" if as_json else cudnn_page(released)
-    if as_json:
+        text = "" if options["as_json"] else cudnn_page(released)
+    if options["as_json"]:
         _deliver_json(document)
     else:
-        deliver(text, None, color=Palette.wanted())
+        _deliver_page(text, date, options)
 
 
 def _matrix(options: dict[str, Any]) -> Matrix:
@@ -232,6 +235,12 @@ def _filters(options: dict[str, Any], *, frameworks: tuple[str, ...] = ()) -> Fi
         sources=options["sources"],
         platforms=options["platforms"],
     )
+
+
+def _deliver_page(text: str, date: str, options: dict[str, Any]) -> None:
+    """A table on stdout; of which day it is stands on stderr, where it does not get between the rows."""
+    deliver(text, None, color=Palette.wanted())
+    note(f"this is the compatibility matrix of {date}", quiet=options["quiet"])
 
 
 def _deliver_json(document: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -372,3 +373,14 @@ def on_a_terminal(width: int, *arguments: str, encoding: str = "utf-8") -> str:
     os.close(ours)
     assert done.wait(timeout=60) == 0
     return said.decode()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("list",), ("list", "--gpu", "8.6"), ("show", "jax==0.7.0"), ("show", "cuda==12.6"), ("show", "cudnn==9")],
+)
+def test_a_table_says_of_which_day_it_is_beside_it(command: tuple[str, ...], envsolve: Envsolve) -> None:
+    said = envsolve("matrix", *command)
+    assert re.fullmatch(r"note: this is the compatibility matrix of \d{4}-\d\d-\d\d\n", said.err.splitlines(True)[-1])
+    assert "compatibility matrix of" not in said.out
+    assert envsolve("matrix", *command, "-q").err == ""
