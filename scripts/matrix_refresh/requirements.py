@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterable, Sequence
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -11,6 +12,10 @@ from packaging.utils import canonicalize_name
 
 from envsolve.matrix.load import ComponentTable
 from envsolve.model.versions import CudaVersion
+
+PARSING = threading.Lock()
+"""Held where Python's own parser reads a string, in a marker for one: before 3.11.8 two threads in it at once may raise
+SystemError (python/cpython#106905)."""
 
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 _COMPILER = re.compile(r"nvidia-(cuda-nvcc|nvjitlink|nvvm)(-cu\d+)?")
@@ -43,7 +48,8 @@ def requirements(lines: Iterable[str], *, extra: str | None = None) -> list[Requ
     found = []
     for line in lines:
         try:
-            requirement = Requirement(line)
+            with PARSING:
+                requirement = Requirement(line)
         except InvalidRequirement:
             continue
         match = _EXTRA.search(str(requirement.marker or ""))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from packaging.specifiers import SpecifierSet
 
@@ -114,6 +118,13 @@ def test_requirements_of_an_extra_stand_apart() -> None:
     assert [it.name for it in requirements(lines)] == ["numpy"]
     assert [it.name for it in requirements(lines, extra="and-cuda")] == ["nvidia-cudnn-cu12"]
     assert extras(lines) == {"and-cuda", "other"}
+
+
+def test_markers_are_parsed_in_several_threads_at_once() -> None:
+    """Before 3.11.8 Python's parser raises SystemError where a collection lets another thread into it."""
+    child = Path(__file__).parent / "child_threads.py"
+    ran = subprocess.run([sys.executable, str(child)], capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == (f"{9 * 4 * 60}\n", "")
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

@@ -319,7 +319,7 @@ def _cited(row: ReadRow) -> object:
     return row.evidence[0].name if row.evidence else row.key
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(rows=st.lists(read_rows(), max_size=4, unique_by=(lambda row: row.key, _cited)))
 def test_what_is_merged_twice_changes_nothing_the_second_time(rows: list[ReadRow]) -> None:
     with TemporaryDirectory() as folder:

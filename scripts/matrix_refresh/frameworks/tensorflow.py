@@ -19,6 +19,7 @@ from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
 from scripts.matrix_refresh.observation import Observation, Read
 from scripts.matrix_refresh.reader import ReadRow, Value, evidence_of, first
 from scripts.matrix_refresh.requirements import (
+    PARSING,
     CudaReleases,
     header,
     holds_on,
@@ -167,7 +168,8 @@ def _build_info(text: str) -> dict[str, object]:
             continue
         name, expression = match.groups()
         try:
-            value = ast.literal_eval(_ORDERED.sub(r"\1", expression))
+            with PARSING:
+                value = ast.literal_eval(_ORDERED.sub(r"\1", expression))
         except (ValueError, SyntaxError) as error:
             raise ValueError(f"build_info.py is written in a way that is not known: {name} = {expression}") from error
         if name == "build_info":
