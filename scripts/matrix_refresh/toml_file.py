@@ -291,10 +291,11 @@ def unread_rows(
     Of versions that ``failed`` the wheels could not be read: nothing is known of their rows.
     """
     keys = {row.key for row in read}
+    unknown = {Version(version.public) for version in failed}
     return [
         " ".join(str(row[name]) for name in KEY)
         for row in rows
         if row.get("source") == source
         and tuple(str(row.get(name)) for name in KEY) not in keys
-        and Version(str(row["version"])) not in failed
+        and Version(str(row["version"])) not in unknown
     ]

@@ -264,7 +264,8 @@ def test_to_look_at_the_differences_changes_nothing(file: MatrixFile) -> None:
 
 def test_rows_that_no_wheel_was_found_for_are_named(file: MatrixFile) -> None:
     assert unread_rows(file.rows(), [_read()], "pypi") == ["1.0.0 pypi linux-64 cu100 torch"]
-    assert unread_rows(file.rows(), [_read()], "pypi", failed=[Version("1.0")]) == []
+    for failed in ("1.0", "1.0.0+cu100"):
+        assert unread_rows(file.rows(), [_read()], "pypi", failed=[Version(failed)]) == []
 
 
 @pytest.mark.parametrize(
