@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ import pytest
 
 from envsolve.cli.main import run
 from envsolve.matrix import Matrix, find_matrix
+from envsolve.matrix.load import PLATFORM_TABLES
+from envsolve.model.host import Platform
 from tests.fake_driver.builder import fake_driver
 
 __all__ = ["fake_driver"]
@@ -26,6 +29,21 @@ class Result(NamedTuple):
 
 
 Envsolve = Callable[..., Result]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kept_matrix() -> None:
+    """Keep the parsed matrix, as the first command of a user does, also where Python is told to keep nothing."""
+    told, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    try:
+        shipped = Matrix(find_matrix())
+        for name in shipped.framework_names:
+            for platform in Platform:
+                shipped.framework(name, platform)
+        for name in PLATFORM_TABLES:
+            shipped.document(name)
+    finally:
+        sys.dont_write_bytecode = told
 
 
 @pytest.fixture(scope="session")
