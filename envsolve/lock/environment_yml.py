@@ -14,11 +14,17 @@ from packaging.version import Version
 
 from envsolve.lock.answer import Answer
 from envsolve.lock.wheels import index_options, is_exact, requirements_of, toolkit_pins
-from envsolve.model.release import CudaLibraries, Release, Source
+from envsolve.model.release import CudaLibraries, Release, Source, Toolkit
 from envsolve.model.solution import Choice, Solution
 
 _FIRST_MODULAR_CUDA = 12
 """From CUDA 12 on conda-forge splits the toolkit into packages that cuda-version ties together; before, it is one."""
+_MODULAR_LIBRARIES = (
+    *("cuda-cudart-dev", "cuda-nvrtc", "libcublas", "libcufft"),
+    *("libcurand", "libcusolver", "libcusparse"),
+)
+"""What conda-forge's own build of CuPy asks for (conda-forge/cupy-feedstock, recipe/meta.yaml): the runtime with the
+headers that kernels are compiled with at run time, the compiler, and the libraries."""
 _FIRST_WITH_PYTORCH_CUDA = Version("1.13")
 """From 1.13 on the builds of the channel pytorch ask for pytorch-cuda, which pins NVIDIA's packages; before, for
 cudatoolkit (records of the channel)."""
@@ -118,6 +124,7 @@ def _conda_specs(solution: Solution) -> Iterator[tuple[str, str]]:
     conda_cuda = [choice.release for choice in solution.choices if _conda_owns_cuda(choice.release)]
     if solution.toolkit is not None and conda_cuda:
         yield _toolkit(solution)
+        yield from _conda_libraries(solution.toolkit, conda_cuda)
         yield from _conda_cudnn(solution, conda_cuda)
 
 
@@ -154,6 +161,17 @@ def _toolkit(solution: Solution) -> tuple[str, str]:
     windows = any(machine.windows_driver for machine in solution.problem.machines)
     floor = solution.toolkit.floor(windows=windows)
     return f"{package}={version}", f"runs from NVIDIA driver {floor} on"
+
+
+def _conda_libraries(toolkit: Toolkit, releases: list[Release]) -> Iterator[tuple[str, str]]:
+    """The libraries for wheels that bring none: cuda-version alone installs nothing, where cudatoolkit holds them all.
+
+    conda-forge's own builds ask for theirs.
+    """
+    if toolkit.version.major < _FIRST_MODULAR_CUDA or not any(release.source.is_wheel for release in releases):
+        return
+    for package in _MODULAR_LIBRARIES:
+        yield package, "which the wheel loads and does not bring"
 
 
 def _conda_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[str, str]]:

@@ -54,6 +54,8 @@ from envsolve.model.versions import CudaVersion, DriverVersion
 
 SCHEMA_VERSION = 1
 TOO_NEW = "matrix-too-new"
+_KEYS = ("framework", "aliases", "uses_cudnn")
+"""What a framework's file says on top."""
 PLATFORM_TABLES = ("cuda", "cuda_components", "cudnn", "gpus", "pci_ids", "libraries")
 
 
@@ -239,12 +241,11 @@ class Matrix:
     def _read_framework(self, name: str, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:
         document = self._document(name)
         evidence = parse_evidence(document.get("evidence", {}), mistakes)
-        check_tables(
-            document, ("framework", "aliases", "release", "known_bad", "platform_limit", "disagreement"), mistakes
-        )
+        check_tables(document, (*_KEYS, "release", "known_bad", "platform_limit", "disagreement"), mistakes)
         if document.get("framework") != name:
             mistakes.add("framework", f"must be {name!r}, as the file is called")
-        releases = parse_rows("release", document, parse_release(name), evidence, mistakes, platform=platform)
+        parse = parse_release(name, uses_cudnn=_uses_cudnn(document, mistakes))
+        releases = parse_rows("release", document, parse, evidence, mistakes, platform=platform)
         if platform is None and not releases:
             mistakes.add("release", "is missing: a framework without releases is no use")
         return self._framework_table(name, document, releases, evidence, mistakes)
@@ -345,6 +346,14 @@ def _updated(document: Document, mistakes: Mistakes) -> str:
         mistakes.add("updated", "must be a date such as '2026-11-20'")
         return ""
     return updated
+
+
+def _uses_cudnn(document: Document, mistakes: Mistakes) -> bool:
+    """Whether the framework's GPU builds need cuDNN; only a plain ``false`` says that they do not."""
+    said = document.get("uses_cudnn", True)
+    if not isinstance(said, bool):
+        mistakes.add("uses_cudnn", "must be true or false")
+    return said is not False
 
 
 def _list(value: object) -> list[object]:

@@ -102,8 +102,8 @@ def parse_evidence(tables: object, mistakes: Mistakes) -> dict[str, Evidence]:
     return evidence
 
 
-def parse_release(framework: str) -> Callable[[Row, KnownEvidence], Release]:
-    """A parser for ``[[release]]`` rows of ``framework``."""
+def parse_release(framework: str, *, uses_cudnn: bool) -> Callable[[Row, KnownEvidence], Release]:
+    """A parser for ``[[release]]`` rows of ``framework``; without ``uses_cudnn`` none may ask for one."""
 
     def parse(row: Row, known: KnownEvidence) -> Release:
         cuda = row.optional("cuda", CudaVersion.parse)
@@ -133,7 +133,7 @@ def parse_release(framework: str) -> Callable[[Row, KnownEvidence], Release]:
             wheel=row.optional("wheel", _wheel) or "",
         )
         _ignore(row, "by_hand")
-        _check_release(row, release)
+        _check_release(row, release, uses_cudnn=uses_cudnn)
         return release
 
     return parse
@@ -310,7 +310,7 @@ def _components(row: Row) -> Iterator[Component]:
             row.wrong("components", f"{package}: {error}")
 
 
-def _check_release(row: Row, release: Release) -> None:
+def _check_release(row: Row, release: Release, *, uses_cudnn: bool) -> None:
     if release.wheel and release.wheel.split("-")[1] != str(release.version):
         row.wrong("wheel", f"{release.wheel} is not named {release.version} alone")
     if release.cuda is None:
@@ -325,10 +325,17 @@ def _check_release(row: Row, release: Release) -> None:
         row.wrong("cuda_requires", f"{release.cuda_requires} admits no CUDA {release.cuda.major}")
     if release.cuda_libraries is None:
         row.wrong("cuda_libraries", "is missing: a GPU build must say where its CUDA libraries come from")
-    if release.cudnn_requires is None and not release.brings_cudnn:
-        row.wrong("cudnn_requires", "is missing: a GPU build must say which cuDNN it runs with")
     if not release.platform.has_cuda:
         row.wrong("platform", f"{release.platform} has no CUDA")
+    _check_cudnn(row, release, uses_cudnn=uses_cudnn)
+
+
+def _check_cudnn(row: Row, release: Release, *, uses_cudnn: bool) -> None:
+    if not uses_cudnn:
+        if release.cudnn_requires is not None or release.cudnn_package is not None:
+            row.wrong("cudnn_requires", "asks for cuDNN, which uses_cudnn says the framework runs without")
+    elif release.cudnn_requires is None and not release.brings_cudnn:
+        row.wrong("cudnn_requires", "is missing: a GPU build must say which cuDNN it runs with")
 
 
 def _ignore(row: Row, *keys: str) -> None:

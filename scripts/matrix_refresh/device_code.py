@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 _MAGIC = struct.pack("<I", 0xBA55ED50)
@@ -18,7 +19,9 @@ _CONTAINER = struct.Struct("<IHHQ")
 """magic, version, header size, size of what follows."""
 _ENTRY = struct.Struct("<HHIQ")
 """kind, version, header size, size of the code."""
-_ARCHITECTURE_OFFSET = 28
+_DETAILS = struct.Struct("<HHI")
+"""At offset 24: minor and major version of what the code is written in (PTX ISA, or the form of the ELF), sm."""
+_DETAILS_OFFSET = 24
 _PTX, _MACHINE_CODE = 1, 2
 _SMALLEST_ENTRY, _LARGEST_HEADER = 32, 4096
 _FLAG = rb"(?:sm|compute)_\d{2,3}[af]?"
@@ -33,6 +36,19 @@ class DeviceTargets(NamedTuple):
 
     sass: tuple[str, ...]
     ptx: tuple[str, ...]
+
+
+class Code(NamedTuple):
+    """One piece of device code: PTX or machine code, ``86``, and for PTX the version of its ISA, ``8.4``."""
+
+    is_ptx: bool
+    architecture: int
+    ptx_isa: str | None
+
+    @property
+    def target(self) -> str:
+        """As the matrix writes it, ``8.6``."""
+        return f"{self.architecture // 10}.{self.architecture % 10}"
 
 
 def targets_of_flags(flags: Iterable[str], *, compute_is_both: bool = False) -> DeviceTargets:
@@ -89,15 +105,21 @@ class GlibcWatch:
 
 def scan_fat_binaries(chunks: Iterable[bytes], *, enough: int | None = None) -> DeviceTargets:
     """The targets of all fat binaries in a stream of bytes, or of the first ``enough`` of them."""
-    sass: set[str] = set()
-    ptx: set[str] = set()
-    for number, container in enumerate(_containers(chunks), 1):
-        for kind, architecture in _entries(container):
-            target = f"{architecture // 10}.{architecture % 10}"
-            (ptx if kind == _PTX else sass).add(target)
-        if enough is not None and number >= enough:
-            break
-    return DeviceTargets(_in_order(sass), _in_order(ptx))
+    return targets_of_code(device_code(chunks, enough=enough))
+
+
+def device_code(chunks: Iterable[bytes], *, enough: int | None = None) -> set[Code]:
+    """Every kind of device code in a stream of bytes, or in the first ``enough`` of its fat binaries."""
+    return {code for container in islice(_containers(chunks), enough) for code in _entries(container)}
+
+
+def targets_of_code(found: Iterable[Code]) -> DeviceTargets:
+    """The targets of pieces of device code."""
+    pieces = set(found)
+    return DeviceTargets(
+        _in_order({code.target for code in pieces if not code.is_ptx}),
+        _in_order({code.target for code in pieces if code.is_ptx}),
+    )
 
 
 def _containers(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -140,15 +162,15 @@ def _filled(held: bytes, wanted: int, pieces: Iterator[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _entries(container: bytes) -> Iterator[tuple[int, int]]:
-    """Kind and architecture (``86``) of each piece of code in a fat binary."""
+def _entries(container: bytes) -> Iterator[Code]:
+    """Each piece of code in a fat binary."""
     position = _CONTAINER.size
     while position + _SMALLEST_ENTRY <= len(container):
         kind, _, header, size = _ENTRY.unpack_from(container, position)
         if kind not in (_PTX, _MACHINE_CODE) or not _SMALLEST_ENTRY <= header <= _LARGEST_HEADER:
             return
-        (architecture,) = struct.unpack_from("<I", container, position + _ARCHITECTURE_OFFSET)
-        yield kind, architecture
+        minor, major, architecture = _DETAILS.unpack_from(container, position + _DETAILS_OFFSET)
+        yield Code(kind == _PTX, architecture, f"{major}.{minor}" if kind == _PTX else None)
         position += header + size
 
 

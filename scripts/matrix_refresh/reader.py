@@ -88,6 +88,11 @@ def first(observation: Observation, fact: str) -> str | None:
     return values[0] if values else None
 
 
+def highest(tagged: str | None, needed: str | None) -> str | None:
+    """The glibc of the tag, or the one a library asks for where that is more: old tags promise 2.5 and do not hold."""
+    return max((floor for floor in (tagged, needed) if floor is not None), key=Version, default=None)
+
+
 def keep(predicate: Callable[[str], bool], values: Iterable[str]) -> list[str]:
     """The values for which ``predicate`` holds."""
     return [value for value in values if predicate(value)]

@@ -56,6 +56,11 @@ CASES = [
         ("-f", "tensorflow==2.9.*", "--gpu", "7.5", "--driver", "470.256.02", "--source", "pypi"),
     ),
     Case(
+        "cupy-wheel-without-cuda.yml",
+        ("-f", "cupy==13.6.0", "--gpu", "8.0", "--driver", "535.183.01", "--cuda", "12.*", "--source", "pypi"),
+    ),
+    Case("cupy-wheel.yml", ("-f", "cupy", "--gpu", "9.0", "--driver", "580.65.06", "--source", "pypi")),
+    Case(
         "other-indexes.yml",
         (
             *("-f", "pytorch", "--gpu", "8.6", "--driver", "535.183.01", "--source", "pytorch"),

@@ -209,3 +209,26 @@ def test_a_part_that_was_kept_gives_the_same_table(tmp_path: Path, monkeypatch: 
     os.utime(source, ns=(made + 1, made + 1))
     with pytest.raises(MatrixError, match="not TOML"):
         Matrix(own).framework("jax", Platform.LINUX_64)
+
+
+WITHOUT_CUDNN = SOUND.replace('framework = "thing"\n', 'framework = "thing"\nuses_cudnn = false\n').replace(
+    'cuda_libraries = "bundled"\ncudnn_requires = "==9.10.2.21"\n', 'cuda_libraries = "dependencies"\n'
+)
+
+
+def test_a_framework_that_says_so_runs_without_cudnn(directory: Path) -> None:
+    assert mistakes(directory, WITHOUT_CUDNN) == []
+
+
+def test_where_cudnn_is_not_used_no_row_asks_for_it(directory: Path) -> None:
+    asking = WITHOUT_CUDNN.replace('sass = ["8.0"]', 'cudnn_requires = ">=9"\nsass = ["8.0"]')
+    assert any("uses_cudnn" in found for found in mistakes(directory, asking))
+
+
+def test_silence_is_not_taken_for_a_framework_without_cudnn(directory: Path) -> None:
+    silent = WITHOUT_CUDNN.replace("uses_cudnn = false\n", "")
+    assert any("release[1].cudnn_requires" in found for found in mistakes(directory, silent))
+
+
+def test_whether_cudnn_is_used_is_true_or_false(directory: Path) -> None:
+    assert any("uses_cudnn" in found for found in mistakes(directory, WITHOUT_CUDNN.replace("false", '"no"')))

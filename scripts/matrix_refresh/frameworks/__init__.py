@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envsolve.matrix.load import Matrix
+from scripts.matrix_refresh.frameworks.cupy import CupyReader
 from scripts.matrix_refresh.frameworks.jax import JaxReader
 from scripts.matrix_refresh.frameworks.pytorch import PyTorchIndexReader, PyTorchReader
 from scripts.matrix_refresh.frameworks.tensorflow import TensorFlowReader
@@ -17,6 +18,7 @@ def readers(matrix: Matrix) -> dict[str, Reader]:
         TensorFlowReader(cuda_releases),
         PyTorchReader(cuda_releases),
         PyTorchIndexReader(cuda_releases),
+        CupyReader(cuda_releases),
         JaxReader(cuda_releases, matrix),
     ]
     return {reader.name: reader for reader in known}

@@ -24,7 +24,7 @@ from scripts.matrix_refresh.device_code import (
 )
 from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
 from scripts.matrix_refresh.observation import Observation, Read
-from scripts.matrix_refresh.reader import ReadRow, Value, evidence_of, first
+from scripts.matrix_refresh.reader import ReadRow, Value, evidence_of, first, highest
 from scripts.matrix_refresh.requirements import (
     CudaReleases,
     header,
@@ -92,7 +92,7 @@ class PyTorchReader:
             "build": wheels[0].version.local or ("cpu" if cuda is None else f"cu{cuda.replace('.', '')}"),
             "package": "torch",
             "pythons": pythons_of(wheels),
-            "glibc": _higher(glibc_of(wheels), first(seen, "glibc")),
+            "glibc": highest(glibc_of(wheels), first(seen, "glibc")),
         }
         if cuda is not None:
             values |= self._gpu_values(cuda, wheels[0], seen)
@@ -130,11 +130,6 @@ class PyTorchIndexReader(PyTorchReader):
         """One row for every platform of a build; none for a version that names no build."""
         if version.local in _BUILDS:
             yield from super().rows(version, shelf, read)
-
-
-def _higher(tagged: str | None, needed: str | None) -> str | None:
-    """The tag's floor, or what the library asks for where that is more: up to 2.6 the tags promise glibc 2.5."""
-    return max((floor for floor in (tagged, needed) if floor is not None), key=Version, default=None)
 
 
 def _tag_says_too_little(file: WheelFile) -> bool:

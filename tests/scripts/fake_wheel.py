@@ -1,0 +1,69 @@
+"""A wheel in memory that answers as a wheel at a distance does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from packaging.version import Version
+
+from envsolve.matrix import Matrix
+from envsolve.matrix.load import find_matrix
+from scripts.matrix_refresh.index import Shelf, WheelFile
+from scripts.matrix_refresh.observation import Observation
+from scripts.matrix_refresh.reader import Reader, ReadRow
+from scripts.matrix_refresh.requirements import CudaReleases
+from scripts.matrix_refresh.wheel import Wheel
+
+
+class FakeWheel(Wheel):
+    """Its members come from a mapping; everything else is the real thing."""
+
+    def __init__(self, file: WheelFile, contents: Mapping[str, bytes], *, deep: bool = True) -> None:
+        self.file = file
+        self.deep = deep
+        self.read: list[str] = []
+        self._contents = contents
+
+    @property
+    def members(self) -> list[str]:
+        return list(self._contents)
+
+    def find(self, ending: str) -> str | None:
+        return min((name for name in self._contents if name.endswith(ending)), key=len, default=None)
+
+    def size(self, member: str) -> int:
+        return len(self._contents[member])
+
+    def text(self, ending: str) -> str | None:
+        member = self.find(ending)
+        return None if member is None else b"".join(self.chunks(member)).decode()
+
+    def chunks(self, member: str) -> Iterator[bytes]:
+        self.read.append(member)
+        content = self._contents[member]
+        yield from (content[start : start + 100] for start in range(0, len(content), 100))
+
+
+def cuda_releases() -> CudaReleases:
+    """The components of toolkits as the matrix has them."""
+    return CudaReleases(Matrix(find_matrix()).components)
+
+
+def wheel_file(project: str, version: str, platform: str, python: str = "3.12") -> WheelFile:
+    """A wheel as an index lists it."""
+    tag = f"cp{python.replace('.', '')}"
+    name = f"{project.replace('-', '_')}-{version}-{tag}-{tag}-{platform}.whl"
+    glibc = "2.17" if platform.startswith("linux") else None
+    return WheelFile(project, Version(version), name, name, "0" * 64, platform, (python,), glibc)
+
+
+def rows_of(reader: Reader, wheels: Mapping[WheelFile, Mapping[str, bytes]]) -> list[ReadRow]:
+    """The rows that ``reader`` makes of ``wheels``, each given by its members."""
+
+    def read(file: WheelFile) -> Observation:
+        wheel = FakeWheel(file, wheels[file])
+        seen = reader.observe(wheel)
+        return {**seen, "read": wheel.read}
+
+    versions = sorted({file.version for file in wheels}, reverse=True)
+    return [row for version in versions for row in reader.rows(version, Shelf(wheels), read)]

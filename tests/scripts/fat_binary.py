@@ -1,0 +1,18 @@
+"""Fat binaries as NVIDIA's tools write them, as far as the refresh reads them: for fixtures."""
+
+from __future__ import annotations
+
+import struct
+
+
+def fat_binary(sass: tuple[int, ...], ptx: tuple[int, ...] = (), *, isa: tuple[int, int] = (8, 4)) -> bytes:
+    """A container with machine code for ``sass`` (86 for 8.6) and PTX for ``ptx``, written in version ``isa``."""
+    entries = b"".join(_entry(2, (1, 7), number) for number in sass)
+    entries += b"".join(_entry(1, isa, number) for number in ptx)
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries
+
+
+def _entry(kind: int, version: tuple[int, int], architecture: int) -> bytes:
+    code = b"code"
+    header = struct.pack("<HHIQQHHI", kind, 0x101, 64, len(code), 0, version[1], version[0], architecture)
+    return header.ljust(64, b"\0") + code
