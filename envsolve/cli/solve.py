@@ -41,7 +41,10 @@ _FILE = Parsed("file", file_name)
     "frameworks",
     multiple=True,
     type=Parsed("spec", str),
-    help=("tensorflow, pytorch or jax, with versions if you like: 'pytorch>=2.5'. Repeatable."),
+    help=(
+        "tensorflow, pytorch, jax, cupy, onnxruntime or paddlepaddle, with versions if you like: 'pytorch>=2.5'. "
+        "Repeatable."
+    ),
 )
 @option(
     "-r",

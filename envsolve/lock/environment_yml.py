@@ -28,6 +28,9 @@ headers that kernels are compiled with at run time, the compiler, and the librar
 _FIRST_WITH_PYTORCH_CUDA = Version("1.13")
 """From 1.13 on the builds of the channel pytorch ask for pytorch-cuda, which pins NVIDIA's packages; before, for
 cudatoolkit (records of the channel)."""
+_PRELOADS = {"onnxruntime": "import onnxruntime; onnxruntime.preload_dlls()"}
+"""The call after which a framework finds CUDA libraries installed by pip (onnxruntime.ai/docs/execution-providers,
+CUDA-ExecutionProvider, Preload DLLs)."""
 _COMMENT_COLUMN = 44
 _PLAIN = re.compile(r"[A-Za-z_./][\w./:+~=-]*(?<!:)")
 _YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
@@ -74,10 +77,21 @@ def _header(answer: Answer) -> Iterator[str]:
     if any(_needs_library_path(choice.release) for choice in solution.choices):
         yield "# The wheel looks for this environment's CUDA libraries on the library path only. After activating it:"
         yield "#   export LD_LIBRARY_PATH=$CONDA_PREFIX/lib"
+    for choice in solution.choices:
+        call = _PRELOADS.get(choice.release.framework)
+        if call is not None and choice.release.cuda_libraries is CudaLibraries.DEPENDENCIES:
+            yield from _asks_for_a_call(choice.release, call)
     if solution.toolkit is not None and all(it.release.source is Source.CONDA_FORGE for it in solution.choices):
         yield "# To create it on a machine without the GPU, put"
         yield f"#   CONDA_OVERRIDE_CUDA={solution.toolkit.version}"
         yield "# before conda or mamba: the builds ask for the virtual package __cuda."
+
+
+def _asks_for_a_call(release: Release, call: str) -> Iterator[str]:
+    """Wheels whose CUDA libraries lie where the loader does not look; conda's lie where it does."""
+    if release.source.is_wheel:
+        yield f"# {release.framework} uses the CUDA libraries of its extras after this call only; without it, the CPU:"
+        yield f"#   {call}"
 
 
 def _needs_library_path(release: Release) -> bool:

@@ -55,6 +55,8 @@ CASES = [
         "tensorflow-wheel-without-cuda.yml",
         ("-f", "tensorflow==2.9.*", "--gpu", "7.5", "--driver", "470.256.02", "--source", "pypi"),
     ),
+    Case("onnxruntime-wheel.yml", ("-f", "ort==1.26.*", "--gpu", "8.0", "--driver", "535.183.01", "--source", "pypi")),
+    Case("paddlepaddle.yml", ("-f", "paddle==2.6.*", "--gpu", "8.6", "--driver", "535.183.01")),
     Case(
         "cupy-wheel-without-cuda.yml",
         ("-f", "cupy==13.6.0", "--gpu", "8.0", "--driver", "535.183.01", "--cuda", "12.*", "--source", "pypi"),

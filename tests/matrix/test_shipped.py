@@ -13,7 +13,7 @@ from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion
 
-FRAMEWORKS = ("cupy", "jax", "pytorch", "tensorflow")
+FRAMEWORKS = ("cupy", "jax", "onnxruntime", "paddlepaddle", "pytorch", "tensorflow")
 
 
 def releases(matrix: Matrix, framework: str) -> tuple[Release, ...]:
@@ -30,7 +30,13 @@ def test_it_covers_the_frameworks(matrix: Matrix) -> None:
 
 @pytest.mark.parametrize(
     ("framework", "oldest", "newest"),
-    [("tensorflow", "1.13", "2.21"), ("pytorch", "1.0", "2.15"), ("jax", "0.3", "0.12"), ("cupy", "10.0", "14.2")],
+    [
+        ("tensorflow", "1.13", "2.21"),
+        ("pytorch", "1.0", "2.15"),
+        ("jax", "0.3", "0.12"),
+        ("cupy", "10.0", "14.2"),
+        ("onnxruntime", "1.10", "1.31"),
+    ],
 )
 def test_it_covers_the_versions(matrix: Matrix, framework: str, oldest: str, newest: str) -> None:
     versions = sorted(release.version for release in releases(matrix, framework))

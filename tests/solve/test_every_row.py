@@ -24,7 +24,7 @@ def problem(release: Release, gpu: ComputeCapability) -> Problem:
 
 
 @pytest.mark.parametrize("platform", [Platform.LINUX_64, Platform.WIN_64, Platform.LINUX_AARCH64])
-@pytest.mark.parametrize("framework", ["tensorflow", "pytorch", "jax", "cupy"])
+@pytest.mark.parametrize("framework", ["tensorflow", "pytorch", "jax", "cupy", "onnxruntime", "paddlepaddle"])
 def test_a_build_runs_on_some_gpu_it_holds_code_for(framework: str, platform: Platform, matrix: Matrix) -> None:
     table = matrix.framework(framework, platform)
     tables = Tables(matrix.cuda, matrix.cudnn, {framework: table})

@@ -5,6 +5,8 @@ from __future__ import annotations
 from envsolve.matrix.load import Matrix
 from scripts.matrix_refresh.frameworks.cupy import CupyReader
 from scripts.matrix_refresh.frameworks.jax import JaxReader
+from scripts.matrix_refresh.frameworks.onnxruntime import OnnxRuntimeReader
+from scripts.matrix_refresh.frameworks.paddlepaddle import PaddlePaddleReader
 from scripts.matrix_refresh.frameworks.pytorch import PyTorchIndexReader, PyTorchReader
 from scripts.matrix_refresh.frameworks.tensorflow import TensorFlowReader
 from scripts.matrix_refresh.reader import Reader
@@ -20,5 +22,7 @@ def readers(matrix: Matrix) -> dict[str, Reader]:
         PyTorchIndexReader(cuda_releases),
         CupyReader(cuda_releases),
         JaxReader(cuda_releases, matrix),
+        OnnxRuntimeReader(cuda_releases),
+        PaddlePaddleReader(),
     ]
     return {reader.name: reader for reader in known}

@@ -33,6 +33,8 @@ _LIBRARIES = "ctk"
 class CupyReader:
     """Reads cupy-cuda13x, cupy-cuda12x, cupy-cuda11x and, from CuPy 10 on, the wheels for one toolkit each."""
 
+    name = "cupy"
+    endpoints: tuple[str, ...] = ()
     framework = "cupy"
     source = "pypi"
     edition = "cupy-2"
