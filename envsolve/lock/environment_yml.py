@@ -31,6 +31,8 @@ cudatoolkit (records of the channel)."""
 _PRELOADS = {"onnxruntime": "import onnxruntime; onnxruntime.preload_dlls()"}
 """The call after which a framework finds CUDA libraries installed by pip (onnxruntime.ai/docs/execution-providers,
 CUDA-ExecutionProvider, Preload DLLs)."""
+_ANY_BUILD = "*"
+"""The toolkit beside it chooses the build."""
 _COMMENT_COLUMN = 44
 _PLAIN = re.compile(r"[A-Za-z_./][\w./:+~=-]*(?<!:)")
 _YAML_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
@@ -130,7 +132,8 @@ def _conda_specs(solution: Solution) -> Iterator[tuple[str, str]]:
         release = choice.release
         if release.source.is_wheel:
             continue
-        yield f"{release.package}={release.version}={release.build_string}", _framework_reason(choice)
+        build = "" if release.build_string == _ANY_BUILD else f"={release.build_string}"
+        yield f"{release.package}={release.version}{build}", _framework_reason(choice)
         for package, versions in release.companions:
             yield f"{package}{_conda_versions(versions)}", f"goes with {release.package} {release.version}"
         for constraint in release.constraints:

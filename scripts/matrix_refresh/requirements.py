@@ -142,7 +142,12 @@ def only_version(specifier: SpecifierSet) -> str | None:
 
 
 def _is_pin(specifier: SpecifierSet) -> bool:
-    return any(clause.operator in ("==", "===", "~=") for clause in specifier)
+    """Whether a minor is named: ``==13.0.3``, ``==12.6.*``; ``==13.*`` and ``~=13.0`` leave it open."""
+    return any(
+        clause.operator in ("==", "===", "~=")
+        and clause.version.removesuffix(".*").count(".") > (clause.operator == "~=")
+        for clause in specifier
+    )
 
 
 def floor(specifier: SpecifierSet) -> str | None:

@@ -13,6 +13,15 @@ from scripts.matrix_refresh.observation import Observation
 from scripts.matrix_refresh.reader import Reader, ReadRow
 from scripts.matrix_refresh.requirements import CudaReleases
 from scripts.matrix_refresh.wheel import Wheel
+from tests.scripts.wheels import AARCH64, LINUX, MAC_ARM, MAC_INTEL, WINDOWS
+
+_TAGS = {
+    "linux-64": LINUX,
+    "linux-aarch64": AARCH64,
+    "win-64": WINDOWS,
+    "osx-64": MAC_INTEL,
+    "osx-arm64": MAC_ARM,
+}
 
 
 class FakeWheel(Wheel):
@@ -52,7 +61,7 @@ def cuda_releases() -> CudaReleases:
 def wheel_file(project: str, version: str, platform: str, python: str = "3.12") -> WheelFile:
     """A wheel as an index lists it."""
     tag = f"cp{python.replace('.', '')}"
-    name = f"{project.replace('-', '_')}-{version}-{tag}-{tag}-{platform}.whl"
+    name = f"{project.replace('-', '_')}-{version}-{tag}-{tag}-{_TAGS[platform]}.whl"
     glibc = "2.17" if platform.startswith("linux") else None
     return WheelFile(project, Version(version), name, name, "0" * 64, platform, (python,), glibc)
 

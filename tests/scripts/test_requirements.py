@@ -62,6 +62,11 @@ def test_a_pin_of_the_newest_toolkit_admits_no_later_one(
     assert cuda_releases.admitted(requirements(asked)) == admitted
 
 
+@pytest.mark.parametrize("asked", ["cuda-toolkit==13.*", "cuda-toolkit~=13.0", "cuda-toolkit>=13.0,<14"])
+def test_what_names_no_minor_stays_open_to_the_next_major(asked: str, cuda_releases: CudaReleases) -> None:
+    assert cuda_releases.admitted(requirements([asked])) == ">=13.0,<14"
+
+
 @pytest.mark.parametrize(
     ("specifier", "text"),
     [
