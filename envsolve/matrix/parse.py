@@ -131,6 +131,7 @@ def parse_release(framework: str, *, uses_cudnn: bool) -> Callable[[Row, KnownEv
             inferred=row.texts("inferred"),
             note=row.text("note", ""),
             wheel=row.optional("wheel", _wheel) or "",
+            jit=_jit(row),
         )
         _ignore(row, "by_hand")
         _check_release(row, release, uses_cudnn=uses_cudnn)
@@ -308,6 +309,20 @@ def _components(row: Row) -> Iterator[Component]:
             yield Component(package, pin, read_version("".join(begins)))
         except ValueError as error:
             row.wrong("components", f"{package}: {error}")
+
+
+def _jit(row: Row) -> tuple[tuple[CodeTarget, CudaVersion], ...]:
+    """The targets of a release that a part of its kernels has as PTX alone, each with the toolkit of that PTX."""
+    try:
+        found = tuple((read_target(target), CudaVersion.parse(cuda)) for target, cuda in row.table("jit"))
+    except ValueError as error:
+        row.wrong("jit", str(error))
+        return ()
+    held = row.each("sass", read_target)
+    for target, _ in found:
+        if target not in held:
+            row.wrong("jit", f"{target} is not in sass: what has no machine code at all needs no saying here")
+    return found
 
 
 def _check_release(row: Row, release: Release, *, uses_cudnn: bool) -> None:

@@ -37,6 +37,7 @@ def part_of(document: Mapping[str, Any], platform: Platform) -> Document:
             **row,
             "evidence": sorted(row["evidence"], key=lambda name: order.index(EvidenceKind(evidence[name]["kind"]))),
             "companions": sorted(row.get("companions", {}).items()),
+            **({"jit": sorted(row["jit"].items())} if "jit" in row else {}),
         }
         for row in document["release"]
         if row["platform"] == platform.value
@@ -93,4 +94,5 @@ def _release(framework: str, row: Mapping[str, Any], platform: Platform, known: 
         inferred=tuple(get("inferred", _NOTHING)),
         note=get("note", ""),
         wheel=get("wheel", ""),
+        jit=tuple((read_target(target), _cuda(cuda)) for target, cuda in row["jit"]) if "jit" in row else (),
     )

@@ -71,6 +71,7 @@ class Release(NamedTuple):
     inferred: tuple[str, ...]
     note: str
     wheel: str = ""
+    jit: tuple[tuple[CodeTarget, CudaVersion], ...] = ()
 
     @property
     def brings_cudnn(self) -> bool:

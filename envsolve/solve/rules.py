@@ -133,6 +133,8 @@ class Rules:
                     yield Requirement(identifier, Served(verdict=False), fact)
                 elif release.code.machine_code_for(gpu) is None:
                     yield from self._compiled_by_driver(release, number, machine, gpu)
+                else:
+                    yield from self._partly_compiled(release, number, machine, gpu)
 
     def _compiled_by_driver(
         self, release: Release, number: int, machine: Machine, gpu: ComputeCapability
@@ -148,6 +150,22 @@ class Rules:
         text = (
             f"{release.label} serves {machine.gpu_name(gpu)} ({gpu}) through PTX ({ptx.name('compute')}) of CUDA "
             f"{release.cuda}, which only a driver that supports {release.cuda} in full compiles: {full} or newer"
+        )
+        yield Requirement(driver_identifier(number), DriverFloor(full), Fact(text, release.reference))
+
+    def _partly_compiled(
+        self, release: Release, number: int, machine: Machine, gpu: ComputeCapability
+    ) -> Iterator[Requirement]:
+        """Of some builds a part of the kernels has no machine code for a target that the others have."""
+        target = release.code.machine_code_for(gpu)
+        cuda = next((cuda for partly, cuda in release.jit if partly == target), None)
+        toolkit = None if cuda is None else self._toolkits.get(cuda)
+        full = None if toolkit is None else toolkit.full(windows=machine.windows_driver)
+        if target is None or full is None:
+            return
+        text = (
+            f"{release.label} holds a part of its kernels for {machine.gpu_name(gpu)} ({gpu}) as PTX of CUDA {cuda} "
+            f"({target.name('compute')}), which only a driver that supports {cuda} in full compiles: {full} or newer"
         )
         yield Requirement(driver_identifier(number), DriverFloor(full), Fact(text, release.reference))
 

@@ -22,7 +22,7 @@ from scripts.matrix_refresh.toml_text import blocks_of, inserted, key_text, new_
 FIELDS = (
     *("version", "source", "platform", "build", "build_string", "package", "pythons", "glibc"),
     *("cuda", "cuda_requires", "cuda_libraries", "cudnn", "cudnn_requires", "cudnn_package", "wheel", "extras"),
-    *("sass", "ptx", "companions", "constraints", "evidence", "inferred", "by_hand", "note"),
+    *("sass", "ptx", "jit", "companions", "constraints", "evidence", "inferred", "by_hand", "note"),
 )
 """The order of the fields in a row."""
 _TOP = ("schema_version", "updated")

@@ -69,6 +69,8 @@ def test_a_sound_file_has_no_mistakes(directory: Path) -> None:
         ('cuda_libraries = "bundled"', 'cuda_libraries = "somewhere"', "release[1].cuda_libraries"),
         ('sass = ["8.0"]', 'sass = ["sm_80"]', "release[1].sass"),
         ('sass = ["8.0"]\n', "", "release[1].sass"),
+        ('sass = ["8.0"]', 'sass = ["8.0"]\njit = { "9.0" = "12.6" }', "release[1].jit"),
+        ('sass = ["8.0"]', 'sass = ["8.0"]\njit = { "8.0" = "new" }', "release[1].jit"),
         (
             'cuda_libraries = "bundled"\ncudnn_requires = "==9.10.2.21"\n',
             'cuda_libraries = "none"\n',

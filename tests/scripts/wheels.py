@@ -94,10 +94,15 @@ def wheel(
     return BuiltFile(f"{stem}{build and f'-{build}'}-{tags}.whl", held.getvalue())
 
 
-def torch_library(flags: str = FLAGS, *, glibc: str = "2.17", before: int = 1000, after: int = 1000) -> bytes:
-    """libtorch_python: strings that touch one another, among them the list of architectures; symbol versions behind."""
+def torch_library(flags: str = FLAGS, *, before: int = 1000, after: int = 1000) -> bytes:
+    """libtorch_python: strings that touch one another, among them the list of architectures."""
     strings = b"\0_cuda_getArchFlags" + flags.encode() + b"\0not a CUDA tensor\0"
-    return b"\x7fELF" + noise(before, 1) + strings + noise(after, 2) + f"\0GLIBC_2.2.5\0GLIBC_{glibc}\0".encode()
+    return b"\x7fELF" + noise(before, 1) + strings + noise(after, 2)
+
+
+def openmp_library(glibc: str = "2.17") -> bytes:
+    """The OpenMP runtime that PyTorch brings along: it asks the C library for newer symbols than the rest does."""
+    return b"\x7fELF" + noise(500, 3) + f"\0GLIBC_2.2.5\0GLIBC_{glibc}\0".encode()
 
 
 def torch_wheel(
@@ -106,6 +111,7 @@ def torch_wheel(
     tags: str = f"cp312-cp312-{LINUX}",
     cuda: str | None = "12.8",
     library: bytes | None = None,
+    openmp: bytes | None = None,
     requires: Iterable[str] = CUDA_12_8,
     build: str = "",
 ) -> BuiltFile:
@@ -116,6 +122,8 @@ def torch_wheel(
         "torch/version.py": f"__version__ = '{version}'\ndebug = False\ncuda: Optional[str] = {written}\nhip = None\n",
         f"torch/lib/{'torch_python.dll' if windows else 'libtorch_python.so'}": library or torch_library(),
     }
+    if not windows:
+        members["torch/lib/libgomp-a34b3233.so.1"] = openmp or openmp_library()
     return wheel("torch", version, members, tags=tags, requires=requires, build=build)
 
 

@@ -42,6 +42,8 @@ _BUILDS = (
 )
 """The folders of PyTorch's index that held a release. A new one goes in here."""
 _FLAGS_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
+_SYSTEM_LIBRARIES = re.compile(r"torch/lib/lib(gomp|c10)[-.\w]*\.so[.\d]*$")
+"""Small libraries that come along and ask the system for the newest symbols; the OpenMP runtime for those of 2.17."""
 _SMALL_CUDA_LIBRARIES = ("torch/lib/libcaffe2_detectron_ops_gpu.so", "torch/lib/caffe2_detectron_ops_gpu.dll")
 
 
@@ -52,7 +54,7 @@ class PyTorchReader:
     endpoints: tuple[str, ...] = ()
     framework = "pytorch"
     source = "pypi"
-    edition = "pytorch-4"
+    edition = "pytorch-5"
     oldest = Version("1.0")
     releases_of: tuple[str, ...] = ("torch",)
     projects: tuple[str, ...] = ("torch",)
@@ -69,7 +71,10 @@ class PyTorchReader:
             return seen
         seen["cuda"] = [match[1]]
         glibc = GlibcWatch()
-        targets = _targets(wheel, glibc)
+        targets = _targets(wheel)
+        if _tag_says_too_little(wheel.file):
+            for name in filter(_SYSTEM_LIBRARIES.search, wheel.members):
+                deque(glibc.passing(wheel.chunks(name)), maxlen=0)
         if targets is not None:
             seen["sass"], seen["ptx"] = list(targets.sass), list(targets.ptx)
         if glibc.newest is not None:
@@ -138,21 +143,18 @@ def _tag_says_too_little(file: WheelFile) -> bool:
     return linux and (file.glibc is None or Version(file.glibc) < Version("2.17"))
 
 
-def _targets(wheel: Wheel, glibc: GlibcWatch) -> DeviceTargets | None:
+def _targets(wheel: Wheel) -> DeviceTargets | None:
     for ending in _FLAGS_LIBRARIES:
         member = wheel.find(ending)
         if member is None:
             continue
-        passing = glibc.passing(wheel.chunks(member))
-        flags = find_flags(passing)
-        if _tag_says_too_little(wheel.file):
-            deque(passing, maxlen=0)
+        flags = find_flags(wheel.chunks(member))
         if flags is not None:
             return targets_of_flags(flags)
     for ending in _SMALL_CUDA_LIBRARIES:
         member = wheel.find(ending)
         if member is not None:
-            targets = scan_fat_binaries(glibc.passing(wheel.chunks(member)))
+            targets = scan_fat_binaries(wheel.chunks(member))
             if targets.sass:
                 return targets
     return None

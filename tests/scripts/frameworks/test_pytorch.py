@@ -18,6 +18,7 @@ from tests.scripts.wheels import (
     code,
     fat_binary,
     noise,
+    openmp_library,
     torch_library,
     torch_wheel,
     wheel,
@@ -111,7 +112,7 @@ def test_of_a_large_library_only_the_beginning_is_read(
 def test_where_the_tag_promises_too_much_the_symbols_say_which_c_library_is_needed(
     index: ServedIndex, rows_of: RowsOf, reader: PyTorchReader
 ) -> None:
-    index.add(torch_wheel(tags="cp39-cp39-manylinux1_x86_64", library=torch_library(glibc="2.16")))
+    index.add(torch_wheel(tags="cp39-cp39-manylinux1_x86_64", openmp=openmp_library("2.16")))
     assert rows_of(reader, "2.9.0")[0].values["glibc"] == "2.16"
 
 
