@@ -260,7 +260,7 @@ class Matrix:
     ) -> FrameworkTable:
         return FrameworkTable(
             name=name,
-            aliases=tuple(str(alias) for alias in _list(document.get("aliases", []))),
+            aliases=_aliases(document, mistakes),
             updated=_updated(document, mistakes),
             releases=releases,
             known_bad=parse_rows("known_bad", document, parse_known_bad, evidence, mistakes),
@@ -356,8 +356,13 @@ def _uses_cudnn(document: Document, mistakes: Mistakes) -> bool:
     return said is not False
 
 
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
+def _aliases(document: Document, mistakes: Mistakes) -> tuple[str, ...]:
+    """Further names of the framework."""
+    aliases = document.get("aliases", [])
+    if not isinstance(aliases, list) or not all(isinstance(alias, str) and alias for alias in aliases):
+        mistakes.add("aliases", "must be a list of names")
+        return ()
+    return tuple(aliases)
 
 
 def _mistakes_of(file: str, read: Callable[[Mistakes], object]) -> list[str]:

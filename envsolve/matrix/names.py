@@ -14,6 +14,7 @@ from envsolve.matrix.row import Mistakes, Row, RowError
 from envsolve.model.capability import ComputeCapability
 
 _TOKEN = re.compile(r"[a-z]+|\d+")
+_PCI_ID = re.compile(r"[0-9a-f]{4}")
 _BRANDS = frozenset({"nvidia", "geforce", "tesla", "graphics", "card"})
 _SUGGESTIONS = 4
 
@@ -95,6 +96,8 @@ def read_pci_ids(document: Mapping[str, object], mistakes: Mistakes) -> dict[str
     devices = document.get("device", {})
     table = {}
     for device, values in (devices if isinstance(devices, dict) else {}).items():
+        if not _PCI_ID.fullmatch(device):
+            mistakes.add(f"device.{device}", "is not a device id of four hex digits in lower case")
         if not isinstance(values, dict):
             mistakes.add(f"device.{device}", "must be a table")
             continue

@@ -109,7 +109,7 @@ def parse_release(framework: str, *, uses_cudnn: bool) -> Callable[[Row, KnownEv
         cuda = row.optional("cuda", CudaVersion.parse)
         release = Release(
             framework=framework,
-            version=row.parsed("version", read_version),
+            version=row.parsed("version", _public_version),
             source=row.parsed("source", Source),
             platform=row.parsed("platform", Platform),
             build=row.text("build"),
@@ -133,7 +133,7 @@ def parse_release(framework: str, *, uses_cudnn: bool) -> Callable[[Row, KnownEv
             wheel=row.optional("wheel", _wheel) or "",
             jit=_jit(row),
         )
-        _ignore(row, "by_hand")
+        row.texts("by_hand")  # for readers of the file, and for the script that refreshes it
         _check_release(row, release, uses_cudnn=uses_cudnn)
         return release
 
@@ -366,6 +366,14 @@ def read_version(text: str) -> Version:
         return Version(text)
     except InvalidVersion as error:
         raise ValueError(f"{text!r} is not a version") from error
+
+
+def _public_version(text: str) -> Version:
+    """The version of a release; what stands behind a plus is its build."""
+    version = read_version(text)
+    if version.local is not None:
+        raise ValueError(f"{text!r} has a local label: {version.local} belongs to build")
+    return version
 
 
 @cache

@@ -60,6 +60,11 @@ def test_a_sound_file_has_no_mistakes(directory: Path) -> None:
     ("old", "new", "key"),
     [
         ('version = "1.0"', 'version = "one"', "release[1].version"),
+        ('version = "1.0"', 'version = "1.0+cu1"', "release[1].version"),
+        ('sass = ["8.0"]', 'sass = ["8.0"]\nby_hand = "cudnn"', "release[1].by_hand"),
+        ('framework = "thing"', 'framework = "thing"\naliases = "thg"', "aliases"),
+        ('framework = "thing"', 'framework = "thing"\naliases = [1]', "aliases"),
+        ('framework = "thing"', 'framework = "thing"\naliases = [""]', "aliases"),
         ('source = "pypi"', 'source = "warez"', "release[1].source"),
         ('platform = "linux-64"', 'platform = "linux"', "release[1].platform"),
         ('pythons = ["3.12"]', "pythons = []", "release[1].pythons"),
@@ -100,6 +105,9 @@ def test_a_mistake_is_reported_with_file_and_key(directory: Path, old: str, new:
         ("cuda_components", 'cuda = "12.6"', 'cuda = "12.7"', "is no release of CUDA 12.7"),
         ("cuda_components", 'nvidia-cublas-cu12 = "==', 'nvidia-cublas-cu12 = "<', "components"),
         ("cuda_components", "[[patch]]", "[[path]]", "is not a table or key"),
+        ("pci_ids", '"1b06" = ', '"1b6" = ', "device.1b6: is not a device id"),
+        ("pci_ids", '"1b06" = ', '"1B06" = ', "device.1B06: is not a device id"),
+        ("pci_ids", '"1b06" = ', '"1bg6" = ', "device.1bg6: is not a device id"),
         ("cudnn", 'cuda = ["12.0"', 'cuda = ["11.0"', "CUDA 11.0 is not of major 12"),
     ],
 )
