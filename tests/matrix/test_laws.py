@@ -63,6 +63,27 @@ BREAKS = [
     Break("companions-and-constraints-can-be-read", "thing", '"numpy<2"', '"numpy<<2"', "constraints: 'numpy<<2'"),
     Break("glibc-is-a-matter-of-linux", "thing", 'build = "cpu"', 'build = "cpu"\nglibc = "2.28"', "names glibc 2.28"),
     Break("known-bad-rows-mean-a-build", "thing", 'versions = "<2"', 'versions = "<1"', "covers no build: <1 win-64"),
+    Break(
+        "known-bad-rows-mean-a-build",
+        "thing",
+        'platforms = ["win-64"]\nreason',
+        'platforms = ["win-64", "linux-64"]\nreason',
+        "thing.toml: known_bad[1]: covers no build of linux-64: <2 win-64 linux-64",
+    ),
+    Break(
+        "known-bad-rows-mean-a-build",
+        "thing",
+        'platforms = ["win-64"]\nreason',
+        'builds = ["cuda11", "cuda12"]\nreason',
+        "covers no build of cuda12: <2 cuda11 cuda12",
+    ),
+    Break(
+        "known-bad-rows-mean-a-build",
+        "thing",
+        'platforms = ["win-64"]\nreason',
+        'sources = ["conda-forge", "pytorch"]\nreason',
+        "covers no build of pytorch: <2 conda-forge pytorch",
+    ),
     Break("platform-limits-mean-a-version-and-hold", "thing", 'versions = ">=2"', 'versions = ">=3"', "no release is"),
     Break("platform-limits-mean-a-version-and-hold", "thing", 'versions = ">=2"', 'versions = ">=1"', "but there is"),
     Break("disagreements-mean-a-version", "thing", 'versions = "==2.0"', 'versions = "==2.1"', "no release is ==2.1"),
@@ -127,6 +148,13 @@ BREAKS = [
     ),
     Break(
         "cudnn-code-lies-in-the-vendors-range", "cudnn", '["5.0", "8.0"', '["3.7", "8.0"', "code for 3.7, outside of"
+    ),
+    Break(
+        "cudnn-code-lies-in-the-vendors-range",
+        "cudnn",
+        'sass = ["5.0", "8.0", "12.0"]\n',
+        'sass = ["5.0", "8.0", "12.0"]\nsass_aarch64 = ["3.7", "8.0", "12.0"]\n',
+        "release 9.10.2.21 (CUDA 12): holds code for 3.7, outside of",
     ),
     Break("cudnn-code-lies-in-the-vendors-range", "cudnn", '"12.0"\n', '"9.0"\n', "code for 12.0, outside of"),
     Break("cudnn-code-lies-in-the-vendors-range", "cudnn", '"9.0"', '"3.7"', "5.0 is newer than 3.7"),

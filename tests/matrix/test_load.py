@@ -13,6 +13,7 @@ from envsolve.matrix import Matrix, find_matrix
 from envsolve.matrix.document import read_document
 from envsolve.matrix.sound import evidence_of, part_of, releases_of
 from envsolve.model.host import Platform
+from tests.matrix.tiny import tiny_matrix
 
 SOUND = """\
 schema_version = 1
@@ -120,6 +121,12 @@ def test_a_mistake_in_a_platform_table_is_reported(
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     found = Matrix(directory).check()
     assert any(line.startswith(f"{file}.toml: ") and message in line for line in found), found
+
+
+@pytest.mark.parametrize(("key", "old", "new"), [("linux", "575.51.03", "525.60.12"), ("windows", "576.02", "528.32")])
+def test_a_full_driver_older_than_the_floor_is_a_mistake(key: str, old: str, new: str, tmp_path: Path) -> None:
+    (mistake,) = tiny_matrix(tmp_path, "cuda", f'{key}_full = "{old}"', f'{key}_full = "{new}"').check()
+    assert mistake.startswith(f"cuda.toml: toolkit[1].{key}_full: {new} is older than the floor ")
 
 
 def test_all_mistakes_of_all_files_are_reported_at_once(directory: Path) -> None:

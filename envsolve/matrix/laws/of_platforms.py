@@ -8,7 +8,6 @@ from itertools import pairwise
 from packaging.version import Version
 
 from envsolve.matrix.laws.facts import Facts, Law, RawRow, breach, raw_rows
-from envsolve.model.capability import CodeTarget
 from envsolve.model.versions import CudaVersion, DriverVersion
 
 _FIRST = CudaVersion(0, 0)
@@ -45,9 +44,9 @@ def driver_floors_do_not_fall(facts: Facts) -> Iterator[str]:
 
 
 def full_drivers_do_not_fall(facts: Facts) -> Iterator[str]:
-    """The driver that supports a toolkit in full is never older than the one for an older toolkit, nor than the floor.
+    """The driver that supports a toolkit in full is never older than the one for an older toolkit.
 
-    Each toolkit comes with a driver of its time.
+    Each toolkit comes with a driver of its time. That it is not older than the toolkit's own floor is seen on loading.
     """
     yield from _falls(facts, "full", windows=False)
     yield from _falls(facts, "full", windows=True)
@@ -135,7 +134,7 @@ def capabilities_have_a_generation(facts: Facts) -> Iterator[str]:
 
 
 def a_product_stands_once(facts: Facts) -> Iterator[str]:
-    """A product name is there once, and its capability is the first of its capabilities or among them."""
+    """A product name is there once, and its capability is one of its capabilities where several chips bore the name."""
     seen = set()
     for row in raw_rows(facts.documents["gpus"], "gpu"):
         where = f"gpu {row['name']!r}"
@@ -160,15 +159,15 @@ def cudnn_rows_stand_newest_first_and_once(facts: Facts) -> Iterator[str]:
 
 
 def cudnn_code_lies_in_the_vendors_range(facts: Facts) -> Iterator[str]:
-    """The code read from a cuDNN lies between the vendor's min_capability and the family of max_capability.
+    """The code read from a cuDNN, for any processor, lies from the vendor's min_capability to max_capability's family.
 
     Code outside would mean that one of the two was misread.
     """
     for row in facts.cudnn:
         if row.oldest > row.newest:
             yield breach("cudnn", _cudnn(row.version, row.cuda_major), f"{row.oldest} is newer than {row.newest}")
-        held: tuple[CodeTarget, ...] = () if row.code is None else (*row.code.sass, *row.code.ptx)
-        for target in held:
+        read = [code for code in (row.code, row.code_aarch64) if code is not None]
+        for target in sorted({target for code in read for target in (*code.sass, *code.ptx)}):
             if target.capability < row.oldest or target.capability.major > row.newest.major:
                 what = f"holds code for {target}, outside of {row.oldest} to {row.newest}"
                 yield breach("cudnn", _cudnn(row.version, row.cuda_major), what)

@@ -157,14 +157,19 @@ def glibc_is_a_matter_of_linux(facts: Facts) -> Iterator[str]:
 
 
 def known_bad_rows_mean_a_build(facts: Facts) -> Iterator[str]:
-    """Every known_bad row covers at least one build of its file, and every selector in it narrows to one that exists.
+    """Every known_bad row covers at least one build of its file, and so does each source, build and platform it lists.
 
     One that covers none warns nobody: its versions or builds are misspelt, or its rows are gone.
     """
     for table in facts.frameworks:
         for number, entry in enumerate(table.known_bad, 1):
+            where = f"known_bad[{number}]"
             if not any(entry.covers(release) for release in table.releases):
-                yield breach(table.name, f"known_bad[{number}]", f"covers no build: {_selection(entry)}")
+                yield breach(table.name, where, f"covers no build: {_selection(entry)}")
+                continue
+            for word, narrowed in _one_by_one(entry):
+                if not any(narrowed.covers(release) for release in table.releases):
+                    yield breach(table.name, where, f"covers no build of {word}: {_selection(entry)}")
 
 
 def platform_limits_mean_a_version_and_hold(facts: Facts) -> Iterator[str]:
@@ -260,6 +265,13 @@ def _reads(kind: type[SpecifierSet | Requirement], text: str) -> bool:
     except (InvalidSpecifier, InvalidRequirement):
         return False
     return True
+
+
+def _one_by_one(entry: KnownBad) -> Iterator[tuple[str, KnownBad]]:
+    """The row with each word that it lists alone in its list."""
+    yield from ((source.value, entry._replace(sources=(source,))) for source in entry.sources)
+    yield from ((build, entry._replace(builds=(build,))) for build in entry.builds)
+    yield from ((platform.value, entry._replace(platforms=(platform,))) for platform in entry.platforms)
 
 
 def _selection(entry: KnownBad) -> str:
