@@ -72,6 +72,10 @@ class UsageError(EnvsolveError):
 class MatrixError(UsageError):
     """The compatibility matrix does not load; ``cause`` lists every mistake with its file and key."""
 
+    def as_json(self) -> dict[str, object]:
+        """The ``error`` object of the JSON contract, and every mistake as one line."""
+        return super().as_json() | {"mistakes": list(self.cause)}
+
 
 class UnsolvableError(EnvsolveError):
     """No environment satisfies the request on every host, as far as the matrix of ``matrix_date`` knows."""

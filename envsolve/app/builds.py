@@ -109,7 +109,7 @@ def _machines(
     for platform in filters.platforms or ((None,) if automatic else tuple(Platform)):
         request = Request(frameworks=asked, gpus=filters.gpus, driver=filters.driver, platform=platform)
         try:
-            target = target_of(request, matrix, environ if automatic else {})
+            target = target_of(request, matrix, environ if automatic else {}, answer="these are the CPU builds")
         except UsageError as error:
             if error.code == "gpu-not-on-platform" and not filters.platforms:
                 continue

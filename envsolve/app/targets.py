@@ -39,8 +39,10 @@ class Target(NamedTuple):
     fell_to_cpu: bool
 
 
-def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Target:
-    """Find the machines of ``request``.
+def target_of(
+    request: Request, matrix: Matrix, environ: Mapping[str, str], *, answer: str = "this is a CPU environment"
+) -> Target:
+    """Find the machines of ``request``. ``answer`` is what the note calls what it gets where no GPU was found.
 
     Raises UsageError for options that contradict each other, unknown GPUs and unreadable host files, and
     UnsolvableError where a GPU is present but cannot be identified.
@@ -63,7 +65,7 @@ def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> T
         _require_identified(host, request, matrix.cuda)
     notes += _platform_notes(hosts, platform, matrix.cuda)
     if looked and cpu:
-        notes.append(_cpu_note(hosts[0], environ))
+        notes.append(_cpu_note(hosts[0], environ, answer))
     problem = Problem(
         frameworks=request.frameworks,
         platform=platform,
@@ -223,10 +225,10 @@ def _platform_notes(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable
             yield f"{text} and not under the numbers used here: check which CUDA your JetPack runs"
 
 
-def _cpu_note(host: Host, environ: Mapping[str, str]) -> str:
+def _cpu_note(host: Host, environ: Mapping[str, str], answer: str) -> str:
     if host.origin.get("gpus") == CONDA_CUDA and environ.get(CONDA_CUDA) == "":
-        return f"{CONDA_CUDA} is empty, which says that there is no CUDA: this is a CPU environment"
-    return "no NVIDIA GPU was found: this is a CPU environment; name a GPU with --gpu to plan for one"
+        return f"{CONDA_CUDA} is empty, which says that there is no CUDA: {answer}"
+    return f"no NVIDIA GPU was found: {answer}; name a GPU with --gpu to plan for one"
 
 
 def _require_identified(host: Host, request: Request, cuda: CudaTable) -> None:

@@ -11,7 +11,7 @@ from itertools import pairwise
 import click
 
 from envsolve import __version__
-from envsolve.cli.output import TO_A_FILE, deliver, forget_stdout, output_failed
+from envsolve.cli.output import TO_A_PLACE, deliver, forget_stdout, output_failed
 from envsolve.cli.report import report
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 
@@ -114,7 +114,7 @@ def _as_error(error: Exception) -> EnvsolveError | None:
 def _answer(arguments: list[str]) -> int:
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - for the rest of the process
-        raise OutsideError("stdout-closed", "there is no standard output to print to", hints=(TO_A_FILE,))
+        raise OutsideError("stdout-closed", "there is no standard output to print to", hints=(TO_A_PLACE,))
     try:
         code = cli.main(arguments, prog_name="envsolve", standalone_mode=False)
         sys.stdout.flush()

@@ -11,7 +11,10 @@ import click
 
 from envsolve.errors import Hint, OutsideError, UsageError
 
-TO_A_FILE = Hint("write to a file with -o")
+_TO_A_FILE = Hint("write to a file with -o")
+TO_A_PLACE = Hint(
+    "send standard output to a place that takes it, such as a file on a disk with room: envsolve ... > FILE"
+)
 
 
 def deliver(text: str, output: str | None, *, color: bool | None = None) -> None:
@@ -37,7 +40,14 @@ def output_failed(error: OSError) -> OutsideError:
     """The error for a standard output that does not take what is printed, e.g. a full disk."""
     forget_stdout()
     message = f"the answer could not be printed: {error.strerror or error}"
-    return OutsideError("output-failed", message, hints=(TO_A_FILE,))
+    return OutsideError("output-failed", message, hints=(_way_out(),))
+
+
+def _way_out() -> Hint:
+    """The hint that fits the command that is running: not every one can write a file itself."""
+    context = click.get_current_context(silent=True)
+    writes = context is not None and any(parameter.name == "output" for parameter in context.command.params)
+    return _TO_A_FILE if writes else TO_A_PLACE
 
 
 def forget_stdout() -> None:

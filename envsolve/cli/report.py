@@ -8,9 +8,11 @@ from collections.abc import Sequence
 
 import click
 
-from envsolve.errors import EnvsolveError, Hint, UnsolvableError
+from envsolve.errors import EnvsolveError, Hint, MatrixError, UnsolvableError
 
 _LONGEST = 200
+_ASK = Hint("see what can be asked for", "envsolve solve --help")
+_MEND = Hint("mend the files at these keys; the README beside them says what each may hold")
 
 
 class Palette:
@@ -30,7 +32,7 @@ class Palette:
 
 def report(error: EnvsolveError, arguments: Sequence[str], *, as_json: bool) -> int:
     """Print ``error`` in its three parts and return the exit code it ends the process with."""
-    error.hints = error.hints or (Hint("see what can be asked for", "envsolve solve --help"),)
+    error.hints = error.hints or (_MEND if isinstance(error, MatrixError) else _ASK,)
     if as_json:
         import json
 

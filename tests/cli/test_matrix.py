@@ -252,6 +252,66 @@ def test_a_matrix_that_cannot_be_read_is_a_usage_error_of_check(envsolve: Envsol
     assert "cause: thing.toml: " in result.err
 
 
+def test_mistakes_are_data_too(envsolve: Envsolve, own: Path) -> None:
+    tiny_matrix(own, "thing", 'version = "2.0"', 'version = "two"')
+    (own / "pci_ids.toml").write_text("schema_version = 1\n[device]\nx = 1\n", encoding="utf-8")
+    result = envsolve("matrix", "check", "--json", "--matrix", str(own))
+    assert result.code == 2
+    error = json.loads(result.out)["error"]
+    assert (error["code"], error["conflict"]) == ("matrix-invalid", [])
+    assert error["mistakes"] == [
+        "thing.toml: release[1].version: 'two' is not a version",
+        "pci_ids.toml: device.x: is not a device id of four hex digits in lower case",
+        "pci_ids.toml: device.x: must be a table",
+    ]
+    assert [line.removeprefix("cause: ") for line in result.err.splitlines() if line.startswith("cause: ")] == (
+        error["mistakes"]
+    )
+
+
+@pytest.mark.parametrize("command", [("check",), ("list",), ("show", "thing")])
+def test_the_way_out_of_a_broken_matrix_is_to_mend_it(command: tuple[str, ...], envsolve: Envsolve, own: Path) -> None:
+    tiny_matrix(own, "thing", 'version = "2.0"', 'version = "two"')
+    result = envsolve("matrix", *command, "--matrix", str(own))
+    assert result.code == 2
+    assert "hint: mend the files at these keys" in result.err
+    assert "solve --help" not in result.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        (("matrix", "list"), "hint: send standard output to a place"),
+        (("matrix", "check"), "hint: send standard output to a place"),
+        (("--version",), "hint: send standard output to a place"),
+        (("detect",), "hint: write to a file with -o"),
+        (("-f", "jax", "--gpu", "8.6"), "hint: write to a file with -o"),
+    ],
+)
+def test_an_answer_that_cannot_be_printed_goes_where_the_command_can_send_it(
+    command: tuple[str, ...], hint: str
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "envsolve", *command], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: output-failed\n")
+    assert hint in done.stderr
+
+
+def test_a_listing_for_a_machine_without_a_gpu_says_that_it_is_one(
+    envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
+    said = envsolve("matrix", "list", "--gpu", "auto", "-f", "jax", "--platform", "linux-64")
+    assert said.code == 0
+    assert "no CUDA: these are the CPU builds\n" in said.err
+    assert "environment" not in said.err
+    assert "this is a CPU environment" in envsolve("-f", "jax", "--platform", "linux-64").err
+
+
 COMMANDS = [
     ("-f", "thing", "--gpu", "8.0", "--platform", "linux-64", "--source", "pypi"),
     ("solve", "-f", "thing", "--gpu", "none", "--platform", "osx-arm64", "--source", "pypi"),
