@@ -19,7 +19,7 @@ from envsolve.model.request import parse_cuda_versions, parse_framework
 if TYPE_CHECKING:
     from envsolve.matrix.laws import Verdict
 
-_SHORT_EQUALITY = re.compile(r"==\s*(\d+(?:\.\d+){0,2})(?=\s*(?:,|$))")
+_SHORT_EQUALITY = re.compile(r"(?<!=)([=!]=)\s*(\d+(?:\.\d+){0,2})(?=\s*(?:,|$))")
 PLATFORM_NAMES = ("cuda", "cudnn")
 """What ``matrix show`` takes beside frameworks."""
 
@@ -82,6 +82,8 @@ def show(text: str, filters: Filters, matrix: Matrix, environ: Mapping[str, str]
 def platform_table(text: str) -> tuple[str, SpecifierSet] | None:
     """``cuda==12.6`` or ``cudnn`` as table and versions; None for what names no such table.
 
+    ``==12`` and ``==9.10.2`` mean every version that begins so.
+
     Raises UsageError where the name is one of a table and the versions cannot be read.
     """
     name = re.match(r"\s*([A-Za-z]+)", text)
@@ -91,8 +93,11 @@ def platform_table(text: str) -> tuple[str, SpecifierSet] | None:
     try:
         if not rest:
             return name[1].lower(), SpecifierSet()
+        if rest[0].isdigit():
+            raise ValueError(f"{text!r} is not a table with versions such as '{name[1]}=={rest}'")
         parse_framework(text)
-        return name[1].lower(), parse_cuda_versions(rest) if name[1].lower() == "cuda" else _cudnn_versions(rest)
+        versions = _SHORT_EQUALITY.sub(r"\1\2.*", rest)
+        return name[1].lower(), parse_cuda_versions(versions) if name[1].lower() == "cuda" else SpecifierSet(versions)
     except ValueError as error:
         raise UsageError("invalid-framework", str(error)) from error
 
@@ -146,11 +151,6 @@ def _overview(name: str, releases: tuple[Release, ...]) -> Overview:
 
 def _any_in(versions: SpecifierSet, releases: list[Release]) -> bool:
     return any(versions.contains(release.version, prereleases=True) for release in releases)
-
-
-def _cudnn_versions(text: str) -> SpecifierSet:
-    """Versions of cuDNN; ``==9.10.2`` means every build of it, whose versions have a fourth part."""
-    return SpecifierSet(_SHORT_EQUALITY.sub(r"==\1.*", text))
 
 
 def _nothing(name: str, versions: SpecifierSet) -> UnsolvableError:

@@ -126,7 +126,8 @@ def show(what: str, **options: Any) -> None:
     """Show every known build of a framework: Python, CUDA, cuDNN, driver and GPUs, and the evidence for each row.
 
     `cuda` and `cudnn` in place of a framework show the toolkits with their drivers, and the cuDNN releases with the
-    GPUs they serve; they take versions (cuda==12.6, 'cudnn>=9') and no filters.
+    GPUs they serve; they take versions (cuda==12.6, 'cudnn>=9') and no filters. cuda==12 means every 12.x, and
+    cudnn==9.10 every 9.10.x.
     """
     from envsolve.app.matrix import matrix_date, platform_table
     from envsolve.app.matrix import show as shown_builds

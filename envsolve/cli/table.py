@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 EMPTY = "-"
 _NO_LIMIT = 10_000
+_READABLE = 8
+"""Characters that a column gets on average at least; with fewer most cells would be cut to pieces."""
 _SHARE_A_COLUMN = (("source", "platform"), ("platform", "build"), ("driver", "for PTX"), ("fails", "evidence"))
 
 
@@ -40,7 +42,10 @@ def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _drawn(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """As wide as the terminal; long lists of code targets go on in the next line of their cell, at a comma."""
+    """As wide as the terminal; long lists of code targets go on in the next line of their cell, at a comma.
+
+    Plain columns, which a terminal wraps line by line, where it is too narrow for any table.
+    """
     from io import StringIO
 
     from rich.console import Console
@@ -50,6 +55,8 @@ def _drawn(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     drawn = _rich_table(header, rows)
     if Measurement.get(console, console.options.update(max_width=_NO_LIMIT), drawn).minimum > console.width:
         drawn = _rich_table(_stacked(header, header), [_stacked(header, row) for row in rows])
+    if console.width < _READABLE * len(drawn.columns):
+        return _aligned(header, rows)
     console.print(drawn)
     assert isinstance(console.file, StringIO)
     return console.file.getvalue()

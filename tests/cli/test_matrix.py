@@ -129,6 +129,11 @@ def test_where_nothing_fits_it_is_an_honest_no(arguments: list[str], envsolve: E
         (["list", "-f", "pytroch"], "unknown-framework"),
         (["show", "cuda", "--gpu", "8.6"], "contradictory-options"),
         (["show", "cuda>>12"], "invalid-framework"),
+        (["show", "cuda12"], "invalid-framework"),
+        (["show", "cuda 12"], "invalid-framework"),
+        (["show", "cudnn9"], "invalid-framework"),
+        (["show", "cudnn-9"], "invalid-framework"),
+        (["show", "cuda[x]==12"], "invalid-framework"),
     ],
 )
 def test_what_cannot_be_understood_is_a_usage_error(arguments: list[str], code: str, envsolve: Envsolve) -> None:
@@ -194,13 +199,26 @@ def test_each_piece_of_evidence_is_printed_once(envsolve: Envsolve) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "versions"),
-    [("cuda==12.6", ["12.6"]), ("CUDA ==12.6.3", ["12.6"]), ("cuda>=12.9,<13.1", ["13.0", "12.9"])],
+    [
+        ("cuda==12.6", ["12.6"]),
+        ("CUDA ==12.6.3", ["12.6"]),
+        ("cuda ==12,>12.7", ["12.9", "12.8"]),
+        ("cuda>=12.9,<13.1", ["13.0", "12.9"]),
+    ],
 )
 def test_toolkits_are_shown_with_their_drivers(asked: str, versions: list[str], envsolve: Envsolve) -> None:
     rows = json.loads(envsolve("matrix", "show", asked, "--json").out)["toolkits"]
     assert [row["version"] for row in rows] == versions
     assert all(set(row["minimum_driver"]) == {"linux", "windows"} and row["evidence"] for row in rows)
     assert "Linux driver" in envsolve("matrix", "show", asked).out
+
+
+@pytest.mark.parametrize("table", ["cuda", "cudnn"])
+def test_a_number_alone_names_every_version_that_begins_with_it(table: str, envsolve: Envsolve) -> None:
+    major = {"cuda": "12", "cudnn": "9"}[table]
+    whole = envsolve("matrix", "show", f"{table}=={major}").out
+    assert len(whole.splitlines()) > 5
+    assert whole == envsolve("matrix", "show", f"{table}=={major}.*").out
 
 
 @pytest.mark.parametrize(
@@ -401,6 +419,15 @@ def test_a_terminal_gets_a_drawn_table_as_wide_as_itself(width: int, stacked: bo
     assert "─" * 40 in text
     assert max(len(line) for line in lines if "\x1b" not in line) <= width
     assert any("linux-64" in line and "cu126" in line for line in lines) is not stacked
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(("width", "drawn"), [(10, False), (40, False), (71, False), (72, True)])
+def test_a_terminal_too_narrow_for_a_table_gets_plain_columns(width: int, drawn: bool) -> None:
+    text = on_a_terminal(width, "matrix", "list")
+    assert ("─" in text) is drawn
+    assert bool(re.search(r"framework +versions +builds +conda-forge", text)) is not drawn
+    assert bool(re.search(r"onnxruntime +\d+\.\S+ to \S+ +\d+ ", text)) is not drawn
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
