@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from envsolve.model.release import Release, Source
 from envsolve.model.solution import Problem
-from envsolve.solve.parts import Candidate, Requirement, driver_identifier, framework_identifier, gpu_identifier
+from envsolve.solve.parts import Candidate, Requirement, framework_identifier, gpu_identifier
 from envsolve.solve.provider import Provider, Tables
 
 
@@ -23,14 +23,12 @@ def runnable(problem: Problem, tables: Tables) -> list[Release]:
         for gpu, _ in machine.gpus
         for candidate in provider.matches(gpu_identifier(number, gpu), [])
     ]
-    if any(next(provider.unmet(gpu), None) is not None for gpu in gpus):
-        return []
     lives = [requirement for gpu in gpus for requirement in provider.get_dependencies(gpu)]
     return [
         candidate.thing
         for asked in problem.frameworks
         for candidate in _offered(provider, framework_identifier(asked.framework))
-        if isinstance(candidate.thing, Release) and _driver_exists(provider, candidate, lives)
+        if isinstance(candidate.thing, Release) and _machines_meet(provider, candidate, lives)
     ]
 
 
@@ -39,11 +37,13 @@ def _offered(provider: Provider, identifier: str) -> list[Candidate]:
     return provider.find_matches(identifier, {identifier: iter(roots)}, {identifier: iter(())})
 
 
-def _driver_exists(provider: Provider, candidate: Candidate, lives: Sequence[Requirement]) -> bool:
-    """Whether one driver meets what the build and the GPUs require together."""
+def _machines_meet(provider: Provider, candidate: Candidate, lives: Sequence[Requirement]) -> bool:
+    """Whether the machines meet what the build and the ``lives`` of their GPUs require together, of one driver too.
+
+    What no GPU requires anything of is not asked again: alone a build is offered only where the machines meet it.
+    """
     required = [*lives, *provider.get_dependencies(candidate)]
-    identifiers = [driver_identifier(number) for number, _ in enumerate(provider.problem.machines)]
     return all(
         provider.matches(identifier, [it for it in required if it.identifier == identifier])
-        for identifier in identifiers
+        for identifier in {requirement.identifier for requirement in lives}
     )
