@@ -113,6 +113,20 @@ BREAKS = [
         "first_windows 576.02",
     ),
     Break(
+        "first-releases-belong-to-their-branch",
+        "cuda",
+        'first_windows = "522.06"',
+        'first_windows = "575.01"',
+        "driver_branch 520: first_windows 575.01 is of another",
+    ),
+    Break(
+        "first-releases-belong-to-their-branch",
+        "cuda",
+        'first_windows = "522.06"',
+        'first_windows = "519.99"',
+        "driver_branch 520: first_windows 519.99 is of another",
+    ),
+    Break(
         "gpu-generations-begin-before-they-end", "cuda", '"6.5"', '"12.0"', "first_cuda 12.0 is newer than last_cuda"
     ),
     Break("gpu-generations-begin-before-they-end", "cuda", '"6.5"', '"new"', "first_cuda new is not a CUDA version"),
@@ -223,6 +237,17 @@ def test_a_broken_law_says_where_and_what(case: Break, tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text(OTHER, encoding="utf-8")
     found = broken(tiny_matrix(tmp_path, case.file, case.old, case.new))
     assert any(case.says in violation for violation in found.get(case.law, ())), found
+
+
+@pytest.mark.parametrize("stated", ["9", "9.10", "9.10.2", "9.10.2.21"])
+def test_a_build_may_state_its_cudnn_as_far_as_it_is_known(stated: str, tmp_path: Path) -> None:
+    assert broken(tiny_matrix(tmp_path, "thing", 'cudnn = "9.10"', f'cudnn = "{stated}"')) == {}
+
+
+@pytest.mark.parametrize("first", ["520.01", "574.99"])
+def test_a_branch_goes_on_under_other_numbers_up_to_the_next_on_windows(first: str, tmp_path: Path) -> None:
+    """As R580 does: 581 and 582."""
+    assert broken(tiny_matrix(tmp_path, "cuda", 'first_windows = "522.06"', f'first_windows = "{first}"')) == {}
 
 
 def test_every_law_has_a_case_that_breaks_it_and_a_sentence() -> None:
