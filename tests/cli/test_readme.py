@@ -1,0 +1,73 @@
+"""What the README shows is what envsolve prints: every transcript is run again, and what it counts is counted.
+
+With ENVSOLVE_UPDATE_SNAPSHOTS set the README is brought up to date instead.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+from envsolve.matrix import Matrix
+from tests.conftest import Envsolve
+
+README = Path(__file__).parents[2] / "README.md"
+INDENT = "    "
+PROMPT = f"{INDENT}$ "
+BUILDS = re.compile(r"\d[\d,]* builds with")
+
+
+class Shell:
+    """Runs the commands of a transcript: envsolve, its redirection into a file, and ``tail`` of that file."""
+
+    def __init__(self, envsolve: Envsolve) -> None:
+        self._envsolve = envsolve
+        self._files: dict[str, str] = {}
+
+    def answer(self, command: str) -> list[str]:
+        """The lines that a reader sees: those on stdout, or of what goes to a file or is refused those on stderr."""
+        program, *arguments = shlex.split(command)
+        if program == "tail":
+            count, name = arguments
+            return self._files[name].splitlines()[int(count) :]
+        assert program == "envsolve"
+        if ">" not in arguments:
+            result = self._envsolve(*arguments)
+            return (result.out or result.err).splitlines()
+        *arguments, _, name = arguments
+        result = self._envsolve(*arguments)
+        self._files[name] = result.out
+        return result.err.splitlines()
+
+
+def run_again(text: str, shell: Shell) -> str:
+    """``text`` with every transcript as it is now."""
+    lines: list[str] = []
+    answered = False
+    for line in text.splitlines():
+        if line.startswith(PROMPT):
+            lines += [line, *(INDENT + said for said in shell.answer(line.removeprefix(PROMPT)))]
+            answered = True
+        elif not (answered and line.startswith(INDENT)):
+            lines.append(line)
+            answered = False
+    return "\n".join(lines) + "\n"
+
+
+def test_every_transcript_and_count_is_that_of_today(envsolve: Envsolve, matrix: Matrix) -> None:
+    text = README.read_text(encoding="utf-8")
+    count = sum(len(matrix.framework(name, None).releases) for name in matrix.framework_names)
+    assert BUILDS.search(text)
+    today = run_again(BUILDS.sub(f"{count:,} builds with", text), Shell(envsolve))
+    if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
+        README.write_text(today, encoding="utf-8")
+    assert today == README.read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_an_answer_a_refusal_and_the_table_of_what_is_known() -> None:
+    commands = [line.removeprefix(PROMPT) for line in README.read_text("utf-8").splitlines() if line.startswith(PROMPT)]
+    assert "envsolve matrix list" in commands
+    assert any("> environment.yml" in command for command in commands)
+    assert any("--driver 550.163.01" in command for command in commands)
