@@ -23,6 +23,12 @@ from envsolve.solve.fits import runnable
 from envsolve.solve.parts import minor_lies_in
 from envsolve.solve.provider import Tables
 
+_GPU_HINTS = (
+    Hint("see what each source says", "envsolve detect"),
+    Hint("name the GPU, by product or by compute capability, for example", "envsolve matrix list --gpu 'RTX 3090'"),
+)
+"""Ways out where this machine's GPU cannot be told: a listing needs one to judge by."""
+
 
 class Filters(NamedTuple):
     """What is asked for, as typed; empty means all. ``cuda`` is the toolkit a build was compiled with."""
@@ -113,6 +119,9 @@ def _machines(
         except UsageError as error:
             if error.code == "gpu-not-on-platform" and not filters.platforms:
                 continue
+            raise
+        except UnsolvableError as error:
+            error.hints = _GPU_HINTS
             raise
         problems.append(target.problem)
         notes += target.notes if automatic or filters.platforms else ()

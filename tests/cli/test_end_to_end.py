@@ -64,6 +64,15 @@ def test_a_hidden_gpu_is_a_gpu_all_the_same(fake_driver: FakeDriver) -> None:
     assert "CUDA_VISIBLE_DEVICES" in done.stderr
 
 
+def test_a_listing_for_a_broken_driver_asks_for_the_name_of_the_gpu(fake_driver: FakeDriver) -> None:
+    environ = fake_driver.environ(fail={"nvmlInitWithFlags": 18, "cuInit": 803, "nvidia-smi": 18})
+    done = run(environ, "matrix", "list", "--gpu", "auto")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: gpu-not-identified\n")
+    assert "\n  envsolve matrix list --gpu 'RTX 3090'\n" in done.stderr
+    assert "CPU environment" not in done.stderr
+
+
 def test_a_broken_driver_never_ends_in_a_cpu_environment(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(fail={"nvmlInitWithFlags": 18, "cuInit": 803, "nvidia-smi": 18})
     done = run(environ, "-f", "pytorch")
