@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeGuard
 
 import requests
 
@@ -47,17 +49,25 @@ class Observations:
         self._deep = deep
         self._anew = anew
         self._counting = threading.Lock()
+        self._reading: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
+        self._read_anew: set[Path] = set()
         self.wheels_read = 0
         self.transferred = 0
 
     def read(self, file: WheelFile) -> Observation:
-        """What is known of ``file``: from the cache, or from its bytes.
+        """What is known of ``file``: from the cache, or from its bytes. Two releases that share a wheel read it once.
 
         Raises RefreshError where neither answers, or where ``observe`` finds a form it does not know (ValueError).
         """
         path = self._cache / f"{file.filename}.{(file.sha256 or 'unhashed')[:16]}.json"
-        known = None if self._anew else kept(path)
-        if isinstance(known, dict) and "read" in known and not (self._deep and _HELD_BACK in known):
+        with self._counting:
+            reading = self._reading[path]
+        with reading:
+            return self._read(file, path)
+
+    def _read(self, file: WheelFile, path: Path) -> Observation:
+        known = None if self._anew and path not in self._read_anew else kept(path)
+        if _is_observation(known) and not (self._deep and _HELD_BACK in known):
             return known
         if self._offline:
             raise RefreshError(f"{file.filename} is not in the cache: run once without --offline")
@@ -72,9 +82,19 @@ class Observations:
             if wheel.held_back:
                 observation[_HELD_BACK] = ["a large library"]
         keep(path, observation)
+        self._read_anew.add(path)
         return observation
 
     def _count(self, transferred: int) -> None:
         with self._counting:
             self.wheels_read += 1
             self.transferred += transferred
+
+
+def _is_observation(known: object) -> TypeGuard[Observation]:
+    """Whether a kept file holds facts, each a list of strings; anything else counts as not kept."""
+    return (
+        isinstance(known, dict)
+        and "read" in known
+        and all(isinstance(values, list) and all(isinstance(it, str) for it in values) for values in known.values())
+    )

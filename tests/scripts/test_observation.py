@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,7 +103,9 @@ def test_offline_a_wheel_that_was_never_read_is_an_error(reading: Reading) -> No
     assert reading.requests() == 0
 
 
-@pytest.mark.parametrize("left", ["", '{"text": ["cu', "[]", "{}", "null"])
+@pytest.mark.parametrize(
+    "left", ["", '{"text": ["cu', "[]", "{}", "null", '{"read": 3}', '{"read": [], "text": "cuda"}', "[" * 90_000]
+)
 def test_a_kept_file_that_a_crash_cut_short_is_not_trusted(left: str, reading: Reading) -> None:
     first = reading.read()
     whole = reading.kept().read_text(encoding="utf-8")
@@ -160,3 +164,45 @@ def test_what_is_kept_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     keep(path, {"cuda": ["12.8"]})
     assert kept(path) == {"cuda": ["12.8"]}
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_wheel_that_two_releases_share_is_read_once(reading: Reading, anew: bool) -> None:
+    started = threading.Barrier(4)
+
+    def observe(wheel: Wheel) -> Observation:
+        time.sleep(0.05)
+        return _observe(wheel)
+
+    run = Observations(reading.cache, "first", observe, reading.session, anew=anew)
+
+    def read(_: int) -> Observation:
+        started.wait()
+        return run.read(reading.file)
+
+    with ThreadPoolExecutor(4) as pool:
+        seen = list(pool.map(read, range(4)))
+    assert run.wheels_read == 1
+    assert all(one == seen[0] for one in seen)
+
+
+def test_many_threads_may_keep_one_file_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "facts.json"
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: keep(path, ["a fact"] * 1000 * number), range(200)))
+    assert isinstance(kept(path), list)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_takes_no_file_is_one_clear_error(reading: Reading, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(RefreshError, match=r"\.json cannot be written: Not a directory$"):
+        reading._replace(cache=tmp_path / "file").read()
+
+
+def test_what_stands_in_the_place_of_a_kept_file_is_one_clear_error_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "facts.json").mkdir()
+    assert kept(tmp_path / "facts.json") is None
+    with pytest.raises(RefreshError, match=r"facts\.json cannot be written: Is a directory$"):
+        keep(tmp_path / "facts.json", [])
+    assert [path.name for path in tmp_path.iterdir()] == ["facts.json"]
