@@ -3,6 +3,7 @@
 The map:
 
     index         which wheels an index lists, by project, version and platform
+    credentials   an index's user and password: sent to it alone, never kept or printed
     wheel         one wheel at a distance: its members over HTTP range requests
     device_code   fat binaries and architecture lists: which machine code and PTX a library holds
     cache         files kept for the next run

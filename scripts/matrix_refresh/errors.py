@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
+_CREDENTIALS = re.compile(r"//[^/\s?#]*@")
+
 
 class RefreshError(Exception):
-    """An index does not answer, a wheel cannot be read, or a file is no matrix."""
+    """An index does not answer, a wheel cannot be read, or a file is no matrix.
+
+    What other libraries say becomes part of it, on one line and without the user and password of a URL.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(without_credentials(message).split("\n")))
+
+
+def without_credentials(text: str) -> str:
+    """``text`` with the user and password taken out of every URL in it."""
+    return _CREDENTIALS.sub("//", text)

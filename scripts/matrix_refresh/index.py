@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
@@ -22,7 +22,7 @@ from pypi_simple import (
 from requests import RequestException, Session
 
 from scripts.matrix_refresh.cache import keep, kept
-from scripts.matrix_refresh.errors import RefreshError
+from scripts.matrix_refresh.errors import RefreshError, without_credentials
 
 _LEGACY_GLIBC = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
 """PEP 600: what the older names stand for."""
@@ -30,6 +30,11 @@ _MANYLINUX = re.compile(r"((?:many)?linux(?:1|2010|2014|_(\d+)_(\d+))?)_(x86_64|
 """``linux_x86_64`` alone, which PyTorch's own index has, promises nothing about glibc."""
 _MACOS = re.compile(r"macosx_\d+_\d+_(arm64|x86_64|universal2|intel)")
 _TIMEOUT = 60.0
+_FILE_NAME = re.compile(r"[\w.+!-]{1,220}", re.ASCII)
+"""No separator of paths: the name is part of a file's name in the cache, whatever an index sends."""
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_Listed = tuple[str, str, str | None]
+"""Name, URL and SHA-256 of a file."""
 _LINUX = {"x86_64": "linux-64", "aarch64": "linux-aarch64"}
 
 
@@ -109,12 +114,15 @@ def glibc_of(wheels: Iterable[WheelFile]) -> str | None:
 
 
 class Index:
-    """A package index (PEP 503 or PEP 691); listings are kept under ``cache`` and alone used when ``offline``."""
+    """A package index (PEP 503 or PEP 691); listings are kept under ``cache`` and alone used when ``offline``.
+
+    A password belongs into ``session``, not into ``endpoint``: it would not be used.
+    """
 
     def __init__(self, endpoint: str, cache: Path, session: Session, *, offline: bool) -> None:
+        endpoint = without_credentials(endpoint)
         self._endpoint = endpoint
-        without_password = re.sub(r"//[^/@]*@", "//", endpoint.lower())
-        self._cache = cache / "listings" / re.sub(r"[^a-z0-9.]+", "-", without_password).strip("-")
+        self._cache = cache / "listings" / re.sub(r"[^a-z0-9.]+", "-", endpoint.lower()).strip("-.")
         self._session = session
         self._offline = offline
 
@@ -122,15 +130,16 @@ class Index:
         """Every wheel of ``project``. Raises RefreshError where the index, or offline the cache, does not answer."""
         path = self._cache / f"{project}.json"
         if self._offline:
-            files = kept(path)
-            if not isinstance(files, list):
+            listed = kept(path)
+            if not _is_listing(listed):
                 raise RefreshError(f"the list of {project} wheels is not in the cache: run once without --offline")
+            files = listed
         else:
             files = self._asked(project)
             keep(path, files)
         return [wheel for name, url, sha256 in files for wheel in _wheel_files(project, name, url, sha256)]
 
-    def _asked(self, project: str) -> list[tuple[str, str, str | None]]:
+    def _asked(self, project: str) -> list[_Listed]:
         client = PyPISimple(self._endpoint, session=self._session)
         try:
             page: ProjectPage = client.get_project_page(project, timeout=_TIMEOUT)
@@ -139,14 +148,31 @@ class Index:
         except (RequestException, UnsupportedRepoVersionError, UnsupportedContentTypeError, ValueError) as error:
             raise RefreshError(f"the index did not list {project}: {error}") from error
         return [
-            (package.filename, package.url, (package.digests or {}).get("sha256"))
+            (package.filename, without_credentials(package.url), (package.digests or {}).get("sha256"))
             for package in page.packages
             if package.package_type == "wheel" and not package.is_yanked
         ]
 
 
+def _is_listing(kept: object) -> TypeGuard[list[_Listed]]:
+    """Whether a kept file holds a listing; anything else counts as not kept."""
+    return isinstance(kept, list) and all(
+        isinstance(it, list)
+        and [type(part) for part in it[:2]] == [str, str]
+        and len(it) == 3  # noqa: PLR2004 - name, URL, hash
+        and isinstance(it[2], str | None)
+        for it in kept
+    )
+
+
 def _wheel_files(project: str, filename: str, url: str, sha256: str | None) -> Iterator[WheelFile]:
-    """One for each platform; none of what the matrix does not hold: pre-releases, free-threaded Pythons, PyPy."""
+    """One for each platform; none of what the matrix does not hold: pre-releases, free-threaded Pythons, PyPy.
+
+    A hash of another form than SHA-256 counts as none.
+    """
+    if not _FILE_NAME.fullmatch(filename):
+        return
+    sha256 = sha256.lower() if sha256 is not None and _SHA256.fullmatch(sha256.lower()) else None
     try:
         _, version, _, tags = parse_wheel_filename(filename)
     except InvalidWheelFilename:

@@ -12,6 +12,7 @@ from requests import Session
 
 from envsolve.errors import MatrixError
 from envsolve.matrix import Matrix
+from scripts.matrix_refresh.credentials import endpoint_of
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.frameworks import readers
 from scripts.matrix_refresh.index import Index, Shelf, WheelFile
@@ -52,8 +53,10 @@ class Refresh:
     """One run over one index."""
 
     def __init__(self, settings: Settings, session: Session | None = None) -> None:
-        self.settings = settings
+        endpoint = endpoint_of(settings.endpoint)
+        self.settings = settings._replace(endpoint=endpoint.url)
         self._session = session or new_session()
+        self._session.auth = endpoint.auth
         try:
             self.readers = readers(Matrix(settings.matrix))
         except MatrixError as error:

@@ -31,7 +31,8 @@ class _Listed(NamedTuple):
 class ServedIndex(ThreadingHTTPServer):
     """Serves what was added. ``sent`` counts the bytes of each file that went out, ``asked`` the requests for it.
 
-    ``failures`` says what goes wrong, by the name of a file or of a project. ``form`` is that of the listings.
+    ``failures`` says what goes wrong, by the name of a file or of a project. ``form`` is that of the listings,
+    ``files_at`` and ``sha256`` what they say of files; ``credentials`` are the Authorization headers that came.
     """
 
     daemon_threads = True
@@ -43,6 +44,9 @@ class ServedIndex(ThreadingHTTPServer):
         self.sent: Counter[str] = Counter()
         self.asked: Counter[str] = Counter()
         self.files: dict[str, _Listed] = {}
+        self.files_at = "../../files/"
+        self.sha256: str | None = None
+        self.credentials: set[str] = set()
 
     @property
     def endpoint(self) -> str:
@@ -93,6 +97,7 @@ class _Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         _, room, name, *_ = [*self.path.split("/"), "", ""]
         self.server.asked[name] += 1
+        self.server.credentials.add(self.headers.get("Authorization", ""))
         failure = self.server.failures.get(name)
         if failure == "busy-once":
             del self.server.failures[name]
@@ -110,12 +115,15 @@ class _Answer(BaseHTTPRequestHandler):
 
     def _listing(self, project: str) -> None:
         files = self.server.of_project(project)
-        hashes = {name: hashlib.sha256(file.content).hexdigest() for name, file in files.items()}
+        said = self.server.sha256
+        hashes = {
+            name: hashlib.sha256(file.content).hexdigest() if said is None else said for name, file in files.items()
+        }
         if self.server.form == "json":
             listed = [
                 {
                     "filename": name,
-                    "url": f"../../files/{name}",
+                    "url": f"{self.server.files_at}{name}",
                     "hashes": {"sha256": hashes[name]},
                     "yanked": it.yanked,
                 }
@@ -124,8 +132,9 @@ class _Answer(BaseHTTPRequestHandler):
             page = json.dumps({"meta": {"api-version": "1.0"}, "name": project, "files": listed})
             kind = "application/vnd.pypi.simple.v1+json"
         else:
+            place = self.server.files_at
             page = "<!DOCTYPE html><html><body>" + "".join(
-                f'<a href="../../files/{escape(name)}#sha256={hashes[name]}"{it.yanked * " data-yanked"}>{name}</a>'
+                f'<a href="{place}{escape(name)}#sha256={hashes[name]}"{it.yanked * " data-yanked"}>{name}</a>'
                 for name, it in files.items()
             )
             kind = "text/html"

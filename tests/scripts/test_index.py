@@ -119,8 +119,38 @@ def test_a_kept_listing_that_a_crash_cut_short_counts_as_none(
 
 def test_the_cache_holds_no_password(index: ServedIndex, session: requests.Session, tmp_path: Path) -> None:
     index.add(BuiltFile("thing-1.0-cp312-cp312-win_amd64.whl", b""))
-    Index(index.endpoint.replace("//", "//user:secret@"), tmp_path, session, offline=False).wheels("thing")
-    assert not [path for path in tmp_path.rglob("*") if "secret" in path.name]
+    index.files_at = index.url("").replace("//", "//user:s3cret@")
+    (file,) = Index(index.endpoint.replace("//", "//user:s3cret@"), tmp_path, session, offline=False).wheels("thing")
+    assert file.url == index.url(file.filename)
+    assert not [path for path in tmp_path.rglob("*") if "s3cret" in path.name]
+    assert not [path for path in tmp_path.rglob("*.json") if "s3cret" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize(
+    "tag", ["win_amd64.../../../../out", "win_amd64.\\out", "win_amd64.\n", "win_amd64" + ".x" * 120]
+)
+def test_a_name_that_is_no_name_of_a_file_is_left_out(
+    tag: str, index: ServedIndex, session: requests.Session, tmp_path: Path
+) -> None:
+    assert _listed(index, session, tmp_path, f"thing-1.0-cp312-cp312-{tag}.whl") == []
+
+
+@pytest.mark.parametrize("sha256", ["../" * 5, "0" * 63, "g" * 64, ""])
+def test_a_hash_of_another_form_counts_as_none(
+    sha256: str, index: ServedIndex, session: requests.Session, tmp_path: Path
+) -> None:
+    index.sha256 = sha256
+    (file,) = _listed(index, session, tmp_path, "thing-1.0-cp312-cp312-win_amd64.whl")
+    assert file.sha256 is None
+
+
+@pytest.mark.parametrize("left", ["[3]", '["abc"]', '[["a"]]', '[["a", "b", 3]]', '[[[], "b", null]]', "[" * 90_000])
+def test_a_kept_listing_of_another_shape_counts_as_none(left: str, session: requests.Session, tmp_path: Path) -> None:
+    place = tmp_path / "listings" / "http-127.0.0.1-1-simple"
+    place.mkdir(parents=True)
+    (place / "thing.json").write_text(left, encoding="utf-8")
+    with pytest.raises(RefreshError, match="is not in the cache"):
+        Index("http://127.0.0.1:1/simple", tmp_path, session, offline=True).wheels("thing")
 
 
 def test_a_project_that_the_index_lacks_has_no_wheels(

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from base64 import b64encode
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,9 +16,9 @@ from click.testing import CliRunner
 from scripts.matrix_refresh.settings import default_cache, default_endpoint
 from scripts.refresh_matrix import ROOT, refresh
 from tests.matrix.tiny import tiny_matrix
-from tests.scripts.served import Failure, ServedIndex
+from tests.scripts.served import Failure, ServedIndex, served_index
 from tests.scripts.tables import component_table
-from tests.scripts.wheels import AARCH64, LINUX, torch_library, torch_wheel, wheel
+from tests.scripts.wheels import AARCH64, LINUX, BuiltFile, torch_library, torch_wheel, wheel
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "matrix-refresh.txt"
 PYTORCH = """\
@@ -202,6 +203,39 @@ def test_an_index_that_is_not_there_writes_nothing(maintainer: Maintainer) -> No
     assert ran.err.startswith("error: the index did not list torch: ")
     assert ran.err.count("\n") == 1
     assert maintainer.text() == PYTORCH
+
+
+def _texts(folder: Path) -> str:
+    return "".join(f"{path}\n{path.read_text(encoding='utf-8')}" for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("failing", [None, "torch", f"torch-2.8.0-cp312-cp312-{LINUX}.whl"])
+def test_a_password_goes_to_the_index_and_nowhere_else(failing: str | None, maintainer: Maintainer) -> None:
+    if failing is not None:
+        maintainer.served.failures[failing] = "forbidden"
+    ran = maintainer.runs("pytorch", endpoint=maintainer.served.endpoint.replace("//", "//user:s3cr%65t@"))
+    assert ran.code == (0 if failing is None else 3)
+    assert maintainer.served.credentials == {f"Basic {b64encode(b'user:s3cret').decode()}"}
+    assert "s3cr" not in ran.out + ran.err + _texts(maintainer.matrix) + _texts(maintainer.cache)
+
+
+def test_a_password_is_for_the_host_of_the_index_alone(maintainer: Maintainer) -> None:
+    with served_index() as other:
+        other.add(*(BuiltFile(name, file.content) for name, file in maintainer.served.files.items()))
+        maintainer.served.files_at = other.url("").replace("//", "//else:wh3re@")
+        ran = maintainer.runs("pytorch", endpoint=maintainer.served.endpoint.replace("//", "//user:s3cret@"))
+        assert (ran.code, other.credentials) == (0, {""})
+    assert "wh3re" not in ran.out + ran.err + _texts(maintainer.matrix) + _texts(maintainer.cache)
+
+
+@pytest.mark.parametrize(
+    "url", ["user:s3cret@127.0.0.1/simple", "http://user:s3/cret@127.0.0.1/", "ftp://user:s3cret@127.0.0.1/", "http://"]
+)
+def test_a_url_that_is_none_is_refused_without_its_password(url: str, maintainer: Maintainer) -> None:
+    ran = maintainer.runs("pytorch", endpoint=url)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (3, "", 1)
+    assert ran.err.startswith("error: the URL of the index ")
+    assert "s3" not in ran.err
 
 
 def test_an_index_without_the_framework_is_not_taken_for_an_empty_one(maintainer: Maintainer) -> None:
