@@ -25,7 +25,7 @@ from scripts.matrix_refresh.index import ShuffledShelf  # noqa: E402
 from scripts.matrix_refresh.report import lines_of  # noqa: E402
 from scripts.matrix_refresh.run import WORKERS, Refresh, Settings  # noqa: E402
 from scripts.matrix_refresh.settings import default_endpoint  # noqa: E402
-from scripts.matrix_refresh.toml_file import MatrixFile, unread_rows, without_evidence  # noqa: E402
+from scripts.matrix_refresh.toml_file import MatrixFile, is_of, unread_rows, without_evidence  # noqa: E402
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -54,6 +54,8 @@ def check(
             settings = Settings(matrix, Path(nowhere), index_url or default_endpoint(), deep=deep, workers=WORKERS)
             run = Refresh(settings)
             names = frameworks or run.default_readers
+            if index_url is not None:
+                run.refuse_own_index(names)
             differing = [name for name in names if not _agrees(run, name, sample, chosen)]
     except RefreshError as error:
         click.echo(f"error: {error}", err=True)
@@ -62,25 +64,27 @@ def check(
 
 
 def _agrees(run: Refresh, framework: str, sample: int, seed: int) -> bool:
-    """Whether the matrix says of a sample of releases what their wheels say; what differs is printed."""
+    """Whether the matrix says of a sample of releases what their wheels say; what differs is printed.
+
+    On an index of builds a wheel whose version names no build says nothing, and is left out.
+    """
     reader = run.reader(framework)
     shelf = ShuffledShelf(run.wheels(reader), seed)
-    versions = run.versions(reader, shelf)
+    versions = [it for it in run.versions(reader, shelf) if it.local or not reader.endpoints]
     chance = random.Random(f"{seed} {framework}")  # noqa: S311 - a sample, no secret
     picked = sorted(chance.sample(versions, min(sample, len(versions))), reverse=True)
     read = run.read(reader, shelf, picked, lambda text: click.echo(f"read {text}", err=True))
     if read.failures:
         raise RefreshError("; ".join(read.failures))
-    file = MatrixFile(run.settings.matrix / f"{framework}.toml")
+    file = MatrixFile(run.settings.matrix / f"{reader.framework}.toml")
     differences = [
         found for row in read.rows for change in file.differences(row) if (found := without_evidence(change))
     ]
-    texts = {str(version) for version in picked}
-    unread = unread_rows([row for row in file.rows() if row["version"] in texts], read.rows, reader.source)
-    agreed = f"{len(read.rows)} rows of {', '.join(sorted(texts))} read again"
+    unread = unread_rows([row for row in file.rows() if is_of(row, picked)], read.rows, reader.source)
+    agreed = f"{len(read.rows)} rows of {', '.join(map(str, reversed(picked)))} read again"
     click.echo(f"{framework}: {agreed}" + ("" if differences or unread else ", all as the matrix says"))
     if differences or unread:
-        for line in lines_of(f"{framework}.toml", differences, unread):
+        for line in lines_of(file.path.name, differences, unread):
             click.echo(line)
     return not differences and not unread
 

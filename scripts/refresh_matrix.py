@@ -71,7 +71,10 @@ def refresh(
     changed = False
     try:
         run = Refresh(settings)
-        for reader in [run.reader(name) for name in frameworks or run.default_readers]:
+        names = frameworks or run.default_readers
+        if index_url is not None:
+            run.refuse_own_index(names)
+        for reader in [run.reader(name) for name in names]:
             different, unreadable = _refresh(run, reader, dry_run=dry_run)
             changed = changed or different
             failures += unreadable

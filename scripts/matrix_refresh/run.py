@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -72,6 +72,12 @@ class Refresh:
     def default_readers(self) -> list[str]:
         """Those that read the default index; one with an index of its own is used when it is named."""
         return sorted(name for name, reader in self.readers.items() if not reader.endpoints)
+
+    def refuse_own_index(self, names: Iterable[str]) -> None:
+        """Raise RefreshError where one of the readers has an index of its own and would not read one that was named."""
+        own = [name for name in names if self.reader(name).endpoints]
+        if own:
+            raise RefreshError(f"{', '.join(own)} has an index of its own: leave --index-url out")
 
     def wheels(self, reader: Reader) -> list[WheelFile]:
         """What the index lists of a reader's projects."""

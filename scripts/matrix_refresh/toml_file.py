@@ -291,11 +291,16 @@ def unread_rows(
     Of versions that ``failed`` the wheels could not be read: nothing is known of their rows.
     """
     keys = {row.key for row in read}
-    unknown = {Version(version.public) for version in failed}
     return [
         " ".join(str(row[name]) for name in KEY)
         for row in rows
         if row.get("source") == source
         and tuple(str(row.get(name)) for name in KEY) not in keys
-        and Version(str(row["version"])) not in unknown
+        and not is_of(row, failed)
     ]
+
+
+def is_of(row: Mapping[str, object], versions: Iterable[Version]) -> bool:
+    """Whether a row is of one of ``versions``; a local label (``2.8.0+cu126``) stands for the row's build."""
+    release = Version(str(row["version"]))
+    return any(Version(it.public) == release and it.local in (None, row["build"]) for it in versions)

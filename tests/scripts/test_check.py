@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from packaging.version import Version
 
 from scripts.check_matrix import check
+from scripts.matrix_refresh.frameworks.pytorch import PyTorchIndexReader
 from scripts.matrix_refresh.index import ShuffledShelf, WheelFile
 from scripts.refresh_matrix import refresh
 from tests.matrix.tiny import tiny_matrix
@@ -71,6 +72,28 @@ def test_a_wheel_that_cannot_be_read_is_no_difference(matrix: Path, index: Serve
     code, _, err = _check(matrix, index)
     assert code == 3
     assert "error: torch-2." in err
+
+
+def test_builds_of_pytorchs_own_index_are_checked_one_by_one(
+    matrix: Path, index: ServedIndex, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(PyTorchIndexReader, "endpoints", (index.endpoint,))
+    for build in ("cpu", "cu126", "cu128"):
+        index.add(torch_wheel(f"2.9.0+{build}", tags="cp312-cp312-linux_x86_64"))
+    command = ["pytorch-index", "--matrix", str(matrix)]
+    assert CliRunner().invoke(refresh, [*command, "--cache-dir", str(tmp_path / "cache")]).exit_code == 0
+    for seed in range(4):
+        ran = CliRunner().invoke(check, [*command, "--sample", "1", "--seed", str(seed)])
+        assert (ran.exit_code, "all as the matrix says" in ran.stdout) == (0, True), ran.output
+    file = matrix / "pytorch.toml"
+    text = file.read_text(encoding="utf-8")
+    assert 'build = "cu126"' in text
+    other = text.replace('platform = "linux-64"\nbuild = "cu126"', 'platform = "win-64"\nbuild = "cu126"')
+    file.write_text(other, encoding="utf-8")
+    ran = CliRunner().invoke(check, [*command, "--sample", "9"])
+    assert ran.exit_code == 1
+    assert "  ? 2.9.0 pytorch win-64 cu126 torch\n" in ran.stdout
+    assert CliRunner().invoke(check, [*command, "--index-url", index.endpoint]).exit_code == 3
 
 
 def test_any_wheel_may_speak_for_its_release() -> None:

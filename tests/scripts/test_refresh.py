@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner
 
+from scripts.matrix_refresh.frameworks.pytorch import PyTorchIndexReader
 from scripts.matrix_refresh.settings import default_cache, default_endpoint
 from scripts.refresh_matrix import ROOT, refresh
 from tests.matrix.tiny import tiny_matrix
@@ -260,6 +261,28 @@ def test_a_wheel_that_cannot_be_read_is_named_and_the_others_are_merged(
     later = maintainer.runs("pytorch")
     assert (later.code, "1 wheels over the network" in later.err) == (0, True)
     assert "0 new, 1 changed" in later.out
+
+
+def test_of_pytorchs_own_index_a_build_that_failed_is_not_missing_and_one_that_is_gone_is(
+    maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PyTorchIndexReader, "endpoints", (maintainer.served.endpoint,))
+    for build in ("cpu", "cu126", "cu128"):
+        maintainer.served.add(torch_wheel(f"2.9.0+{build}", tags="cp312-cp312-linux_x86_64"))
+    command = ["pytorch-index", "--matrix", str(maintainer.matrix), "--cache-dir", str(maintainer.cache)]
+    assert CliRunner().invoke(refresh, command).exit_code == 0
+    maintainer.served.failures["torch-2.9.0+cu126-cp312-cp312-linux_x86_64.whl"] = "missing"
+    del maintainer.served.files["torch-2.9.0+cu128-cp312-cp312-linux_x86_64.whl"]
+    ran = CliRunner().invoke(refresh, [*command, "--anew"])
+    assert ran.exit_code == 3
+    assert [line for line in ran.stdout.splitlines() if "?" in line] == ["  ? 2.9.0 pytorch linux-64 cu128 torch"]
+
+
+def test_pytorchs_own_index_is_not_to_be_replaced(maintainer: Maintainer) -> None:
+    ran = maintainer.runs("pytorch", "pytorch-index")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err == "error: pytorch-index has an index of its own: leave --index-url out\n"
+    assert not maintainer.served.asked
 
 
 def test_bytes_that_are_no_torch_are_named(maintainer: Maintainer) -> None:

@@ -266,6 +266,7 @@ def test_rows_that_no_wheel_was_found_for_are_named(file: MatrixFile) -> None:
     assert unread_rows(file.rows(), [_read()], "pypi") == ["1.0.0 pypi linux-64 cu100 torch"]
     for failed in ("1.0", "1.0.0+cu100"):
         assert unread_rows(file.rows(), [_read()], "pypi", failed=[Version(failed)]) == []
+    assert unread_rows(file.rows(), [_read()], "pypi", failed=[Version("1.0.0+cpu")])
 
 
 @pytest.mark.parametrize(
