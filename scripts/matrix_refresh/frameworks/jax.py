@@ -6,6 +6,7 @@ holds the versions it was compiled with, its small kernels (``_linalg.so``, ``_p
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -40,13 +41,15 @@ class _Extra(NamedTuple):
 
 
 class JaxReader:
-    """Reads jax, jaxlib and the CUDA plugins. ``matrix`` knows which CUDA and cuDNN versions exist."""
+    """Reads jax, jaxlib and the CUDA plugins. ``matrix`` knows which CUDA and cuDNN versions exist.
+
+    Of the numbers in a plugin only those of known versions are kept: ``edition`` changes with what is known.
+    """
 
     name = "jax"
     endpoints: tuple[str, ...] = ()
     framework = "jax"
     source = "pypi"
-    edition = "jax-2"
     oldest = Version("0.3.0")
     releases_of: tuple[str, ...] = ("jax",)
     projects: tuple[str, ...] = (
@@ -59,6 +62,7 @@ class JaxReader:
         self._cuda_releases = cuda_releases
         self._cuda = {1000 * it.version.major + 10 * it.version.minor: str(it.version) for it in matrix.cuda.toolkits}
         self._cudnn = dict(_cudnn_number(release.version) for release in matrix.cudnn)
+        self.edition = f"jax-2-{_digest([*self._cuda.values(), *self._cudnn.values()])}"
 
     def observe(self, wheel: Wheel) -> Observation:
         """Requirements of any of the wheels; versions and architectures of a plugin."""
@@ -196,6 +200,10 @@ def _newest(
         ),
         None,
     )
+
+
+def _digest(versions: list[str]) -> str:
+    return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:8]
 
 
 def _agreed(lists: list[tuple[str, ...]]) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from envsolve.matrix import Matrix, find_matrix
@@ -50,6 +53,22 @@ def test_a_gpu_install_is_three_wheels_of_one_build(index: ServedIndex, rows_of:
         "cudnn_requires": ">=9.8,<10",
     }
     assert [evidence.name for evidence in gpu.evidence] == ["jax-0-7-0", "jax-cuda12-plugin-0-7-0-linux-64"]
+
+
+def test_a_cudnn_that_the_matrix_did_not_know_is_found_once_it_does(
+    index: ServedIndex, rows_of: RowsOf, cuda_releases: CudaReleases, tmp_path: Path
+) -> None:
+    for path in find_matrix().glob("cu*.toml"):
+        shutil.copy(path, tmp_path)
+    cudnn = tmp_path / "cudnn.toml"
+    text = cudnn.read_text(encoding="utf-8")
+    cudnn.write_text(text.replace('version = "9.8.0.', 'version = "9.8.9.'), encoding="utf-8")
+    index.add(*jax_wheels())
+    _, before = rows_of(JaxReader(cuda_releases, Matrix(tmp_path)), "0.7.0")
+    assert "cudnn" not in before.values
+    cudnn.write_text(text, encoding="utf-8")
+    _, after = rows_of(JaxReader(cuda_releases, Matrix(tmp_path)), "0.7.0")
+    assert after.values["cudnn"] == "9.8.0"
 
 
 def test_an_arm_plugin_is_read_by_the_instructions_of_its_processor(
