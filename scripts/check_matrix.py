@@ -25,7 +25,7 @@ from scripts.matrix_refresh.index import ShuffledShelf  # noqa: E402
 from scripts.matrix_refresh.report import lines_of  # noqa: E402
 from scripts.matrix_refresh.run import WORKERS, Refresh, Settings  # noqa: E402
 from scripts.matrix_refresh.settings import default_endpoint  # noqa: E402
-from scripts.matrix_refresh.toml_file import MatrixFile, is_of, unread_rows, without_evidence  # noqa: E402
+from scripts.matrix_refresh.toml_file import is_of, unread_rows, without_evidence  # noqa: E402
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -69,6 +69,7 @@ def _agrees(run: Refresh, framework: str, sample: int, seed: int) -> bool:
     On an index of builds a wheel whose version names no build says nothing, and is left out.
     """
     reader = run.reader(framework)
+    file = run.file(reader)
     shelf = ShuffledShelf(run.wheels(reader), seed)
     versions = [it for it in run.versions(reader, shelf) if it.local or not reader.endpoints]
     chance = random.Random(f"{seed} {framework}")  # noqa: S311 - a sample, no secret
@@ -76,7 +77,6 @@ def _agrees(run: Refresh, framework: str, sample: int, seed: int) -> bool:
     read = run.read(reader, shelf, picked, lambda text: click.echo(f"read {text}", err=True))
     if read.failures:
         raise RefreshError("; ".join(read.failures))
-    file = MatrixFile(run.settings.matrix / f"{reader.framework}.toml")
     differences = [
         found for row in read.rows for change in file.differences(row) if (found := without_evidence(change))
     ]

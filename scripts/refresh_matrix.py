@@ -26,7 +26,7 @@ from scripts.matrix_refresh.reader import Reader  # noqa: E402
 from scripts.matrix_refresh.report import lines_of  # noqa: E402
 from scripts.matrix_refresh.run import WORKERS, Refresh, Settings  # noqa: E402
 from scripts.matrix_refresh.settings import default_cache, default_endpoint  # noqa: E402
-from scripts.matrix_refresh.toml_file import MatrixFile, unread_rows  # noqa: E402
+from scripts.matrix_refresh.toml_file import unread_rows  # noqa: E402
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -92,7 +92,7 @@ def _refresh(run: Refresh, reader: Reader, *, dry_run: bool) -> tuple[bool, tupl
     reads only what is missing.
     """
     started = time.monotonic()
-    file = MatrixFile(run.settings.matrix / f"{reader.framework}.toml")
+    file = run.file(reader)
     shelf = Shelf(run.wheels(reader))
     read = run.read(reader, shelf, run.versions(reader, shelf), lambda text: click.echo(f"read {text}", err=True))
     unread = unread_rows(file.rows(), read.rows, reader.source, read.failed)

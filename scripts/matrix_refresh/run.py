@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,11 +18,14 @@ from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.frameworks import readers
 from scripts.matrix_refresh.index import Index, Shelf, WheelFile
 from scripts.matrix_refresh.observation import Observations
-from scripts.matrix_refresh.reader import Reader, ReadRow
+from scripts.matrix_refresh.reader import KEY, Reader, ReadRow
+from scripts.matrix_refresh.toml_file import MatrixFile
 from scripts.matrix_refresh.wheel import new_session
 
 WORKERS = 4
 """Wheels read at the same time: enough to hide the network's delays, few enough to be no burden."""
+_TO_BE_FILLED = re.compile(rf"[^:]+: release(\[\d+\]\.(?!({'|'.join(KEY)}):)\w+)?: is missing")
+"""A mistake that a refresh may mend: a field that is not there and names no row, or no row at all."""
 
 
 class Settings(NamedTuple):
@@ -49,6 +53,11 @@ class FrameworkRead(NamedTuple):
     transferred: int = 0
 
 
+def _first_of(mistakes: Sequence[str]) -> str:
+    more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
+    return f"{mistakes[0]}{more}" if mistakes else ""
+
+
 class Refresh:
     """One run over one index."""
 
@@ -60,13 +69,26 @@ class Refresh:
         try:
             self.readers = readers(Matrix(settings.matrix))
         except MatrixError as error:
-            raise RefreshError(str(error)) from error
+            raise RefreshError(_first_of(error.cause) or error.message) from error
 
     def reader(self, framework: str) -> Reader:
         """The reader of one framework. Raises RefreshError for one that has none."""
         if framework not in self.readers:
             raise RefreshError(f"{framework} has no reader; those that have: {', '.join(sorted(self.readers))}")
         return self.readers[framework]
+
+    def file(self, reader: Reader) -> MatrixFile:
+        """The file of a reader's framework. Raises RefreshError where envsolve itself would call it wrong.
+
+        Fields that are missing are what a refresh is for, and rows: a new framework begins without.
+        """
+        try:
+            Matrix(self.settings.matrix).framework(reader.framework, None)
+        except MatrixError as error:
+            mistakes = [mistake for mistake in error.cause if not _TO_BE_FILLED.match(mistake)]
+            if mistakes or not error.cause:
+                raise RefreshError(_first_of(mistakes) or error.message) from error
+        return MatrixFile(self.settings.matrix / f"{reader.framework}.toml")
 
     @property
     def default_readers(self) -> list[str]:

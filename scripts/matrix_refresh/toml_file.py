@@ -17,7 +17,7 @@ from packaging.version import Version
 
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.reader import KEY, ReadEvidence, ReadRow, Value
-from scripts.matrix_refresh.toml_text import blocks_of, inserted, key_text, new_block, with_field
+from scripts.matrix_refresh.toml_text import blocks_of, inserted, key_text, new_block, odd_headers, path_of, with_field
 
 FIELDS = (
     *("version", "source", "platform", "build", "build_string", "package", "pythons", "glibc"),
@@ -84,6 +84,8 @@ class MatrixFile:
             raise RefreshError(
                 f"{path.name} cannot be changed in place: write every release as a [[release]] of its own"
             )
+        for header in odd_headers(self._blocks):
+            raise RefreshError(f"{path.name} cannot be changed in place: begin a line with the header {header}")
         self._rows = [_Row(*pair) for pair in zip(places, releases, strict=True)]
 
     @property
@@ -158,13 +160,19 @@ class MatrixFile:
         if known is None:
             self._insert(self._evidence_end(), table, new_block(f"[{table}]", list(wanted.items())))
         else:
-            block = next(
-                number for number, block in enumerate(self._blocks) if _unquoted(block.table) == _unquoted(table)
-            )
+            block = self._place_of((_EVIDENCE, evidence.name))
             for name in ("kind", "reference", "sha256", "seen"):
                 self._set(block, name, wanted.get(name), ("kind", "reference", "sha256", "seen"))
             self.cited.append(Citation(evidence.name, str(known.get("reference")), evidence.reference))
         self._evidence[evidence.name] = wanted
+
+    def _place_of(self, path: tuple[str, ...]) -> int:
+        """The block of one table. Raises RefreshError for one that was written in another way than with a header."""
+        found = (number for number, block in enumerate(self._blocks) if block.table and path_of(block.table) == path)
+        place = next(found, None)
+        if place is None:
+            raise RefreshError(f"{self.path.name} cannot be changed in place: there is no header [{'.'.join(path)}]")
+        return place
 
     def _evidence_end(self) -> int:
         """Behind the last evidence; where there is none, before the first row."""
@@ -174,10 +182,6 @@ class MatrixFile:
     def _insert(self, position: int, table: str, text: str) -> None:
         self._blocks = inserted(self._blocks, position, table, text)
         self._rows = [row if row.block < position else _Row(row.block + 1, row.values) for row in self._rows]
-
-
-def _unquoted(table: str) -> str:
-    return table.replace('"', "")
 
 
 def _with(values: Mapping[str, object], name: str, value: object) -> dict[str, object]:

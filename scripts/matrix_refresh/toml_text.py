@@ -42,6 +42,27 @@ def blocks_of(text: str) -> list[Block]:
     return [Block(name, text[start:end]) for name, start, end in zip(names, starts, ends, strict=True)]
 
 
+def path_of(table: str) -> tuple[str, ...]:
+    """The keys of a dotted name, however they are quoted."""
+    names: list[str] = []
+    inside = tomllib.loads(f"[{table}]")
+    while inside:
+        names += inside
+        (inside,) = inside.values()
+    return tuple(names)
+
+
+def odd_headers(blocks: Sequence[Block]) -> Iterator[str]:
+    """Headers that stand in no block of their own: those that do not begin their line, or hold a bracket."""
+    for block in blocks:
+        if any(line.lstrip().startswith("[") and not _HEADER.match(line) for line in block.text.splitlines()):
+            yield from (
+                field.text.strip()
+                for field in fields_of(block)
+                if field.text.lstrip().startswith("[") and not _HEADER.match(field.text)
+            )
+
+
 def fields_of(block: Block) -> Iterator[Field]:
     """The block in pieces; put together they are its text."""
     held = ""

@@ -316,7 +316,28 @@ def test_a_file_that_is_not_toml_is_found_before_the_index_is_asked(maintainer: 
     (maintainer.matrix / "pytorch.toml").write_text("release = [", encoding="utf-8")
     ran = maintainer.runs("pytorch")
     assert ran.code == 3
-    assert "error: pytorch.toml cannot be read: " in ran.err
+    assert ran.err.startswith("error: pytorch.toml: ")
+    assert not maintainer.served.asked
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "says"),
+    [
+        ('build = "cu126"\n', "", "pytorch.toml: release[1].build: "),
+        ('version = "2.8.0"', 'version = "2.8.0x"', "pytorch.toml: release[2].version: "),
+        ("[[release]]", "[release]", "pytorch.toml"),
+        ("[evidence.page]", "  [evidence.page]", "pytorch.toml cannot be changed in place: "),
+        ("[evidence.page]", "[evidence]\n  [evidence.page]", "pytorch.toml cannot be changed in place: "),
+    ],
+)
+def test_a_mistake_of_a_hand_is_named_before_the_index_is_asked(
+    right: str, wrong: str, says: str, maintainer: Maintainer
+) -> None:
+    text = maintainer.text()
+    (maintainer.matrix / "pytorch.toml").write_text(text.replace(right, wrong), encoding="utf-8")
+    ran = maintainer.runs("pytorch")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (3, "", 1)
+    assert ran.err.startswith(f"error: {says}")
     assert not maintainer.served.asked
 
 

@@ -246,6 +246,24 @@ def test_another_wheel_takes_the_place_of_the_one_that_was_cited(file: MatrixFil
     assert len(evidence) == 2
 
 
+@pytest.mark.parametrize("header", ["[evidence.'page']", '[ evidence . "page" ]', '["evidence".page]  # why'])
+def test_evidence_is_found_however_its_name_is_quoted(header: str, tmp_path: Path) -> None:
+    path = tmp_path / "pytorch.toml"
+    path.write_text(TEXT.replace("[evidence.page]", header), encoding="utf-8")
+    file = MatrixFile(path)
+    file.merge(_read(evidence=(NEWER_WHEEL._replace(name="page"),)), TODAY)
+    assert f'{header}\nkind = "wheel"\n' in _written(file)
+
+
+@pytest.mark.parametrize("written", ['page = { kind = "docs" }\n', 'page.kind = "docs"\n'])
+def test_evidence_without_a_header_of_its_own_is_named(written: str, tmp_path: Path) -> None:
+    path = tmp_path / "pytorch.toml"
+    start, end = TEXT.index("[evidence.page]"), TEXT.index("# The last release of 2.")
+    path.write_text(f"{TEXT[:start]}[evidence]\n{written}\n{TEXT[end:]}", encoding="utf-8")
+    with pytest.raises(RefreshError, match=r"cannot be changed in place: there is no header \[evidence\.page\]$"):
+        MatrixFile(path).merge(_read(evidence=(NEWER_WHEEL._replace(name="page"),)), TODAY)
+
+
 def test_a_citation_that_names_more_members_of_the_wheel_stays(file: MatrixFile) -> None:
     deeper = NEWER_WHEEL._replace(reference=f"{NEWER_WHEEL.reference}, torch/lib/libtorch_cuda.so")
     file.merge(_read(evidence=(deeper,)), TODAY)
@@ -275,6 +293,8 @@ def test_rows_that_no_wheel_was_found_for_are_named(file: MatrixFile) -> None:
         ("release = [", "pytorch.toml cannot be read: "),
         ('release = [{ version = "1" }]', "pytorch.toml cannot be changed in place: "),
         ('note = """\n[[release]]\n"""\n', "pytorch.toml cannot be changed in place: "),
+        ("[[release]]\na = 1\n\t[release.b]", r"begin a line with the header \[release\.b\]"),
+        ('[evidence."a]"]\nkind = "docs"', r"begin a line with the header \[evidence\."),
     ],
 )
 def test_a_file_that_cannot_be_changed_is_one_clear_error(text: str, says: str, tmp_path: Path) -> None:
