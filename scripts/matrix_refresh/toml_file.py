@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
+from scripts.matrix_refresh.cache import write_whole
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.reader import KEY, ReadEvidence, ReadRow, Value
 from scripts.matrix_refresh.toml_text import blocks_of, inserted, key_text, new_block, odd_headers, path_of, with_field
@@ -71,10 +72,14 @@ class MatrixFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._text = path.read_text(encoding="utf-8")
-            document = tomllib.loads(self._text)
+            text = path.read_bytes().decode("utf-8")
+            document = tomllib.loads(text)
         except (OSError, ValueError) as error:
             raise RefreshError(f"{path.name} cannot be read: {error}") from error
+        self._line_end = "\r\n" if "\r\n" in text else "\n"
+        self._text = text.replace("\r\n", "\n")
+        if text.count("\n") != text.count(self._line_end):
+            raise RefreshError(f"{path.name} cannot be changed in place: some of its lines end in CR LF, others in LF")
         self._blocks = blocks_of(self._text)
         self._evidence: dict[str, dict[str, object]] = document.get(_EVIDENCE, {})
         self.cited: list[Citation] = []
@@ -124,9 +129,7 @@ class MatrixFile:
         if not self.changed:
             return False
         self._set(0, "updated", today, _TOP)
-        temporary = self.path.with_suffix(".part")
-        temporary.write_text(self._merged(), encoding="utf-8")
-        temporary.replace(self.path)
+        write_whole(self.path, self._merged().replace("\n", self._line_end))
         self._text = self._merged()
         return True
 
@@ -143,10 +146,16 @@ class MatrixFile:
     def _insert_row(self, read: ReadRow) -> None:
         values = {name: value for name, value in _in_order(_complete(read)).items() if value is not None}
         wanted = _rank(values)
-        after_all = 1 + max((row.block for row in self._rows), default=len(self._blocks) - 1)
-        position = next((row.block for row in self._rows if _rank(row.values) > wanted), after_all)
+        position = next((row.block for row in self._rows if _rank(row.values) > wanted), self._release_end())
         self._insert(position, _RELEASE, new_block(f"[[{_RELEASE}]]", list(values.items())))
         self._rows = sorted([*self._rows, _Row(position, values)], key=lambda row: row.block)
+
+    def _release_end(self) -> int:
+        """Behind the last row and the tables that belong to it; where there is none, at the end."""
+        end = 1 + max((row.block for row in self._rows), default=len(self._blocks) - 1)
+        while end < len(self._blocks) and path_of(self._blocks[end].table)[0] == _RELEASE:
+            end += 1
+        return end
 
     def _cite(self, evidence: ReadEvidence, today: str) -> None:
         wanted: dict[str, object] = {"kind": "wheel", "reference": evidence.reference}

@@ -144,6 +144,50 @@ def test_a_new_row_stands_where_the_order_wants_it(row: ReadRow, follows: str, p
     assert text[:start] + text[end:] == TEXT, "nothing else changed"
 
 
+def test_a_new_row_leaves_the_tables_of_the_row_before_it_where_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "pytorch.toml"
+    table = '[release.companions]\ntorchvision = "==0.2.2"\n\n[release . "constraints"]\nnumpy = "<2"\n\n'
+    path.write_text(TEXT.replace("[[known_bad]]", f"{table}[[known_bad]]"), encoding="utf-8")
+    file = MatrixFile(path)
+    file.merge(_read("0.4.1"), TODAY)
+    file.merge(_read("1.0.0", build="cu90"), TODAY)
+    file.merge(_read("2.0.0"), TODAY)
+    rows = tomllib.loads(_written(file))["release"]
+    assert [row["version"] for row in rows] == ["2.9.0", "2.9.0", "2.0.0", "1.0.0", "1.0.0", "0.4.1"]
+    assert [row["build"] for row in rows if "constraints" in row] == ["cu100"]
+    assert rows[3]["companions"] == {"torchvision": "==0.2.2"}
+
+
+def test_lines_end_as_they_did(tmp_path: Path) -> None:
+    path = tmp_path / "pytorch.toml"
+    path.write_bytes(TEXT.replace("\n", "\r\n").encode())
+    file = MatrixFile(path)
+    assert not file.changed
+    file.merge(_read(cuda="12.9"), TODAY)
+    file.write(TODAY)
+    changed = TEXT.replace('cuda = "12.8"', 'cuda = "12.9"').replace("2026-11-20", TODAY, 1)
+    assert path.read_bytes() == changed.replace("\n", "\r\n").encode()
+    assert not MatrixFile(path).changed
+
+
+def test_a_file_that_cannot_be_written_is_one_clear_error_and_stays(file: MatrixFile) -> None:
+    file.merge(_read(cuda="12.9"), TODAY)
+    (file.path.parent / "pytorch.part").mkdir()
+    file.path.unlink()
+    file.path.mkdir()
+    with pytest.raises(RefreshError, match=r"pytorch\.toml cannot be written: Is a directory$"):
+        file.write(TODAY)
+    assert sorted(path.name for path in file.path.parent.iterdir()) == ["pytorch.part", "pytorch.toml"]
+
+
+def test_a_folder_in_the_place_of_a_temporary_file_is_no_matter(file: MatrixFile) -> None:
+    (file.path.parent / "pytorch.part").mkdir()
+    file.path.chmod(0o640)
+    file.merge(_read(cuda="12.9"), TODAY)
+    assert 'cuda = "12.9"' in _written(file)
+    assert file.path.stat().st_mode & 0o777 == 0o640
+
+
 def test_a_new_row_has_its_fields_in_the_order_of_the_schema(file: MatrixFile) -> None:
     row = _read("3.0.0", evidence=(NEWER_WHEEL,), ptx=[], glibc="2.28", cuda="13.0", sass=None)
     file.merge(row._replace(defaults={"cuda_libraries": "none", "cudnn": None}), TODAY)
@@ -292,6 +336,7 @@ def test_rows_that_no_wheel_was_found_for_are_named(file: MatrixFile) -> None:
     [
         ("release = [", "pytorch.toml cannot be read: "),
         ('release = [{ version = "1" }]', "pytorch.toml cannot be changed in place: "),
+        ("a = 1\nb = 2\r\n", "pytorch.toml cannot be changed in place: some of its lines end in CR LF"),
         ('note = """\n[[release]]\n"""\n', "pytorch.toml cannot be changed in place: "),
         ("[[release]]\na = 1\n\t[release.b]", r"begin a line with the header \[release\.b\]"),
         ('[evidence."a]"]\nkind = "docs"', r"begin a line with the header \[evidence\."),
@@ -299,7 +344,7 @@ def test_rows_that_no_wheel_was_found_for_are_named(file: MatrixFile) -> None:
 )
 def test_a_file_that_cannot_be_changed_is_one_clear_error(text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "pytorch.toml"
-    path.write_text(text, encoding="utf-8")
+    path.write_bytes(text.encode())
     with pytest.raises(RefreshError, match=says):
         MatrixFile(path)
 
