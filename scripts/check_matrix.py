@@ -20,6 +20,7 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from scripts.matrix_refresh.ending import UNREADABLE, run_to_the_end  # noqa: E402
 from scripts.matrix_refresh.errors import RefreshError  # noqa: E402
 from scripts.matrix_refresh.index import ShuffledShelf  # noqa: E402
 from scripts.matrix_refresh.report import lines_of  # noqa: E402
@@ -59,7 +60,7 @@ def check(
             differing = [name for name in names if not _agrees(run, name, sample, chosen)]
     except RefreshError as error:
         click.echo(f"error: {error}", err=True)
-        sys.exit(3)
+        sys.exit(UNREADABLE)
     sys.exit(1 if differing else 0)
 
 
@@ -90,4 +91,4 @@ def _agrees(run: Refresh, framework: str, sample: int, seed: int) -> bool:
 
 
 if __name__ == "__main__":
-    check()
+    run_to_the_end(check)

@@ -20,6 +20,7 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from scripts.matrix_refresh.ending import UNREADABLE, run_to_the_end  # noqa: E402
 from scripts.matrix_refresh.errors import RefreshError  # noqa: E402
 from scripts.matrix_refresh.index import Shelf  # noqa: E402
 from scripts.matrix_refresh.reader import Reader  # noqa: E402
@@ -113,8 +114,8 @@ def _refresh(run: Refresh, reader: Reader, *, dry_run: bool) -> tuple[bool, tupl
 def _fail(messages: list[str]) -> None:
     for message in messages:
         click.echo(f"error: {message}", err=True)
-    sys.exit(3)
+    sys.exit(UNREADABLE)
 
 
 if __name__ == "__main__":
-    refresh()
+    run_to_the_end(refresh)

@@ -13,5 +13,6 @@ The map:
     toml_text     one field of a TOML file changed, every other byte as it was
     toml_file     rows brought up to what was read; hand-written rows, fields and comments stay
     report        the difference, for people
+    ending        how a script ends: interrupted, or where its output goes nowhere
     run           all of it together: reading in parallel, comparing
 """

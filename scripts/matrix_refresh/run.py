@@ -138,11 +138,17 @@ class Refresh:
                 rows = list(reader.rows(version, shelf, observations.read))
             except RefreshError as error:
                 return str(error)
+            except (ValueError, LookupError) as error:
+                said = f"its wheels, or what was kept of them, say what its reader cannot use: {error!r}"
+                return f"{reader.framework} {version}: {said}"
             progress(f"{reader.framework} {version}")
             return rows
 
-        with ThreadPoolExecutor(settings.workers) as pool:
+        pool = ThreadPoolExecutor(settings.workers)
+        try:
             results = list(pool.map(rows_of, versions))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
         return FrameworkRead(
             tuple(row for result in results if not isinstance(result, str) for row in result),
             tuple(result for result in results if isinstance(result, str)),

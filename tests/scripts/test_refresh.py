@@ -285,6 +285,16 @@ def test_pytorchs_own_index_is_not_to_be_replaced(maintainer: Maintainer) -> Non
     assert not maintainer.served.asked
 
 
+def test_kept_facts_that_are_none_of_the_reader_are_one_clear_error(maintainer: Maintainer) -> None:
+    maintainer.runs("pytorch", "--dry-run")
+    kept = next(path for path in maintainer.cache.rglob("*.json") if path.name.startswith("torch-2.8.0"))
+    kept.write_text('{"read": [], "cuda": ["12.8"]}', encoding="utf-8")
+    ran = maintainer.runs("pytorch", "--dry-run")
+    assert ran.code == 3
+    said = "its wheels, or what was kept of them, say what its reader cannot use: KeyError('requires')"
+    assert [line for line in ran.err.splitlines() if "error" in line] == [f"error: pytorch 2.8.0: {said}"]
+
+
 def test_bytes_that_are_no_torch_are_named(maintainer: Maintainer) -> None:
     info = "build_info = strange()\n"
     broken = wheel("tensorflow", "2.20.0", {"tensorflow/python/platform/build_info.py": info})
