@@ -24,6 +24,9 @@ _DETAILS = struct.Struct("<HHI")
 _DETAILS_OFFSET = 24
 _PTX, _MACHINE_CODE = 1, 2
 _SMALLEST_ENTRY, _LARGEST_HEADER = 32, 4096
+_LARGEST_CONTAINER = 1 << 28
+"""A container is held in memory, in each thread, and is the code of one source file for all architectures: a few MB.
+One of more than 256 MiB is no compiler's work."""
 _FLAG = rb"(?:sm|compute)_\d{2,3}[af]?"
 _FLAGS = re.compile(_FLAG + rb"(?:[ ;,]" + _FLAG + rb"){0,40}(?=\0)")
 """Up to the end of the string; its beginning may touch another one, linkers share their ends."""
@@ -109,7 +112,10 @@ def scan_fat_binaries(chunks: Iterable[bytes], *, enough: int | None = None) -> 
 
 
 def device_code(chunks: Iterable[bytes], *, enough: int | None = None) -> set[Code]:
-    """Every kind of device code in a stream of bytes, or in the first ``enough`` of its fat binaries."""
+    """Every kind of device code in a stream of bytes, or in the first ``enough`` of its fat binaries.
+
+    Raises ValueError for a fat binary that is too large to be one.
+    """
     return {code for container in islice(_containers(chunks), enough) for code in _entries(container)}
 
 
@@ -142,9 +148,11 @@ def _containers(chunks: Iterable[bytes]) -> Iterator[bytes]:
         if len(held) < _CONTAINER.size:
             return
         _, version, header, size = _CONTAINER.unpack_from(held)
-        if version != 1 or header != _CONTAINER.size or size > 1 << 31:
+        if version != 1 or header != _CONTAINER.size:
             position = len(_MAGIC)
             continue
+        if size > _LARGEST_CONTAINER:
+            raise ValueError(f"a fat binary of {size} bytes is too large to be one")
         held = _filled(held, header + size, pieces)
         yield held[: header + size]
         held = held[header + size :]

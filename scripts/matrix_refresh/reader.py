@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from packaging.version import Version
@@ -91,8 +91,3 @@ def first(observation: Observation, fact: str) -> str | None:
 def highest(tagged: str | None, needed: str | None) -> str | None:
     """The glibc of the tag, or the one a library asks for where that is more: old tags promise 2.5 and do not hold."""
     return max((floor for floor in (tagged, needed) if floor is not None), key=Version, default=None)
-
-
-def keep(predicate: Callable[[str], bool], values: Iterable[str]) -> list[str]:
-    """The values for which ``predicate`` holds."""
-    return [value for value in values if predicate(value)]

@@ -148,8 +148,3 @@ def _is_pin(specifier: SpecifierSet) -> bool:
         and clause.version.removesuffix(".*").count(".") > (clause.operator == "~=")
         for clause in specifier
     )
-
-
-def floor(specifier: SpecifierSet) -> str | None:
-    """The version of a lower bound, or of an exact pin."""
-    return next((clause.version for clause in specifier if clause.operator in (">=", "==", "~=")), None)

@@ -21,6 +21,8 @@ USER_AGENT = "envsolve-matrix-refresh"
 _TIMEOUT = 60.0
 _CHUNK = 1 << 18
 _LARGEST_TEXT = 1 << 22
+_LARGEST_CONTENT = 1 << 28
+"""Of libraries that are held in memory, in each thread, the largest (libtensorflow_framework.so) has some 40 MB."""
 _NO_WHEEL = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
 _NO_BYTES = (RemoteZipError, requests.RequestException, HTTPError, OSError)
 _UNREADABLE = (*_NO_WHEEL, *_NO_BYTES)
@@ -106,11 +108,6 @@ class Wheel:
         """The member whose path ends with ``ending``; the shortest of several; None where there is none."""
         return min((name for name in self._members if name.endswith(ending)), key=len, default=None)
 
-    def size(self, member: str) -> int:
-        """How many bytes ``member`` takes in the wheel, compressed."""
-        size: int = self._members[member].compress_size
-        return size
-
     def may_read_deep(self) -> bool:
         """Whether libraries of hundreds of MB may be read; where not, the wheel counts as not fully read."""
         self.held_back = not self._deep
@@ -121,13 +118,18 @@ class Wheel:
         member = self.find(ending)
         if member is None:
             return None
-        if self._members[member].file_size > _LARGEST_TEXT:
-            raise RefreshError(f"{self.file.filename}: {member} is too large for a text")
+        self._limit(member, _LARGEST_TEXT, "for a text")
         return b"".join(self.chunks(member)).decode("utf-8", "replace")
 
     def content(self, member: str) -> bytes:
         """The whole content of ``member``."""
+        self._limit(member, _LARGEST_CONTENT, "to be held in memory")
         return b"".join(self.chunks(member))
+
+    def _limit(self, member: str, largest: int, purpose: str) -> None:
+        """Raise RefreshError for what would unpack to more than ``largest`` bytes; no more than said is unpacked."""
+        if self._members[member].file_size > largest:
+            raise RefreshError(f"{self.file.filename}: {member} is too large {purpose}")
 
     def chunks(self, member: str) -> Iterator[bytes]:
         """The content of ``member`` piece by piece; who stops early leaves the rest of it unread."""

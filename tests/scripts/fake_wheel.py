@@ -40,12 +40,12 @@ class FakeWheel(Wheel):
     def find(self, ending: str) -> str | None:
         return min((name for name in self._contents if name.endswith(ending)), key=len, default=None)
 
-    def size(self, member: str) -> int:
-        return len(self._contents[member])
-
     def text(self, ending: str) -> str | None:
         member = self.find(ending)
         return None if member is None else b"".join(self.chunks(member)).decode()
+
+    def content(self, member: str) -> bytes:
+        return b"".join(self.chunks(member))
 
     def chunks(self, member: str) -> Iterator[bytes]:
         self.read.append(member)

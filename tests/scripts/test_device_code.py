@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 
 import pytest
@@ -59,6 +60,14 @@ def test_a_container_of_another_make_ends_where_it_is_not_understood() -> None:
 def test_a_library_that_ends_within_a_container_gives_what_is_there() -> None:
     data = fat_binary(code(MACHINE_CODE, 80), code(MACHINE_CODE, 90, bytes(5000)))
     assert scan_fat_binaries([data[:-100]]) == (("8.0", "9.0"), ())
+
+
+def test_a_container_that_is_too_large_is_refused_before_it_is_filled() -> None:
+    head = fat_binary(code(MACHINE_CODE, 80))[:8] + struct.pack("<Q", (1 << 28) + 1)
+    chunks = iter([noise(100) + head, bytes(1000), bytes(1000)])
+    with pytest.raises(ValueError, match="a fat binary of 268435457 bytes is too large to be one"):
+        scan_fat_binaries(chunks)
+    assert len(list(chunks)) == 2
 
 
 def test_after_enough_containers_nothing_more_is_asked_for() -> None:

@@ -12,7 +12,6 @@ from packaging.specifiers import SpecifierSet
 from scripts.matrix_refresh.requirements import (
     CudaReleases,
     extras,
-    floor,
     header,
     holds_on,
     only_version,
@@ -86,13 +85,6 @@ def test_a_specifier_is_written_lower_bound_first(specifier: str, text: str) -> 
 )
 def test_only_an_exact_pin_names_a_version(specifier: str, version: str | None) -> None:
     assert only_version(SpecifierSet(specifier)) == version
-
-
-@pytest.mark.parametrize(
-    ("specifier", "version"), [(">=9.8,<10", "9.8"), ("==9.1", "9.1"), ("~=3.9", "3.9"), ("<10", None)]
-)
-def test_a_lower_bound_is_a_floor(specifier: str, version: str | None) -> None:
-    assert floor(SpecifierSet(specifier)) == version
 
 
 @pytest.mark.parametrize(
