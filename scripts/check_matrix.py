@@ -1,8 +1,9 @@
+#!/usr/bin/env python3
 """Read a random sample of releases again, from the wheels themselves, and fail where the matrix says otherwise.
 
-    scripts/check_matrix.py                          five releases of every framework
-    scripts/check_matrix.py pytorch --sample 20      twenty of one
-    scripts/check_matrix.py --seed 7                 the same sample again
+    .venv-test/bin/python scripts/check_matrix.py                          five releases of every framework
+    .venv-test/bin/python scripts/check_matrix.py pytorch --sample 20      twenty of one
+    .venv-test/bin/python scripts/check_matrix.py --seed 7                 the same sample again
 
 Nothing comes from the cache, and of several wheels of a release any may be read, not the one the row was made from.
 See docs/updating-the-matrix.md.

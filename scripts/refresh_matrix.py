@@ -1,9 +1,10 @@
+#!/usr/bin/env python3
 """Bring the compatibility matrix up to what was really shipped: read the wheels, change the TOML, print the difference.
 
-    scripts/refresh_matrix.py                       every framework that the default index has
-    scripts/refresh_matrix.py pytorch-index         the wheels on PyTorch's own index
-    scripts/refresh_matrix.py pytorch --dry-run     only look
-    scripts/refresh_matrix.py --offline             from the cache alone
+    .venv-test/bin/python scripts/refresh_matrix.py                       every framework that the default index has
+    .venv-test/bin/python scripts/refresh_matrix.py pytorch-index         the wheels on PyTorch's own index
+    .venv-test/bin/python scripts/refresh_matrix.py pytorch --dry-run     only look
+    .venv-test/bin/python scripts/refresh_matrix.py --offline             from the cache alone
 
 See docs/updating-the-matrix.md.
 """

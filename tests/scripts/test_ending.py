@@ -87,6 +87,21 @@ def test_a_full_disk_is_one_clear_error(script: str, matrix: Path, index: Served
 
 
 @SCRIPTS
+def test_it_is_a_program_of_its_own(script: str, tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    ran = subprocess.run(
+        [ROOT / "scripts" / script, "--help"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": path},
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "--index-url" in ran.stdout
+
+
+@SCRIPTS
 def test_a_wrong_option_is_named(script: str) -> None:
     command = [sys.executable, str(ROOT / "scripts" / script), "--nonsense"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
