@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -32,18 +31,15 @@ Envsolve = Callable[..., Result]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _kept_matrix() -> None:
-    """Keep the parsed matrix, as the first command of a user does, also where Python is told to keep nothing."""
-    told, sys.dont_write_bytecode = sys.dont_write_bytecode, False
-    try:
-        shipped = Matrix(find_matrix())
-        for name in shipped.framework_names:
-            for platform in Platform:
-                shipped.framework(name, platform)
-        for name in PLATFORM_TABLES:
-            shipped.document(name)
-    finally:
-        sys.dont_write_bytecode = told
+def _kept_matrix(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep the parsed matrix, as a user's first command does, and leave the cache of whoever runs the tests alone."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    shipped = Matrix(find_matrix())
+    for name in shipped.framework_names:
+        for platform in Platform:
+            shipped.framework(name, platform)
+    for name in PLATFORM_TABLES:
+        shipped.document(name)
 
 
 @pytest.fixture(scope="session")

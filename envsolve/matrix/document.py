@@ -1,4 +1,4 @@
-"""Reading a TOML file, with its parsed form kept beside it in ``__pycache__``, as Python keeps compiled modules.
+"""Reading a TOML file, with its parsed form kept in ``__pycache__`` beside it or in the user's cache directory.
 
 Parsing the largest file costs about 25 ms, a third of the whole main job; its marshalled form loads in a few. The TOML
 stays the single source: a kept form counts only while size and modification time of the source are those it was made
@@ -10,7 +10,9 @@ from __future__ import annotations
 import marshal
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 from envsolve.errors import Hint, MatrixError
 
@@ -38,31 +40,56 @@ class Kept:
 
     def form(self, name: str) -> Document | None:
         """The form kept under ``name``, or None where there is none of the file as it is now."""
-        if not self._wanted:
-            return None
-        try:
-            with open(self._place(name), "rb") as file:  # noqa: PTH123 - Path.open costs as much again
-                made_from, document = marshal.loads(file.read())  # noqa: S302 - as trusted as .pyc files
-        except (OSError, ValueError, EOFError, TypeError):
-            return None
-        return document if made_from == self._key else None
+        for folder in self._folders() if self._wanted else ():
+            try:
+                with open(folder / self._file_name(name), "rb") as file:  # noqa: PTH123 - Path.open costs as much again
+                    made_from, document = marshal.loads(file.read())  # noqa: S302 - as trusted as .pyc files
+            except (OSError, ValueError, EOFError, TypeError):
+                continue
+            if made_from == self._key:
+                return cast("Document", document)
+        return None
 
     def keep(self, name: str, document: Document) -> None:
-        """Write a form in one step; failing is no loss."""
-        if sys.dont_write_bytecode or not self._wanted:
+        """Write a form in one step, into the first folder that takes it; failing is no loss."""
+        if not self._wanted:
             return
-        place = self._place(name)
-        temporary = f"{place}.{os.getpid()}"
-        try:
-            place.parent.mkdir(exist_ok=True)
-            Path(temporary).write_bytes(marshal.dumps((self._key, document)))
-            os.replace(temporary, place)  # noqa: PTH105
-        except (OSError, ValueError):
-            Path(temporary).unlink(missing_ok=True)
+        content = marshal.dumps((self._key, document))
+        for folder in self._folders()[1 if sys.dont_write_bytecode else 0 :]:
+            place = folder / self._file_name(name)
+            temporary = f"{place}.{os.getpid()}"
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                Path(temporary).write_bytes(content)
+                os.replace(temporary, place)  # noqa: PTH105
+            except OSError:
+                with suppress(OSError):
+                    Path(temporary).unlink()
+                continue
+            return
 
-    def _place(self, name: str) -> Path:
+    def _folders(self) -> list[Path]:
+        """Beside the TOML; for an installation that its user cannot write to, in the user's cache directory."""
+        directory = self._path.parent.resolve()
+        name = "-".join(part.strip("\\/:") for part in directory.parts)
+        own = cache_directory()
+        return [directory / "__pycache__", *([] if own is None else [own / "matrix" / name])]
+
+    def _file_name(self, name: str) -> str:
         form = f"{self._path.stem}.{name}" if name else self._path.stem
-        return self._path.parent / "__pycache__" / f"{form}.{sys.implementation.cache_tag}.marshal"
+        return f"{form}.{sys.implementation.cache_tag}.marshal"
+
+
+def cache_directory() -> Path | None:
+    """``envsolve`` in the user's cache directory, where the system has it; None for a user without a home."""
+    try:
+        if sys.platform == "win32":
+            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "envsolve" / "Cache"
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Caches" / "envsolve"
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "envsolve"
+    except RuntimeError:
+        return None
 
 
 def read_document(path: Path, *, keep: bool = False) -> Document:

@@ -258,3 +258,33 @@ def test_silence_is_not_taken_for_a_framework_without_cudnn(directory: Path) -> 
 
 def test_whether_cudnn_is_used_is_true_or_false(directory: Path) -> None:
     assert any("uses_cudnn" in found for found in mistakes(directory, WITHOUT_CUDNN.replace("false", '"no"')))
+
+
+@pytest.mark.parametrize("told", ["by a variable", "by the folder"])
+def test_where_nothing_may_stand_beside_the_toml_its_form_is_kept_in_the_users_cache(
+    told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", told == "by a variable")
+    monkeypatch.setattr("envsolve.matrix.document.cache_directory", lambda: tmp_path / "cache")
+    source = tmp_path / "installed" / "some.toml"
+    source.parent.mkdir()
+    source.write_text("a = 1\n", encoding="utf-8")
+    if told == "by the folder":
+        (source.parent / "__pycache__").write_text("a file in the way", encoding="utf-8")
+    assert read_document(source, keep=True) == {"a": 1}
+    (kept,) = (tmp_path / "cache").rglob("*.marshal")
+    made = source.stat().st_mtime_ns
+    source.write_bytes(b"?" * source.stat().st_size)
+    os.utime(source, ns=(made, made))
+    assert read_document(source, keep=True) == {"a": 1}
+    kept.write_bytes(b"rubbish")
+    with pytest.raises(MatrixError, match="not TOML"):
+        read_document(source, keep=True)
+
+
+def test_a_user_without_a_home_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    monkeypatch.setattr("envsolve.matrix.document.cache_directory", lambda: None)
+    source = tmp_path / "some.toml"
+    source.write_text("a = 1\n", encoding="utf-8")
+    assert [read_document(source, keep=True) for _ in range(2)] == [{"a": 1}, {"a": 1}]
