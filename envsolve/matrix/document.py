@@ -19,7 +19,8 @@ from envsolve.errors import Hint, MatrixError
 Document = dict[str, object]
 WHOLE_DIRECTORY = Hint("--matrix and ENVSOLVE_MATRIX take a directory that holds every file of the matrix")
 
-_FORMAT = 2
+_FORMAT = 3
+"""Changes whenever what is kept takes another form (sound.py: the parts of a framework)."""
 
 
 class Kept:
