@@ -93,12 +93,11 @@ def cache_directory() -> Path | None:
         return None
 
 
-def read_document(path: Path, *, keep: bool = False) -> Document:
-    """The parsed TOML file at ``path``, kept or from what was kept if ``keep``.
+def read_document(path: Path, kept: Kept) -> Document:
+    """The parsed TOML file at ``path``, from what was ``kept`` of it or kept from now on.
 
     Raises MatrixError where it cannot be read or is not TOML.
     """
-    kept = Kept(path, wanted=keep)
     document = kept.form("")
     if document is None:
         document = _parsed(path)

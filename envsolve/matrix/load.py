@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from packaging.specifiers import SpecifierSet
 
@@ -51,6 +51,8 @@ from envsolve.model.release import (
     ToolkitRelease,
 )
 from envsolve.model.versions import CudaVersion, DriverVersion
+
+T = TypeVar("T")
 
 SCHEMA_VERSION = 1
 TOO_NEW = "matrix-too-new"
@@ -128,6 +130,7 @@ class Matrix:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._files: dict[str, Document] = {}
+        self._kept: dict[str, Kept] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
 
     @cached_property
@@ -158,17 +161,14 @@ class Matrix:
 
     def _checked_framework(self, name: str, platform: Platform | None) -> FrameworkTable:
         """Read strictly; what holds no mistake is kept, to be read quickly from then on."""
-        mistakes = Mistakes(f"{name}.toml")
-        table = self._read_framework(name, platform, mistakes)
-        _raise_for(mistakes.found)
+        table = _without_mistakes(f"{name}.toml", partial(self._read_framework, name, platform))
         if platform is not None:
-            kept = Kept(self._path(name), wanted=self.is_shipped)
-            kept.keep(platform.value, part_of(self._document(name), platform))
+            self._forms_of(name).keep(platform.value, part_of(self._document(name), platform))
         return table
 
     def _sound_framework(self, name: str, platform: Platform) -> FrameworkTable | None:
         """The table from what was kept, or None where nothing is."""
-        part = Kept(self._path(name), wanted=self.is_shipped).form(platform.value)
+        part = self._forms_of(name).form(platform.value)
         if part is None:
             return None
         known = evidence_of(part)
@@ -178,26 +178,17 @@ class Matrix:
     @cached_property
     def cuda(self) -> CudaTable:
         """The table of toolkits, driver branches and GPU generations."""
-        mistakes = Mistakes("cuda.toml")
-        table = self._read_cuda(mistakes)
-        _raise_for(mistakes.found)
-        return table
+        return _without_mistakes("cuda.toml", self._read_cuda)
 
     @cached_property
     def cudnn(self) -> tuple[CudnnRelease, ...]:
         """All cuDNN releases, newest first."""
-        mistakes = Mistakes("cudnn.toml")
-        releases = self._read_cudnn(mistakes)
-        _raise_for(mistakes.found)
-        return releases
+        return _without_mistakes("cudnn.toml", self._read_cudnn)
 
     @cached_property
     def components(self) -> ComponentTable:
         """The exact toolkit releases and their components on the Python index."""
-        mistakes = Mistakes("cuda_components.toml")
-        table = self._read_components(mistakes)
-        _raise_for(mistakes.found)
-        return table
+        return _without_mistakes("cuda_components.toml", self._read_components)
 
     @cached_property
     def gpus(self) -> GpuNames:
@@ -207,10 +198,7 @@ class Matrix:
     @cached_property
     def pci_ids(self) -> dict[str, tuple[str, ComputeCapability]]:
         """NVIDIA's PCI device ids with product name and compute capability."""
-        mistakes = Mistakes("pci_ids.toml")
-        table = read_pci_ids(self._document("pci_ids"), mistakes)
-        _raise_for(mistakes.found)
-        return table
+        return _without_mistakes("pci_ids.toml", partial(read_pci_ids, self._document("pci_ids")))
 
     def check(self) -> list[str]:
         """Every mistake in every file, as ``file: key: message``; empty when the matrix is sound."""
@@ -317,9 +305,15 @@ class Matrix:
     def _path(self, name: str) -> Path:
         return self.directory / f"{name}.toml"
 
+    def _forms_of(self, name: str) -> Kept:
+        """What is kept of a file, as it was before it was read first: a later change is not taken for what was read."""
+        if name not in self._kept:
+            self._kept[name] = Kept(self._path(name), wanted=self.is_shipped)
+        return self._kept[name]
+
     def _document(self, name: str) -> Document:
         if name not in self._files:
-            document = read_document(self._path(name), keep=self.is_shipped)
+            document = read_document(self._path(name), self._forms_of(name))
             _require_schema(name, document)
             self._files[name] = document
         return self._files[name]
@@ -374,6 +368,14 @@ def _mistakes_of(file: str, read: Callable[[Mistakes], object]) -> list[str]:
             raise
         return [*(error.cause or (error.message,)), *mistakes.found]
     return mistakes.found
+
+
+def _without_mistakes(file: str, read: Callable[[Mistakes], T]) -> T:
+    """What ``read`` gives. Raises MatrixError with every mistake it found in ``file``."""
+    mistakes = Mistakes(file)
+    table = read(mistakes)
+    _raise_for(mistakes.found)
+    return table
 
 
 def _raise_for(mistakes: list[str]) -> None:

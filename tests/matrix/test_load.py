@@ -10,7 +10,7 @@ import pytest
 
 from envsolve.errors import MatrixError
 from envsolve.matrix import Matrix, find_matrix
-from envsolve.matrix.document import read_document
+from envsolve.matrix.document import Document, Kept, read_document
 from envsolve.matrix.load import PLATFORM_TABLES
 from envsolve.matrix.sound import evidence_of, part_of, releases_of
 from envsolve.model.host import Platform
@@ -180,17 +180,21 @@ def test_a_matrix_in_a_newer_form_is_refused_as_such(directory: Path, file: str)
     assert "upgrade envsolve" in refused.value.hints[0].text
 
 
+def read(path: Path) -> Document:
+    return read_document(path, Kept(path, wanted=True))
+
+
 def test_the_kept_form_follows_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.dont_write_bytecode", False)
     source = tmp_path / "some.toml"
     source.write_text("a = 1\n", encoding="utf-8")
-    assert read_document(source, keep=True) == {"a": 1}
+    assert read(source) == {"a": 1}
     kept = list((tmp_path / "__pycache__").iterdir())
     assert len(kept) == 1
-    assert read_document(source, keep=True) == {"a": 1}
+    assert read(source) == {"a": 1}
     source.write_text("a = 2\n", encoding="utf-8")
     os.utime(source, ns=(1, 1))
-    assert read_document(source, keep=True) == {"a": 2}
+    assert read(source) == {"a": 2}
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"\x00", b"not marshal at all"])
@@ -198,10 +202,10 @@ def test_a_damaged_kept_form_is_no_loss(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("sys.dont_write_bytecode", False)
     source = tmp_path / "some.toml"
     source.write_text("a = 1\n", encoding="utf-8")
-    read_document(source, keep=True)
+    read(source)
     for path in (tmp_path / "__pycache__").iterdir():
         path.write_bytes(rubbish)
-    assert read_document(source, keep=True) == {"a": 1}
+    assert read(source) == {"a": 1}
 
 
 def test_a_directory_that_somebody_hands_over_is_read_from_its_toml_alone(
@@ -271,15 +275,15 @@ def test_where_nothing_may_stand_beside_the_toml_its_form_is_kept_in_the_users_c
     source.write_text("a = 1\n", encoding="utf-8")
     if told == "by the folder":
         (source.parent / "__pycache__").write_text("a file in the way", encoding="utf-8")
-    assert read_document(source, keep=True) == {"a": 1}
+    assert read(source) == {"a": 1}
     (kept,) = (tmp_path / "cache").rglob("*.marshal")
     made = source.stat().st_mtime_ns
     source.write_bytes(b"?" * source.stat().st_size)
     os.utime(source, ns=(made, made))
-    assert read_document(source, keep=True) == {"a": 1}
+    assert read(source) == {"a": 1}
     kept.write_bytes(b"rubbish")
     with pytest.raises(MatrixError, match="not TOML"):
-        read_document(source, keep=True)
+        read(source)
 
 
 def test_a_user_without_a_home_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,4 +291,22 @@ def test_a_user_without_a_home_loses_nothing(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("envsolve.matrix.document.cache_directory", lambda: None)
     source = tmp_path / "some.toml"
     source.write_text("a = 1\n", encoding="utf-8")
-    assert [read_document(source, keep=True) for _ in range(2)] == [{"a": 1}, {"a": 1}]
+    assert [read(source) for _ in range(2)] == [{"a": 1}, {"a": 1}]
+
+
+def test_what_was_read_before_a_change_is_not_kept_as_the_file_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    own = tmp_path / "data"
+    shutil.copytree(find_matrix(), own, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr("envsolve.matrix.load.find_matrix", lambda: own)
+    matrix = Matrix(own)
+    matrix.document("jax")
+    source = own / "jax.toml"
+    source.write_text(
+        source.read_text(encoding="utf-8").replace('version = "0.12.0.1"', 'version = "0.12.0.9"'), "utf-8"
+    )
+    matrix.framework("jax", Platform.LINUX_64)
+    newest = max(release.version for release in Matrix(own).framework("jax", Platform.LINUX_64).releases)
+    assert str(newest) == "0.12.0.9"
