@@ -61,6 +61,7 @@ CASES = [
         "cupy-wheel-without-cuda.yml",
         ("-f", "cupy==13.6.0", "--gpu", "8.0", "--driver", "535.183.01", "--cuda", "12.*", "--source", "pypi"),
     ),
+    Case("cupy.yml", ("-f", "cupy", "--gpu", "8.6", "--driver", "535.183.01", "--source", "conda-forge")),
     Case("cupy-wheel.yml", ("-f", "cupy", "--gpu", "9.0", "--driver", "580.65.06", "--source", "pypi")),
     Case(
         "other-indexes.yml",
