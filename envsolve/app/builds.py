@@ -19,9 +19,9 @@ from envsolve.model.release import KnownBad, Release, Source, Toolkit
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem
 from envsolve.model.versions import DriverVersion
+from envsolve.solve.catalogue import Catalogue
 from envsolve.solve.fits import runnable
 from envsolve.solve.parts import minor_lies_in
-from envsolve.solve.provider import Tables
 
 _GPU_HINTS = (
     Hint("see what each source says", "envsolve detect"),
@@ -143,7 +143,7 @@ def _running(problems: tuple[Problem, ...], tables: tuple[FrameworkTable, ...], 
             )
             for table in tables
         }
-        found |= {id(release) for release in runnable(problem, Tables(matrix.cuda, matrix.cudnn, here))}
+        found |= {id(release) for release in runnable(problem, Catalogue.of(matrix.cuda, matrix.cudnn, here))}
     return found
 
 

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Iterator
 
-from envsolve.model.request import Request
+from envsolve.model.request import Policy, Request, spoken
 
 
 def command_of(request: Request) -> str:
     """The envsolve command a person would type for ``request``, quoted for a POSIX shell."""
     words = ["envsolve"]
-    for framework in request.frameworks:
-        words += ["--framework", str(framework)]
-    for option, value in (("--python", request.python), ("--cuda", request.cuda), ("--driver", request.driver)):
-        if value is not None:
-            words += [option, str(value)]
-    for option, values in (
-        ("--gpu", request.gpus),
-        ("--host", request.hosts),
-        ("--source", tuple(source.value for source in request.sources)),
-        ("--channel", request.channels),
-        ("--extra-index-url", request.extra_index_urls),
-    ):
-        for item in values:
-            words += [option, item]
-    if request.index_url is not None:
-        words += ["--index-url", request.index_url]
-    if request.platform is not None:
-        words += ["--platform", request.platform.value]
-    if request.format != "environment":
-        words += ["--format", request.format]
+    for option, values in _options(request):
+        for value in values:
+            words += [option, value]
     return shlex.join(words)
+
+
+def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
+    """Every option with its values; what is left to its default has none."""
+    yield "--framework", map(str, request.frameworks)
+    yield "--python", () if request.python is None else (spoken(request.python),)
+    yield "--cuda", () if request.cuda is None else (spoken(request.cuda),)
+    yield "--driver", () if request.driver is None else (str(request.driver),)
+    yield "--gpu", request.gpus
+    yield "--host", request.hosts
+    yield "--source", (source.value for source in request.sources)
+    yield "--channel", request.channels
+    yield "--extra-index-url", request.extra_index_urls
+    yield "--index-url", () if request.index_url is None else (request.index_url,)
+    yield "--platform", () if request.platform is None else (request.platform.value,)
+    yield "--prefer", () if request.prefer is Policy.NEWEST_FRAMEWORK else (request.prefer.value,)
+    yield "--format", () if request.format == "environment" else (request.format,)

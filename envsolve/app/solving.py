@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve import __version__
 from envsolve.app.command import command_of
-from envsolve.app.targets import Target, drivers_for, target_of
+from envsolve.app.targets import Target, target_of
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.lock import PLANNED_FORMATS, Answer, write
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Request, parse_framework, without_credentials
 from envsolve.model.solution import Problem, Solution
-from envsolve.solve.solver import load_tables, provider_for, solve, source_groups
+from envsolve.solve.solver import Solver
+
+if TYPE_CHECKING:
+    from envsolve.solve.relax import WayOut
 
 _MOST_WAYS_OUT = 4
 
@@ -41,9 +44,10 @@ def solve_request(request: Request, matrix: Matrix, environ: Mapping[str, str]) 
     request, hidden = _without_credentials(request)
     try:
         target = target_of(request, matrix, environ)
-        solution = solve(request, target.problem, matrix)
+        solver = Solver(matrix)
+        solution = solver.solve(request, target.problem)
         if solution is None:
-            raise _no(request, target, matrix)
+            raise _no(request, target, solver)
     except UnsolvableError as error:
         names = ("cuda", *(asked.framework for asked in request.frameworks))
         error.matrix_date = max(str(matrix.document(name).get("updated")) for name in names)
@@ -114,24 +118,23 @@ def _framework_aliases(matrix: Matrix) -> dict[str, str]:
     return names | {alias: name for alias, name in _ALIASES.items() if name in names}
 
 
-def _no(request: Request, target: Target, matrix: Matrix) -> EnvsolveError:
+def _no(request: Request, target: Target, solver: Solver) -> EnvsolveError:
     """The honest no. Only now are explanation and relaxation imported: the main job never pays for them."""
     from envsolve.solve.explain import explain
     from envsolve.solve.relax import ways_out
 
-    problem = target.problem
-    tables = load_tables(problem, matrix)
-    providers = [provider_for(group, request, problem, tables) for group in source_groups(request)]
-    conflict = explain(problem, tables, providers)
-    ways = ways_out(
-        request,
-        problem,
-        lambda relaxed, relaxed_problem: solve(relaxed, relaxed_problem, matrix),
-        drivers_for(problem, matrix.cuda),
-    )
-    hints = tuple(Hint(way.text, command_of(way.request)) for way in ways[:_MOST_WAYS_OUT])
+    conflict = explain(request, target.problem, solver)
+    ways = ways_out(request, target.problem, conflict.minimal, solver)
+    hints = tuple(_hint(way) for way in ways[:_MOST_WAYS_OUT])
     causes = tuple(step.requirement for step in conflict.steps)
     return UnsolvableError(conflict.code, conflict.message, causes, hints, conflict=conflict.steps)
+
+
+def _hint(way: WayOut) -> Hint:
+    """The way out as typed; where a driver has to be installed on another host, its file has to be written again."""
+    if way.on:
+        return Hint(f"{way.text}; write its host file again there", f"envsolve detect --json > {way.on[0]}")
+    return Hint(way.text, command_of(way.request))
 
 
 def _matrix_date(problem: Problem, matrix: Matrix) -> str:

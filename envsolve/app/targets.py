@@ -21,7 +21,6 @@ from envsolve.model.solution import Machine, Problem
 
 if TYPE_CHECKING:
     from envsolve.host.pci import PciTable
-    from envsolve.solve.relax import Drivers
 
 
 GB10 = ComputeCapability(12, 1)
@@ -92,20 +91,6 @@ def _pci_table(matrix: Matrix) -> PciTable:
         return matrix.pci_ids.get(device)
 
     return look_up
-
-
-def drivers_for(problem: Problem, cuda: CudaTable) -> Drivers:
-    """The drivers that could make a difference to ``problem``: floors, full support, and first releases of branches."""
-    from envsolve.solve.relax import Drivers
-
-    windows = problem.machines[0].windows_driver
-    named = {toolkit.floor(windows=windows) for toolkit in cuda.toolkits}
-    named |= {full for toolkit in cuda.toolkits if (full := toolkit.full(windows=windows)) is not None}
-    named |= {branch.first(windows=windows) for branch in cuda.branches}
-    lives = [cuda.life_of(gpu) for machine in problem.machines for gpu, _ in machine.gpus]
-    last = min((life.last_branch for life in lives if life is not None and life.last_branch is not None), default=None)
-    below = None if last is None else cuda.after(last)
-    return Drivers(tuple(sorted(named, key=lambda driver: driver.parts)), last, below)
 
 
 def _check_contradictions(request: Request) -> None:

@@ -28,6 +28,12 @@ _cuda = cache(CudaVersion.parse)
 _NOTHING: tuple[str, ...] = ()
 
 
+@cache
+def _code(sass: tuple[str, ...], ptx: tuple[str, ...]) -> DeviceCode:
+    """One object for all builds that hold the same code: what runs as it is worked out once."""
+    return DeviceCode(tuple(map(read_target, sass)), tuple(map(read_target, ptx)))
+
+
 def part_of(document: Mapping[str, Any], platform: Platform) -> Document:
     """What a request for ``platform`` needs of a framework's file that holds no mistakes."""
     evidence = document["evidence"]
@@ -87,7 +93,7 @@ def _release(framework: str, row: Mapping[str, Any], platform: Platform, known: 
         cudnn_requires=None if cudnn_requires is None else read_specifiers(cudnn_requires),
         cudnn_package=get("cudnn_package"),
         extras=tuple(get("extras", _NOTHING)),
-        code=DeviceCode(tuple(map(read_target, get("sass", _NOTHING))), tuple(map(read_target, get("ptx", _NOTHING)))),
+        code=_code(tuple(get("sass", _NOTHING)), tuple(get("ptx", _NOTHING))),
         companions=tuple(row["companions"]),
         constraints=tuple(get("constraints", _NOTHING)),
         evidence=tuple([known[name] for name in row["evidence"]]),

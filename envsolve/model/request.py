@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -17,6 +18,27 @@ _BARE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _BARE_VERSION = re.compile(r"\d+(\.\d+)*(\.\*)?\Z")
 
 
+class Policy(StrEnum):
+    """Which of several stacks that all run is the better one; the README tells them as a person chooses one."""
+
+    NEWEST_FRAMEWORK = "newest-framework"
+    """The newest release of each framework, in the order asked."""
+    NEWEST_CUDA = "newest-cuda"
+    """The newest CUDA toolkit that some stack has, then the newest frameworks."""
+    WIDEST_GPU = "widest-gpu"
+    """The longest life: the most compute capabilities, then the lowest driver, then the newest frameworks."""
+    LOCKED = "locked"
+    """The least change against an answer that is there already, then the newest frameworks."""
+
+
+class Held(NamedTuple):
+    """What an answer holds that is there already: for each package its version and build, the Python and the CUDA."""
+
+    packages: tuple[tuple[str, str, str], ...] = ()
+    python: str | None = None
+    cuda: str | None = None
+
+
 class FrameworkRequest(NamedTuple):
     """One framework as asked for; ``framework`` is the matrix's name, not an alias."""
 
@@ -28,7 +50,10 @@ class FrameworkRequest(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request as typed. ``gpus`` holds ``auto``, ``none``, product names or capabilities; empty means ``auto``."""
+    """A request as typed. ``gpus`` holds ``auto``, ``none``, product names or capabilities; empty means ``auto``.
+
+    ``held`` is what the policy ``locked`` keeps as far as it fits.
+    """
 
     frameworks: tuple[FrameworkRequest, ...]
     python: SpecifierSet | None = None
@@ -42,6 +67,8 @@ class Request(NamedTuple):
     index_url: str | None = None
     extra_index_urls: tuple[str, ...] = ()
     format: str = "environment"
+    prefer: Policy = Policy.NEWEST_FRAMEWORK
+    held: Held = Held()
 
     @property
     def wants_cpu(self) -> bool:
@@ -52,6 +79,13 @@ class Request(NamedTuple):
 def parse_cuda_versions(text: str) -> SpecifierSet:
     """Read versions of CUDA as :func:`parse_versions` does, by major and minor alone: 12.6.3 is a 12.6."""
     return parse_versions(_CUDA_PATCH.sub(r"\1", text))
+
+
+def spoken(versions: SpecifierSet) -> str:
+    """``versions`` as a person types them: ``3.11`` for ``==3.11.*``; :func:`parse_versions` reads both alike."""
+    text = str(versions)
+    bare = text.removeprefix("==").removesuffix(".*")
+    return bare if text == f"=={bare}.*" and bare.count(".") < _PATCH_DOTS and _BARE_VERSION.match(bare) else text
 
 
 def without_credentials(url: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
@@ -16,10 +17,18 @@ from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.versions import DriverVersion, LibcVersion
 
 
+class Owner(StrEnum):
+    """The installer whose packages bring the CUDA libraries of an environment. Two would each bring their own."""
+
+    CONDA = "conda"
+    PIP = "pip"
+
+
 class Machine(NamedTuple):
     """What a stack has to run on: one driver with its GPUs. None and empty mean unknown, which constrains nothing.
 
     ``windows_driver`` says that the driver's number is one of Windows: there, and inside WSL2, which runs on it.
+    ``hosts`` names the host files that it stands for: machines that no rule tells apart are one.
     """
 
     driver: DriverVersion | None
@@ -27,6 +36,15 @@ class Machine(NamedTuple):
     glibc: LibcVersion | None
     driver_origin: str = ""
     windows_driver: bool = False
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """How a sentence names it: ``this machine``, ``a.json``, ``a.json and 3 more hosts like it``."""
+        if not self.hosts:
+            return "this machine"
+        more = len(self.hosts) - 1
+        return self.hosts[0] + (f" and {more} more host{'s' if more > 1 else ''} like it" if more else "")
 
     def gpu_name(self, capability: ComputeCapability) -> str:
         """A name for a sentence: the product, or the capability where no name is known."""
@@ -69,6 +87,7 @@ class Solution(NamedTuple):
     ``toolkit`` and ``cudnn`` are None for CPU stacks. ``minimum_driver`` is what the whole stack needs.
     ``cudnn_bound`` keeps cuDNN from growing past what every GPU is served by.
     ``newer_elsewhere`` names newer releases that other sources have and that also fit.
+    ``owner`` is who installs CUDA, None for CPU stacks.
     """
 
     request: Request
@@ -82,3 +101,4 @@ class Solution(NamedTuple):
     because: tuple[Fact, ...]
     notes: tuple[str, ...] = ()
     newer_elsewhere: tuple[str, ...] = ()
+    owner: Owner | None = None

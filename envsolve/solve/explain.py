@@ -1,22 +1,30 @@
 """Why there is no stack: the shortest true chain of facts.
 
-The same requirements that the resolver ran on are asked again, one candidate at a time: what stands against it, given
-only the request and the machines. A reason that stands against every build of a framework is reported alone; where
-builds fail for different reasons, each reason is reported with the newest build it stops.
+First the smallest set of constraints that has no stack (:mod:`envsolve.solve.conflict`). Then, of that set alone, the
+requirements that the resolver ran on are asked again: what stands against each build. As few reasons are told as
+together stand against all of them, each with one build as its witness. Where every framework has builds that run, what
+they would have to share is told: the thing, or the few things, that leave no combination.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import combinations, islice, product
+from operator import and_
+from typing import NamedTuple, TypeVar
+
+from packaging.version import Version
 
 from envsolve.errors import ConflictStep
 from envsolve.model.release import PlatformLimit, Release
-from envsolve.model.request import FrameworkRequest
-from envsolve.model.solution import Problem
+from envsolve.model.request import FrameworkRequest, Request, spoken
+from envsolve.model.solution import Machine, Problem
+from envsolve.solve.conflict import Constraint, minimal_conflict, restricted
 from envsolve.solve.parts import (
     CUDA,
     CUDNN,
+    OWNER,
     PYTHON,
     Candidate,
     CudnnIn,
@@ -27,22 +35,30 @@ from envsolve.solve.parts import (
     Requirement,
     Served,
     ToolkitIn,
-    driver_identifier,
     framework_identifier,
-    gpu_identifier,
+    minor_lies_in,
 )
-from envsolve.solve.provider import Provider, Tables
+from envsolve.solve.provider import Provider
+from envsolve.solve.solver import Solver
 
-MOST_REASONS = 3
-"""More than this many different reasons is a wall, not an explanation."""
+T = TypeVar("T")
+Meant = Callable[[Release], bool]
+
+_MOST_COMBINATIONS = 20_000
+"""Of more combinations of builds than this, those of the newest are judged; what is told of them is true."""
 
 
 class Conflict(NamedTuple):
-    """Why there is no stack: a stable code, one sentence, and the chain of facts behind it."""
+    """Why there is no stack: a stable code, one sentence, the chain of facts behind it, and what cannot hold together.
+
+    ``minimal`` is a smallest set of constraints without a stack; ``spelled`` names them in words.
+    """
 
     code: str
     message: str
     steps: tuple[ConflictStep, ...]
+    minimal: tuple[Constraint, ...] = ()
+    spelled: tuple[str, ...] = ()
 
 
 class _Chain(NamedTuple):
@@ -50,14 +66,16 @@ class _Chain(NamedTuple):
 
     release: Release
     links: tuple[Requirement, ...]
+    kind: str
 
     @property
     def last(self) -> Requirement:
         return self.links[-1]
 
     @property
-    def kind(self) -> str:
-        return _KINDS[type(self.last.limit)]
+    def reason(self) -> tuple[str, str]:
+        """What is in the way: builds that share it are told once."""
+        return self.kind, self.last.identifier
 
 
 _KINDS = {
@@ -69,64 +87,93 @@ _KINDS = {
     ToolkitIn: "cuda-excluded",
     CudnnIn: "cudnn-not-available",
 }
+_NO_DRIVER = "no-driver-for-gpus"
+_ORDER = {kind: number for number, kind in enumerate((*_KINDS.values(), _NO_DRIVER))}
 
 
-_BY_REQUEST = ("cuda-excluded", "python-not-supported")
+def explain(request: Request, problem: Problem, solver: Solver) -> Conflict:
+    """The reason why ``solver`` finds no stack for ``problem``."""
+    minimal = minimal_conflict(request, problem, solver.can_solve)
+    conflict = _told(*restricted(request, problem, frozenset(minimal)), solver, _meant_by(request, problem))
+    return conflict._replace(minimal=minimal, spelled=tuple(_spelled(minimal, request, problem)))
 
 
-def explain(problem: Problem, tables: Tables, providers: Sequence[Provider]) -> Conflict:
-    """The reason why no provider found a stack for ``problem``."""
-    return (
-        _machine_conflict(problem, providers[0])
-        or next(
-            (found for asked in problem.frameworks if (found := _framework_conflict(asked, tables, providers))), None
+def _spelled(minimal: Sequence[Constraint], request: Request, problem: Problem) -> Iterator[str]:
+    """In words, the request before the machines; a framework is named with its versions where they matter."""
+    versions = {it.number for it in minimal if it.kind == "version"}
+    for constraint in reversed(minimal):
+        if constraint.kind != "framework" or constraint.number not in versions:
+            yield constraint.text(request, problem)
+
+
+def _meant_by(request: Request, problem: Problem) -> Meant:
+    """Whether a build is of the CUDA, the Python and the source of the whole request: the better example."""
+
+    def meant(release: Release) -> bool:
+        cuda, python = problem.cuda, problem.python
+        return (
+            (cuda is None or (release.cuda is not None and cuda.contains(str(release.cuda))))
+            and (python is None or any(minor_lies_in(Version(minor), python) for minor in release.pythons))
+            and (not request.sources or release.source in request.sources)
         )
-        or _joint_conflict(problem, providers)
-    )
+
+    return meant
 
 
-def _machine_conflict(problem: Problem, provider: Provider) -> Conflict | None:
-    """GPUs that the driver of their own machine does not drive, or no driver at all: no framework is at fault."""
-    for number, machine in enumerate(problem.machines):
-        limits = [
-            limit
-            for gpu, _ in machine.gpus
-            for candidate in provider.matches(gpu_identifier(number, gpu), [])
-            for limit in provider.get_dependencies(candidate)
-        ]
-        for limit in limits:
-            if not provider.matches(limit.identifier, [limit]):
-                new = isinstance(limit.limit, DriverCeiling)
-                fact = _fact_of(problem, limit)
-                steps = (_step(limit), ConflictStep(fact, machine.driver_origin))
-                old = isinstance(limit.limit, DriverFloor)
-                code = "driver-too-new-for-gpu" if new else "driver-too-old-for-gpu" if old else "gpu-not-supported"
-                return Conflict(code, f"{limit.because.text}; {fact}", steps)
-        limits = [limit for limit in limits if limit.identifier == driver_identifier(number)]
-        if limits and not provider.matches(driver_identifier(number), limits):
-            message = "no driver drives all of these GPUs: " + "; ".join(limit.because.text for limit in limits)
-            return Conflict("no-driver-for-gpus", message, tuple(_step(limit) for limit in limits))
-    return None
+def _told(request: Request, problem: Problem, solver: Solver, meant: Meant) -> Conflict:
+    providers = solver.providers(request, problem)
+    if not problem.frameworks:
+        return _machine_conflict(problem, providers[0])
+    if len(problem.frameworks) == 1:
+        return _framework_conflict(problem.frameworks[0], problem, providers, meant)
+    return _joint_conflict(problem, providers)
 
 
-def _framework_conflict(asked: FrameworkRequest, tables: Tables, providers: Sequence[Provider]) -> Conflict | None:
+def _machine_conflict(problem: Problem, provider: Provider) -> Conflict:
+    """What the machines alone rule out, or together with the CUDA that was asked for: no framework is at fault."""
+    unmet = next((root for root in provider.roots if not provider.matches(root.identifier, [root])), None)
+    if unmet is None and problem.cuda is not None:
+        return _toolkit_conflict(problem, provider)
+    if unmet is None:
+        limits = [root for root in provider.roots if isinstance(root.limit, DriverFloor | DriverCeiling)]
+        message = "no driver drives all of these GPUs: " + "; ".join(limit.because.text for limit in limits)
+        return Conflict(_NO_DRIVER, message, tuple(map(_step, limits)))
+    fact = _fact_of(problem, unmet)
+    codes = {DriverCeiling: "driver-too-new-for-gpu", DriverFloor: "driver-too-old-for-gpu"}
+    code = codes.get(type(unmet.limit), "gpu-not-supported")
+    steps = (_step(unmet), ConflictStep(fact, _origin_of(problem, unmet)))
+    return Conflict(code, f"{unmet.because.text}; {fact}", steps)
+
+
+def _toolkit_conflict(problem: Problem, provider: Provider) -> Conflict:
+    """Every toolkit that was asked for needs another driver or another GPU."""
+    asked = [root for root in provider.roots if root.identifier == CUDA]
+    toolkits = list(provider.matches(CUDA, asked))
+    if not toolkits:
+        message = f"no CUDA toolkit is known that {asked[0].because.text.removesuffix(' was asked for')} names"
+        return Conflict("cuda-excluded", message, tuple(map(_step, asked)))
+    witness = toolkits[0]
+    against = [links[-1] for links in provider.unmet(witness)]
+    unmet = next((it for it in against if _kind(problem, it) != _NO_DRIVER), against[0])
+    fact = _fact_of(problem, unmet)
+    others = "; the same goes for every other that was asked for" if len(toolkits) > 1 else ""
+    steps = (_step(asked[0]), _step(unmet), ConflictStep(fact, _origin_of(problem, unmet)))
+    return Conflict(_kind(problem, unmet), f"{unmet.because.text}; {fact}{others}", steps)
+
+
+def _framework_conflict(
+    asked: FrameworkRequest, problem: Problem, providers: Sequence[Provider], meant: Meant
+) -> Conflict:
     identifier = framework_identifier(asked.framework)
-    roots = [root for root in providers[0].roots if root.identifier == identifier]
-    found = [(provider, candidate) for provider in providers for candidate in provider.matches(identifier, roots)]
+    found = [(provider, candidate) for provider in providers for candidate in provider.offered(identifier)]
     if not found:
-        return _nothing_to_try(asked, tables, providers)
-    chains = []
-    for provider, candidate in found:
-        against = list(_against(provider, candidate))
-        if not against:
-            return None
-        chains.append(against)
-    return _summary(asked, providers[0].problem, chains)
+        return _nothing_to_try(asked, problem, providers)
+    chains = [list(_against(provider, candidate)) for provider, candidate in found]
+    return _summary(asked, problem, chains, meant)
 
 
-def _nothing_to_try(asked: FrameworkRequest, tables: Tables, providers: Sequence[Provider]) -> Conflict:
-    problem = providers[0].problem
-    table = tables.frameworks[asked.framework]
+def _nothing_to_try(asked: FrameworkRequest, problem: Problem, providers: Sequence[Provider]) -> Conflict:
+    table = providers[0].table(asked.framework)
     offered = [
         release
         for release in table.releases
@@ -145,17 +192,16 @@ def _nothing_to_try(asked: FrameworkRequest, tables: Tables, providers: Sequence
     if bad:
         steps = tuple(ConflictStep(reason, str(asked), entry.evidence[0].reference) for reason, entry in bad.items())
         return Conflict("known-bad-release", f"{asked}: {steps[0].requirement}", steps)
-    where = (
-        f"for {problem.platform} from {' or '.join(source for provider in providers for source in provider.sources)}"
-    )
+    sources = dict.fromkeys(source for provider in providers for source in provider.sources)
+    where = f"for {problem.platform} from {' or '.join(sources)}"
     kind = "CPU" if problem.cpu else "GPU"
+    step = ConflictStep(f"{asked} was asked for", "the request")
     if not offered:
-        message = f"no {kind} build of {asked.framework} is known {where}"
-        return Conflict("no-build-for-platform", message, (ConflictStep(f"{asked} was asked for", "the request"),))
+        return Conflict("no-build-for-platform", f"no {kind} build of {asked.framework} is known {where}", (step,))
     newest = max(release.version for release in offered)
     oldest = min(release.version for release in offered)
     message = f"no {kind} build of {asked} is known {where}: the releases known there go from {oldest} to {newest}"
-    return Conflict("no-such-release", message, (ConflictStep(f"{asked} was asked for", "the request"),))
+    return Conflict("no-such-release", message, (step,))
 
 
 def _is_limited(limit: PlatformLimit, asked: FrameworkRequest, releases: Sequence[Release]) -> bool:
@@ -169,33 +215,56 @@ def _against(provider: Provider, candidate: Candidate) -> Iterator[_Chain]:
     release = candidate.thing
     assert isinstance(release, Release)
     for links in provider.unmet(candidate):
-        yield _Chain(release, links)
+        yield _Chain(release, links, _kind(provider.problem, links[-1]))
 
 
-def _summary(asked: FrameworkRequest, problem: Problem, chains: Sequence[Sequence[_Chain]]) -> Conflict:
-    """One reason where one stands against every build, else the reasons by the newest build each stops.
+def _kind(problem: Problem, requirement: Requirement) -> str:
+    """The code of a reason. A floor that no driver meets which still drives the GPUs is no fault of the driver's."""
+    kind, _, number = requirement.identifier.partition(" ")
+    if kind == "driver" and problem.machines[int(number)].driver is None:
+        return _NO_DRIVER
+    return _KINDS[type(requirement.limit)]
 
-    Builds that the request itself excludes (by CUDA or Python) are no news unless it excludes them all.
+
+def _summary(asked: FrameworkRequest, problem: Problem, chains: Sequence[Sequence[_Chain]], meant: Meant) -> Conflict:
+    """As few reasons as stand against all builds, each with its witness, the newest build's first."""
+    lengths: dict[tuple[str, str], int] = {}
+    for chain in (chain for against in chains for chain in against):
+        lengths[chain.reason] = min(len(chain.links), lengths.get(chain.reason, len(chain.links)))
+    order = sorted(lengths, key=lambda reason: (lengths[reason], _ORDER[reason[0]], reason[1]))
+    reasons = _fewest([frozenset(chain.reason for chain in against) for against in chains], order)
+    witnesses, left = [], list(chains)
+    for reason in reasons:
+        witnesses.append(_telling(reason, left, meant))
+        left = [against for against in left if all(chain.reason != reason for chain in against)]
+    witnesses.sort(key=lambda chain: chain.release.version, reverse=True)
+    message = "; ".join(_sentence(asked, problem, chain, chains, alone=len(reasons) == 1) for chain in witnesses)
+    if len(reasons) > 1:
+        message += f"; between them this leaves no build of {asked}"
+    steps = tuple(dict.fromkeys(step for chain in witnesses for step in _steps(problem, chain)))
+    return Conflict(witnesses[0].kind, message, steps)
+
+
+def _fewest(sets: Iterable[frozenset[T]], order: Iterable[T]) -> tuple[T, ...]:
+    """The fewest of ``order`` of which every set holds one; of equals those that come first."""
+    distinct = set(sets)
+    every = [item for item in order if any(item in held for held in distinct)]
+    for size in range(1, len(every) + 1):
+        for chosen in combinations(every, size):
+            if all(not held.isdisjoint(chosen) for held in distinct):
+                return chosen
+    return tuple(every)
+
+
+def _telling(reason: tuple[str, str], chains: Sequence[Sequence[_Chain]], meant: Meant) -> _Chain:
+    """The witness of a reason: the newest build, if possible one that was meant.
+
+    Of driver floors it is the lowest, which is the one to reach.
     """
-    wanted = [against for against in chains if not any(chain.kind in _BY_REQUEST for chain in against)] or chains
-    kinds = list(dict.fromkeys(chain.kind for against in wanted for chain in against))
-    common = [kind for kind in kinds if all(any(chain.kind == kind for chain in against) for against in wanted)]
-    stopped = [_telling(kind, wanted) for kind in (common[:1] or kinds[:MOST_REASONS])]
-    stopped.sort(key=lambda chain: chain.release.version, reverse=True)
-    steps = tuple(step for chain in stopped for step in _steps(problem, chain))
-    first = stopped[0]
-    message = _sentence(problem, first, wanted)
-    if common and len(wanted) > 1 and not isinstance(first.last.limit, DriverFloor):
-        within = "" if len(wanted) == len(chains) else " that --cuda and --python admit"
-        message += f"; something of the kind stands against every other build of {asked}{within}"
-    return Conflict(first.kind, message, steps)
-
-
-def _telling(kind: str, chains: Sequence[Sequence[_Chain]]) -> _Chain:
-    """Of all chains of one kind the newest build's; of several driver floors the lowest, which is the one to reach."""
-    found = [chain for against in chains for chain in against if chain.kind == kind]
-    newest = max(chain.release.version for chain in found)
-    return min((chain for chain in found if chain.release.version == newest), key=_floor)
+    found = [chain for against in chains for chain in against if chain.reason == reason]
+    lowest = min(map(_floor, found))
+    at_lowest = [chain for chain in found if _floor(chain) == lowest]
+    return max(at_lowest, key=lambda chain: (meant(chain.release), chain.release.version))
 
 
 def _floor(chain: _Chain) -> tuple[int, ...]:
@@ -203,22 +272,42 @@ def _floor(chain: _Chain) -> tuple[int, ...]:
     return limit.floor.parts if isinstance(limit, DriverFloor) else ()
 
 
-def _sentence(problem: Problem, chain: _Chain, chains: Sequence[Sequence[_Chain]]) -> str:
+def _sentence(
+    asked: FrameworkRequest,
+    problem: Problem,
+    chain: _Chain,
+    chains: Sequence[Sequence[_Chain]],
+    *,
+    alone: bool,
+) -> str:
+    """One reason in one sentence; ``alone`` says that it stands against every build."""
     release, last = chain.release, chain.last
-    if not isinstance(last.limit, DriverFloor) or release.cuda is None:
-        return last.because.text.rstrip(".")
-    if len(chain.links) == 1:  # the build itself needs the driver, for its PTX
-        return f"{last.because.text}; {_fact_of(problem, last)}"
-    builds = {against[0].release for against in chains if against[0].release.version == release.version}
-    built = (
-        "known only in builds"
-        if {build.cuda.major for build in builds if build.cuda is not None} == {release.cuda.major}
-        else "built"
-    )
-    return (
-        f"{release.framework} {release.version} is {built} for CUDA {release.cuda.major}, "
-        f"which needs NVIDIA driver {last.limit.floor} or newer; {_fact_of(problem, last)}"
-    )
+    fact = _fact_of(problem, last)
+    if isinstance(last.limit, DriverFloor) and release.cuda is not None and len(chain.links) > 1:
+        builds = [against[0].release for against in chains if against]
+        subject = _subject(asked, release, builds if alone else [release])
+        return f"{subject}, which needs NVIDIA driver {last.limit.floor} or newer; {fact}"
+    said = last.because.text.rstrip(".")
+    if len(chain.links) > 1:
+        said = f"{chain.links[0].because.text}; {said}"
+    if isinstance(last.limit, DriverFloor | PythonAmong | GlibcFloor | ToolkitIn) and fact:
+        said = f"{said}; {fact}"
+    more = alone and len(chains) > 1
+    return f"{said}; the same goes for every other known build of {asked}" if more else said
+
+
+def _subject(asked: FrameworkRequest, release: Release, builds: Sequence[Release]) -> str:
+    """``pytorch 2.15.0 is known only in builds for CUDA 13``."""
+    assert release.cuda is not None
+    majors = {build.cuda.major for build in builds if build.cuda is not None}
+    versions = {build.version for build in builds}
+    if len(versions) == 1 and majors == {release.cuda.major}:
+        return f"{release.framework} {release.version} is known only in builds for CUDA {release.cuda.major}"
+    if majors == {release.cuda.major} and len(versions) > 1:
+        return f"{asked} is known only in builds for CUDA {release.cuda.major}"
+    if len(versions) > 1:
+        return f"no known build of {asked} is for a CUDA older than {release.cuda.major}"
+    return f"{release.label} is built for CUDA {release.cuda.major}"
 
 
 def _steps(problem: Problem, chain: _Chain) -> Iterator[ConflictStep]:
@@ -236,44 +325,123 @@ def _step(requirement: Requirement) -> ConflictStep:
 def _fact_of(problem: Problem, requirement: Requirement) -> str:
     """What the machine or the request says where ``requirement`` is not met."""
     kind, _, rest = requirement.identifier.partition(" ")
+    if kind in (PYTHON, CUDA):
+        asked = problem.python if kind == PYTHON else problem.cuda
+        return "" if asked is None else f"{'Python' if kind == PYTHON else 'CUDA'} {spoken(asked)} was asked for"
+    if not rest:
+        return ""
+    number, *gpu = rest.split()
+    machine = problem.machines[int(number)]
     if kind == "driver":
-        machine = problem.machines[int(rest)]
-        origin = f" (from {machine.driver_origin})" if machine.driver_origin else ""
-        return f"this machine has driver {machine.driver}{origin}"
-    if kind == "glibc":
-        return f"this machine has glibc {problem.machines[int(rest)].glibc}"
-    if kind == PYTHON and problem.python is not None:
-        return f"Python {problem.python} was asked for"
-    if kind == CUDA and problem.cuda is not None:
-        return f"CUDA {problem.cuda} was asked for"
-    if kind == "gpu":
-        number, gpu = rest.split()
-        machine = problem.machines[int(number)]
-        named = next((name for known, name in machine.gpus if str(known) == gpu and name), "")
-        return f"the stack must run on {named} ({gpu})" if named else f"the stack must run on compute capability {gpu}"
-    return ""
+        return _driver_fact(machine)
+    return f"{machine.name} has glibc {machine.glibc}" if kind == "glibc" else _gpu_fact(machine, gpu[0])
+
+
+def _driver_fact(machine: Machine) -> str:
+    if machine.driver is None:
+        gpus = " and ".join(f"{machine.gpu_name(gpu)} ({gpu})" for gpu, _ in machine.gpus)
+        return f"no driver that new drives {gpus}"
+    origin = f" (from {machine.driver_origin})" if machine.driver_origin else ""
+    return f"{machine.name} has driver {machine.driver}{origin}"
+
+
+def _gpu_fact(machine: Machine, gpu: str) -> str:
+    of = f" of {machine.name}" if machine.hosts else ""
+    named = next((name for known, name in machine.gpus if str(known) == gpu and name), "")
+    return f"the stack must run on {f'{named} ({gpu})' if named else f'compute capability {gpu}'}{of}"
 
 
 def _origin_of(problem: Problem, requirement: Requirement) -> str:
     kind, _, rest = requirement.identifier.partition(" ")
-    return problem.machines[int(rest)].driver_origin if kind == "driver" else "the request"
+    origin = problem.machines[int(rest)].driver_origin if kind == "driver" else ""
+    return origin or "the request"
+
+
+class _Shared(NamedTuple):
+    name: str
+    why: str
+
+
+_SHARED = {
+    CUDA: _Shared("one CUDA toolkit", "an environment holds one CUDA toolkit"),
+    CUDNN: _Shared("one cuDNN", "an environment holds one cuDNN: a process loads one library of that name"),
+    PYTHON: _Shared("one Python", "an environment holds one Python"),
+    OWNER: _Shared(
+        "one owner of CUDA", "conda and pip would each bring CUDA libraries, and a process loads those it finds first"
+    ),
+}
+"""What an environment has once; of equally short explanations the one about what stands first is told."""
+
+
+class _Sharing(NamedTuple):
+    """A build with what it asks of the things that frameworks share, and what it admits of each as a set of bits."""
+
+    release: Release
+    asks: Mapping[str, Requirement]
+    admits: tuple[int, ...]
 
 
 def _joint_conflict(problem: Problem, providers: Sequence[Provider]) -> Conflict:
-    """Each framework has builds that fit, but no set of them shares one CUDA, one cuDNN and one Python."""
+    """Each framework has builds that run, but no combination shares what an environment has once."""
     names = " and ".join(str(asked) for asked in problem.frameworks)
+    blocked: dict[frozenset[str], tuple[_Sharing, ...]] = {}
+    for provider in providers:
+        offered = [_sharings(asked, provider) for asked in problem.frameworks]
+        for combination in islice(product(*offered), _MOST_COMBINATIONS):
+            blocked.setdefault(_unshared(combination), combination)
+    if not blocked:
+        return _no_source_has_all(problem, providers)
+    steps: list[ConflictStep] = []
+    things = _fewest(list(blocked), _SHARED)
+    for thing in things:
+        witness = next(combination for unshared, combination in blocked.items() if thing in unshared)
+        steps += [_step(sharing.asks[thing]) for sharing in witness if thing in sharing.asks]
+        steps.append(ConflictStep(_SHARED[thing].why, "one environment"))
+    shared = " and ".join(_SHARED[thing].name for thing in things)
+    told = "; ".join(step.requirement for step in steps if step.because != "one environment")
+    message = f"no builds of {names} that run here share {shared}: {told}"
+    return Conflict("frameworks-disagree", message, tuple(dict.fromkeys(steps)))
+
+
+def _sharings(asked: FrameworkRequest, provider: Provider) -> list[_Sharing]:
+    """The builds that run, one for each way of sharing: of those that admit the same the best stands for all."""
+    found: dict[tuple[int, ...], _Sharing] = {}
+    for candidate in provider.running(framework_identifier(asked.framework)):
+        release = candidate.thing
+        assert isinstance(release, Release)
+        asks = {it.identifier: it for it in provider.get_dependencies(candidate) if it.identifier in _SHARED}
+        admits = tuple(_bits(provider, asks.get(thing)) for thing in _SHARED)
+        found.setdefault(admits, _Sharing(release, asks, admits))
+    return list(found.values())
+
+
+def _bits(provider: Provider, requirement: Requirement | None) -> int:
+    """What a requirement leaves of the candidates of its thing, a bit for each; all where nothing is required."""
+    if requirement is None:
+        return -1
+    return sum(1 << number for number in provider.left_by(requirement))
+
+
+def _unshared(combination: Sequence[_Sharing]) -> frozenset[str]:
+    """The things that a combination of builds cannot share."""
+    return frozenset(
+        thing
+        for number, thing in enumerate(_SHARED)
+        if not reduce(and_, (sharing.admits[number] for sharing in combination))
+    )
+
+
+def _no_source_has_all(problem: Problem, providers: Sequence[Provider]) -> Conflict:
     steps = []
     for asked in problem.frameworks:
         identifier = framework_identifier(asked.framework)
-        for provider in providers:
-            roots = [root for root in provider.roots if root.identifier == identifier]
-            fits = next((it for it in provider.matches(identifier, roots) if not list(_against(provider, it))), None)
-            if fits is not None:
-                steps += [
-                    _step(requirement)
-                    for requirement in provider.get_dependencies(fits)
-                    if requirement.identifier in (CUDA, CUDNN, PYTHON)
-                ]
-                break
-    message = f"no builds of {names} share one CUDA, one cuDNN and one Python from one source"
-    return Conflict("frameworks-disagree", message, tuple(steps))
+        found = {
+            it.thing.source.value
+            for provider in providers
+            for it in provider.running(identifier)
+            if isinstance(it.thing, Release)
+        }
+        text = f"the builds of {asked} that run here are from {' and '.join(sorted(found))}"
+        steps.append(ConflictStep(text, "the compatibility matrix"))
+    told = "; ".join(step.requirement for step in steps)
+    return Conflict("frameworks-disagree", f"no sources that go together have every framework: {told}", tuple(steps))

@@ -6,15 +6,18 @@ Identifiers:
     cuda                the CUDA toolkit of the environment, one for all frameworks
     cudnn               the cuDNN of the environment, one for all frameworks
     python              a CPython minor
+    owner               the installer whose packages bring CUDA, one for all frameworks
     driver 0            the NVIDIA driver of machine 0
     gpu 0 8.6           one kind of GPU of machine 0
     glibc 0             the C library of machine 0
 
 Machines' facts have one candidate each, so a rule about them either holds or is a conflict with its reason attached.
+A requirement says why only when it is asked: a solve makes thousands of them, and an answer shows a few.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
@@ -24,11 +27,13 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
+from envsolve.model.solution import Owner
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
 
 CUDA = "cuda"
 CUDNN = "cudnn"
 PYTHON = "python"
+OWNER = "owner"
 
 
 def framework_identifier(framework: str) -> str:
@@ -51,7 +56,7 @@ def glibc_identifier(machine: int) -> str:
     return f"glibc {machine}"
 
 
-Thing = Release | Toolkit | CudnnRelease | Version | DriverVersion | LibcVersion | ComputeCapability | None
+Thing = Release | Toolkit | CudnnRelease | Owner | Version | DriverVersion | LibcVersion | ComputeCapability | None
 
 
 class Candidate(NamedTuple):
@@ -106,29 +111,39 @@ class ToolkitIn(NamedTuple):
 
     specifier: SpecifierSet
     built: CudaVersion | None
+    admitted: frozenset[CudaVersion]
 
     def admits(self, thing: Thing) -> bool:
         """Whether ``thing``, a Toolkit, lies within this limit."""
         assert isinstance(thing, Toolkit)
-        return self.specifier.contains(str(thing.version))
+        return thing.version in self.admitted
 
 
 class CudnnIn(NamedTuple):
-    """A cuDNN for the right CUDA major, within the range, from whoever will install it (None: it is bundled)."""
+    """A cuDNN for the right CUDA major, within the range, from whoever will install it (None: it is bundled).
+
+    ``admitted`` holds the identities of the releases that are all this.
+    """
 
     specifier: SpecifierSet
     cuda_major: int
     source: Source | None
     platform: Platform
+    admitted: frozenset[int]
 
     def admits(self, thing: Thing) -> bool:
         """Whether ``thing``, a CudnnRelease, lies within this limit."""
-        assert isinstance(thing, CudnnRelease)
-        return (
-            thing.cuda_major == self.cuda_major
-            and (self.source is None or thing.offered_by(self.source, self.platform))
-            and self.specifier.contains(thing.version)
-        )
+        return id(thing) in self.admitted
+
+
+class OwnedBy(NamedTuple):
+    """CUDA that ``owner`` installs."""
+
+    owner: Owner
+
+    def admits(self, thing: Thing) -> bool:
+        """Whether ``thing``, an Owner, is this one."""
+        return thing is self.owner
 
 
 class DriverFloor(NamedTuple):
@@ -178,6 +193,7 @@ Limit = (
     | PythonAmong
     | ToolkitIn
     | CudnnIn
+    | OwnedBy
     | DriverFloor
     | DriverCeiling
     | Served
@@ -190,7 +206,12 @@ class Requirement(NamedTuple):
 
     identifier: str
     limit: Limit
-    because: Fact
+    said: Callable[[], Fact]
+
+    @property
+    def because(self) -> Fact:
+        """The fact behind it."""
+        return self.said()
 
     def admits(self, candidate: Candidate) -> bool:
         """Whether ``candidate`` meets this requirement."""

@@ -1,27 +1,31 @@
 """The resolvelib provider: which candidates exist, in which order they are tried, and what each requires.
 
-Decided in this order, so that a reason is found where it belongs: facts of the machines, frameworks as asked, CUDA,
-cuDNN, Python.
+Decided in this order, so that a reason is found where it belongs: facts of the machines, frameworks as asked, the owner
+of CUDA, CUDA, cuDNN, Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import TypeVar
 
 from packaging.version import Version
 from resolvelib import AbstractProvider
 from resolvelib.structs import RequirementInformation
 
-from envsolve.matrix.load import CudaTable, FrameworkTable
+from envsolve.matrix.load import FrameworkTable
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.fact import Fact
 from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
-from envsolve.model.solution import Problem
+from envsolve.model.request import Request, spoken
+from envsolve.model.solution import Owner, Problem
+from envsolve.model.versions import DriverVersion, LibcVersion
+from envsolve.solve.catalogue import Catalogue
 from envsolve.solve.parts import (
     CUDA,
     CUDNN,
+    OWNER,
     PYTHON,
     Anything,
     Candidate,
@@ -30,45 +34,55 @@ from envsolve.solve.parts import (
     FrameworkIn,
     PythonIn,
     Requirement,
-    ToolkitIn,
-    driver_identifier,
     framework_identifier,
-    glibc_identifier,
     gpu_identifier,
 )
 from envsolve.solve.preference import Preference
 from envsolve.solve.rules import Rules
 
-_ORDER = ("driver", "glibc", "gpu", "framework", CUDA, CUDNN, PYTHON)
-
-
-class Tables(NamedTuple):
-    """The parts of the matrix that one problem needs."""
-
-    cuda: CudaTable
-    cudnn: tuple[CudnnRelease, ...]
-    frameworks: Mapping[str, FrameworkTable]
+_ORDER = {
+    kind: number for number, kind in enumerate(("driver", "glibc", "gpu", "framework", OWNER, CUDA, CUDNN, PYTHON))
+}
+_SHARED = (CUDA, CUDNN)
+_T = TypeVar("_T")
 
 
 class Provider(AbstractProvider[Requirement, Candidate, str]):
-    """Candidates and requirements of one problem, from ``sources`` only."""
+    """Candidates and requirements of one problem, from ``sources`` only; ``toolkit`` is the one to take, if any."""
 
-    def __init__(self, problem: Problem, tables: Tables, sources: Sequence[Source], *, ranked: bool) -> None:
+    def __init__(
+        self,
+        request: Request,
+        problem: Problem,
+        catalogue: Catalogue,
+        sources: Sequence[Source],
+        toolkit: Toolkit | None = None,
+    ) -> None:
         self.problem = problem
         self.sources = tuple(sources)
-        self._tables = tables
-        self._preference = Preference(problem, tables.cuda, sources if ranked else ())
-        from_conda = Source.CONDA_FORGE in sources
-        self.rules = Rules(problem, tables.cuda, tables.frameworks, from_conda=from_conda)
+        self.rules = Rules(problem, catalogue, from_conda=Source.CONDA_FORGE in sources)
+        self._catalogue = catalogue
+        ranked = sources if request.sources else ()
+        self._preference = Preference(problem, catalogue.libraries, ranked, request.prefer, request.held)
+        self._toolkit = toolkit
         self._requirements: dict[int, list[Requirement]] = {}
         self._alone: dict[int, bool] = {}
         self._matched: dict[tuple[object, ...], list[Candidate]] = {}
-        self._candidates = {identifier: list(found) for identifier, found in self._all_candidates(sources)}
+        self._candidates: dict[str, Sequence[Candidate] | _Remembered[Candidate]] = {}
+        self._asked = {framework_identifier(it.framework): it for it in problem.frameworks}
+        self._turn = {identifier: number for number, identifier in enumerate(self._asked)}
 
     @cached_property
     def roots(self) -> tuple[Requirement, ...]:
         """What the request and the machines themselves require."""
         return (*self._machine_roots(), *self._request_roots())
+
+    @cached_property
+    def _roots_of(self) -> dict[str, list[Requirement]]:
+        found: dict[str, list[Requirement]] = {}
+        for root in self.roots:
+            found.setdefault(root.identifier, []).append(root)
+        return found
 
     def identify(self, requirement_or_candidate: Requirement | Candidate) -> str:
         """The identifier of either."""
@@ -82,41 +96,71 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         information: Mapping[str, Iterator[RequirementInformation[Requirement, Candidate]]],
         backtrack_causes: Sequence[RequirementInformation[Requirement, Candidate]],
     ) -> tuple[int, int]:
-        """Machines first, then frameworks as asked, CUDA, cuDNN and Python."""
-        kind, _, name = identifier.partition(" ")
-        asked = [request.framework for request in self.problem.frameworks]
-        return _ORDER.index(kind), asked.index(name) if kind == "framework" else 0
+        """Machines first, then frameworks as asked, the owner, CUDA, cuDNN and Python."""
+        return _ORDER[identifier.partition(" ")[0]], self._turn.get(identifier, 0)
 
     def find_matches(
         self,
         identifier: str,
         requirements: Mapping[str, Iterator[Requirement]],
         incompatibilities: Mapping[str, Iterator[Candidate]],
-    ) -> list[Candidate]:
-        """The candidates that meet every requirement and were not refused yet, best first."""
+    ) -> Callable[[], Iterable[Candidate]]:
+        """The candidates that meet every requirement and were not refused yet, best first, each looked at when due."""
         refused = {id(candidate) for candidate in incompatibilities[identifier]}
         found = self.matches(identifier, list(requirements[identifier]))
-        if identifier.startswith("framework "):
-            found = [candidate for candidate in found if self._runs_alone(candidate)]
-        return [candidate for candidate in found if id(candidate) not in refused]
+        if identifier in self._asked or identifier in _SHARED:
+            return lambda: (it for it in found if id(it) not in refused and self._runs_alone(it))
+        return lambda: (it for it in found if id(it) not in refused)
 
-    def matches(self, identifier: str, limits: Sequence[Requirement]) -> list[Candidate]:
+    def matches(self, identifier: str, limits: Sequence[Requirement]) -> Iterable[Candidate]:
         """The candidates of ``identifier`` that meet every limit, best first. Many builds share their limits."""
-        key = (identifier, *(asked.limit for asked in limits))
+        if identifier in self._asked:
+            return self.offered(identifier)
+        if identifier not in (OWNER, CUDA, CUDNN, PYTHON):
+            if _floor_above_ceiling(limits):
+                return []
+            return [it for it in self._of(identifier) if all(limit.limit.admits(it.thing) for limit in limits)]
+        key = (identifier, *(id(asked.limit) for asked in limits))
         known = self._matched.get(key)
         if known is None:
-            known = self._matched[key] = self._matches(identifier, limits)
+            known = self._matched[key] = self._admitted(identifier, limits)
         return known
 
-    def _matches(self, identifier: str, limits: Sequence[Requirement]) -> list[Candidate]:
-        if _floor_above_ceiling(limits):
-            return []
-        found = self._candidates.get(identifier, [])
-        admitted = [candidate for candidate in found if all(limit.admits(candidate) for limit in limits)]
-        if identifier == CUDA:
-            built = {asked.limit.built for asked in limits if isinstance(asked.limit, ToolkitIn)}
-            admitted.sort(key=lambda candidate: self._preference.of_toolkit(_toolkit(candidate), built))
-        return admitted
+    def _admitted(self, identifier: str, limits: Sequence[Requirement]) -> list[Candidate]:
+        found = [it for it in self._of(identifier) if all(asked.limit.admits(it.thing) for asked in limits)]
+        if identifier == CUDA and len(found) > 1:
+            by_toolkit = {id(candidate.thing): candidate for candidate in found}
+            toolkits = [it.thing for it in found if isinstance(it.thing, Toolkit)]
+            best_first = self._preference.toolkits(toolkits, [asked.limit for asked in limits])
+            return [by_toolkit[id(toolkit)] for toolkit in best_first]
+        return found
+
+    def offered(self, identifier: str) -> Iterable[Candidate]:
+        """The builds that were asked for, best first, whether they run or not; those known to fail are left out."""
+        return self._of(identifier)
+
+    def running(self, identifier: str) -> Iterator[Candidate]:
+        """The candidates that run if nothing else were asked for: builds, toolkits or cuDNNs, best first."""
+        found = self.matches(identifier, self._limits_on(identifier))
+        return (candidate for candidate in found if self._runs_alone(candidate))
+
+    def left_by(self, requirement: Requirement) -> Iterator[int]:
+        """Of the candidates of a thing that frameworks share, the numbers of those that ``requirement`` leaves."""
+        numbers = {id(candidate): number for number, candidate in enumerate(self._of(requirement.identifier))}
+        for candidate in self.matches(requirement.identifier, [*self._limits_on(requirement.identifier), requirement]):
+            if requirement.identifier not in _SHARED or self._runs_alone(candidate):
+                yield numbers[id(candidate)]
+
+    def roots_hold(self) -> bool:
+        """Whether the machines, and the CUDA that was asked for, are possible before any framework is looked at."""
+        machines = (root for root in self.roots if root.identifier not in self._asked and root.identifier != PYTHON)
+        if not all(self.matches(root.identifier, [root]) for root in machines):
+            return False
+        return CUDA not in self._roots_of or next(self.running(CUDA), None) is not None
+
+    def table(self, framework: str) -> FrameworkTable:
+        """The matrix's table of a framework of the problem."""
+        return self._catalogue.builds[framework].table
 
     def is_satisfied_by(self, requirement: Requirement, candidate: Candidate) -> bool:
         """Whether ``candidate`` meets ``requirement``."""
@@ -131,13 +175,18 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
 
     def unmet(self, candidate: Candidate) -> Iterator[tuple[Requirement, ...]]:
         """Every chain of requirements, from ``candidate`` down, that the machines and the request alone do not meet."""
-        for requirement in self.get_dependencies(candidate):
-            also = [root for root in self.roots if root.identifier == requirement.identifier]
-            matches = self.matches(requirement.identifier, [*also, requirement])
+        for requirement in self._requirements_of(candidate):
+            identifier = requirement.identifier
+            matches = self.matches(identifier, [*self._limits_on(identifier), requirement])
             if not matches:
                 yield (requirement,)
-            elif requirement.identifier in (CUDA, CUDNN) and not any(map(self._runs_alone, matches)):
-                yield (requirement, *next(self.unmet(matches[0])))
+            elif identifier in _SHARED and not any(map(self._runs_alone, matches)):
+                first = next(iter(matches))
+                yield (requirement, *next(self.unmet(first)))
+
+    def _limits_on(self, identifier: str) -> Sequence[Requirement]:
+        """What the request and the machines require of ``identifier``."""
+        return self._roots_of.get(identifier, ())
 
     def _runs_alone(self, candidate: Candidate) -> bool:
         """Whether nothing but another framework can rule ``candidate`` out. Keeps hopeless builds out of the search."""
@@ -149,55 +198,102 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
     def _requirements_of(self, candidate: Candidate) -> Iterator[Requirement]:
         thing = candidate.thing
         if isinstance(thing, Release):
-            yield from self.rules.of_release(thing)
-        elif isinstance(thing, Toolkit):
-            yield from self.rules.of_toolkit(thing)
-        elif isinstance(thing, CudnnRelease):
-            yield from self.rules.of_cudnn(thing)
-        elif isinstance(thing, ComputeCapability):
-            number = int(candidate.identifier.split()[1])
-            yield from self.rules.of_gpu(number, self.problem.machines[number], thing)
+            return self.rules.of_release(thing)
+        if isinstance(thing, Toolkit):
+            return self.rules.of_toolkit(thing)
+        if isinstance(thing, CudnnRelease):
+            return self.rules.of_cudnn(thing)
+        return iter(())
 
-    def _all_candidates(self, sources: Sequence[Source]) -> Iterator[tuple[str, Iterable[Candidate]]]:
-        pythons: set[str] = set()
-        for name, table in self._tables.frameworks.items():
-            releases = [release for release in table.releases if self._may_use(release, sources)]
-            releases.sort(key=self._preference.of_release)
-            pythons.update(python for release in releases for python in release.pythons)
-            identifier = framework_identifier(name)
-            yield identifier, [Candidate(identifier, release) for release in releases]
-        newest_first = sorted((Version(python) for python in pythons), reverse=True)
-        yield PYTHON, [Candidate(PYTHON, python) for python in newest_first]
-        yield CUDA, [Candidate(CUDA, toolkit) for toolkit in self._tables.cuda.toolkits]
-        yield CUDNN, [Candidate(CUDNN, release) for release in self._tables.cudnn]
-        for number, machine in enumerate(self.problem.machines):
-            yield driver_identifier(number), [Candidate(driver_identifier(number), machine.driver)]
-            yield glibc_identifier(number), [Candidate(glibc_identifier(number), machine.glibc)]
-            for gpu, _ in machine.gpus:
-                yield gpu_identifier(number, gpu), [Candidate(gpu_identifier(number, gpu), gpu)]
+    def _of(self, identifier: str) -> Sequence[Candidate] | _Remembered[Candidate]:
+        known = self._candidates.get(identifier)
+        if known is None:
+            known = self._candidates[identifier] = self._all(identifier)
+        return known
 
-    def _may_use(self, release: Release, sources: Sequence[Source]) -> bool:
-        if release.source not in sources or (release.cuda is None) is not self.problem.cpu:
+    def _all(self, identifier: str) -> Sequence[Candidate] | _Remembered[Candidate]:
+        """Every candidate of ``identifier``."""
+        libraries = self._catalogue.libraries
+        if identifier in self._asked:
+            return _Remembered(Candidate(identifier, release) for release in self._builds(identifier))
+        if identifier == PYTHON:
+            minors = {name: it for builds in self._catalogue.builds.values() for name, it in builds.pythons.items()}
+            return [Candidate(PYTHON, minor) for minor in self._preference.pythons(minors.values())]
+        if identifier == OWNER:
+            return [Candidate(OWNER, owner) for owner in Owner]
+        if identifier == CUDA:
+            return [Candidate(CUDA, toolkit) for toolkit in libraries.cuda.toolkits]
+        if identifier == CUDNN:
+            return [Candidate(CUDNN, release) for release in self._preference.cudnns(libraries.cudnn)]
+        return [Candidate(identifier, self._fact_of_machine(identifier))]
+
+    def _fact_of_machine(self, identifier: str) -> DriverVersion | LibcVersion | ComputeCapability | None:
+        kind, number, *gpu = identifier.split()
+        machine = self.problem.machines[int(number)]
+        if kind == "gpu":
+            return ComputeCapability.parse(gpu[0])
+        return machine.driver if kind == "driver" else machine.glibc
+
+    def _builds(self, identifier: str) -> Iterator[Release]:
+        asked = self._asked[identifier]
+        builds = self._catalogue.builds[asked.framework]
+        limit = FrameworkIn(asked.specifier)
+
+        def wanted(version: Version, releases: Sequence[Release]) -> Sequence[Release]:
+            return [it for it in builds.named_by(limit, version, releases) if self._may_use(it)]
+
+        return self._preference.builds(builds, wanted)
+
+    def _may_use(self, release: Release) -> bool:
+        if release.source not in self.sources or (release.cuda is None) is not self.problem.cpu:
             return False
-        return not any(not entry.capabilities for entry in self.rules.known_against(release))
+        return all(entry.capabilities for entry in self.rules.known_against(release))
 
     def _machine_roots(self) -> Iterator[Requirement]:
         for number, machine in enumerate(self.problem.machines):
             for gpu, _ in machine.gpus:
-                fact = Fact(f"the stack must run on {machine.gpu_name(gpu)} ({gpu})", "the request")
-                yield Requirement(gpu_identifier(number, gpu), Anything(), fact)
+                said = partial(Fact, f"the stack must run on {machine.gpu_name(gpu)} ({gpu})", "the request")
+                yield Requirement(gpu_identifier(number, gpu), Anything(), said)
+                yield from self.rules.of_gpu(number, machine, gpu)
 
     def _request_roots(self) -> Iterator[Requirement]:
-        for request in self.problem.frameworks:
-            identifier = framework_identifier(request.framework)
-            fact = Fact(f"{request} was asked for", "the request")
-            yield Requirement(identifier, FrameworkIn(request.specifier), fact)
-        if self.problem.python is not None:
-            fact = Fact(f"Python {self.problem.python} was asked for", "the request")
-            yield Requirement(PYTHON, PythonIn(self.problem.python), fact)
-        if self.problem.cuda is not None:
-            fact = Fact(f"CUDA {self.problem.cuda} was asked for", "the request")
-            yield Requirement(CUDA, ToolkitIn(self.problem.cuda, None), fact)
+        for identifier, request in self._asked.items():
+            said = partial(Fact, f"{request} was asked for", "the request")
+            yield Requirement(identifier, FrameworkIn(request.specifier), said)
+        problem = self.problem
+        if problem.python is not None:
+            said = partial(Fact, f"Python {spoken(problem.python)} was asked for", "the request")
+            yield Requirement(PYTHON, PythonIn(problem.python), said)
+        libraries = self._catalogue.libraries
+        if problem.cuda is not None:
+            said = partial(Fact, f"CUDA {spoken(problem.cuda)} was asked for", "the request")
+            yield Requirement(CUDA, libraries.toolkit_limit(problem.cuda, None), said)
+        if self._toolkit is not None:
+            text = f"CUDA {self._toolkit.version} is the newest that a stack for this request has"
+            limit = libraries.only(self._toolkit)
+            yield Requirement(CUDA, limit, partial(Fact, text, "--prefer newest-cuda"))
+
+
+class _Remembered(Iterable[_T]):
+    """What an iterator gives, once; who asks again gets what was given, and more where that was not enough."""
+
+    def __init__(self, source: Iterator[_T]) -> None:
+        self._source = source
+        self._given: list[_T] = []
+
+    def __iter__(self) -> Iterator[_T]:
+        number = 0
+        while True:
+            if number == len(self._given):
+                try:
+                    self._given.append(next(self._source))
+                except StopIteration:
+                    return
+            yield self._given[number]
+            number += 1
+
+    def __bool__(self) -> bool:
+        return next(iter(self), None) is not None
 
 
 def _floor_above_ceiling(limits: Sequence[Requirement]) -> bool:
@@ -205,8 +301,3 @@ def _floor_above_ceiling(limits: Sequence[Requirement]) -> bool:
     floors = [asked.limit.floor.parts[0] for asked in limits if isinstance(asked.limit, DriverFloor)]
     ceilings = [asked.limit.below for asked in limits if isinstance(asked.limit, DriverCeiling)]
     return bool(floors and ceilings) and max(floors) >= min(ceilings)
-
-
-def _toolkit(candidate: Candidate) -> Toolkit:
-    assert isinstance(candidate.thing, Toolkit)
-    return candidate.thing

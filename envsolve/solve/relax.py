@@ -1,26 +1,37 @@
-"""Ways out of a conflict: give up one constraint at a time, solve again, keep what works. Least change first."""
+"""Ways out of a conflict: give up one constraint at a time, solve again, keep what works. Least change first.
+
+Only constraints of a smallest conflicting set are tried: a stack has to give up one of them. In order: another source
+(the release stays), another version of a framework, another CUDA, another Python, another driver, fewer GPUs, one
+framework less, Linux instead of Windows. Two at once, and CPU, only where no single one leads to a stack.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.matrix.load import CudaTable
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
-
-Attempt = Callable[[Request, Problem], Solution | None]
+from envsolve.solve.conflict import Constraint, Kind
+from envsolve.solve.solver import Solver
 
 
 class WayOut(NamedTuple):
-    """A request that has an answer, what it gives up, in words, and the answer."""
+    """A request that has an answer, what it gives up, in words, and the answer.
+
+    ``on`` names the hosts where something has to be installed first, for which no option stands.
+    """
 
     text: str
     request: Request
     solution: Solution
+    on: tuple[str, ...] = ()
 
 
 class Drivers(NamedTuple):
@@ -31,159 +42,234 @@ class Drivers(NamedTuple):
     below: int | None
 
 
-def ways_out(request: Request, problem: Problem, attempt: Attempt, drivers: Drivers) -> list[WayOut]:
-    """Every single relaxation that leads to a stack; two at once, and CPU, only where no single one does."""
-    found = [way for relax in _RELAXATIONS for way in relax(request, problem, attempt)]
-    found += [*_newer_driver(request, problem, attempt, drivers), *_older_driver(request, problem, attempt, drivers)]
-    return found or list(_anything_anywhere(request, problem, attempt)) or list(_cpu(request, problem, attempt))
+def drivers_for(machines: Sequence[Machine], cuda: CudaTable) -> Drivers:
+    """The drivers that could make a difference to ``machines``: floors, full support, first releases of branches."""
+    windows = machines[0].windows_driver
+    named = {toolkit.floor(windows=windows) for toolkit in cuda.toolkits}
+    named |= {full for toolkit in cuda.toolkits if (full := toolkit.full(windows=windows)) is not None}
+    named |= {branch.first(windows=windows) for branch in cuda.branches}
+    lives = [cuda.life_of(gpu) for machine in machines for gpu, _ in machine.gpus]
+    last = min((life.last_branch for life in lives if life is not None and life.last_branch is not None), default=None)
+    below = None if last is None else cuda.after(last)
+    return Drivers(tuple(sorted(named, key=lambda driver: driver.parts)), last, below)
 
 
-def _any_source(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
-    if not request.sources:
-        return
-    relaxed = request._replace(sources=())
-    solution = attempt(relaxed, problem)
-    if solution is not None:
-        release = solution.choices[0].release
-        yield WayOut(f"{release.label} fits: allow its source", request._replace(sources=(release.source,)), solution)
+def ways_out(request: Request, problem: Problem, minimal: Collection[Constraint], solver: Solver) -> list[WayOut]:
+    """Every single relaxation of ``minimal`` that leads to a stack, the least change first."""
+    relax = _Relax(request, problem, minimal, solver)
+    return list(relax.one()) or list(relax.all_that_was_typed()) or list(relax.to_cpu())
 
 
-def _any_version(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
-    for number, asked in enumerate(problem.frameworks):
-        if not asked.specifier:
-            continue
-        frameworks = _with(problem.frameworks, number, FrameworkRequest(asked.framework, SpecifierSet()))
-        anywhere = request._replace(frameworks=frameworks, format="json")
-        solution = attempt(anywhere, problem._replace(frameworks=frameworks))
-        if solution is None:
-            continue
+class _Relax:
+    """The relaxations of one request that has no stack."""
+
+    def __init__(self, request: Request, problem: Problem, minimal: Collection[Constraint], solver: Solver) -> None:
+        self._request = request
+        self._problem = problem
+        self._minimal = tuple(minimal)
+        self._solver = solver
+
+    def one(self) -> Iterator[WayOut]:
+        """One constraint at a time."""
+        yield from chain(
+            self._source(), self._versions(), self._cuda(), self._python(), self._drivers(), self._fewer_gpus()
+        )
+        yield from chain(self._fewer_frameworks(), self._linux())
+
+    def _numbers(self, kind: Kind) -> list[int]:
+        return sorted({constraint.number for constraint in self._minimal if constraint.kind is kind})
+
+    def _try(self, request: Request, problem: Problem) -> Solution | None:
+        return self._solver.solve(request, problem)
+
+    def _source(self) -> Iterator[WayOut]:
+        if not self._numbers(Kind.SOURCE):
+            return
+        solution = self._try(self._request._replace(sources=()), self._problem)
+        if solution is not None:
+            sources = tuple(dict.fromkeys(choice.release.source for choice in solution.choices))
+            text = f"{_label(solution)} fits: allow its source"
+            yield WayOut(text, self._request._replace(sources=sources), solution)
+
+    def _versions(self) -> Iterator[WayOut]:
+        for number in self._numbers(Kind.VERSION):
+            asked = self._problem.frameworks[number]
+            newest = self._with_version(number, SpecifierSet())
+            if newest is None:
+                continue
+            near = self._nearest_above(number, newest)
+            if near is not None:
+                yield self._version(number, near, f"the nearest {asked.framework} that fits is")
+            yield self._version(number, newest, f"the newest {asked.framework} that fits is")
+
+    def _with_version(self, number: int, specifier: SpecifierSet) -> Solution | None:
+        frameworks = self._asking(number, specifier)
+        request = self._request._replace(frameworks=frameworks, format="json")
+        return self._try(request, self._problem._replace(frameworks=frameworks))
+
+    def _asking(self, number: int, specifier: SpecifierSet) -> tuple[FrameworkRequest, ...]:
+        frameworks = self._problem.frameworks
+        changed = FrameworkRequest(frameworks[number].framework, specifier)
+        return (*frameworks[:number], changed, *frameworks[number + 1 :])
+
+    def _nearest_above(self, number: int, newest: Solution) -> Solution | None:
+        """Where all that fits is newer than what was asked for, the oldest of it: the least change."""
+        asked = self._problem.frameworks[number]
+        table = self._solver.catalogue(self._problem).builds[asked.framework]
+        meant = [version for version, _ in table.by_version if asked.specifier.contains(version)]
+        best = newest.choices[number].release.version
+        if not meant or best < max(meant):
+            return None
+        newer = sorted(version for version, _ in table.by_version if max(meant) < version < best)
+        found = (self._with_version(number, SpecifierSet(f"=={version}")) for version in newer)
+        return next((solution for solution in found if solution is not None), None)
+
+    def _version(self, number: int, solution: Solution, words: str) -> WayOut:
         release = solution.choices[number].release
         cuda = f", CUDA {release.cuda}" if release.cuda else ""
-        pinned = FrameworkRequest(asked.framework, SpecifierSet(f"=={release.version}"))
-        yield WayOut(
-            f"the newest {asked.framework} that fits is {release.version} ({release.source}{cuda})",
-            request._replace(frameworks=_with(problem.frameworks, number, pinned)),
-            solution,
-        )
+        frameworks = self._asking(number, SpecifierSet(f"=={release.version}"))
+        text = f"{words} {release.version} ({release.source}{cuda})"
+        return WayOut(text, self._request._replace(frameworks=frameworks), solution)
 
-
-def _any_python(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
-    if problem.python is None:
-        return
-    relaxed = request._replace(python=None)
-    solution = attempt(relaxed, problem._replace(python=None))
-    if solution is not None:
-        python = SpecifierSet(f"=={solution.python}.*")
-        yield WayOut(f"with Python {solution.python} it fits", request._replace(python=python), solution)
-
-
-def _any_cuda(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
-    if problem.cuda is None:
-        return
-    relaxed = request._replace(cuda=None)
-    solution = attempt(relaxed, problem._replace(cuda=None))
-    if solution is not None and solution.toolkit is not None:
-        cuda = SpecifierSet(f"=={solution.toolkit.version}.*")
-        yield WayOut(f"with CUDA {solution.toolkit.version} it fits", request._replace(cuda=cuda), solution)
-
-
-def _newer_driver(request: Request, problem: Problem, attempt: Attempt, drivers: Drivers) -> Iterator[WayOut]:
-    """The oldest driver with which there is a stack. A newer driver within the GPUs' life never loses one: bisect."""
-    if len(problem.machines) > 1:
-        return  # a driver on the command line stands for all machines, also for those that have a newer one
-    newer = [driver for driver in drivers.known if _would_change(problem, driver, drivers.below)]
-    found: tuple[DriverVersion, Solution] | None = None
-    while newer:
-        middle = (len(newer) - 1) // 2 if found else len(newer) - 1
-        solution = attempt(request, _with_driver(problem, newer[middle]))
-        if solution is None and found is None:
+    def _cuda(self) -> Iterator[WayOut]:
+        if not self._numbers(Kind.CUDA):
             return
-        if solution is None:
-            newer = newer[middle + 1 :]
-        else:
-            found = (newer[middle], solution)
-            newer = newer[:middle]
-    if found is not None:
-        driver, solution = found
-        text = f"install NVIDIA driver {driver} or newer: {solution.choices[0].release.label} then fits"
-        yield WayOut(text, request._replace(driver=driver), solution)
+        solution = self._try(self._request._replace(cuda=None), self._problem._replace(cuda=None))
+        if solution is not None and solution.toolkit is not None:
+            cuda = SpecifierSet(f"=={solution.toolkit.version}.*")
+            text = f"with CUDA {solution.toolkit.version} it fits"
+            yield WayOut(text, self._request._replace(cuda=cuda), solution)
+
+    def _python(self) -> Iterator[WayOut]:
+        if not self._numbers(Kind.PYTHON):
+            return
+        solution = self._try(self._request._replace(python=None), self._problem._replace(python=None))
+        if solution is not None:
+            python = SpecifierSet(f"=={solution.python}.*")
+            yield WayOut(f"with Python {solution.python} it fits", self._request._replace(python=python), solution)
+
+    def _drivers(self) -> Iterator[WayOut]:
+        """Another driver for the machines whose drivers are in the way."""
+        numbers = self._numbers(Kind.DRIVER)
+        if not numbers:
+            return
+        machines = self._problem.machines
+        drivers = drivers_for([machines[number] for number in numbers], self._solver.cuda)
+        newer = self._newer_driver(numbers, drivers)
+        if newer is not None:
+            yield self._driver(newer[0], newer[1], numbers, f"install NVIDIA driver {newer[0]} or newer")
+        older = self._older_driver(numbers, drivers)
+        if older is not None:
+            yield self._driver(older[0], older[1], numbers, f"install a driver of branch R{older[0]}")
+
+    def _driver(self, driver: DriverVersion, solution: Solution, numbers: Sequence[int], words: str) -> WayOut:
+        machines = [self._problem.machines[number] for number in numbers]
+        hosts = tuple(name for machine in machines for name in machine.hosts)
+        where = f" on {' and '.join(machine.name for machine in machines)}" if hosts else ""
+        text = f"{words}{where}: {_label(solution)} then fits"
+        if hosts:
+            return WayOut(text, self._request, solution, hosts)
+        return WayOut(text, self._request._replace(driver=driver), solution)
+
+    def _newer_driver(self, numbers: Sequence[int], drivers: Drivers) -> tuple[DriverVersion, Solution] | None:
+        """The oldest driver with which there is a stack. A newer one within the GPUs' life never loses it: bisect."""
+        machines = [self._problem.machines[number] for number in numbers]
+        newer = [driver for driver in drivers.known if _would_change(machines, driver, drivers.below)]
+        found: tuple[DriverVersion, Solution] | None = None
+        while newer:
+            middle = (len(newer) - 1) // 2 if found else len(newer) - 1
+            solution = self._with_driver(numbers, newer[middle], lower=False)
+            if solution is None and found is None:
+                return None
+            if solution is None:
+                newer = newer[middle + 1 :]
+            else:
+                found = (newer[middle], solution)
+                newer = newer[:middle]
+        return found
+
+    def _older_driver(self, numbers: Sequence[int], drivers: Drivers) -> tuple[DriverVersion, Solution] | None:
+        branch, below = drivers.last_branch, drivers.below
+        machines = [self._problem.machines[number] for number in numbers]
+        new = [it for it in machines if it.driver is not None and below is not None and it.driver.parts[0] >= below]
+        if branch is None or not new:
+            return None
+        driver = DriverVersion((branch,), str(branch))
+        solution = self._with_driver(numbers, driver, lower=True)
+        return None if solution is None else (driver, solution)
+
+    def _with_driver(self, numbers: Sequence[int], driver: DriverVersion, *, lower: bool) -> Solution | None:
+        machines = tuple(
+            machine._replace(driver=driver)
+            if number in numbers and machine.driver is not None and (lower or not machine.driver.meets(driver))
+            else machine
+            for number, machine in enumerate(self._problem.machines)
+        )
+        return self._try(self._request, self._problem._replace(machines=machines))
+
+    def _fewer_gpus(self) -> Iterator[WayOut]:
+        problem, request = self._problem, self._request
+        if len(problem.gpus) <= 1 or len(problem.machines) > 1:
+            return
+        in_the_way = {constraint.gpu for constraint in self._minimal if constraint.kind is Kind.GPU}
+        for gpu in problem.gpus if in_the_way else ():
+            (machine,) = problem.machines
+            alone = machine._replace(gpus=tuple(entry for entry in machine.gpus if entry[0] == gpu))
+            solution = self._try(request, problem._replace(machines=(alone,)))
+            if solution is not None:
+                driver = machine.driver if request.hosts else request.driver
+                typed = _typed(request._replace(gpus=(str(gpu),), driver=driver), solution)
+                text = f"for the GPU of compute capability {gpu} alone {_label(solution)} fits"
+                yield WayOut(text, typed, solution)
+
+    def _fewer_frameworks(self) -> Iterator[WayOut]:
+        """An environment without one of the frameworks that do not go together; that one gets its own."""
+        frameworks = self._problem.frameworks
+        numbers = self._numbers(Kind.FRAMEWORK)
+        for number in numbers if len(numbers) > 1 else ():
+            rest = (*frameworks[:number], *frameworks[number + 1 :])
+            solution = self._try(self._request._replace(frameworks=rest), self._problem._replace(frameworks=rest))
+            if solution is not None:
+                text = f"{frameworks[number]} in an environment of its own: {_label(solution)} fits without it"
+                yield WayOut(text, self._request._replace(frameworks=rest), solution)
+
+    def _linux(self) -> Iterator[WayOut]:
+        """WSL2 runs Linux builds on the Windows driver; typed inside, detection finds the same machine."""
+        if self._problem.platform is not Platform.WIN_64:
+            return
+        inside = self._request._replace(platform=None, gpus=("auto",), hosts=(), driver=None)
+        solution = self._try(inside, self._problem._replace(platform=Platform.LINUX_64))
+        if solution is not None:
+            yield WayOut(f"in WSL2 {_label(solution)} fits; type there", inside, solution)
+
+    def all_that_was_typed(self) -> Iterator[WayOut]:
+        """Any version from any source with any Python and CUDA: what the machine itself can run."""
+        frameworks = tuple(FrameworkRequest(asked.framework, SpecifierSet()) for asked in self._problem.frameworks)
+        free = self._request._replace(frameworks=frameworks, sources=(), python=None, cuda=None, format="json")
+        solution = self._try(free, self._problem._replace(frameworks=frameworks, python=None, cuda=None))
+        if solution is not None:
+            releases = [choice.release for choice in solution.choices]
+            sources = tuple(dict.fromkeys(release.source for release in releases))
+            typed = free._replace(frameworks=_pinned(solution), sources=sources, format=self._request.format)
+            yield WayOut(f"{' with '.join(release.label for release in releases)} fits", typed, solution)
+
+    def to_cpu(self) -> Iterator[WayOut]:
+        """The frameworks without the GPU, named as what it is."""
+        relaxed = self._request._replace(gpus=("none",), driver=None, cuda=None)
+        machines = tuple(Machine(None, (), machine.glibc) for machine in self._problem.machines)
+        solution = self._try(relaxed, self._problem._replace(cpu=True, machines=machines, cuda=None))
+        if solution is not None:
+            yield WayOut(f"{_label(solution)} runs without the GPU", _typed(relaxed, solution), solution)
 
 
-def _would_change(problem: Problem, driver: DriverVersion, below: int | None) -> bool:
+def _label(solution: Solution) -> str:
+    return solution.choices[0].release.label
+
+
+def _would_change(machines: Sequence[Machine], driver: DriverVersion, below: int | None) -> bool:
     if below is not None and driver.parts[0] >= below:
         return False
-    return any(machine.driver is not None and not machine.driver.meets(driver) for machine in problem.machines)
-
-
-def _with_driver(problem: Problem, driver: DriverVersion) -> Problem:
-    machines = tuple(
-        machine if machine.driver is not None and machine.driver.meets(driver) else machine._replace(driver=driver)
-        for machine in problem.machines
-    )
-    return problem._replace(machines=machines)
-
-
-def _older_driver(request: Request, problem: Problem, attempt: Attempt, drivers: Drivers) -> Iterator[WayOut]:
-    branch, below = drivers.last_branch, drivers.below
-    new = [it for it in problem.machines if it.driver is not None and below is not None and it.driver.parts[0] >= below]
-    if branch is None or not new or len(problem.machines) > 1:
-        return
-    driver = DriverVersion((branch,), str(branch))
-    machines = tuple(machine._replace(driver=driver) for machine in problem.machines)
-    solution = attempt(request, problem._replace(machines=machines))
-    if solution is not None:
-        text = f"install a driver of branch R{branch}: {solution.choices[0].release.label} then fits"
-        yield WayOut(text, request._replace(driver=driver), solution)
-
-
-def _anything_anywhere(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
-    """Any version from any source with any Python and CUDA: what the machine itself can run."""
-    frameworks = tuple(FrameworkRequest(asked.framework, SpecifierSet()) for asked in problem.frameworks)
-    free = request._replace(frameworks=frameworks, sources=(), python=None, cuda=None, format="json")
-    solution = attempt(free, problem._replace(frameworks=frameworks, python=None, cuda=None))
-    if solution is not None:
-        releases = [choice.release for choice in solution.choices]
-        pinned = tuple(
-            FrameworkRequest(release.framework, SpecifierSet(f"=={release.version}")) for release in releases
-        )
-        sources = tuple(dict.fromkeys(release.source for release in releases))
-        text = f"{' with '.join(release.label for release in releases)} fits"
-        yield WayOut(text, free._replace(frameworks=pinned, sources=sources, format=request.format), solution)
-
-
-def _fewer_gpus(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
-    gpus = sorted({gpu for machine in problem.machines for gpu, _ in machine.gpus})
-    if len(gpus) <= 1:
-        return
-    for gpu in gpus:
-        machines = tuple(
-            machine._replace(gpus=tuple(entry for entry in machine.gpus if entry[0] == gpu))
-            for machine in problem.machines
-        )
-        solution = attempt(request, problem._replace(machines=machines))
-        if solution is not None:
-            text = f"for the GPU of compute capability {gpu} alone {solution.choices[0].release.label} fits"
-            drivers = [it.driver for it in problem.machines if it.driver is not None]
-            driver = min(drivers, key=lambda it: it.parts) if request.hosts and drivers else request.driver
-            yield WayOut(text, _typed(request._replace(gpus=(str(gpu),), driver=driver), solution), solution)
-
-
-def _linux(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
-    """WSL2 runs Linux builds on the Windows driver; typed inside, detection finds the same machine."""
-    if problem.platform is not Platform.WIN_64:
-        return
-    inside = request._replace(platform=None, gpus=("auto",), hosts=(), driver=None)
-    solution = attempt(inside, problem._replace(platform=Platform.LINUX_64))
-    if solution is not None:
-        yield WayOut(f"in WSL2 {solution.choices[0].release.label} fits; type there", inside, solution)
-
-
-def _cpu(request: Request, problem: Problem, attempt: Attempt) -> Iterator[WayOut]:
-    relaxed = request._replace(gpus=("none",), driver=None, cuda=None)
-    machines = tuple(Machine(None, (), machine.glibc) for machine in problem.machines)
-    solution = attempt(relaxed, problem._replace(cpu=True, machines=machines, cuda=None))
-    if solution is not None:
-        yield WayOut(f"{solution.choices[0].release.label} runs without the GPU", _typed(relaxed, solution), solution)
+    return any(machine.driver is not None and not machine.driver.meets(driver) for machine in machines)
 
 
 def _typed(request: Request, solution: Solution) -> Request:
@@ -193,18 +279,12 @@ def _typed(request: Request, solution: Solution) -> Request:
     """
     if not request.hosts:
         return request
-    pinned = tuple(
+    platform = solution.choices[0].release.platform
+    return request._replace(hosts=(), frameworks=_pinned(solution), platform=platform)
+
+
+def _pinned(solution: Solution) -> tuple[FrameworkRequest, ...]:
+    return tuple(
         FrameworkRequest(choice.release.framework, SpecifierSet(f"=={choice.release.version}"))
         for choice in solution.choices
     )
-    platform = solution.choices[0].release.platform
-    return request._replace(hosts=(), frameworks=pinned, platform=platform)
-
-
-_RELAXATIONS = (_any_version, _any_source, _any_cuda, _any_python, _fewer_gpus, _linux)
-
-
-def _with(
-    frameworks: tuple[FrameworkRequest, ...], number: int, framework: FrameworkRequest
-) -> tuple[FrameworkRequest, ...]:
-    return (*frameworks[:number], framework, *frameworks[number + 1 :])

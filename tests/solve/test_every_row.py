@@ -9,10 +9,11 @@ from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
-from envsolve.model.request import FrameworkRequest
+from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem
+from envsolve.solve.catalogue import Catalogue
 from envsolve.solve.parts import Candidate, framework_identifier
-from envsolve.solve.provider import Provider, Tables
+from envsolve.solve.provider import Provider
 
 
 def problem(release: Release, gpu: ComputeCapability) -> Problem:
@@ -27,14 +28,15 @@ def problem(release: Release, gpu: ComputeCapability) -> Problem:
 @pytest.mark.parametrize("framework", ["tensorflow", "pytorch", "jax", "cupy", "onnxruntime", "paddlepaddle"])
 def test_a_build_runs_on_some_gpu_it_holds_code_for(framework: str, platform: Platform, matrix: Matrix) -> None:
     table = matrix.framework(framework, platform)
-    tables = Tables(matrix.cuda, matrix.cudnn, {framework: table})
+    catalogue = Catalogue.of(matrix.cuda, matrix.cudnn, {framework: table})
     builds = [release for release in table.releases if release.cuda is not None]
     hopeless = []
     for release in builds:
         stopped = []
         for target in release.code.sass:
             sources = (Source.PYPI, Source.PYTORCH) if release.source.is_wheel else (release.source,)
-            provider = Provider(problem(release, target.capability), tables, sources, ranked=False)
+            posed = problem(release, target.capability)
+            provider = Provider(Request(posed.frameworks), posed, catalogue, sources)
             against = next(provider.unmet(Candidate(framework_identifier(framework), release)), None)
             if against is None:
                 break

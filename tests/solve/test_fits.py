@@ -18,9 +18,9 @@ from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem
 from envsolve.model.versions import DriverVersion
+from envsolve.solve.catalogue import Catalogue
 from envsolve.solve.fits import runnable
-from envsolve.solve.provider import Tables
-from envsolve.solve.solver import solve
+from envsolve.solve.solver import Solver
 from tests.matrix.tiny import tiny_matrix
 
 GPUS = (("3.7",), ("6.1",), ("7.0",), ("8.6",), ("9.0",), ("12.0",), ("12.1",), ("6.1", "12.0"), ("8.0", "10.3"))
@@ -43,7 +43,7 @@ def test_the_newest_build_that_is_listed_is_the_one_that_is_solved_for(
         version = None if driver is None else DriverVersion.parse(driver)
         asked = (FrameworkRequest(framework, SpecifierSet()),)
         request = Request(asked, gpus=gpus, driver=version, platform=platform, format="json")
-        solution = solve(request, target_of(request, matrix, {}).problem, matrix)
+        solution = Solver(matrix).solve(request, target_of(request, matrix, {}).problem)
         sources = tuple(source for source in Source if source is not Source.PYTORCH_CHANNEL)
         found = listed(matrix, Filters((framework,), gpus=gpus, driver=version, platforms=(platform,), sources=sources))
         newest = max((release.version for release in found), default=None)
@@ -112,4 +112,4 @@ def test_wsl2_passes_no_gpu_before_pascal_through(gpu: str, windows_driver: bool
     machine = Machine(None, ((ComputeCapability.parse(gpu), ""),), None, windows_driver=windows_driver)
     asked = (FrameworkRequest("pytorch", SpecifierSet()),)
     problem = Problem(asked, Platform.LINUX_64, (machine,), cpu=False, python=None, cuda=None)
-    assert bool(runnable(problem, Tables(matrix.cuda, matrix.cudnn, {"pytorch": table}))) is runs
+    assert bool(runnable(problem, Catalogue.of(matrix.cuda, matrix.cudnn, {"pytorch": table}))) is runs

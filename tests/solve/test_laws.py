@@ -13,9 +13,10 @@ from envsolve.model.release import CudaLibraries, Source
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion, LibcVersion
-from envsolve.solve.solver import solve
+from envsolve.solve.solver import Solver
 
 MATRIX = Matrix(find_matrix())
+SOLVER = Solver(MATRIX)
 DESKTOP = [life.capability for life in MATRIX.cuda.architectures if life.last_branch or life.first_branch]
 DRIVERS = sorted(
     {
@@ -49,7 +50,7 @@ def posed(
 
 def answered(problem: Problem, format_name: str = "json", wanted: tuple[Source, ...] = ()) -> Solution | None:
     """The answer to a problem."""
-    return solve(Request(frameworks=problem.frameworks, format=format_name, sources=wanted), problem, MATRIX)
+    return SOLVER.solve(Request(frameworks=problem.frameworks, format=format_name, sources=wanted), problem)
 
 
 @settings(max_examples=150, deadline=None)

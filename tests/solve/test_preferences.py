@@ -15,7 +15,7 @@ from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion, LibcVersion
-from envsolve.solve.solver import solve
+from envsolve.solve.solver import Solver
 
 HEAD = 'schema_version = 1\nupdated = "2026-11-20"\n'
 EVIDENCE = '[evidence.e]\nkind = "wheel"\nreference = "r"\nseen = "2026-11-20"\n'
@@ -101,7 +101,7 @@ def answer(
     )
     asked = (FrameworkRequest("thing", SpecifierSet()),)
     problem = Problem(frameworks=asked, platform=platform, machines=(machine,), cpu=False, python=None, cuda=None)
-    return solve(Request(frameworks=asked, format="json", sources=wanted), problem, matrix)
+    return Solver(matrix).solve(Request(frameworks=asked, format="json", sources=wanted), problem)
 
 
 def chosen(solution: Solution | None) -> str:

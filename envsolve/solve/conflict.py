@@ -1,0 +1,136 @@
+"""What of a request and its machines cannot hold together: the smallest set of constraints without a stack.
+
+Every constraint of such a set matters: without any one of them there is a stack. Each is tried in turn, by solving
+without it, so nothing is blamed that has no part in the failure. Where several smallest sets exist, the order in which
+constraints are given up decides: facts of machines that nobody can change go first where others suffice, a driver
+before the GPU behind it (a newer driver gives a GPU no code), and what the user typed stays the longest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from enum import StrEnum
+from typing import NamedTuple, TypeVar
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.request import FrameworkRequest, Request, spoken
+from envsolve.model.solution import Machine, Problem
+
+T = TypeVar("T")
+
+
+class Kind(StrEnum):
+    """What a constraint is about."""
+
+    FRAMEWORK = "framework"
+    VERSION = "version"
+    SOURCE = "source"
+    PYTHON = "python"
+    CUDA = "cuda"
+    DRIVER = "driver"
+    GPU = "gpu"
+    GLIBC = "glibc"
+
+
+class Constraint(NamedTuple):
+    """One thing that the request or a machine insists on: of framework or machine ``number``, for GPUs which one."""
+
+    kind: Kind
+    number: int = 0
+    gpu: ComputeCapability | None = None
+
+    def text(self, request: Request, problem: Problem) -> str:
+        """How a sentence names it."""
+        if self.kind in (Kind.FRAMEWORK, Kind.VERSION):
+            asked = problem.frameworks[self.number]
+            return asked.framework if self.kind is Kind.FRAMEWORK else str(asked)
+        if self.kind is Kind.SOURCE:
+            return f"from {' or '.join(request.sources)}"
+        if self.kind in (Kind.PYTHON, Kind.CUDA):
+            return _typed("Python", problem.python) if self.kind is Kind.PYTHON else _typed("CUDA", problem.cuda)
+        machine = problem.machines[self.number]
+        of = f" of {machine.name}" if machine.hosts else ""
+        if self.kind is Kind.GPU:
+            assert self.gpu is not None
+            return f"{machine.gpu_name(self.gpu)} ({self.gpu}){of}"
+        return f"driver {machine.driver}{of}" if self.kind is Kind.DRIVER else f"glibc {machine.glibc}{of}"
+
+
+def _typed(what: str, versions: SpecifierSet | None) -> str:
+    return what if versions is None else f"{what} {spoken(versions)}"
+
+
+def constraints_of(request: Request, problem: Problem) -> Iterator[Constraint]:
+    """Every constraint of a request, the first to be given up first."""
+    machines = list(enumerate(problem.machines))[::-1]
+    yield from (Constraint(Kind.GLIBC, number) for number, machine in machines if machine.glibc is not None)
+    frameworks = list(enumerate(problem.frameworks))[::-1]
+    yield from (Constraint(Kind.FRAMEWORK, number) for number, _ in frameworks)
+    if request.sources:
+        yield Constraint(Kind.SOURCE)
+    yield from (Constraint(Kind.DRIVER, number) for number, machine in machines if machine.driver is not None)
+    if problem.python is not None:
+        yield Constraint(Kind.PYTHON)
+    if problem.cuda is not None:
+        yield Constraint(Kind.CUDA)
+    for number, machine in machines:
+        yield from (Constraint(Kind.GPU, number, gpu) for gpu, _ in machine.gpus)
+    yield from (Constraint(Kind.VERSION, number) for number, asked in frameworks if asked.specifier)
+
+
+def restricted(request: Request, problem: Problem, kept: Collection[Constraint]) -> tuple[Request, Problem]:
+    """The request and the problem that insist on ``kept`` alone."""
+    frameworks = tuple(
+        asked if Constraint(Kind.VERSION, number) in kept else FrameworkRequest(asked.framework, SpecifierSet())
+        for number, asked in enumerate(problem.frameworks)
+        if Constraint(Kind.FRAMEWORK, number) in kept
+    )
+    machines = tuple(_machine(number, machine, kept) for number, machine in enumerate(problem.machines))
+    limited = problem._replace(
+        frameworks=frameworks,
+        machines=tuple(machine for machine in machines if _matters(machine)) or machines[:1],
+        python=problem.python if frameworks and Constraint(Kind.PYTHON) in kept else None,
+        cuda=problem.cuda if Constraint(Kind.CUDA) in kept else None,
+    )
+    sources = request.sources if Constraint(Kind.SOURCE) in kept else ()
+    return request._replace(frameworks=frameworks, sources=sources), limited
+
+
+def minimal_conflict(
+    request: Request, problem: Problem, can_solve: Callable[[Request, Problem], bool]
+) -> tuple[Constraint, ...]:
+    """The constraints of a smallest set that has no stack; ``problem`` itself must have none."""
+    every = list(constraints_of(request, problem))
+    return tuple(_shrunk(every, lambda kept: not can_solve(*restricted(request, problem, frozenset(kept)))))
+
+
+def _machine(number: int, machine: Machine, kept: Collection[Constraint]) -> Machine:
+    return machine._replace(
+        driver=machine.driver if Constraint(Kind.DRIVER, number) in kept else None,
+        gpus=tuple(entry for entry in machine.gpus if Constraint(Kind.GPU, number, entry[0]) in kept),
+        glibc=machine.glibc if Constraint(Kind.GLIBC, number) in kept else None,
+    )
+
+
+def _matters(machine: Machine) -> bool:
+    return machine.driver is not None or bool(machine.gpus) or machine.glibc is not None
+
+
+def _shrunk(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
+    """``items`` without those that ``fails`` does not need, given up from the front, in growing strides.
+
+    A single item stays only where the rest without it no longer fails. Leaving out an item that mattered cannot make
+    the rest fail again, so that what stays at the end is needed as a whole.
+    """
+    kept, position, stride = list(items), 0, 1
+    while position < len(kept):
+        without = kept[:position] + kept[position + stride :]
+        if fails(without):
+            kept, stride = without, 2 * stride
+        elif stride > 1:
+            stride = max(1, stride // 4)
+        else:
+            position += 1
+    return kept
