@@ -1,0 +1,235 @@
+"""What finding a stack costs: beside trying everything, and as the matrix and the number of machines grow.
+
+    .venv-test/bin/python -m benchmarks.solving [RUNS]
+
+Figures are medians in one warm process whose tables are read: the cost of an answer alone, without start-up. Trying
+everything is the plain search that needs no solver: every build with every toolkit, cuDNN and Python, of which the best
+is kept, by the rules of ``tests/solve/reference.py``. "Kept" is the same search with what the machine does not change
+found before.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import ParamSpec
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from envsolve.matrix import Matrix, find_matrix
+from envsolve.matrix.load import FrameworkTable
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import Platform
+from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
+from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.solution import Machine, Problem, Solution
+from envsolve.model.versions import DriverVersion
+from envsolve.solve.solver import solve
+from tests.solve.reference import (
+    Cause,
+    Driver,
+    Shelf,
+    Stack,
+    allowed,
+    code_for,
+    cudnn_serves,
+    floors_of,
+    full_drivers,
+    in_full,
+    is_known_bad,
+    life_of,
+    lives,
+    rank_of,
+    requires_cudnn,
+    requires_toolkit,
+    toolkit_serves,
+)
+
+LINUX = Platform.LINUX_64
+ONE = ("pytorch",)
+THREE = ("tensorflow", "pytorch", "jax")
+NAIVE = (("tensorflow", Source.PYPI), ("pytorch", Source.PYTORCH), ("jax", Source.PYPI), ("cupy", Source.PYPI))
+GPUS = ("7.5", "8.0", "8.6", "8.9", "9.0")
+SHARES = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+MACHINES = (1, 4, 16, 40)
+BRANCHES = range(525, 581)
+Arguments = ParamSpec("Arguments")
+
+
+class ScaledMatrix(Matrix):
+    """The shipped matrix with a share of its rows, or with all of them and repetitions under made-up older versions."""
+
+    def __init__(self, directory: Path, share: float) -> None:
+        super().__init__(directory)
+        self._share = share
+        self._scaled: dict[tuple[str, Platform | None], FrameworkTable] = {}
+
+    def framework(self, name: str, platform: Platform | None) -> FrameworkTable:
+        """The table of one framework, grown or cut down."""
+        key = (name, platform)
+        if key not in self._scaled:
+            table = super().framework(name, platform)
+            self._scaled[key] = table._replace(releases=tuple(scaled(table.releases, self._share)))
+        return self._scaled[key]
+
+
+def scaled(rows: Sequence[Release], share: float) -> Iterator[Release]:
+    """Rows drawn by chance, the same ones each time, or all rows and their older repetitions."""
+    if share < 1:
+        drawn = sorted(random.Random(0).sample(range(len(rows)), round(len(rows) * share)))  # noqa: S311  # no secret
+        yield from (rows[number] for number in drawn)
+        return
+    yield from rows
+    for repetition in range(1, round(share)):
+        yield from (row._replace(version=Version(f"0.0.{repetition}.{row.version}")) for row in rows)
+
+
+def ask(
+    frameworks: Sequence[str], machines: Sequence[Machine], matrix: Matrix, sources: tuple[Source, ...] = ()
+) -> Solution | None:
+    """What the solver answers; the only place that knows how it is asked."""
+    asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in frameworks)
+    problem = Problem(asked, LINUX, tuple(machines), cpu=False, python=None, cuda=None)
+    return solve(Request(asked, format="json", sources=sources), problem, matrix)
+
+
+def machine(gpu: str, driver: str) -> Machine:
+    """A Linux machine with one kind of GPU."""
+    return Machine(DriverVersion.parse(driver), ((ComputeCapability.parse(gpu), ""),), None)
+
+
+def distinct_machines(matrix: Matrix) -> list[Machine]:
+    """Machines of which no two are alike, with drivers of ``BRANCHES`` and GPUs from Turing to Hopper, shuffled."""
+    drivers = [branch.first(windows=False).text for branch in matrix.cuda.branches if branch.branch in BRANCHES]
+    machines = [machine(gpu, driver) for driver in drivers for gpu in GPUS]
+    random.Random(0).shuffle(machines)  # noqa: S311  # no secret
+    return machines
+
+
+def try_everything(
+    matrix: Matrix, framework: str, source: Source, gpu: ComputeCapability, driver: Driver
+) -> Stack | None:
+    """The best of all combinations that pass every rule."""
+    table = matrix.framework(framework, LINUX)
+    life, full = life_of(matrix.cuda, gpu, windows=False), full_drivers(matrix.cuda, windows=False)
+    if not lives(driver, life):
+        return None
+    best = None
+    for number, build in enumerate(sorted(table.releases, key=lambda it: (it.build, it.package))):
+        if build.source is not source or build.cuda is None:
+            continue
+        if is_known_bad(build, table.known_bad, None) or is_known_bad(build, table.known_bad, gpu):
+            continue
+        code = code_for(build, gpu, full)
+        if code is None or not allowed(driver, life.ceiling, code[1]):
+            continue
+        rank = rank_of(build, driver, full, machine_code=code[0])
+        for toolkit, cudnn, python in combinations(matrix, build, gpu, driver):
+            fit = (in_full(toolkit.version, driver, full), toolkit.version == build.cuda, toolkit.version)
+            key = (build.version, rank, -number, fit, cudnn.version if cudnn else Version("0"), Version(python))
+            if best is None or key > best[0]:
+                best = key, build, toolkit, cudnn, python
+    if best is None:
+        return None
+    _, build, toolkit, cudnn, python = best
+    names = (str(build.version), build.source.value, build.build, build.package)
+    return Stack(*names, str(toolkit.version), str(cudnn.version) if cudnn else None, python)
+
+
+def combinations(
+    matrix: Matrix, build: Release, gpu: ComputeCapability, driver: Driver
+) -> Iterator[tuple[Toolkit, CudnnRelease | None, str]]:
+    """Every toolkit, cuDNN and Python that go with ``build`` on that machine."""
+    floors = floors_of(matrix.cuda, windows=False)
+    cudnns = (None,) if build.cudnn_requires is None else matrix.cudnn
+    for toolkit in matrix.cuda.toolkits:
+        met = allowed(driver, None, floors[toolkit.version])
+        if met and requires_toolkit(build, toolkit) and toolkit_serves(toolkit, gpu):
+            for cudnn in cudnns:
+                if cudnn is None or (requires_cudnn(build, cudnn) and cudnn_serves(cudnn, gpu, LINUX)):
+                    yield from ((toolkit, cudnn, python) for python in build.pythons)
+
+
+def from_shelf(shelf: Shelf, gpu: ComputeCapability, driver: Driver) -> Stack | Cause:
+    """The same answer where all that does not depend on the machine is kept."""
+    return next(shelf.answers(gpu, [driver]))
+
+
+def milliseconds(
+    runs: int, action: Callable[Arguments, object], *arguments: Arguments.args, **named: Arguments.kwargs
+) -> float:
+    """The median time of ``action``, after one uncounted run."""
+    action(*arguments, **named)
+    taken = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        action(*arguments, **named)
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken) * 1000
+
+
+def table_of(*heads: str) -> None:
+    """Print the head of a Markdown table."""
+    print("\n| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
+
+
+def row_of(*cells: str | float) -> None:
+    """Print a row of it, times in milliseconds."""
+    print("| " + " | ".join(cell if isinstance(cell, str) else f"{cell:.2f}" for cell in cells) + " |")
+
+
+def beside_trying_everything(matrix: Matrix, runs: int) -> None:
+    """One framework from one source: plain search, the same search with what is kept, the solver."""
+    gpu, driver = ComputeCapability.parse("8.9"), DriverVersion.parse("580.65.06")
+    table_of("one framework, 8.9 with 580.65.06", "builds", "trying everything, ms", "kept, ms", "solver, ms", "ratio")
+    for framework, source in NAIVE:
+        shelf = Shelf(matrix, framework, LINUX, source)
+        if try_everything(matrix, framework, source, gpu, driver.parts) != from_shelf(shelf, gpu, driver.parts):
+            sys.exit(f"{framework} from {source}: the two searches differ")
+        naive = milliseconds(runs, try_everything, matrix, framework, source, gpu, driver.parts)
+        kept = milliseconds(runs, from_shelf, shelf, gpu, driver.parts)
+        own = milliseconds(runs, ask, (framework,), (machine("8.9", driver.text),), matrix, (source,))
+        row_of(f"{framework} ({source})", str(len(shelf.builds)), naive, kept, own, f"{naive / own:.1f}")
+
+
+def with_the_matrix(runs: int) -> None:
+    """How the solver's time grows with the rows of the matrix."""
+    new, old = (machine("8.9", "580.65.06"),), (machine("7.0", "410.48"),)
+    table_of("rows", "builds for linux-64", "pytorch, ms", "three frameworks, ms", "pytorch, V100 with 410.48, ms")
+    for share in SHARES:
+        matrix = ScaledMatrix(find_matrix(), share)
+        builds = sum(len(matrix.framework(name, LINUX).releases) for name in THREE)
+        questions = ((ONE, new), (THREE, new), (ONE, old))
+        row_of(f"{share:.0%}", str(builds), *(timed(runs, names, machines, matrix) for names, machines in questions))
+
+
+def with_the_machines(matrix: Matrix, runs: int) -> None:
+    """How the solver's time grows with the machines that one stack must run on."""
+    machines = distinct_machines(matrix)
+    table_of("distinct machines", "pytorch, ms", "three frameworks, ms")
+    for count in MACHINES:
+        row_of(str(count), *(timed(runs, names, machines[:count], matrix) for names in (ONE, THREE)))
+
+
+def timed(runs: int, frameworks: Sequence[str], machines: Sequence[Machine], matrix: Matrix) -> str:
+    """The solver's time, marked where there is no answer."""
+    found = ask(frameworks, machines, matrix)
+    taken = milliseconds(runs, ask, frameworks, machines, matrix)
+    return f"{taken:.2f}" if found else f"{taken:.2f} (no answer)"
+
+
+def main(runs: int) -> None:
+    """Measure and print everything."""
+    matrix = Matrix(find_matrix())
+    beside_trying_everything(matrix, runs)
+    with_the_matrix(runs)
+    with_the_machines(matrix, runs)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 7)
