@@ -15,6 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import ParamSpec
 
@@ -29,7 +30,7 @@ from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
-from envsolve.solve.solver import solve
+from envsolve.solve.solver import Solver
 from tests.solve.reference import (
     Cause,
     Driver,
@@ -89,13 +90,19 @@ def scaled(rows: Sequence[Release], share: float) -> Iterator[Release]:
         yield from (row._replace(version=Version(f"0.0.{repetition}.{row.version}")) for row in rows)
 
 
+@cache
+def solver_of(matrix: Matrix) -> Solver:
+    """The solver of a matrix: one for all questions, as in a process that asks several."""
+    return Solver(matrix)
+
+
 def ask(
     frameworks: Sequence[str], machines: Sequence[Machine], matrix: Matrix, sources: tuple[Source, ...] = ()
 ) -> Solution | None:
     """What the solver answers; the only place that knows how it is asked."""
     asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in frameworks)
     problem = Problem(asked, LINUX, tuple(machines), cpu=False, python=None, cuda=None)
-    return solve(Request(asked, format="json", sources=sources), problem, matrix)
+    return solver_of(matrix).solve(Request(asked, format="json", sources=sources), problem)
 
 
 def machine(gpu: str, driver: str) -> Machine:

@@ -1,13 +1,15 @@
 """The resolvelib provider: which candidates exist, in which order they are tried, and what each requires.
 
-Decided in this order, so that a reason is found where it belongs: facts of the machines, frameworks as asked, the owner
-of CUDA, CUDA, cuDNN, Python.
+Decided in this order, so that a reason is found where it belongs: frameworks as asked, the owner of CUDA, CUDA, cuDNN,
+Python. What a candidate requires of the machines is decided when it is looked at: a machine's facts have one candidate
+each, so that no choice made later could help. Searching over them would cost the square of the number of machines.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import chain
 from typing import TypeVar
 
 from packaging.version import Version
@@ -40,9 +42,7 @@ from envsolve.solve.parts import (
 from envsolve.solve.preference import Preference
 from envsolve.solve.rules import Rules
 
-_ORDER = {
-    kind: number for number, kind in enumerate(("driver", "glibc", "gpu", "framework", OWNER, CUDA, CUDNN, PYTHON))
-}
+_ORDER = {identifier: number for number, identifier in enumerate((OWNER, CUDA, CUDNN, PYTHON))}
 _SHARED = (CUDA, CUDNN)
 _T = TypeVar("_T")
 
@@ -75,7 +75,12 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
     @cached_property
     def roots(self) -> tuple[Requirement, ...]:
         """What the request and the machines themselves require."""
-        return (*self._machine_roots(), *self._request_roots())
+        return (*self._machine_roots(), *self.asked)
+
+    @cached_property
+    def asked(self) -> tuple[Requirement, ...]:
+        """What the request requires."""
+        return tuple(self._request_roots())
 
     @cached_property
     def _roots_of(self) -> dict[str, list[Requirement]]:
@@ -96,8 +101,8 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         information: Mapping[str, Iterator[RequirementInformation[Requirement, Candidate]]],
         backtrack_causes: Sequence[RequirementInformation[Requirement, Candidate]],
     ) -> tuple[int, int]:
-        """Machines first, then frameworks as asked, the owner, CUDA, cuDNN and Python."""
-        return _ORDER[identifier.partition(" ")[0]], self._turn.get(identifier, 0)
+        """Frameworks as asked, then the owner, CUDA, cuDNN and Python."""
+        return _ORDER.get(identifier, -1), self._turn.get(identifier, 0)
 
     def find_matches(
         self,
@@ -116,7 +121,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         """The candidates of ``identifier`` that meet every limit, best first. Many builds share their limits."""
         if identifier in self._asked:
             return self.offered(identifier)
-        if identifier not in (OWNER, CUDA, CUDNN, PYTHON):
+        if identifier not in _ORDER:
             if _floor_above_ceiling(limits):
                 return []
             return [it for it in self._of(identifier) if all(limit.limit.admits(it.thing) for limit in limits)]
@@ -153,8 +158,8 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
 
     def roots_hold(self) -> bool:
         """Whether the machines, and the CUDA that was asked for, are possible before any framework is looked at."""
-        machines = (root for root in self.roots if root.identifier not in self._asked and root.identifier != PYTHON)
-        if not all(self.matches(root.identifier, [root]) for root in machines):
+        of_machines = (identifier for identifier in self._roots_of if identifier not in (*self._asked, *_ORDER))
+        if not all(self.matches(identifier, self._roots_of[identifier]) for identifier in of_machines):
             return False
         return CUDA not in self._roots_of or next(self.running(CUDA), None) is not None
 
@@ -167,11 +172,19 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return requirement.admits(candidate)
 
     def get_dependencies(self, candidate: Candidate) -> Iterable[Requirement]:
-        """What ``candidate`` requires of the rest, from the rules."""
+        """What ``candidate`` requires of what is still to be decided."""
         known = self._requirements.get(id(candidate))
         if known is None:
-            known = self._requirements[id(candidate)] = list(self._requirements_of(candidate))
+            every = self._requirements_of(candidate)
+            known = self._requirements[id(candidate)] = [it for it in every if it.identifier in _ORDER]
         return known
+
+    def requirements(self, chosen: Iterable[Candidate]) -> dict[str, list[Requirement]]:
+        """Everything that ``chosen`` require, of the machines too, and before it what request and machines do."""
+        found = {identifier: list(roots) for identifier, roots in self._roots_of.items()}
+        for requirement in chain.from_iterable(map(self._requirements_of, chosen)):
+            found.setdefault(requirement.identifier, []).append(requirement)
+        return found
 
     def unmet(self, candidate: Candidate) -> Iterator[tuple[Requirement, ...]]:
         """Every chain of requirements, from ``candidate`` down, that the machines and the request alone do not meet."""

@@ -7,12 +7,10 @@ conda channel pytorch, which ended with 2.5.1, is tried only where the user name
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.version import Version
 from resolvelib import BaseReporter, ResolutionImpossible, ResolutionTooDeep, Resolver
-from resolvelib.resolvers import Result
 
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.matrix.load import CudaTable, Matrix
@@ -30,8 +28,6 @@ _WHEELS = (Source.PYPI, Source.PYTORCH)
 _MAX_ROUNDS = 20_000
 NATIVE_SOURCE_FIRST = frozenset({"environment"})
 """Formats with a native source: conda-forge for an environment.yml. The others take the newest release anywhere."""
-
-Found = Result[Requirement, Candidate, str]
 
 
 class Solver:
@@ -62,7 +58,9 @@ class Solver:
     def can_solve(self, request: Request, problem: Problem) -> bool:
         """Whether there is any stack for ``problem``, which costs less than finding the best."""
         request = request._replace(prefer=Policy.NEWEST_FRAMEWORK)
-        return any(_resolve(self.provider(group, request, problem)) for group in _all_groups(request, problem))
+        return any(
+            _resolve(self.provider(group, request, problem)) is not None for group in _all_groups(request, problem)
+        )
 
     def catalogue(self, problem: Problem) -> Catalogue:
         """The parts of the matrix that ``problem`` needs."""
@@ -111,21 +109,22 @@ class Solver:
         return [] if solution is None else [solution]
 
     def _from_group(self, group: Sequence[Source], request: Request, problem: Problem) -> Solution | None:
-        found = next(chain.from_iterable(self._results(group, request, problem)), None)
-        if found is None:
-            return None
-        return solution_of(request, problem, self.catalogue(problem), found)
+        for provider in self._in_turn(group, request, problem):
+            chosen = _resolve(provider)
+            if chosen is not None:
+                requirements = provider.requirements(chosen.values())
+                return solution_of(request, problem, self.catalogue(problem), chosen, requirements)
+        return None
 
-    def _results(self, group: Sequence[Source], request: Request, problem: Problem) -> Iterator[list[Found]]:
-        """What resolvelib finds, the best first: under ``newest-cuda`` toolkit by toolkit."""
+    def _in_turn(self, group: Sequence[Source], request: Request, problem: Problem) -> Iterator[Provider]:
+        """The searches whose first answer is the best one: under ``newest-cuda`` one for each toolkit."""
+        provider = self.provider(group, request, problem)
         if request.prefer is not Policy.NEWEST_CUDA or problem.cpu:
-            result = _resolve(self.provider(group, request, problem))
-            yield [] if result is None else [result]
+            yield provider
             return
-        for candidate in self.provider(group, request, problem).running(CUDA):
+        for candidate in provider.running(CUDA):
             assert isinstance(candidate.thing, Toolkit)
-            result = _resolve(self.provider(group, request, problem, candidate.thing))
-            yield [] if result is None else [result]
+            yield self.provider(group, request, problem, candidate.thing)
 
 
 def source_groups(request: Request) -> list[tuple[Source, ...]]:
@@ -154,13 +153,13 @@ def _all_groups(request: Request, problem: Problem) -> list[tuple[Source, ...]]:
     return [*source_groups(request), *_mixed_groups(request, problem)]
 
 
-def _resolve(provider: Provider) -> Found | None:
-    """What resolvelib finds. Raises UnsolvableError where it takes too many steps to tell."""
+def _resolve(provider: Provider) -> Mapping[str, Candidate] | None:
+    """What resolvelib chooses for each identifier. Raises UnsolvableError where it takes too many steps to tell."""
     if not provider.roots_hold():
         return None
     resolver: Resolver[Requirement, Candidate, str] = Resolver(provider, BaseReporter())
     try:
-        return resolver.resolve(provider.roots, max_rounds=_MAX_ROUNDS)
+        return resolver.resolve(provider.asked, max_rounds=_MAX_ROUNDS).mapping
     except ResolutionImpossible:
         return None
     except ResolutionTooDeep as error:

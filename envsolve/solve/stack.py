@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from packaging.version import Version
-from resolvelib.resolvers import Result
 
 from envsolve.model.fact import Fact
 from envsolve.model.release import CudnnRelease, Release, Toolkit
@@ -17,11 +16,13 @@ from envsolve.solve.parts import CUDA, CUDNN, OWNER, PYTHON, Candidate, DriverFl
 
 
 def solution_of(
-    request: Request, problem: Problem, catalogue: Catalogue, result: Result[Requirement, Candidate, str]
+    request: Request,
+    problem: Problem,
+    catalogue: Catalogue,
+    chosen: Mapping[str, Candidate],
+    requirements: Mapping[str, Sequence[Requirement]],
 ) -> Solution:
-    """The stack that resolvelib found, with every requirement that shaped it as a fact."""
-    chosen = result.mapping
-    requirements = {identifier: list(criterion.iter_requirement()) for identifier, criterion in result.criteria.items()}
+    """The stack of the candidates that were chosen, with every requirement that shaped it as a fact."""
     releases = [chosen[framework_identifier(asked.framework)].thing for asked in problem.frameworks]
     choices = tuple(_choice(release, problem) for release in releases if isinstance(release, Release))
     python = chosen[PYTHON].thing

@@ -25,7 +25,7 @@ from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem
 from envsolve.model.versions import DriverVersion
-from envsolve.solve.solver import solve
+from envsolve.solve.solver import Solver
 from tests.solve.reference import Cause, Shelf, Stack
 
 FRAMEWORKS = ("tensorflow", "pytorch", "jax", "cupy", "onnxruntime", "paddlepaddle")
@@ -80,12 +80,18 @@ def shipped() -> Matrix:
     return Matrix(find_matrix())
 
 
+@cache
+def solver_of(matrix: Matrix) -> Solver:
+    """The solver of a matrix, which serves every question: what it learns is kept."""
+    return Solver(matrix)
+
+
 def ask(part: Part, gpu: ComputeCapability, driver: DriverVersion | None) -> Stack | None:
     """What the solver answers; the only place that knows how it is asked."""
     frameworks = (FrameworkRequest(part.framework, SpecifierSet()),)
     machine = Machine(driver, ((gpu, ""),), None, windows_driver=part.platform.is_windows)
     problem = Problem(frameworks, part.platform, (machine,), cpu=False, python=None, cuda=None)
-    solution = solve(Request(frameworks, format="json", sources=(part.source,)), problem, shipped())
+    solution = solver_of(shipped()).solve(Request(frameworks, format="json", sources=(part.source,)), problem)
     if solution is None:
         return None
     build = solution.choices[0].release
