@@ -8,10 +8,8 @@ they would have to share is told: the thing, or the few things, that leave no co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, islice, product
-from operator import and_
 from typing import NamedTuple, TypeVar
 
 from packaging.version import Version
@@ -20,6 +18,7 @@ from envsolve.errors import ConflictStep
 from envsolve.model.release import PlatformLimit, Release
 from envsolve.model.request import FrameworkRequest, Request, spoken
 from envsolve.model.solution import Machine, Problem
+from envsolve.solve.agreement import Sharing, sharings, unshared
 from envsolve.solve.conflict import Constraint, minimal_conflict, restricted
 from envsolve.solve.parts import (
     CUDA,
@@ -373,62 +372,26 @@ _SHARED = {
 """What an environment has once; of equally short explanations the one about what stands first is told."""
 
 
-class _Sharing(NamedTuple):
-    """A build with what it asks of the things that frameworks share, and what it admits of each as a set of bits."""
-
-    release: Release
-    asks: Mapping[str, Requirement]
-    admits: tuple[int, ...]
-
-
 def _joint_conflict(problem: Problem, providers: Sequence[Provider]) -> Conflict:
     """Each framework has builds that run, but no combination shares what an environment has once."""
     names = " and ".join(str(asked) for asked in problem.frameworks)
-    blocked: dict[frozenset[str], tuple[_Sharing, ...]] = {}
+    blocked: dict[frozenset[str], tuple[Sharing, ...]] = {}
     for provider in providers:
-        offered = [_sharings(asked, provider) for asked in problem.frameworks]
+        offered = [sharings(provider, framework_identifier(asked.framework)) for asked in problem.frameworks]
         for combination in islice(product(*offered), _MOST_COMBINATIONS):
-            blocked.setdefault(_unshared(combination), combination)
+            blocked.setdefault(unshared(combination), combination)
     if not blocked:
         return _no_source_has_all(problem, providers)
     steps: list[ConflictStep] = []
     things = _fewest(list(blocked), _SHARED)
     for thing in things:
-        witness = next(combination for unshared, combination in blocked.items() if thing in unshared)
+        witness = next(combination for missing, combination in blocked.items() if thing in missing)
         steps += [_step(sharing.asks[thing]) for sharing in witness if thing in sharing.asks]
         steps.append(ConflictStep(_SHARED[thing].why, "one environment"))
     shared = " and ".join(_SHARED[thing].name for thing in things)
     told = "; ".join(step.requirement for step in steps if step.because != "one environment")
     message = f"no builds of {names} that run here share {shared}: {told}"
     return Conflict("frameworks-disagree", message, tuple(dict.fromkeys(steps)))
-
-
-def _sharings(asked: FrameworkRequest, provider: Provider) -> list[_Sharing]:
-    """The builds that run, one for each way of sharing: of those that admit the same the best stands for all."""
-    found: dict[tuple[int, ...], _Sharing] = {}
-    for candidate in provider.running(framework_identifier(asked.framework)):
-        release = candidate.thing
-        assert isinstance(release, Release)
-        asks = {it.identifier: it for it in provider.get_dependencies(candidate) if it.identifier in _SHARED}
-        admits = tuple(_bits(provider, asks.get(thing)) for thing in _SHARED)
-        found.setdefault(admits, _Sharing(release, asks, admits))
-    return list(found.values())
-
-
-def _bits(provider: Provider, requirement: Requirement | None) -> int:
-    """What a requirement leaves of the candidates of its thing, a bit for each; all where nothing is required."""
-    if requirement is None:
-        return -1
-    return sum(1 << number for number in provider.left_by(requirement))
-
-
-def _unshared(combination: Sequence[_Sharing]) -> frozenset[str]:
-    """The things that a combination of builds cannot share."""
-    return frozenset(
-        thing
-        for number, thing in enumerate(_SHARED)
-        if not reduce(and_, (sharing.admits[number] for sharing in combination))
-    )
 
 
 def _no_source_has_all(problem: Problem, providers: Sequence[Provider]) -> Conflict:

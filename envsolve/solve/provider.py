@@ -8,6 +8,7 @@ each, so that no choice made later could help. Searching over them would cost th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property, partial
 from itertools import chain
 from typing import TypeVar
@@ -68,6 +69,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         self._requirements: dict[int, list[Requirement]] = {}
         self._alone: dict[int, bool] = {}
         self._matched: dict[tuple[object, ...], list[Candidate]] = {}
+        self._numbers: dict[str, dict[int, int]] = {}
         self._candidates: dict[str, Sequence[Candidate] | _Remembered[Candidate]] = {}
         self._asked = {framework_identifier(it.framework): it for it in problem.frameworks}
         self._turn = {identifier: number for number, identifier in enumerate(self._asked)}
@@ -122,9 +124,9 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         if identifier in self._asked:
             return self.offered(identifier)
         if identifier not in _ORDER:
-            if _floor_above_ceiling(limits):
-                return []
-            return [it for it in self._of(identifier) if all(limit.limit.admits(it.thing) for limit in limits)]
+            (only,) = self._of(identifier)
+            met = all(limit.limit.admits(only.thing) for limit in limits) and not _floor_above_ceiling(limits)
+            return (only,) if met else ()
         key = (identifier, *(id(asked.limit) for asked in limits))
         known = self._matched.get(key)
         if known is None:
@@ -144,6 +146,12 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         """The builds that were asked for, best first, whether they run or not; those known to fail are left out."""
         return self._of(identifier)
 
+    def keeping(self, agreed: Sequence[Candidate]) -> Provider:
+        """The same provider with the builds of the frameworks settled."""
+        kept = copy(self)
+        kept.__dict__["_candidates"] = self._candidates | {candidate.identifier: [candidate] for candidate in agreed}
+        return kept
+
     def running(self, identifier: str) -> Iterator[Candidate]:
         """The candidates that run if nothing else were asked for: builds, toolkits or cuDNNs, best first."""
         found = self.matches(identifier, self._limits_on(identifier))
@@ -151,7 +159,10 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
 
     def left_by(self, requirement: Requirement) -> Iterator[int]:
         """Of the candidates of a thing that frameworks share, the numbers of those that ``requirement`` leaves."""
-        numbers = {id(candidate): number for number, candidate in enumerate(self._of(requirement.identifier))}
+        if requirement.identifier not in self._numbers:
+            every = enumerate(self._of(requirement.identifier))
+            self._numbers[requirement.identifier] = {id(candidate): number for number, candidate in every}
+        numbers = self._numbers[requirement.identifier]
         for candidate in self.matches(requirement.identifier, [*self._limits_on(requirement.identifier), requirement]):
             if requirement.identifier not in _SHARED or self._runs_alone(candidate):
                 yield numbers[id(candidate)]

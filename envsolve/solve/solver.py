@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.version import Version
-from resolvelib import BaseReporter, ResolutionImpossible, ResolutionTooDeep, Resolver
+from resolvelib import BaseReporter, ResolutionImpossible, Resolver
+from resolvelib.resolvers import Criterion
 
-from envsolve.errors import Hint, UnsolvableError
 from envsolve.matrix.load import CudaTable, Matrix
 from envsolve.model.host import Platform
 from envsolve.model.release import Source, Toolkit
@@ -26,6 +26,8 @@ from envsolve.solve.stack import solution_of
 _CONDA = (Source.CONDA_FORGE,)
 _WHEELS = (Source.PYPI, Source.PYTORCH)
 _MAX_ROUNDS = 20_000
+_FEW_REFUSED = 30
+"""Refusing a build costs 20 microseconds, agreeing on frameworks first some milliseconds."""
 NATIVE_SOURCE_FIRST = frozenset({"environment"})
 """Formats with a native source: conda-forge for an environment.yml. The others take the newest release anywhere."""
 
@@ -154,17 +156,45 @@ def _all_groups(request: Request, problem: Problem) -> list[tuple[Source, ...]]:
 
 
 def _resolve(provider: Provider) -> Mapping[str, Candidate] | None:
-    """What resolvelib chooses for each identifier. Raises UnsolvableError where it takes too many steps to tell."""
+    """What the resolver chooses for each identifier.
+
+    A search that meets no dead end refuses few builds. One that does may refuse each with each, so then the frameworks
+    are agreed on first (:mod:`envsolve.solve.agreement`), which gives the same, and the resolver decides the rest.
+    """
     if not provider.roots_hold():
         return None
-    resolver: Resolver[Requirement, Candidate, str] = Resolver(provider, BaseReporter())
+    try:
+        return _search(provider)
+    except _TooManyRefused:
+        from envsolve.solve.agreement import best_combination
+
+        agreed = best_combination(provider)
+        return None if agreed is None else _search(provider.keeping(agreed))
+
+
+def _search(provider: Provider) -> Mapping[str, Candidate] | None:
+    resolver: Resolver[Requirement, Candidate, str] = Resolver(provider, _Impatient())
     try:
         return resolver.resolve(provider.asked, max_rounds=_MAX_ROUNDS).mapping
     except ResolutionImpossible:
         return None
-    except ResolutionTooDeep as error:
-        hint = Hint("ask for fewer frameworks or narrower versions")
-        raise UnsolvableError("too-hard", "no answer was found in a sensible number of steps", hints=(hint,)) from error
+
+
+class _TooManyRefused(Exception):  # noqa: N818  # nothing is wrong; the search goes on in another way
+    """More builds were refused because of another framework than a search without dead ends refuses."""
+
+
+class _Impatient(BaseReporter[Requirement, Candidate, str]):
+    """Counts the builds that a search refuses and ends it after the first few."""
+
+    def __init__(self) -> None:
+        self._left = _FEW_REFUSED
+
+    def rejecting_candidate(self, criterion: Criterion[Requirement, Candidate], candidate: Candidate) -> None:
+        """One more build that does not go with another framework's."""
+        self._left -= 1
+        if self._left < 0:
+            raise _TooManyRefused
 
 
 def _best(request: Request, found: Sequence[Solution]) -> Solution:
