@@ -29,6 +29,14 @@ class ConflictStep(NamedTuple):
     source: str = ""
 
 
+class HostGroup(NamedTuple):
+    """Hosts, or GPUs, that one stack serves: their names, the builds of that stack, and the command that makes it."""
+
+    hosts: tuple[str, ...]
+    frameworks: tuple[str, ...]
+    command: str
+
+
 class EnvsolveError(Exception):
     """An error: a stable ``code`` (kebab-case, never renamed), what happened, what led to it, what to do next."""
 
@@ -58,7 +66,10 @@ class EnvsolveError(Exception):
         return {
             "code": self.code,
             "message": self.message,
-            "conflict": [{"requirement": step.requirement, "because": step.because} for step in self.conflict],
+            "conflict": [
+                {"requirement": step.requirement, "because": step.because, "source": step.source}
+                for step in self.conflict
+            ],
             "hints": [{"text": hint.text, "command": hint.command} for hint in self.hints],
         }
 
@@ -78,14 +89,29 @@ class MatrixError(UsageError):
 
 
 class UnsolvableError(EnvsolveError):
-    """No environment satisfies the request on every host, as far as the matrix of ``matrix_date`` knows."""
+    """No environment satisfies the request on every host, as far as the matrix of ``matrix_date`` knows.
+
+    ``constraints`` cannot hold together, and would without any one of them. ``groups`` are hosts that have a stack in
+    common where all together have none; ``forced_by`` are those without any one of which one stack would do.
+    """
 
     exit_code = 1
     matrix_date: str | None = None
+    constraints: tuple[str, ...] = ()
+    groups: tuple[HostGroup, ...] = ()
+    forced_by: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """The ``error`` object of the JSON contract, and the day of the matrix that says no."""
-        return super().as_json() | ({} if self.matrix_date is None else {"matrix_date": self.matrix_date})
+        """The ``error`` object of the JSON contract, what cannot hold together, and the day of the matrix that says."""
+        more: dict[str, object] = {}
+        if self.matrix_date is not None:
+            more["matrix_date"] = self.matrix_date
+        if self.constraints:
+            more["constraints"] = list(self.constraints)
+        if self.groups:
+            more["groups"] = [group._asdict() for group in self.groups]
+            more["forced_by"] = list(self.forced_by)
+        return super().as_json() | more
 
 
 class OutsideError(EnvsolveError):

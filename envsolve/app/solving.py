@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from envsolve import __version__
 from envsolve.app.command import command_of
-from envsolve.app.targets import Target, target_of
-from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
+from envsolve.app.targets import target_of
+from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.lock import PLANNED_FORMATS, Answer, write
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Request, parse_framework, without_credentials
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.solver import Solver
-
-if TYPE_CHECKING:
-    from envsolve.solve.relax import WayOut
-
-_MOST_WAYS_OUT = 4
 
 
 class Solved(NamedTuple):
@@ -47,7 +42,9 @@ def solve_request(request: Request, matrix: Matrix, environ: Mapping[str, str]) 
         solver = Solver(matrix)
         solution = solver.solve(request, target.problem)
         if solution is None:
-            raise _no(request, target, solver)
+            from envsolve.app.refusal import refusal  # the main job never pays for explanations
+
+            raise refusal(request, target.problem, solver)
     except UnsolvableError as error:
         names = ("cuda", *(asked.framework for asked in request.frameworks))
         error.matrix_date = max(str(matrix.document(name).get("updated")) for name in names)
@@ -116,25 +113,6 @@ def _file_aliases(matrix: Matrix) -> dict[str, str]:
 def _framework_aliases(matrix: Matrix) -> dict[str, str]:
     names = {name: name for name in matrix.framework_names}
     return names | {alias: name for alias, name in _ALIASES.items() if name in names}
-
-
-def _no(request: Request, target: Target, solver: Solver) -> EnvsolveError:
-    """The honest no. Only now are explanation and relaxation imported: the main job never pays for them."""
-    from envsolve.solve.explain import explain
-    from envsolve.solve.relax import ways_out
-
-    conflict = explain(request, target.problem, solver)
-    ways = ways_out(request, target.problem, conflict.minimal, solver)
-    hints = tuple(_hint(way) for way in ways[:_MOST_WAYS_OUT])
-    causes = tuple(step.requirement for step in conflict.steps)
-    return UnsolvableError(conflict.code, conflict.message, causes, hints, conflict=conflict.steps)
-
-
-def _hint(way: WayOut) -> Hint:
-    """The way out as typed; where a driver has to be installed on another host, its file has to be written again."""
-    if way.on:
-        return Hint(f"{way.text}; write its host file again there", f"envsolve detect --json > {way.on[0]}")
-    return Hint(way.text, command_of(way.request))
 
 
 def _matrix_date(problem: Problem, matrix: Matrix) -> str:

@@ -6,7 +6,7 @@ The driver of the target comes from, in order: 1. ``--driver`` (or ENVSOLVE_DRIV
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,10 +65,16 @@ def target_of(
     notes += _platform_notes(hosts, platform, matrix.cuda)
     if looked and cpu:
         notes.append(_cpu_note(hosts[0], environ, answer))
+    names = request.hosts or ("",) * len(hosts)
+    machines = [
+        machine._replace(hosts=(name,) if name else ())
+        for name, host in zip(names, hosts, strict=True)
+        for machine in _machines(host, matrix.cuda, platform, cpu=cpu)
+    ]
     problem = Problem(
         frameworks=request.frameworks,
         platform=platform,
-        machines=tuple(_machine(host, matrix.cuda, platform, cpu=cpu) for host in hosts),
+        machines=tuple(machines) if len(machines) == 1 else _profiles(machines, matrix.cuda),
         cpu=cpu,
         python=request.python,
         cuda=request.cuda,
@@ -253,6 +259,30 @@ _BLOCKED = {
     GpuStatus.NO_HARDWARE: "no GPU was identified",
     GpuStatus.NO_GPU: "the driver reports no GPU",
 }
+
+
+def _profiles(machines: Sequence[Machine], cuda: CudaTable) -> tuple[Machine, ...]:
+    from envsolve.solve.fleet import profiles
+
+    return profiles(machines, cuda)
+
+
+def _machines(host: Host, cuda: CudaTable, platform: Platform, *, cpu: bool) -> Iterator[Machine]:
+    """The machine of a host; GPUs named without a driver that no driver drives together are in several."""
+    machine = _machine(host, cuda, platform, cpu=cpu)
+    named = host.origin.get("gpus") == "--gpu" and machine.driver is None
+    if not named or not _apart(machine, cuda):
+        yield machine
+        return
+    for entry in machine.gpus:
+        yield machine._replace(gpus=(entry,))
+
+
+def _apart(machine: Machine, cuda: CudaTable) -> bool:
+    lives = [life for gpu, _ in machine.gpus if (life := cuda.life_of(gpu)) is not None]
+    begins = [life.first_branch for life in lives if life.first_branch is not None]
+    ends = [cuda.after(life.last_branch) for life in lives if life.last_branch is not None]
+    return bool(begins and ends) and max(begins) >= min(ends)
 
 
 def _machine(host: Host, cuda: CudaTable, platform: Platform, *, cpu: bool) -> Machine:

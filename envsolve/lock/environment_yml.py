@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from envsolve.lock.answer import Answer
 from envsolve.lock.wheels import index_options, is_exact, requirements_of, toolkit_pins
+from envsolve.model.host import Gpu
 from envsolve.model.release import CudaLibraries, Release, Source, Toolkit
 from envsolve.model.solution import Choice, Solution
 
@@ -71,7 +72,7 @@ def _header(answer: Answer) -> Iterator[str]:
     if problem.cpu:
         yield f"# For: {problem.platform}, CPU only"
         return
-    names = sorted({f"{name} ({gpu})" if name else f"a GPU of {gpu}" for m in problem.machines for gpu, name in m.gpus})
+    names = sorted({_gpu_named(gpu) for host in answer.hosts for gpu in host.gpus})
     listed = ", ".join(names) if names else "any GPU that the builds below hold code for"
     yield _one_line(f"# For: {problem.platform}, {listed}")
     if solution.minimum_driver is not None:
@@ -87,6 +88,10 @@ def _header(answer: Answer) -> Iterator[str]:
         yield "# To create it on a machine without the GPU, put"
         yield f"#   CONDA_OVERRIDE_CUDA={solution.toolkit.version}"
         yield "# before conda or mamba: the builds ask for the virtual package __cuda."
+
+
+def _gpu_named(gpu: Gpu) -> str:
+    return f"{gpu.name} ({gpu.compute_capability})" if gpu.name else f"a GPU of {gpu.compute_capability}"
 
 
 def _asks_for_a_call(release: Release, call: str) -> Iterator[str]:

@@ -32,8 +32,19 @@ def json_answer(answer: Answer) -> str:
     if answer.own_matrix:
         document["own_matrix"] = True
     if len(answer.hosts) > 1:
-        document["hosts"] = [_host(host) for host in answer.hosts]
+        document["hosts"] = _hosts(answer)
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _hosts(answer: Answer) -> list[dict[str, object]]:
+    """Each host once, with the files that describe it: a fleet has many of a kind."""
+    files: dict[str, list[str]] = {}
+    described: dict[str, dict[str, object]] = {}
+    for host, name in zip(answer.hosts, answer.solution.request.hosts, strict=True):
+        key = repr(host._replace(notes=(), readings=()))
+        files.setdefault(key, []).append(name)
+        described.setdefault(key, _host(host))
+    return [{**described[key], "files": names} for key, names in files.items()]
 
 
 def _host(host: Host) -> dict[str, object]:

@@ -47,8 +47,13 @@ class Machine(NamedTuple):
         return self.hosts[0] + (f" and {more} more host{'s' if more > 1 else ''} like it" if more else "")
 
     def gpu_name(self, capability: ComputeCapability) -> str:
-        """A name for a sentence: the product, or the capability where no name is known."""
-        return next((name for known, name in self.gpus if known == capability and name), f"a GPU of {capability}")
+        """The product's name, or "" where none is known."""
+        return next((name for known, name in self.gpus if known == capability), "")
+
+    def gpu_label(self, capability: ComputeCapability) -> str:
+        """How a sentence names a GPU: ``Tesla K80 (3.7)``, or ``compute capability 3.7`` where no product is known."""
+        name = self.gpu_name(capability)
+        return f"{name} ({capability})" if name else f"compute capability {capability}"
 
 
 class Problem(NamedTuple):

@@ -8,7 +8,7 @@ each build with each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import and_
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ _ANYTHING: _Admits = (-1,) * len(SHARED)
 
 
 class Sharing(NamedTuple):
-    """The best of the builds that admit the same of what is shared.
+    """A build and how it shares.
 
     ``asks`` are its requirements, ``admits`` what they leave of each of :data:`SHARED`, a bit for each candidate.
     """
@@ -38,6 +38,13 @@ class Sharing(NamedTuple):
 def sharings(provider: Provider, identifier: str) -> list[Sharing]:
     """The builds of a framework that run, one for each way of sharing, the best first."""
     found: dict[_Admits, Sharing] = {}
+    for sharing in every_sharing(provider, identifier):
+        found.setdefault(sharing.admits, sharing)
+    return list(found.values())
+
+
+def every_sharing(provider: Provider, identifier: str) -> Iterator[Sharing]:
+    """All builds of a framework that run, the best first."""
     bits: dict[int, int] = {}
     for candidate in provider.running(identifier):
         assert isinstance(candidate.thing, Release)
@@ -46,8 +53,7 @@ def sharings(provider: Provider, identifier: str) -> list[Sharing]:
             if id(asked.limit) not in bits:
                 bits[id(asked.limit)] = sum(1 << number for number in provider.left_by(asked))
         admits = tuple(bits[id(asks[thing].limit)] if thing in asks else -1 for thing in SHARED)
-        found.setdefault(admits, Sharing(candidate, candidate.thing, asks, admits))
-    return list(found.values())
+        yield Sharing(candidate, candidate.thing, asks, admits)
 
 
 def best_combination(provider: Provider) -> list[Candidate] | None:

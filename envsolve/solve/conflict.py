@@ -54,7 +54,7 @@ class Constraint(NamedTuple):
         of = f" of {machine.name}" if machine.hosts else ""
         if self.kind is Kind.GPU:
             assert self.gpu is not None
-            return f"{machine.gpu_name(self.gpu)} ({self.gpu}){of}"
+            return f"{machine.gpu_label(self.gpu)}{of}"
         return f"driver {machine.driver}{of}" if self.kind is Kind.DRIVER else f"glibc {machine.glibc}{of}"
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 from packaging.version import Version
 
 from envsolve.errors import ConflictStep
+from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import PlatformLimit, Release
 from envsolve.model.request import FrameworkRequest, Request, spoken
 from envsolve.model.solution import Machine, Problem
@@ -338,7 +339,7 @@ def _fact_of(problem: Problem, requirement: Requirement) -> str:
 
 def _driver_fact(machine: Machine) -> str:
     if machine.driver is None:
-        gpus = " and ".join(f"{machine.gpu_name(gpu)} ({gpu})" for gpu, _ in machine.gpus)
+        gpus = " and ".join(machine.gpu_label(gpu) for gpu, _ in machine.gpus)
         return f"no driver that new drives {gpus}"
     origin = f" (from {machine.driver_origin})" if machine.driver_origin else ""
     return f"{machine.name} has driver {machine.driver}{origin}"
@@ -346,8 +347,7 @@ def _driver_fact(machine: Machine) -> str:
 
 def _gpu_fact(machine: Machine, gpu: str) -> str:
     of = f" of {machine.name}" if machine.hosts else ""
-    named = next((name for known, name in machine.gpus if str(known) == gpu and name), "")
-    return f"the stack must run on {f'{named} ({gpu})' if named else f'compute capability {gpu}'}{of}"
+    return f"the stack must run on {machine.gpu_label(ComputeCapability.parse(gpu))}{of}"
 
 
 def _origin_of(problem: Problem, requirement: Requirement) -> str:

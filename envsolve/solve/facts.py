@@ -57,15 +57,16 @@ def wsl_reach() -> Fact:
 def first_branch(life: Architecture, first: DriverVersion, name: str) -> Fact:
     """The driver branch a GPU needs."""
     spelled = f"R{life.first_branch}" + (f" ({first})" if len(first.parts) > 1 else "")
-    text = f"{name} (compute capability {life.capability}) needs driver branch {spelled} or newer"
+    gpu = f"{name} (compute capability {life.capability})" if name else f"compute capability {life.capability}"
+    text = f"{gpu} needs driver branch {spelled} or newer"
     return Fact(text, life.evidence[0].reference)
 
 
 def last_branch(life: Architecture, name: str) -> Fact:
     """The last driver branch for a GPU."""
-    text = (
-        f"R{life.last_branch} is the last driver branch for {name} (compute capability {life.capability}, {life.name})"
-    )
+    kind = f"compute capability {life.capability}"
+    gpu = f"{name} ({kind}, {life.name})" if name else f"{kind} ({life.name})"
+    text = f"R{life.last_branch} is the last driver branch for {gpu}"
     return Fact(text, life.evidence[0].reference)
 
 
@@ -85,7 +86,7 @@ def served_by_ptx(
 ) -> Fact:
     """That a driver compiles a build for a GPU."""
     text = (
-        f"{release.label} serves {machine.gpu_name(gpu)} ({gpu}) through PTX ({ptx.name('compute')}) of CUDA "
+        f"{release.label} serves {machine.gpu_label(gpu)} through PTX ({ptx.name('compute')}) of CUDA "
         f"{release.cuda}, which only a driver that supports {release.cuda} in full compiles: {full} or newer"
     )
     return Fact(text, release.reference)
@@ -101,7 +102,7 @@ def partly_ptx(
 ) -> Fact:
     """That a driver compiles a part of a build for a GPU."""
     text = (
-        f"{release.label} holds a part of its kernels for {machine.gpu_name(gpu)} ({gpu}) as PTX of CUDA {cuda} "
+        f"{release.label} holds a part of its kernels for {machine.gpu_label(gpu)} as PTX of CUDA {cuda} "
         f"({target.name('compute')}), which only a driver that supports {cuda} in full compiles: {full} or newer"
     )
     return Fact(text, release.reference)

@@ -143,7 +143,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return found
 
     def offered(self, identifier: str) -> Iterable[Candidate]:
-        """The builds that were asked for, best first, whether they run or not; those known to fail are left out."""
+        """Every candidate, whether it runs or not; of builds those that were asked for and that some GPU runs."""
         return self._of(identifier)
 
     def keeping(self, agreed: Sequence[Candidate]) -> Provider:
@@ -160,7 +160,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
     def left_by(self, requirement: Requirement) -> Iterator[int]:
         """Of the candidates of a thing that frameworks share, the numbers of those that ``requirement`` leaves."""
         if requirement.identifier not in self._numbers:
-            every = enumerate(self._of(requirement.identifier))
+            every = enumerate(self.offered(requirement.identifier))
             self._numbers[requirement.identifier] = {id(candidate): number for number, candidate in every}
         numbers = self._numbers[requirement.identifier]
         for candidate in self.matches(requirement.identifier, [*self._limits_on(requirement.identifier), requirement]):
@@ -276,7 +276,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
     def _machine_roots(self) -> Iterator[Requirement]:
         for number, machine in enumerate(self.problem.machines):
             for gpu, _ in machine.gpus:
-                said = partial(Fact, f"the stack must run on {machine.gpu_name(gpu)} ({gpu})", "the request")
+                said = partial(Fact, f"the stack must run on {machine.gpu_label(gpu)}", "the request")
                 yield Requirement(gpu_identifier(number, gpu), Anything(), said)
                 yield from self.rules.of_gpu(number, machine, gpu)
 

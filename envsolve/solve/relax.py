@@ -208,19 +208,22 @@ class _Relax:
         return self._try(self._request, self._problem._replace(machines=machines))
 
     def _fewer_gpus(self) -> Iterator[WayOut]:
+        """The fewest environments that serve all GPUs of a machine: one for each group of them."""
         problem, request = self._problem, self._request
-        if len(problem.gpus) <= 1 or len(problem.machines) > 1:
+        if len(problem.gpus) <= 1 or len(problem.machines) > 1 or not self._numbers(Kind.GPU):
             return
-        in_the_way = {constraint.gpu for constraint in self._minimal if constraint.kind is Kind.GPU}
-        for gpu in problem.gpus if in_the_way else ():
-            (machine,) = problem.machines
-            alone = machine._replace(gpus=tuple(entry for entry in machine.gpus if entry[0] == gpu))
-            solution = self._try(request, problem._replace(machines=(alone,)))
-            if solution is not None:
-                driver = machine.driver if request.hosts else request.driver
-                typed = _typed(request._replace(gpus=(str(gpu),), driver=driver), solution)
-                text = f"for the GPU of compute capability {gpu} alone {_label(solution)} fits"
-                yield WayOut(text, typed, solution)
+        from envsolve.solve.fleet import smallest_split
+
+        (machine,) = problem.machines
+        apart = problem._replace(machines=tuple(machine._replace(gpus=(entry,)) for entry in machine.gpus))
+        for group in smallest_split(request, apart, self._solver):
+            gpus = [machine.gpus[number][0] for number in group.numbers]
+            driver = machine.driver if request.hosts else request.driver
+            typed = _typed(request._replace(gpus=tuple(map(str, gpus)), driver=driver), group.solution)
+            one = f"the GPU of compute capability {gpus[0]}"
+            several = f"the GPUs of compute capability {' and '.join(map(str, gpus))}"
+            text = f"for {one if len(gpus) == 1 else several} alone {_label(group.solution)} fits"
+            yield WayOut(text, typed, group.solution)
 
     def _fewer_frameworks(self) -> Iterator[WayOut]:
         """An environment without one of the frameworks that do not go together; that one gets its own."""

@@ -115,7 +115,7 @@ class Solver:
             chosen = _resolve(provider)
             if chosen is not None:
                 requirements = provider.requirements(chosen.values())
-                return solution_of(request, problem, self.catalogue(problem), chosen, requirements)
+                return solution_of(request, problem, self.catalogue(problem), chosen, requirements, provider.roots)
         return None
 
     def _in_turn(self, group: Sequence[Source], request: Request, problem: Problem) -> Iterator[Provider]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from packaging.version import Version
@@ -11,8 +11,19 @@ from envsolve.model.fact import Fact
 from envsolve.model.release import CudnnRelease, Release, Toolkit
 from envsolve.model.request import Request
 from envsolve.model.solution import Choice, CudnnBound, Problem, Solution
+from envsolve.model.versions import DriverVersion
 from envsolve.solve.catalogue import Catalogue, Libraries
-from envsolve.solve.parts import CUDA, CUDNN, OWNER, PYTHON, Candidate, DriverFloor, Requirement, framework_identifier
+from envsolve.solve.parts import (
+    CUDA,
+    CUDNN,
+    OWNER,
+    PYTHON,
+    Candidate,
+    DriverCeiling,
+    DriverFloor,
+    Requirement,
+    framework_identifier,
+)
 
 
 def solution_of(
@@ -21,8 +32,12 @@ def solution_of(
     catalogue: Catalogue,
     chosen: Mapping[str, Candidate],
     requirements: Mapping[str, Sequence[Requirement]],
+    lives: Collection[Requirement],
 ) -> Solution:
-    """The stack of the candidates that were chosen, with every requirement that shaped it as a fact."""
+    """The stack of the candidates that were chosen, with every requirement that shaped it as a fact.
+
+    ``lives`` are those that the machines make before anything is chosen.
+    """
     releases = [chosen[framework_identifier(asked.framework)].thing for asked in problem.frameworks]
     choices = tuple(_choice(release, problem) for release in releases if isinstance(release, Release))
     python = chosen[PYTHON].thing
@@ -31,13 +46,7 @@ def solution_of(
     assert isinstance(python, Version)
     assert toolkit is None or isinstance(toolkit, Toolkit)
     assert cudnn is None or isinstance(cudnn, CudnnRelease)
-    floors = [
-        (asked.limit.floor, asked.because)
-        for limits in requirements.values()
-        for asked in limits
-        if isinstance(asked.limit, DriverFloor)
-    ]
-    minimum = max(floors, key=lambda floor: floor[0].parts, default=None)
+    minimum = _minimum_driver(requirements, lives)
     return Solution(
         request=request,
         problem=problem,
@@ -51,6 +60,23 @@ def solution_of(
         notes=tuple(_notes(choices, problem)),
         owner=chosen[OWNER].thing if OWNER in chosen else None,  # type: ignore[arg-type]  # its only candidates
     )
+
+
+def _minimum_driver(
+    requirements: Mapping[str, Sequence[Requirement]], lives: Collection[Requirement]
+) -> tuple[DriverVersion, Fact] | None:
+    """The highest floor and its fact.
+
+    Where that is above the last driver of some GPU, which is then in another machine, what the GPUs themselves need
+    (``lives``) says nothing of the stack and does not count.
+    """
+    asked = [it for limits in requirements.values() for it in limits]
+    ends = [it.limit.below for it in asked if isinstance(it.limit, DriverCeiling)]
+    floors = [(it.limit.floor, it) for it in asked if isinstance(it.limit, DriverFloor)]
+    if ends and any(floor.parts[0] >= min(ends) for floor, _ in floors):
+        floors = [(floor, it) for floor, it in floors if it not in lives]
+    floor, highest = max(floors, key=lambda floor: floor[0].parts, default=(None, None))
+    return None if floor is None or highest is None else (floor, highest.because)
 
 
 def _cudnn_bound(cudnn: CudnnRelease | None, libraries: Libraries, problem: Problem) -> CudnnBound | None:
@@ -120,6 +146,9 @@ def _notes(choices: Sequence[Choice], problem: Problem) -> Iterator[str]:
             "the wheels agree on CUDA, cuDNN and Python; their other shared dependencies, NCCL above all, are settled "
             "by pip, which may refuse: conda-forge builds do not have this problem"
         )
+    if len(problem.machines) > 1 and not any(machine.hosts for machine in problem.machines):
+        gpus = " and ".join(machine.gpu_label(gpu) for machine in problem.machines for gpu, _ in machine.gpus)
+        yield f"no driver drives {gpus} together: the stack is for machines that have one of them each"
     if not problem.cpu and not problem.gpus:
         yield "no GPU is known: the builds fit the driver alone; name the GPU with --gpu to have its kernels checked"
 
