@@ -113,7 +113,8 @@ def _machines(
     problems: list[Problem] = []
     notes: list[str] = []
     for platform in filters.platforms or ((None,) if automatic else tuple(Platform)):
-        request = Request(frameworks=asked, gpus=filters.gpus, driver=filters.driver, platform=platform)
+        platforms = () if platform is None else (platform,)
+        request = Request(frameworks=asked, gpus=filters.gpus, driver=filters.driver, platforms=platforms)
         try:
             target = target_of(request, matrix, environ if automatic else {}, answer="these are the CPU builds")
         except UsageError as error:
@@ -194,7 +195,7 @@ def _no_build(filters: Filters, asked: tuple[FrameworkRequest, ...]) -> Unsolvab
             cuda=filters.cuda,
             gpus=filters.gpus,
             driver=filters.driver,
-            platform=filters.platforms[0] if filters.platforms else None,
+            platforms=filters.platforms,
             sources=filters.sources,
         )
         hints.insert(0, Hint("the solver says why, and what to do", command_of(request)))

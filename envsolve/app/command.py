@@ -29,6 +29,6 @@ def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
     yield "--channel", request.channels
     yield "--extra-index-url", request.extra_index_urls
     yield "--index-url", () if request.index_url is None else (request.index_url,)
-    yield "--platform", () if request.platform is None else (request.platform.value,)
+    yield "--platform", (platform.value for platform in request.platforms)
     yield "--prefer", () if request.prefer is Policy.NEWEST_FRAMEWORK else (request.prefer.value,)
     yield "--format", () if request.format == "environment" else (request.format,)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envsolve import __version__
 from envsolve.app.command import command_of
-from envsolve.app.targets import target_of
+from envsolve.app.targets import Target, targets_of
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.lock import PLANNED_FORMATS, Answer, write
 from envsolve.matrix.load import Matrix
+from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Request, parse_framework, without_credentials
 from envsolve.model.solution import Problem, Solution
@@ -18,15 +19,23 @@ from envsolve.solve.solver import Solver
 
 
 class Solved(NamedTuple):
-    """The text to write, and what to tell beside it."""
+    """The texts to write, each with the platform it is for, and what to tell beside them.
 
-    text: str
+    One text may be for all platforms that were asked for; its platform is the first of them.
+    """
+
+    texts: tuple[tuple[Platform, str], ...]
     notes: tuple[str, ...]
-    solution: Solution
+    solutions: tuple[Solution, ...]
+
+    @property
+    def because(self) -> tuple[Fact, ...]:
+        """The facts behind the answer, each once."""
+        return tuple(dict.fromkeys(fact for solution in self.solutions for fact in solution.because))
 
 
 def solve_request(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
-    """The environment for ``request`` in its format.
+    """The environment for ``request`` in its format, for each of its platforms.
 
     Raises UsageError for a request that contradicts itself or cannot be read, UnsolvableError where nothing fits.
     """
@@ -38,21 +47,69 @@ def solve_request(request: Request, matrix: Matrix, environ: Mapping[str, str]) 
         )
     request, hidden = _without_credentials(request)
     try:
-        target = target_of(request, matrix, environ)
-        solver = Solver(matrix)
-        solution = solver.solve(request, target.problem)
-        if solution is None:
-            from envsolve.app.refusal import refusal  # the main job never pays for explanations
-
-            raise refusal(request, target.problem, solver)
+        targets = targets_of(request, matrix, environ)
+        solutions, differing = _solutions(targets, Solver(matrix))
     except UnsolvableError as error:
         names = ("cuda", *(asked.framework for asked in request.frameworks))
         error.matrix_date = max(str(matrix.document(name).get("updated")) for name in names)
         raise
-    date = _matrix_date(target.problem, matrix)
-    answer = Answer(solution, target.hosts, command_of(request), date, __version__, own_matrix=not matrix.is_shipped)
-    newer = () if target.fell_to_cpu else solution.newer_elsewhere
-    return Solved(write(answer, request.format), (*target.notes, *solution.notes, *newer, *hidden), solution)
+    answers = [
+        Answer(
+            solution,
+            target.hosts,
+            _command_of(request, targets),
+            _matrix_date(target.problem, matrix),
+            __version__,
+            own_matrix=not matrix.is_shipped,
+        )
+        for target, solution in zip(targets, solutions, strict=True)
+    ]
+    notes = [*_notes(targets, solutions), *differing, *hidden]
+    return Solved(tuple(write(answers, request.format)), tuple(dict.fromkeys(notes)), solutions)
+
+
+def _solutions(targets: Sequence[Target], solver: Solver) -> tuple[tuple[Solution, ...], tuple[str, ...]]:
+    """The stack of each target, and where their releases differ. Raises UnsolvableError where one has none."""
+    found = [solver.solve(target.request, target.problem) for target in targets]
+    for target, solution in zip(targets, found, strict=True):
+        if solution is None:
+            raise _refusal(target, solver, several=len(targets) > 1)
+    solutions = [solution for solution in found if solution is not None]
+    if len(targets) == 1:
+        return tuple(solutions), ()
+    from envsolve.solve.platforms import agreed, differing
+
+    same = agreed([(target.request, target.problem) for target in targets], solver)
+    return tuple(same), tuple(differing(same))
+
+
+def _refusal(target: Target, solver: Solver, *, several: bool) -> UnsolvableError:
+    """Why a target has no stack; the main job never pays for explanations."""
+    from envsolve.app.refusal import refusal
+
+    error = refusal(target.request, target.problem, solver)
+    if several:
+        error.message = f"{target.problem.platform}: {error.message}"
+    return error
+
+
+def _notes(targets: Sequence[Target], solutions: Sequence[Solution]) -> Iterator[str]:
+    for target, solution in zip(targets, solutions, strict=True):
+        yield from (*target.notes, *solution.notes)
+        if not target.fell_to_cpu:
+            yield from solution.newer_elsewhere
+
+
+_MOST_HOSTS = 8
+
+
+def _command_of(request: Request, targets: Sequence[Target]) -> str:
+    """The command that gives this answer again. Of many hosts one of each kind does, which is all a header can hold."""
+    kinds = [machine.hosts[0] for target in targets for machine in target.problem.machines if machine.hosts]
+    if len(request.hosts) <= _MOST_HOSTS or len(kinds) == len(request.hosts):
+        return command_of(request)
+    left = len(request.hosts) - len(kinds)
+    return f"{command_of(request._replace(hosts=tuple(kinds)))}  # and {left} more hosts like these"
 
 
 def _without_credentials(request: Request) -> tuple[Request, tuple[str, ...]]:

@@ -27,59 +27,113 @@ GB10 = ComputeCapability(12, 1)
 
 
 class Target(NamedTuple):
-    """The problem a request poses, the hosts it was made from, and what the user should know about them.
+    """The problem a request poses on one platform, the hosts it was made from, and what the user should know of them.
 
-    ``fell_to_cpu`` says that no GPU was found and nobody asked for CPU.
+    ``request`` is the part of the whole request that is about this platform. ``fell_to_cpu`` says that no GPU was found
+    and nobody asked for CPU.
     """
 
+    request: Request
     problem: Problem
     hosts: tuple[Host, ...]
     notes: tuple[str, ...]
     fell_to_cpu: bool
 
 
-def target_of(
-    request: Request, matrix: Matrix, environ: Mapping[str, str], *, answer: str = "this is a CPU environment"
-) -> Target:
-    """Find the machines of ``request``. ``answer`` is what the note calls what it gets where no GPU was found.
+CPU_ENVIRONMENT = "this is a CPU environment"
+
+
+def targets_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> tuple[Target, ...]:
+    """Find the machines of ``request``, one target for each platform that is named or that its host files have.
 
     Raises UsageError for options that contradict each other, unknown GPUs and unreadable host files, and
     UnsolvableError where a GPU is present but cannot be identified.
     """
     _check_contradictions(request)
     if request.hosts:
-        hosts = tuple(with_driver(host, request.driver, "--driver") for host in _read_hosts(request, matrix))
-    elif request.gpus and request.gpus != ("auto",):
-        hosts = (_named_host(request, matrix, environ),)
+        parts = list(_parts_by_platform(request, matrix))
     else:
-        found = _for_platform(detected_host(matrix, environ, thorough=False), request)
-        hosts = (with_driver(found, request.driver, "--driver"),)
+        named: list[tuple[Platform, ...]] = [(platform,) for platform in request.platforms] or [()]
+        each = (request._replace(platforms=platforms) for platforms in named)
+        parts = [(part, (_only_host(part, matrix, environ),)) for part in each]
+    return tuple(_target(part, hosts, matrix, environ, CPU_ENVIRONMENT) for part, hosts in parts)
+
+
+def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str], *, answer: str = CPU_ENVIRONMENT) -> Target:
+    """Find the machines of a request for one platform; errors as in :func:`targets_of`.
+
+    ``answer`` is what the note calls what the request gets where no GPU was found.
+    """
+    _check_contradictions(request)
+    hosts = _read_hosts(request, matrix) if request.hosts else (_only_host(request, matrix, environ),)
+    return _target(request, hosts, matrix, environ, answer)
+
+
+def _parts_by_platform(request: Request, matrix: Matrix) -> Iterator[tuple[Request, tuple[Host, ...]]]:
+    """The request for the hosts of each platform, in the order they were named."""
+    hosts = _read_hosts(request, matrix)
+    platforms = request.platforms or tuple(dict.fromkeys(host.platform for host in hosts))
+    if len(platforms) == 1:
+        yield request, hosts
+        return
+    for stranger in (host for host in hosts if host.platform not in platforms):
+        raise _contradicts_host_file(platforms, stranger)
+    for platform in platforms:
+        here = [(name, host) for name, host in zip(request.hosts, hosts, strict=True) if host.platform is platform]
+        if not here:
+            message = f"--platform {platform} has no machine: none of the host files is of it"
+            raise UsageError("contradictory-options", message, hints=(Hint("give a host file of it, or leave it out"),))
+        part = request._replace(platforms=(platform,), hosts=tuple(name for name, _ in here))
+        yield part, tuple(host for _, host in here)
+
+
+def _only_host(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Host:
+    """The host of a request without host files: of the named GPUs, or this machine."""
+    if request.gpus and request.gpus != ("auto",):
+        return _named_host(request, matrix, environ)
+    return _for_platform(detected_host(matrix, environ, thorough=False), request)
+
+
+def _target(
+    request: Request, hosts: tuple[Host, ...], matrix: Matrix, environ: Mapping[str, str], answer: str
+) -> Target:
+    hosts = tuple(with_driver(host, request.driver, "--driver") for host in hosts)
     hosts = tuple(with_known_cuda(_with_named_gpus(host, matrix), matrix.cuda) for host in hosts)
     platform = _platform(request, hosts)
     _require_on_platform(hosts, platform, matrix.cuda, request)
-    looked = not request.wants_cpu and (request.hosts or request.gpus in ((), ("auto",)))
-    notes = [note for host in hosts for note in host.notes]
-    cpu = request.wants_cpu or (bool(looked) and _falls_to_cpu(hosts, request))
+    looked = not request.wants_cpu and bool(request.hosts or request.gpus in ((), ("auto",)))
+    cpu = request.wants_cpu or (looked and _falls_to_cpu(hosts, request))
     for host in hosts if looked and not cpu else ():
         _require_identified(host, request, matrix.cuda)
-    notes += _platform_notes(hosts, platform, matrix.cuda)
+    notes = [*(note for host in hosts for note in host.notes), *_platform_notes(hosts, platform, matrix.cuda)]
     if looked and cpu:
         notes.append(_cpu_note(hosts[0], environ, answer))
-    names = request.hosts or ("",) * len(hosts)
-    machines = [
-        machine._replace(hosts=(name,) if name else ())
-        for name, host in zip(names, hosts, strict=True)
-        for machine in _machines(host, matrix.cuda, platform, cpu=cpu)
-    ]
     problem = Problem(
         frameworks=request.frameworks,
         platform=platform,
-        machines=tuple(machines) if len(machines) == 1 else _profiles(machines, matrix.cuda),
+        machines=_all_machines(request, hosts, matrix.cuda, platform, cpu=cpu),
         cpu=cpu,
         python=request.python,
         cuda=request.cuda,
     )
-    return Target(problem, hosts, tuple(notes), fell_to_cpu=bool(looked) and cpu)
+    return Target(request, problem, hosts, tuple(notes), fell_to_cpu=looked and cpu)
+
+
+def _all_machines(
+    request: Request, hosts: Sequence[Host], cuda: CudaTable, platform: Platform, *, cpu: bool
+) -> tuple[Machine, ...]:
+    """The machines of all hosts, those that no rule tells apart as one."""
+    names = request.hosts or ("",) * len(hosts)
+    machines = tuple(
+        machine._replace(hosts=(name,) if name else ())
+        for name, host in zip(names, hosts, strict=True)
+        for machine in _machines(host, cuda, platform, cpu=cpu)
+    )
+    if len(machines) == 1:
+        return machines
+    from envsolve.solve.fleet import profiles
+
+    return profiles(machines, cuda)
 
 
 def detected_host(matrix: Matrix, environ: Mapping[str, str], *, thorough: bool) -> Host:
@@ -177,13 +231,17 @@ def _platform(request: Request, hosts: tuple[Host, ...]) -> Platform:
     if request.platform is not None:
         other = next((host for host in hosts if request.hosts and host.platform is not request.platform), None)
         if other is not None:
-            message = f"--platform {request.platform} contradicts the host file, which is of {other.platform}"
-            raise UsageError("contradictory-options", message)
+            raise _contradicts_host_file((request.platform,), other)
         return request.platform
     if len(platforms) > 1:
         names = ", ".join(sorted(platforms))
         raise UsageError("several-platforms", f"the hosts have different platforms ({names}): solve for each in turn")
     return platforms.pop()
+
+
+def _contradicts_host_file(platforms: Sequence[Platform], other: Host) -> UsageError:
+    message = f"--platform {' and '.join(platforms)} contradicts the host file, which is of {other.platform}"
+    return UsageError("contradictory-options", message)
 
 
 def _falls_to_cpu(hosts: tuple[Host, ...], request: Request) -> bool:
@@ -261,12 +319,6 @@ _BLOCKED = {
 }
 
 
-def _profiles(machines: Sequence[Machine], cuda: CudaTable) -> tuple[Machine, ...]:
-    from envsolve.solve.fleet import profiles
-
-    return profiles(machines, cuda)
-
-
 def _machines(host: Host, cuda: CudaTable, platform: Platform, *, cpu: bool) -> Iterator[Machine]:
     """The machine of a host; GPUs named without a driver that no driver drives together are in several."""
     machine = _machine(host, cuda, platform, cpu=cpu)
@@ -317,7 +369,7 @@ def _for_platform(host: Host, request: Request) -> Host:
 
 def _require_on_platform(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable, request: Request) -> None:
     """Raise UsageError for a Jetson's GPU on a platform that no Jetson has."""
-    there = request._replace(platform=Platform.LINUX_AARCH64)
+    there = request._replace(platforms=(Platform.LINUX_AARCH64,))
     for host in hosts:
         for capability in host.capabilities:
             life = cuda.life_of(capability)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -61,20 +62,34 @@ def write_whole(path: Path, text: str) -> None:
     What is no regular file (a pipe, a device) is written to as it is. Raises UsageError where the place cannot be
     written, OutsideError where the disk fails; the old file, if any, is then untouched.
     """
+    write_all([(path, text)])
+
+
+def write_all(files: Sequence[tuple[Path, str]]) -> None:
+    """Write several files as :func:`write_whole` does one: none is replaced before all are on the disk."""
+    written: list[tuple[Path, Path]] = []
+    path = files[0][0]
     try:
-        if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
-        else:
-            _replace(path.resolve(), text)
+        for path, text in files:
+            if path.exists() and not path.is_file():
+                path.write_text(text, encoding="utf-8")
+            else:
+                written.append((_beside(path.resolve(), text), path.resolve()))
+        for temporary, path in written:
+            temporary.replace(path)
     except OSError as error:
         message = f"{path} cannot be written: {error.strerror or error}"
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise OutsideError("disk-failed", message, hints=(Hint("make room or give -o another place"),)) from error
         hint = Hint("give -o a file in a directory that exists and that you may write to")
         raise UsageError("output-not-writable", message, hints=(hint,)) from error
+    finally:
+        for temporary, _ in written:
+            temporary.unlink(missing_ok=True)
 
 
-def _replace(path: Path, text: str) -> None:
+def _beside(path: Path, text: str) -> Path:
+    """A temporary file with ``text`` beside ``path``, with the permissions that ``path`` is to have."""
     from tempfile import NamedTemporaryFile
 
     temporary = None
@@ -85,11 +100,11 @@ def _replace(path: Path, text: str) -> None:
             temporary = Path(file.name)
             file.write(text)
         temporary.chmod(_mode(path))
-        temporary.replace(path)
     except BaseException:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
         raise
+    return temporary
 
 
 def _mode(path: Path) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,7 +18,7 @@ from envsolve.cli.options import (
     option,
     output_options,
 )
-from envsolve.cli.output import deliver
+from envsolve.cli.output import deliver, write_all
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.lock import FORMATS, PLANNED_FORMATS, format_for_file
@@ -27,6 +27,11 @@ from envsolve.model.release import Source
 from envsolve.model.request import Request, parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion
 
+if TYPE_CHECKING:
+    from envsolve.app.solving import Solved
+
+PLATFORM = "{platform}"
+"""Stands for the platform in the name of an output file."""
 _COMMANDS = ("solve", "detect", "matrix")
 _VERSIONS = Parsed("spec", parse_versions)
 _WORD = Parsed("address", one_word)
@@ -77,7 +82,7 @@ _FILE = Parsed("file", file_name)
     "platforms",
     multiple=True,
     type=Parsed("name", member_of(Platform)),
-    help="Target platform; default: this one's.",
+    help="Target platform; default: this one's. Repeatable: the same releases for each, where possible.",
 )
 @option(
     "--source",
@@ -99,7 +104,13 @@ _FILE = Parsed("file", file_name)
     metavar="NAME",
     help=(f"{' or '.join(FORMATS)}; default: what -o's name says, else environment."),
 )
-@option("-o", "--output", type=_FILE, metavar="FILE", help="Write to FILE, whole or not at all, instead of stdout.")
+@option(
+    "-o",
+    "--output",
+    type=_FILE,
+    metavar="FILE",
+    help="Write to FILE, whole or not at all, instead of stdout; {platform} in its name stands for each platform.",
+)
 @option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @option("--offline", is_flag=True, help="Do not use the network; this command never does.")
 @option("--cache-dir", metavar="DIR", hidden=True)
@@ -129,7 +140,7 @@ def solve(**options: Any) -> int:
         gpus=("none",) if set(options["gpus"]) == {"none"} else options["gpus"],
         driver=options["driver"],
         hosts=options["hosts"],
-        platform=_platform(options["platforms"]),
+        platforms=tuple(dict.fromkeys(options["platforms"])),
         sources=tuple(dict.fromkeys(options["sources"])),
         channels=options["channels"],
         index_url=options["index_url"],
@@ -137,24 +148,32 @@ def solve(**options: Any) -> int:
         format=_format(options),
     )
     solved = solve_request(request, matrix, os.environ)
-    deliver(solved.text, options["output"])
+    _deliver(solved, options["output"])
     for text in solved.notes:
         note(text, quiet=options["quiet"])
     if options["verbose"]:
-        for fact in solved.solution.because:
+        for fact in solved.because:
             note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
     return 0
 
 
-def _platform(given: tuple[Platform, ...]) -> Platform | None:
-    if len(set(given)) > 1:
-        names = ", ".join(platform.value for platform in given)
+def _deliver(solved: Solved, output: str | None) -> None:
+    """Print or write the answer; answers for several platforms that one file cannot hold go to a file each."""
+    texts = solved.texts
+    if len(texts) > 1 and (output is None or PLATFORM not in output):
+        names = " and ".join(platform for platform, _ in texts)
         raise UsageError(
             "several-platforms",
-            f"an answer is for one platform, not for {names}",
-            hints=(Hint("solve for each in turn"),),
+            f"an environment file is for one platform, and the answer is for {names}",
+            hints=(
+                Hint(f"name a file for each: -o 'environment.{PLATFORM}.yml'"),
+                Hint("--format json holds them all"),
+            ),
         )
-    return given[0] if given else None
+    if output is None or PLATFORM not in output:
+        deliver(texts[0][1], output)
+    else:
+        write_all([(Path(output.replace(PLATFORM, platform)), text) for platform, text in texts])
 
 
 def _format(options: dict[str, Any]) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from envsolve.lock.answer import Answer
 from envsolve.lock.environment_yml import environment_yml
-from envsolve.lock.json_answer import json_answer
+from envsolve.lock.json_answer import json_answer, json_answers
+from envsolve.model.host import Platform
 
 FORMATS: Mapping[str, Callable[[Answer], str]] = {"environment": environment_yml, "json": json_answer}
 
@@ -17,9 +18,17 @@ PLANNED_FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
 _BY_SUFFIX = {".yml": "environment", ".yaml": "environment", ".json": "json", ".txt": "requirements"}
 
 
-def write(answer: Answer, format_name: str) -> str:
-    """The content of the file in ``format_name``, which must be one of FORMATS."""
-    return FORMATS[format_name](answer)
+_OF_SEVERAL: Mapping[str, Callable[[Sequence[Answer]], str]] = {"json": json_answers}
+"""Formats that hold the answers for several platforms in one file."""
+
+
+def write(answers: Sequence[Answer], format_name: str) -> Iterator[tuple[Platform, str]]:
+    """The contents of the files in ``format_name``, which must be one of FORMATS, each with the platform it is for."""
+    if len(answers) > 1 and format_name in _OF_SEVERAL:
+        yield answers[0].solution.problem.platform, _OF_SEVERAL[format_name](answers)
+        return
+    for answer in answers:
+        yield answer.solution.problem.platform, FORMATS[format_name](answer)
 
 
 def format_for_file(path: PurePath) -> str | None:

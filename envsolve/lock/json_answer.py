@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from envsolve.lock.answer import Answer
 from envsolve.lock.wheels import find_links_of, index_of
 from envsolve.model.host import Host
@@ -12,8 +14,22 @@ SCHEMA_VERSION = 1
 
 def json_answer(answer: Answer) -> str:
     """The answer as one JSON document with a final newline."""
+    return _dumped(_document(answer))
+
+
+def json_answers(answers: Sequence[Answer]) -> str:
+    """The answers for several platforms: the document of the first, with those of all under ``platforms``."""
+    documents = [_document(answer) for answer in answers]
+    return _dumped({**documents[0], "platforms": documents})
+
+
+def _dumped(document: dict[str, object]) -> str:
     import json
 
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _document(answer: Answer) -> dict[str, object]:
     solution = answer.solution
     document: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
@@ -21,6 +37,7 @@ def json_answer(answer: Answer) -> str:
         "python": str(solution.python),
         "cuda": None if solution.toolkit is None else str(solution.toolkit.version),
         "cudnn": None if solution.cudnn is None else str(solution.cudnn.version),
+        "cuda_owner": None if solution.owner is None else solution.owner.value,
         "minimum_driver": None if solution.minimum_driver is None else str(solution.minimum_driver),
         "frameworks": [_framework(choice) for choice in solution.choices],
         "because": [{"fact": fact.text, "source": fact.source} for fact in solution.because],
@@ -33,7 +50,7 @@ def json_answer(answer: Answer) -> str:
         document["own_matrix"] = True
     if len(answer.hosts) > 1:
         document["hosts"] = _hosts(answer)
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return document
 
 
 def _hosts(answer: Answer) -> list[dict[str, object]]:

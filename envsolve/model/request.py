@@ -61,7 +61,7 @@ class Request(NamedTuple):
     gpus: tuple[str, ...] = ()
     driver: DriverVersion | None = None
     hosts: tuple[str, ...] = ()
-    platform: Platform | None = None
+    platforms: tuple[Platform, ...] = ()
     sources: tuple[Source, ...] = ()
     channels: tuple[str, ...] = ()
     index_url: str | None = None
@@ -69,6 +69,11 @@ class Request(NamedTuple):
     format: str = "environment"
     prefer: Policy = Policy.NEWEST_FRAMEWORK
     held: Held = Held()
+
+    @property
+    def platform(self) -> Platform | None:
+        """The one platform that was named; None where there is none, or several."""
+        return self.platforms[0] if len(self.platforms) == 1 else None
 
     @property
     def wants_cpu(self) -> bool:

@@ -240,7 +240,7 @@ class _Relax:
         """WSL2 runs Linux builds on the Windows driver; typed inside, detection finds the same machine."""
         if self._problem.platform is not Platform.WIN_64:
             return
-        inside = self._request._replace(platform=None, gpus=("auto",), hosts=(), driver=None)
+        inside = self._request._replace(platforms=(), gpus=("auto",), hosts=(), driver=None)
         solution = self._try(inside, self._problem._replace(platform=Platform.LINUX_64))
         if solution is not None:
             yield WayOut(f"in WSL2 {_label(solution)} fits; type there", inside, solution)
@@ -282,8 +282,8 @@ def _typed(request: Request, solution: Solution) -> Request:
     """
     if not request.hosts:
         return request
-    platform = solution.choices[0].release.platform
-    return request._replace(hosts=(), frameworks=_pinned(solution), platform=platform)
+    platforms = (solution.problem.platform,)
+    return request._replace(hosts=(), frameworks=_pinned(solution), platforms=platforms)
 
 
 def _pinned(solution: Solution) -> tuple[FrameworkRequest, ...]:

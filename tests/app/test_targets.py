@@ -61,7 +61,7 @@ def test_a_variable_stands_for_a_driver(matrix: Matrix, environ: dict[str, str],
 
 
 def test_on_windows_it_stands_for_a_windows_driver(matrix: Matrix) -> None:
-    found = machine(matrix, {"CONDA_OVERRIDE_CUDA": "12.4"}, gpus=("8.6",), platform=Platform.WIN_64)
+    found = machine(matrix, {"CONDA_OVERRIDE_CUDA": "12.4"}, gpus=("8.6",), platforms=(Platform.WIN_64,))
     assert str(found.driver) == "551.61"
     assert found.windows_driver
 
@@ -72,7 +72,7 @@ def test_a_host_that_knows_only_its_cuda_has_the_driver_of_that(matrix: Matrix, 
 
 
 def test_a_driver_says_which_cuda_it_supports(matrix: Matrix) -> None:
-    (host,) = target(matrix, gpus=("8.6",), driver=DriverVersion.parse("581.80"), platform=Platform.WIN_64).hosts
+    (host,) = target(matrix, gpus=("8.6",), driver=DriverVersion.parse("581.80"), platforms=(Platform.WIN_64,)).hosts
     assert str(host.driver_cuda) == "13.0"
 
 
@@ -129,10 +129,10 @@ def test_the_oldest_c_library_of_all_hosts_counts_without_gpus_too(matrix: Matri
 @pytest.mark.parametrize("capability", ["8.7", "11.0", "10.1"])
 def test_a_jetson_gpu_is_on_no_other_platform(matrix: Matrix, capability: str) -> None:
     with pytest.raises(EnvsolveError) as refused:
-        target(matrix, gpus=(capability,), platform=Platform.LINUX_64)
+        target(matrix, gpus=(capability,), platforms=(Platform.LINUX_64,))
     assert refused.value.code == "gpu-not-on-platform"
     assert refused.value.hints[0].command == f"envsolve --framework pytorch --gpu {capability} --platform linux-aarch64"
-    there = target(matrix, gpus=(capability,), platform=Platform.LINUX_AARCH64)
+    there = target(matrix, gpus=(capability,), platforms=(Platform.LINUX_AARCH64,))
     assert there.problem.machines[0].gpus
     assert ["JetPack" in note for note in there.notes] == [True]
 
