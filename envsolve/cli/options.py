@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from envsolve.cli.report import Palette
-from envsolve.model.host import Platform
-from envsolve.model.release import Source
+from envsolve.cli.report import Detail, Palette
 
 T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
 if TYPE_CHECKING:
     _ParamType = click.ParamType[Any]
 else:
@@ -49,10 +49,10 @@ def option(*names: str, **attributes: Any) -> Decorator:
     return click.option(*names, envvar=variable, **attributes)
 
 
-def member_of(kind: type[Platform | Source]) -> Callable[[str], Platform | Source]:
+def member_of(kind: type[E]) -> Callable[[str], E]:
     """A parser for the members of an enumeration that names them all when it is given another word."""
 
-    def parse(text: str) -> Platform | Source:
+    def parse(text: str) -> E:
         try:
             return kind(text)
         except ValueError:
@@ -75,6 +75,11 @@ def stacked(*decorators: Decorator) -> Decorator:
 def _use_colour(context: click.Context, parameter: click.Parameter, choice: str) -> str:  # noqa: ARG001
     Palette.choice = choice
     return choice
+
+
+def _remember_detail(context: click.Context, parameter: click.Parameter, count: int) -> int:  # noqa: ARG001
+    Detail.sources = count > 0
+    return count
 
 
 def one_word(text: str) -> str:
@@ -106,7 +111,9 @@ matrix_option = option(
 )
 
 quiet_option = option("-q", "--quiet", is_flag=True, help="No notes on stderr; errors remain.")
-verbose_option = option("-v", "--verbose", count=True, help="Say where each fact comes from.")
+verbose_option = option(
+    "-v", "--verbose", count=True, is_eager=True, callback=_remember_detail, help="Say where each fact comes from."
+)
 color_option = option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),

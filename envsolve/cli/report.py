@@ -30,6 +30,12 @@ class Palette:
         return True if os.environ.get("FORCE_COLOR") else None
 
 
+class Detail:
+    """Whether ``-v`` asked where each fact comes from."""
+
+    sources: bool = False
+
+
 def report(error: EnvsolveError, arguments: Sequence[str], *, as_json: bool) -> int:
     """Print ``error`` in its three parts and return the exit code it ends the process with."""
     error.hints = error.hints or (_MEND if isinstance(error, MatrixError) else _ASK,)
@@ -38,13 +44,20 @@ def report(error: EnvsolveError, arguments: Sequence[str], *, as_json: bool) -> 
 
         click.echo(json.dumps({"error": error.as_json()}, indent=2, ensure_ascii=False))
     _say("error:", "red", f"{error.code}\n  {_shown(error.message)}")
-    for cause in error.cause or (_shown(f"typed: {shlex.join(['envsolve', *arguments])}"),):
+    for cause in _causes(error) or (_shown(f"typed: {shlex.join(['envsolve', *arguments])}"),):
         _say("cause:", "yellow", cause)
     if isinstance(error, UnsolvableError) and error.matrix_date is not None:
         _say("cause:", "yellow", f"so far as the compatibility matrix of {error.matrix_date} knows")
     for hint in error.hints:
         _say("hint:", "green", hint.text if hint.command is None else f"{hint.text}\n  {hint.command}")
     return error.exit_code
+
+
+def _causes(error: EnvsolveError) -> Sequence[str]:
+    """What led to the error, with ``-v`` each fact with its source."""
+    if not Detail.sources or not error.conflict:
+        return error.cause
+    return [f"{step.requirement} [{step.source or step.because}]" for step in error.conflict]
 
 
 def note(text: str, *, quiet: bool) -> None:

@@ -24,11 +24,12 @@ from envsolve.errors import Hint, UsageError
 from envsolve.lock import FORMATS, PLANNED_FORMATS, format_for_file
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
-from envsolve.model.request import Request, parse_cuda_versions, parse_versions
+from envsolve.model.request import Held, Policy, Request, parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion
 
 if TYPE_CHECKING:
     from envsolve.app.solving import Solved
+    from envsolve.matrix import Matrix
 
 PLATFORM = "{platform}"
 """Stands for the platform in the name of an output file."""
@@ -92,6 +93,22 @@ _FILE = Parsed("file", file_name)
     help="conda-forge, pypi, pytorch, pytorch-channel or jax-releases, in order of preference. Repeatable.",
 )
 @option(
+    "--prefer",
+    type=Parsed("policy", member_of(Policy)),
+    default=Policy.NEWEST_FRAMEWORK,
+    show_default=True,
+    help=(
+        "Of stacks that all run: newest-framework, newest-cuda, widest-gpu (most GPUs, oldest driver) or locked "
+        "(least change against the file of -o)."
+    ),
+)
+@option(
+    "--why", multiple=True, metavar="NAME", help="Say why the answer holds it: pytorch, cuda, cudnn, python, driver."
+)
+@option(
+    "--why-not", "why_not", multiple=True, metavar="SPEC", help="Say why not 'pytorch==2.15', 'cuda==13'. Repeatable."
+)
+@option(
     "-c", "--channel", "channels", multiple=True, type=_WORD, metavar="CHANNEL", help="A conda channel. Repeatable."
 )
 @option("--index-url", type=_WORD, help="The Python index to use instead of the default one.")
@@ -146,7 +163,11 @@ def solve(**options: Any) -> int:
         index_url=options["index_url"],
         extra_index_urls=options["extra_index_urls"],
         format=_format(options),
+        prefer=options["prefer"],
+        held=_held(options),
     )
+    if options["why"] or options["why_not"]:
+        return _answer_questions(request, matrix, options)
     solved = solve_request(request, matrix, os.environ)
     _deliver(solved, options["output"])
     for text in solved.notes:
@@ -155,6 +176,32 @@ def solve(**options: Any) -> int:
         for fact in solved.because:
             note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
     return 0
+
+
+def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
+    from envsolve.app.why import answer_questions
+    from envsolve.cli.answers import answers_json, answers_text
+
+    answers = answer_questions(request, options["why"], options["why_not"], matrix, os.environ)
+    text = answers_json(answers) if request.format == "json" else answers_text(answers, sources=options["verbose"] > 0)
+    deliver(text, options["output"])
+    return 0
+
+
+def _held(options: dict[str, Any]) -> Held:
+    """What the file of an earlier answer holds, for the policy that keeps it."""
+    if options["prefer"] is not Policy.LOCKED:
+        return Held()
+    if options["output"] in (None, "-"):
+        raise UsageError(
+            "nothing-to-keep",
+            "--prefer locked keeps what the file of -o holds, and no file is named",
+            ("a file that the shell redirects to is empty before envsolve reads it",),
+            (Hint("name the file", "envsolve --prefer locked -o environment.yml ..."),),
+        )
+    from envsolve.lock.held import read_held
+
+    return read_held(Path(options["output"]))
 
 
 def _deliver(solved: Solved, output: str | None) -> None:

@@ -16,7 +16,7 @@ from envsolve.lock.answer import Answer
 from envsolve.lock.wheels import index_options, is_exact, requirements_of, toolkit_pins
 from envsolve.model.host import Gpu
 from envsolve.model.release import CudaLibraries, Release, Source, Toolkit
-from envsolve.model.solution import Choice, Solution
+from envsolve.model.solution import Choice, Owner, Solution
 
 _FIRST_MODULAR_CUDA = 12
 """From CUDA 12 on conda-forge splits the toolkit into packages that cuda-version ties together; before, it is one."""
@@ -32,6 +32,10 @@ cudatoolkit (records of the channel)."""
 _PRELOADS = {"onnxruntime": "import onnxruntime; onnxruntime.preload_dlls()"}
 """The call after which a framework finds CUDA libraries installed by pip (onnxruntime.ai/docs/execution-providers,
 CUDA-ExecutionProvider, Preload DLLs)."""
+_OWNED_BY = {
+    Owner.CONDA: "conda packages of this file",
+    Owner.PIP: "wheels that pip installs, or what lies inside them",
+}
 _ANY_BUILD = "*"
 """The toolkit beside it chooses the build."""
 _COMMENT_COLUMN = 44
@@ -77,6 +81,8 @@ def _header(answer: Answer) -> Iterator[str]:
     yield _one_line(f"# For: {problem.platform}, {listed}")
     if solution.minimum_driver is not None:
         yield f"# Needs: NVIDIA driver {solution.minimum_driver} or newer"
+    if solution.owner is not None and len(solution.choices) > 1:
+        yield f"# CUDA and cuDNN: {_OWNED_BY[solution.owner]}, for all of the frameworks"
     if any(_needs_library_path(choice.release) for choice in solution.choices):
         yield "# The wheel looks for this environment's CUDA libraries on the library path only. After activating it:"
         yield "#   export LD_LIBRARY_PATH=$CONDA_PREFIX/lib"

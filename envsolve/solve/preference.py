@@ -147,17 +147,21 @@ class Preference:
         return sorted(toolkits, key=lambda toolkit: self._of_toolkit(toolkit, built))
 
     def _of_toolkit(self, toolkit: Toolkit, built: Collection[CudaVersion | None]) -> tuple[object, ...]:
-        wide: tuple[object, ...] = ()
-        if self._policy is Policy.WIDEST_GPU:
-            wide = (-len(toolkit.compiles_for), self._floor(toolkit))
         return (
-            self._policy is Policy.LOCKED and str(toolkit.version) != self._held_cuda,
-            *wide,
+            *self._of_policy(toolkit),
             not all(self._libraries.compiles_for(toolkit, gpu) for gpu in self._gpus),
             not self.supported_in_full(toolkit.version),
             toolkit.version not in built,
             _oldest_last(toolkit.version),
         )
+
+    def _of_policy(self, toolkit: Toolkit) -> tuple[object, ...]:
+        """What the policy puts in front."""
+        if self._policy is Policy.NEWEST_CUDA:
+            return _oldest_last(toolkit.version)
+        if self._policy is Policy.WIDEST_GPU:
+            return (-len(toolkit.compiles_for), self._floor(toolkit))
+        return (self._policy is Policy.LOCKED and str(toolkit.version) != self._held_cuda,)
 
     def cudnns(self, newest_first: Sequence[CudnnRelease]) -> Sequence[CudnnRelease]:
         """The cuDNNs, the best first: the newest, or under ``widest-gpu`` the newest of the widest."""

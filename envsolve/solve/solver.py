@@ -19,7 +19,7 @@ from envsolve.model.release import Source, Toolkit
 from envsolve.model.request import Policy, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.catalogue import Builds, Catalogue, Libraries
-from envsolve.solve.parts import CUDA, Candidate, Requirement
+from envsolve.solve.parts import CUDA, CUDNN, Candidate, Requirement, framework_identifier
 from envsolve.solve.provider import Provider
 from envsolve.solve.stack import solution_of
 
@@ -63,6 +63,15 @@ class Solver:
         return any(
             _resolve(self.provider(group, request, problem)) is not None for group in _all_groups(request, problem)
         )
+
+    def requirements(self, solution: Solution) -> dict[str, list[Requirement]]:
+        """Everything that the parts of a stack require, by what they require it of."""
+        sources = tuple(dict.fromkeys(choice.release.source for choice in solution.choices))
+        provider = self.provider(sources, solution.request, solution.problem)
+        chosen = [Candidate(framework_identifier(it.release.framework), it.release) for it in solution.choices]
+        chosen += [] if solution.toolkit is None else [Candidate(CUDA, solution.toolkit)]
+        chosen += [] if solution.cudnn is None else [Candidate(CUDNN, solution.cudnn)]
+        return provider.requirements(chosen)
 
     def catalogue(self, problem: Problem) -> Catalogue:
         """The parts of the matrix that ``problem`` needs."""

@@ -1,0 +1,272 @@
+"""Questions about an answer: why it holds what it holds, and why not something else.
+
+``why`` tells the requirements that met on a thing, and what decided between the candidates that they left. ``why not``
+asks for the other thing as well and solves again: either there is no stack, for the reasons a refusal would give, or
+there is one that the policy likes less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.command import command_of
+from envsolve.app.refusal import refusal
+from envsolve.app.solving import framework_request
+from envsolve.app.targets import Target, targets_of
+from envsolve.errors import EnvsolveError, Hint, UsageError
+from envsolve.matrix.load import Matrix
+from envsolve.model.fact import Fact
+from envsolve.model.release import Release, Toolkit
+from envsolve.model.request import Request, parse_cuda_versions, parse_framework, parse_versions
+from envsolve.model.solution import Choice, Problem, Solution
+from envsolve.solve.parts import CUDA, CUDNN, OWNER, PYTHON, Requirement, framework_identifier
+from envsolve.solve.solver import Solver
+
+_TOOLKIT_NAMES = ("cuda", "toolkit", "cuda-toolkit", "cuda-version", "cudatoolkit", "pytorch-cuda")
+_CUDNN_NAMES = ("cudnn", "libcudnn", "nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13")
+_NAMES = "python, cuda, cudnn, driver, owner"
+
+
+class Why(NamedTuple):
+    """What an answer holds under a name, and the facts that led to it."""
+
+    name: str
+    value: str
+    facts: tuple[Fact, ...]
+
+
+class WhyNot(NamedTuple):
+    """Whether something else would fit, in a sentence, the facts behind it, and what to type.
+
+    ``constraints`` are what cannot hold together where it does not fit.
+    """
+
+    requirement: str
+    fits: bool
+    message: str
+    facts: tuple[Fact, ...]
+    constraints: tuple[str, ...]
+    hints: tuple[Hint, ...]
+
+
+class Answers(NamedTuple):
+    """The answers on one platform."""
+
+    platform: str
+    why: tuple[Why, ...]
+    why_not: tuple[WhyNot, ...]
+
+
+def answer_questions(
+    request: Request, names: Sequence[str], others: Sequence[str], matrix: Matrix, environ: Mapping[str, str]
+) -> tuple[Answers, ...]:
+    """Why the answer to ``request`` holds each of ``names``, and why not each of ``others``, on each platform.
+
+    Raises UsageError for a name that means nothing, UnsolvableError where there is no answer to ask about.
+    """
+    solver = Solver(matrix)
+    return tuple(
+        _Questions(target, solver, matrix).answers(names, others) for target in targets_of(request, matrix, environ)
+    )
+
+
+class _Questions:
+    """Questions about the answer for one target."""
+
+    def __init__(self, target: Target, solver: Solver, matrix: Matrix) -> None:
+        self._request, self._problem = target.request, target.problem
+        self._solver = solver
+        self._matrix = matrix
+        solution = solver.solve(self._request, self._problem)
+        if solution is None:
+            raise refusal(self._request, self._problem, solver)
+        self._solution = solution
+        self._requirements = solver.requirements(solution)
+
+    def answers(self, names: Sequence[str], others: Sequence[str]) -> Answers:
+        """The answers, in the order of the questions."""
+        return Answers(self._problem.platform.value, tuple(map(self._why, names)), tuple(map(self._why_not, others)))
+
+    def _why(self, name: str) -> Why:
+        told: Mapping[str, Callable[[str], Why]] = {
+            "python": self._python,
+            "driver": self._driver,
+            "owner": self._owner,
+            **dict.fromkeys(_TOOLKIT_NAMES, self._toolkit),
+            **dict.fromkeys(_CUDNN_NAMES, self._cudnn),
+        }
+        known = told.get(name.lower())
+        return known(name) if known is not None else self._framework(name, self._choice(name))
+
+    def _choice(self, name: str) -> Choice:
+        """The choice that ``name`` means: a framework, an alias, or the package it is installed as."""
+        found = next((it for it in self._solution.choices if name.lower() == it.release.package), None)
+        if found is not None:
+            return found
+        try:
+            asked = framework_request(name, self._matrix).framework
+        except EnvsolveError:
+            raise self._unknown(name) from None
+        found = next((it for it in self._solution.choices if it.release.framework == asked), None)
+        if found is None:
+            raise self._unknown(name)
+        return found
+
+    def _unknown(self, name: str) -> UsageError:
+        held = ", ".join(choice.release.framework for choice in self._solution.choices)
+        return UsageError("unknown-name", f"the answer holds nothing called {name!r}", (f"it holds: {held}, {_NAMES}",))
+
+    def _said(self, identifier: str) -> Iterator[Fact]:
+        return (requirement.because for requirement in self._requirements.get(identifier, ()))
+
+    def _framework(self, name: str, choice: Choice) -> Why:
+        release = choice.release
+        facts = [*self._said(framework_identifier(release.framework))]
+        facts += [
+            Fact(f"it holds {runs_as}, which runs on compute capability {gpu}", release.reference)
+            for gpu, runs_as in choice.runs_as.items()
+        ]
+        facts += self._newer_than(release)
+        facts += [Fact(text, "an environment.yml takes conda-forge first") for text in self._solution.newer_elsewhere]
+        return Why(name, release.label, tuple(facts))
+
+    def _newer_than(self, release: Release) -> Iterator[Fact]:
+        """Why the newest release that was asked for is not the one that was taken, or that it is."""
+        asked = next(it for it in self._problem.frameworks if it.framework == release.framework)
+        builds = self._solver.catalogue(self._problem).builds[release.framework]
+        newest = next((it for it, _ in builds.by_version if asked.specifier.contains(it)), release.version)
+        policy = f"--prefer {self._request.prefer}"
+        if newest <= release.version:
+            yield Fact(f"{release.version} is the newest {asked} that the matrix knows here", policy)
+            return
+        other = self._why_not(f"{release.framework}=={newest}")
+        verb = "fits too" if other.fits else "does not fit"
+        yield Fact(f"the newest, {newest}, {verb}: {other.message}", policy if other.fits else "solved for it too")
+
+    def _toolkit(self, name: str) -> Why:
+        toolkit = self._solution.toolkit
+        if toolkit is None:
+            return Why(name, "none", (self._cpu_fact(),))
+        return Why(name, f"CUDA {toolkit.version}", (*self._said(CUDA), self._choice_of_toolkit(toolkit)))
+
+    def _choice_of_toolkit(self, toolkit: Toolkit) -> Fact:
+        built = [it.release.label for it in self._solution.choices if it.release.cuda == toolkit.version]
+        if built:
+            text = f"of the toolkits that all of this admits, {toolkit.version} is what {built[0]} was built with"
+        else:
+            text = (
+                f"of the toolkits that all of this admits, {toolkit.version} is the newest that every driver supports"
+            )
+        return Fact(text, f"--prefer {self._request.prefer}")
+
+    def _cudnn(self, name: str) -> Why:
+        solution = self._solution
+        if solution.cudnn is None:
+            none = Fact("no framework of the answer asks for cuDNN", "the compatibility matrix")
+            return Why(name, "none", (none if solution.toolkit is not None else self._cpu_fact(),))
+        facts = [*self._said(CUDNN)]
+        bound = solution.cudnn_bound
+        if bound is not None and bound.dropped is not None:
+            text = f"cuDNN {bound.below} has no code for compute capability {bound.dropped}"
+            facts.append(Fact(text, "; ".join(item.reference for item in solution.cudnn.evidence)))
+        facts.append(Fact(f"{solution.cudnn.version} is the newest that fits", f"--prefer {self._request.prefer}"))
+        return Why(name, f"cuDNN {solution.cudnn.version}", tuple(facts))
+
+    def _python(self, name: str) -> Why:
+        last = Fact(f"{self._solution.python} is the newest of these", f"--prefer {self._request.prefer}")
+        return Why(name, f"Python {self._solution.python}", (*self._said(PYTHON), last))
+
+    def _driver(self, name: str) -> Why:
+        floor = self._solution.minimum_driver
+        if floor is None:
+            return Why(name, "none", (self._cpu_fact(),))
+        said = [
+            requirement for limits in self._requirements.values() for requirement in limits if _is_floor(requirement)
+        ]
+        return Why(name, f"NVIDIA driver {floor} or newer", tuple(dict.fromkeys(it.because for it in said)))
+
+    def _owner(self, name: str) -> Why:
+        owner = self._solution.owner
+        return Why(name, "none" if owner is None else owner.value, tuple(self._said(OWNER)) or (self._cpu_fact(),))
+
+    def _cpu_fact(self) -> Fact:
+        return Fact("the answer is a CPU environment", "the request")
+
+    def _why_not(self, text: str) -> WhyNot:
+        request, problem = self._with(text)
+        solution = self._solver.solve(request, problem)
+        if solution is None:
+            error = refusal(request, problem, self._solver)
+            facts = tuple(Fact(step.requirement, step.source or step.because) for step in error.conflict)
+            return WhyNot(
+                text, fits=False, message=error.message, facts=facts, constraints=error.constraints, hints=error.hints
+            )
+        hint = Hint(f"to get {_told(solution)}", command_of(_typed(request, solution)))
+        if _told(solution) == _told(self._solution):
+            return WhyNot(text, True, f"it is what the answer holds: {_told(solution)}", (), (), ())
+        return WhyNot(text, True, self._liked_less(solution), (), (), (hint,))
+
+    def _liked_less(self, other: Solution) -> str:
+        """Why a stack that fits is not the answer."""
+        policy = self._request.prefer
+        more = [it.release for it in other.choices[len(self._solution.choices) :]]
+        if more:
+            return f"{more[0].framework} was not asked for; {more[0].label} fits beside the rest"
+        for here, there in zip(self._solution.choices, other.choices, strict=False):
+            mine, its = here.release, there.release
+            if mine.framework == its.framework and mine.version != its.version:
+                if mine.version > its.version:
+                    return f"{its.label} fits too; {policy} takes {mine.label}, which is newer"
+                return f"{its.label} fits too; the answer has {mine.label}, from the source that comes first"
+        return f"{_told(other)} fits too; {policy} takes {_told(self._solution)}"
+
+    def _with(self, text: str) -> tuple[Request, Problem]:
+        """The request that asks for the other thing; what it says of that thing itself gives way."""
+        name, specifier = _parsed(text)
+        if name == "python":
+            python = specifier or SpecifierSet()
+            return self._request._replace(python=python), self._problem._replace(python=python)
+        if name == "cuda":
+            return self._request._replace(cuda=specifier), self._problem._replace(cuda=specifier)
+        asked = framework_request(text, self._matrix)
+        frameworks = [asked if it.framework == asked.framework else it for it in self._problem.frameworks]
+        if asked not in frameworks:
+            frameworks.append(asked)
+        changed = tuple(frameworks)
+        return self._request._replace(frameworks=changed), self._problem._replace(frameworks=changed)
+
+
+def _parsed(text: str) -> tuple[str, SpecifierSet]:
+    """A name with versions; of Python and CUDA as their options take them: ``python==3.14``, ``cuda==13``."""
+    try:
+        name, specifier = parse_framework(text)
+    except ValueError as error:
+        raise UsageError("invalid-requirement", str(error)) from error
+    if name.lower() not in ("python", *_TOOLKIT_NAMES):
+        return name, specifier
+    read = parse_versions if name.lower() == "python" else parse_cuda_versions
+    versions = str(specifier).removeprefix("==") if str(specifier).count("=") == 2 else str(specifier)  # noqa: PLR2004
+    if not versions:
+        raise UsageError("invalid-requirement", f"which {name}? Name a version, such as {name}==12")
+    return "python" if name.lower() == "python" else "cuda", read(versions)
+
+
+def _is_floor(requirement: Requirement) -> bool:
+    from envsolve.solve.parts import DriverFloor
+
+    return isinstance(requirement.limit, DriverFloor)
+
+
+def _told(solution: Solution) -> str:
+    frameworks = " with ".join(choice.release.label for choice in solution.choices)
+    cuda = "" if solution.toolkit is None else f" on CUDA {solution.toolkit.version}"
+    return f"{frameworks}{cuda} and Python {solution.python}"
+
+
+def _typed(request: Request, solution: Solution) -> Request:
+    """The request that gives exactly this: where its own sources come second they have to be named."""
+    sources = tuple(dict.fromkeys(choice.release.source for choice in solution.choices))
+    return request if request.sources else request._replace(sources=sources)

@@ -1,0 +1,74 @@
+"""The answers to ``--why`` and ``--why-not``, as people read them and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from envsolve.model.fact import Fact
+
+if TYPE_CHECKING:
+    from envsolve.app.why import Answers, Why, WhyNot
+
+SCHEMA_VERSION = 1
+
+
+def answers_text(answers: Sequence[Answers], *, sources: bool) -> str:
+    """One paragraph for each question; ``sources`` adds where each fact comes from."""
+    return "".join(f"{line}\n" for line in _lines(answers, sources=sources))
+
+
+def _lines(answers: Sequence[Answers], *, sources: bool) -> Iterator[str]:
+    for part in answers:
+        of = f" on {part.platform}" if len(answers) > 1 else ""
+        for why in part.why:
+            yield f"{why.name}{of} is {why.value}"
+            yield from (f"  {_fact(fact, sources=sources)}" for fact in why.facts)
+        for other in part.why_not:
+            yield f"{other.requirement}{of} {'fits' if other.fits else 'does not fit'}"
+            yield f"  {other.message}"
+            if sources:
+                yield from (f"  {_fact(fact, sources=True)}" for fact in other.facts)
+            for hint in other.hints:
+                yield f"  hint: {hint.text}"
+                yield from () if hint.command is None else (f"    {hint.command}",)
+
+
+def _fact(fact: Fact, *, sources: bool) -> str:
+    return f"{fact.text} [{fact.source}]" if sources else fact.text
+
+
+def answers_json(answers: Sequence[Answers]) -> str:
+    """The same as one JSON document; of several platforms each stands under ``platforms``."""
+    import json
+
+    documents = [
+        {
+            "platform": part.platform,
+            "why": [_why(why) for why in part.why],
+            "why_not": [_why_not(other) for other in part.why_not],
+        }
+        for part in answers
+    ]
+    more: dict[str, object] = {"platforms": documents} if len(documents) > 1 else {}
+    document = {"schema_version": SCHEMA_VERSION, **documents[0], **more}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _why(why: Why) -> dict[str, object]:
+    return {"name": why.name, "value": why.value, "facts": _facts(why.facts)}
+
+
+def _why_not(other: WhyNot) -> dict[str, object]:
+    return {
+        "requirement": other.requirement,
+        "fits": other.fits,
+        "message": other.message,
+        "facts": _facts(other.facts),
+        "constraints": list(other.constraints),
+        "hints": [{"text": hint.text, "command": hint.command} for hint in other.hints],
+    }
+
+
+def _facts(facts: Sequence[Fact]) -> list[dict[str, str]]:
+    return [{"fact": fact.text, "source": fact.source} for fact in facts]

@@ -1,0 +1,66 @@
+"""What an answer that was written earlier holds, read back so that a new one can stay near it.
+
+Only the lines that envsolve itself writes are read, and only what they pin: people edit these files by hand, and a line
+that is not understood is one that holds nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from envsolve.errors import Hint, UsageError
+from envsolve.model.request import Held
+
+_CONDA_PIN = re.compile(r"\s*-\s+([A-Za-z0-9._-]+)=([0-9][\w.!]*)(?:=(\S+))?\s*(?:#.*)?\Z")
+_PIP_PIN = re.compile(r"\s*-\s+([A-Za-z0-9._-]+)(?:\[[\w,.-]*\])?==([0-9][\w.!+]*)\s*(?:#.*)?\Z")
+_TOOLKIT_PACKAGES = ("cuda-version", "cudatoolkit", "pytorch-cuda", "cuda-toolkit")
+
+
+def read_held(path: Path) -> Held:
+    """What the environment.yml or JSON answer at ``path`` pins; nothing where there is no file yet.
+
+    Raises UsageError where there is one that cannot be read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return Held()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        hint = Hint("give -o the file of an earlier answer, or another policy than locked")
+        raise UsageError("held-unreadable", f"cannot read {path}: {reason}", hints=(hint,)) from None
+    return _from_json(text) if text.lstrip().startswith("{") else _from_lines(text)
+
+
+def _from_lines(text: str) -> Held:
+    pins = {name: (version, build) for name, version, build in _pins(text)}
+    toolkit = next((pins[name][0] for name in _TOOLKIT_PACKAGES if name in pins), None)
+    python = pins.get("python", (None, ""))[0]
+    packages = tuple((name, *pin) for name, pin in pins.items() if name != "python")
+    return Held(packages, python, toolkit)
+
+
+def _pins(text: str) -> Iterator[tuple[str, str, str]]:
+    for line in text.splitlines():
+        pin = _CONDA_PIN.match(line)
+        if pin is not None:
+            yield pin[1], pin[2], pin[3] or ""
+            continue
+        wheel = _PIP_PIN.match(line)
+        if wheel is not None:
+            yield wheel[1], wheel[2], ""
+
+
+def _from_json(text: str) -> Held:
+    import json
+
+    try:
+        answer = json.loads(text)
+        frameworks = answer["frameworks"]
+        packages = tuple((it["package"], it["version"], f"{it['build']}*") for it in frameworks)
+        return Held(packages, answer["python"], answer["cuda"])
+    except (ValueError, KeyError, TypeError) as error:
+        message = f"the file of the earlier answer is no answer of envsolve: {type(error).__name__}: {error}"
+        raise UsageError("held-unreadable", message) from None
