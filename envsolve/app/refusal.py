@@ -9,10 +9,11 @@ from envsolve.errors import Hint, HostGroup, UnsolvableError
 from envsolve.model.request import Request
 from envsolve.model.solution import Machine, Problem
 from envsolve.solve.conflict import Constraint, Kind
-from envsolve.solve.explain import Conflict, explain
+from envsolve.solve.explain import explain
 from envsolve.solve.fleet import Group, smallest_split
 from envsolve.solve.relax import WayOut, ways_out
 from envsolve.solve.solver import Solver
+from envsolve.solve.told import Conflict
 
 _MOST_WAYS_OUT = 4
 _MOST_NAMED = 3

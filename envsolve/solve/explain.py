@@ -8,8 +8,7 @@ they would have to share is told: the thing, or the few things, that leave no co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations, islice, product
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from packaging.version import Version
@@ -19,12 +18,10 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import PlatformLimit, Release
 from envsolve.model.request import FrameworkRequest, Request, spoken
 from envsolve.model.solution import Machine, Problem
-from envsolve.solve.agreement import Sharing, sharings, unshared
 from envsolve.solve.conflict import Constraint, minimal_conflict, restricted
+from envsolve.solve.disagreement import disagreement
 from envsolve.solve.parts import (
     CUDA,
-    CUDNN,
-    OWNER,
     PYTHON,
     Candidate,
     CudnnIn,
@@ -40,25 +37,10 @@ from envsolve.solve.parts import (
 )
 from envsolve.solve.provider import Provider
 from envsolve.solve.solver import Solver
+from envsolve.solve.told import Conflict, fewest, step_of
 
 T = TypeVar("T")
 Meant = Callable[[Release], bool]
-
-_MOST_COMBINATIONS = 20_000
-"""Of more combinations of builds than this, those of the newest are judged; what is told of them is true."""
-
-
-class Conflict(NamedTuple):
-    """Why there is no stack: a stable code, one sentence, the chain of facts behind it, and what cannot hold together.
-
-    ``minimal`` is a smallest set of constraints without a stack; ``spelled`` names them in words.
-    """
-
-    code: str
-    message: str
-    steps: tuple[ConflictStep, ...]
-    minimal: tuple[Constraint, ...] = ()
-    spelled: tuple[str, ...] = ()
 
 
 class _Chain(NamedTuple):
@@ -126,7 +108,7 @@ def _told(request: Request, problem: Problem, solver: Solver, meant: Meant) -> C
         return _machine_conflict(problem, providers[0])
     if len(problem.frameworks) == 1:
         return _framework_conflict(problem.frameworks[0], problem, providers, meant)
-    return _joint_conflict(problem, providers)
+    return disagreement(problem, providers)
 
 
 def _machine_conflict(problem: Problem, provider: Provider) -> Conflict:
@@ -137,11 +119,11 @@ def _machine_conflict(problem: Problem, provider: Provider) -> Conflict:
     if unmet is None:
         limits = [root for root in provider.roots if isinstance(root.limit, DriverFloor | DriverCeiling)]
         message = "no driver drives all of these GPUs: " + "; ".join(limit.because.text for limit in limits)
-        return Conflict(_NO_DRIVER, message, tuple(map(_step, limits)))
+        return Conflict(_NO_DRIVER, message, tuple(map(step_of, limits)))
     fact = _fact_of(problem, unmet)
     codes = {DriverCeiling: "driver-too-new-for-gpu", DriverFloor: "driver-too-old-for-gpu"}
     code = codes.get(type(unmet.limit), "gpu-not-supported")
-    steps = (_step(unmet), ConflictStep(fact, _origin_of(problem, unmet)))
+    steps = (step_of(unmet), ConflictStep(fact, _origin_of(problem, unmet)))
     return Conflict(code, f"{unmet.because.text}; {fact}", steps)
 
 
@@ -151,13 +133,13 @@ def _toolkit_conflict(problem: Problem, provider: Provider) -> Conflict:
     toolkits = list(provider.matches(CUDA, asked))
     if not toolkits:
         message = f"no CUDA toolkit is known that {asked[0].because.text.removesuffix(' was asked for')} names"
-        return Conflict("cuda-excluded", message, tuple(map(_step, asked)))
+        return Conflict("cuda-excluded", message, tuple(map(step_of, asked)))
     witness = toolkits[0]
     against = [links[-1] for links in provider.unmet(witness)]
     unmet = next((it for it in against if _kind(problem, it) != _NO_DRIVER), against[0])
     fact = _fact_of(problem, unmet)
     others = "; the same goes for every other that was asked for" if len(toolkits) > 1 else ""
-    steps = (_step(asked[0]), _step(unmet), ConflictStep(fact, _origin_of(problem, unmet)))
+    steps = (step_of(asked[0]), step_of(unmet), ConflictStep(fact, _origin_of(problem, unmet)))
     return Conflict(_kind(problem, unmet), f"{unmet.because.text}; {fact}{others}", steps)
 
 
@@ -232,7 +214,7 @@ def _summary(asked: FrameworkRequest, problem: Problem, chains: Sequence[Sequenc
     for chain in (chain for against in chains for chain in against):
         lengths[chain.reason] = min(len(chain.links), lengths.get(chain.reason, len(chain.links)))
     order = sorted(lengths, key=lambda reason: (lengths[reason], _ORDER[reason[0]], reason[1]))
-    reasons = _fewest([frozenset(chain.reason for chain in against) for against in chains], order)
+    reasons = fewest([frozenset(chain.reason for chain in against) for against in chains], order)
     witnesses, left = [], list(chains)
     for reason in reasons:
         witnesses.append(_telling(reason, left, meant))
@@ -243,17 +225,6 @@ def _summary(asked: FrameworkRequest, problem: Problem, chains: Sequence[Sequenc
         message += f"; between them this leaves no build of {asked}"
     steps = tuple(dict.fromkeys(step for chain in witnesses for step in _steps(problem, chain)))
     return Conflict(witnesses[0].kind, message, steps)
-
-
-def _fewest(sets: Iterable[frozenset[T]], order: Iterable[T]) -> tuple[T, ...]:
-    """The fewest of ``order`` of which every set holds one; of equals those that come first."""
-    distinct = set(sets)
-    every = [item for item in order if any(item in held for held in distinct)]
-    for size in range(1, len(every) + 1):
-        for chosen in combinations(every, size):
-            if all(not held.isdisjoint(chosen) for held in distinct):
-                return chosen
-    return tuple(every)
 
 
 def _telling(reason: tuple[str, str], chains: Sequence[Sequence[_Chain]], meant: Meant) -> _Chain:
@@ -312,14 +283,10 @@ def _subject(asked: FrameworkRequest, release: Release, builds: Sequence[Release
 
 def _steps(problem: Problem, chain: _Chain) -> Iterator[ConflictStep]:
     for link in chain.links:
-        yield _step(link)
+        yield step_of(link)
     fact = _fact_of(problem, chain.last)
     if fact:
         yield ConflictStep(fact, _origin_of(problem, chain.last))
-
-
-def _step(requirement: Requirement) -> ConflictStep:
-    return ConflictStep(requirement.because.text, requirement.because.source, requirement.because.source)
 
 
 def _fact_of(problem: Problem, requirement: Requirement) -> str:
@@ -354,57 +321,3 @@ def _origin_of(problem: Problem, requirement: Requirement) -> str:
     kind, _, rest = requirement.identifier.partition(" ")
     origin = problem.machines[int(rest)].driver_origin if kind == "driver" else ""
     return origin or "the request"
-
-
-class _Shared(NamedTuple):
-    name: str
-    why: str
-
-
-_SHARED = {
-    CUDA: _Shared("one CUDA toolkit", "an environment holds one CUDA toolkit"),
-    CUDNN: _Shared("one cuDNN", "an environment holds one cuDNN: a process loads one library of that name"),
-    PYTHON: _Shared("one Python", "an environment holds one Python"),
-    OWNER: _Shared(
-        "one owner of CUDA", "conda and pip would each bring CUDA libraries, and a process loads those it finds first"
-    ),
-}
-"""What an environment has once; of equally short explanations the one about what stands first is told."""
-
-
-def _joint_conflict(problem: Problem, providers: Sequence[Provider]) -> Conflict:
-    """Each framework has builds that run, but no combination shares what an environment has once."""
-    names = " and ".join(str(asked) for asked in problem.frameworks)
-    blocked: dict[frozenset[str], tuple[Sharing, ...]] = {}
-    for provider in providers:
-        offered = [sharings(provider, framework_identifier(asked.framework)) for asked in problem.frameworks]
-        for combination in islice(product(*offered), _MOST_COMBINATIONS):
-            blocked.setdefault(unshared(combination), combination)
-    if not blocked:
-        return _no_source_has_all(problem, providers)
-    steps: list[ConflictStep] = []
-    things = _fewest(list(blocked), _SHARED)
-    for thing in things:
-        witness = next(combination for missing, combination in blocked.items() if thing in missing)
-        steps += [_step(sharing.asks[thing]) for sharing in witness if thing in sharing.asks]
-        steps.append(ConflictStep(_SHARED[thing].why, "one environment"))
-    shared = " and ".join(_SHARED[thing].name for thing in things)
-    told = "; ".join(step.requirement for step in steps if step.because != "one environment")
-    message = f"no builds of {names} that run here share {shared}: {told}"
-    return Conflict("frameworks-disagree", message, tuple(dict.fromkeys(steps)))
-
-
-def _no_source_has_all(problem: Problem, providers: Sequence[Provider]) -> Conflict:
-    steps = []
-    for asked in problem.frameworks:
-        identifier = framework_identifier(asked.framework)
-        found = {
-            it.thing.source.value
-            for provider in providers
-            for it in provider.running(identifier)
-            if isinstance(it.thing, Release)
-        }
-        text = f"the builds of {asked} that run here are from {' and '.join(sorted(found))}"
-        steps.append(ConflictStep(text, "the compatibility matrix"))
-    told = "; ".join(step.requirement for step in steps)
-    return Conflict("frameworks-disagree", f"no sources that go together have every framework: {told}", tuple(steps))

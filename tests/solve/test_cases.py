@@ -19,11 +19,12 @@ CASES = [
     for case in tomli.loads(path.read_text(encoding="utf-8"))["case"]
 ]
 
-CASE_KEYS = {"name", "framework", "gpu", "source", "driver", "platform", "python", "cuda", "expect"}
-PICK_KEYS = {"version", "cuda", "cudnn", "python", "cuda_none", "source", "build", "not_build", "runs_as"}
+HOSTS = Path(__file__).parents[1] / "hosts"
+CASE_KEYS = {"name", "framework", "gpu", "host", "source", "driver", "platform", "python", "cuda", "prefer", "expect"}
+PICK_KEYS = {"version", "versions", "cuda", "cudnn", "python", "cuda_none", "source", "build", "not_build", "runs_as"}
 EXPECT_KEYS = {
-    0: {"exit", "says", "never_says", "minimum_driver"} | PICK_KEYS,
-    1: {"exit", "says", "never_says", "code"},
+    0: {"exit", "says", "never_says", "minimum_driver", "owner"} | PICK_KEYS,
+    1: {"exit", "says", "never_says", "code", "constraints", "groups", "forced_by"},
 }
 
 
@@ -33,7 +34,9 @@ def arguments_of(case: dict[str, Any], format_name: str) -> list[str]:
     for key in ("framework", "gpu", "source"):
         for value in case.get(key, []):
             words += [f"--{key}", value]
-    for key in ("driver", "platform", "python", "cuda"):
+    for name in case.get("host", []):
+        words += ["--host", str(HOSTS / f"{name}.json")]
+    for key in ("driver", "platform", "python", "cuda", "prefer"):
         if key in case:
             words += [f"--{key}", case[key]]
     return words
@@ -52,8 +55,19 @@ def test_the_answer_is_the_expected_one(case: dict[str, Any], envsolve: Envsolve
     if expect["exit"] == 1:
         assert answer["error"]["code"] == expect.get("code", answer["error"]["code"])
         assert answer["error"]["conflict"]
+        check_refusal(answer["error"], expect)
         return
     check_answer(answer, expect)
+
+
+def check_refusal(error: dict[str, Any], expect: dict[str, Any]) -> None:
+    """Compare a refusal as JSON with what a case expects; hosts go by the names of their files."""
+    if "constraints" in expect:
+        assert error["constraints"] == expect["constraints"]
+    if "groups" in expect:
+        groups = [[Path(host).stem for host in group["hosts"]] for group in error["groups"]]
+        assert groups == expect["groups"]
+        assert [Path(host).stem for host in error["forced_by"]] == expect.get("forced_by", [])
 
 
 def check_answer(answer: dict[str, Any], expect: dict[str, Any]) -> None:
@@ -65,7 +79,10 @@ def check_answer(answer: dict[str, Any], expect: dict[str, Any]) -> None:
         assert answer["cuda"] is None
     else:
         assert answer["minimum_driver"] == expect.get("minimum_driver", answer["minimum_driver"])
+    assert answer["cuda_owner"] == expect.get("owner", answer["cuda_owner"])
     for framework in answer["frameworks"]:
+        versions = expect.get("versions", {}).get(framework["framework"], "")
+        assert SpecifierSet(versions).contains(framework["version"], prereleases=True)
         assert SpecifierSet(expect.get("version", "")).contains(framework["version"], prereleases=True)
         assert framework["source"] == expect.get("source", framework["source"])
         assert framework["build"] == expect.get("build", framework["build"])

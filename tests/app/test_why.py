@@ -1,0 +1,114 @@
+"""Questions about an answer: what it holds and why, and what else would fit."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.conftest import Envsolve
+
+PASCAL = ("-f", "pytorch", "--gpu", "GTX 1080 Ti", "--driver", "580.65.06")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("pytorch", "pytorch 2.13.0 (conda-forge, cuda129)", "it holds sm_60, which runs on compute capability 6.1"),
+        ("torch", "pytorch 2.13.0 (conda-forge, cuda129)", "the newest, 2.15.0, does not fit"),
+        ("cuda", "CUDA 12.9", "is what pytorch 2.13.0 (conda-forge, cuda129) was built with"),
+        ("cuda-version", "CUDA 12.9", "is built for CUDA 12.9"),
+        ("cudnn", "cuDNN 9.10.2.21", "cuDNN 9.11 has no code for compute capability 6.1"),
+        ("libcudnn", "cuDNN 9.10.2.21", "needs cuDNN"),
+        ("python", "Python 3.14", "was built for Python 3.10, 3.11, 3.12, 3.13, 3.14"),
+        ("driver", "NVIDIA driver 525.60.13 or newer", "CUDA 12.9 needs NVIDIA driver 525.60.13"),
+        ("owner", "conda", "takes CUDA from its conda channel"),
+    ],
+)
+def test_why_tells_the_value_and_what_led_to_it(name: str, value: str, says: str, envsolve: Envsolve) -> None:
+    result = envsolve(*PASCAL, "--why", name)
+    assert result.code == 0
+    assert result.out.startswith(f"{name} is {value}\n")
+    assert says in result.out
+    assert result.err == ""
+
+
+def test_a_cpu_answer_has_no_cuda(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "none", "--why", "cuda", "--why", "cudnn", "--why", "driver")
+    assert result.out.count(" is none\n") == 3
+    assert "CPU environment" in result.out
+
+
+@pytest.mark.parametrize(
+    ("other", "fits", "says"),
+    [
+        ("pytorch==2.15", False, "pytorch 2.15.0 (pypi, cu132) has no code for compute capability 6.1"),
+        ("pytorch==2.14.1", True, "the answer has pytorch 2.13.0 (conda-forge, cuda129), from the source that comes"),
+        ("pytorch==2.5.1", True, "newest-framework takes pytorch 2.13.0 (conda-forge, cuda129), which is newer"),
+        ("pytorch==2.13.0", True, "it is what the answer holds"),
+        ("cuda==13", False, "CUDA 13.5 has no code for compute capability 6.1"),
+        ("cuda>=12.0,<12.5", True, "fits too"),
+        ("python==3.7", True, "fits too"),
+        ("python==3.99", False, "was built for Python"),
+        ("jax", True, "jax was not asked for; jax 0.10.2 (conda-forge, cuda129) fits beside the rest"),
+        ("jax==0.12.*", True, "jax was not asked for"),
+    ],
+)
+def test_why_not_solves_for_it(other: str, fits: bool, says: str, envsolve: Envsolve) -> None:
+    result = envsolve(*PASCAL, "--why-not", other)
+    assert result.code == 0
+    assert result.out.startswith(f"{other} {'fits' if fits else 'does not fit'}\n")
+    assert says in result.out
+
+
+def test_the_way_out_of_a_why_not_is_a_command_that_works(envsolve: Envsolve) -> None:
+    told = envsolve(*PASCAL, "--why-not", "pytorch==2.14.1").out
+    command = next(line.strip() for line in told.splitlines() if line.strip().startswith("envsolve "))
+    words = command.replace("'GTX 1080 Ti'", "6.1").split()[1:]
+    assert "torch==2.14.1+cu126" in envsolve(*words).out
+
+
+def test_the_request_gives_way_to_what_is_asked_about(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch<2.10", *PASCAL[2:], "--why-not", "pytorch==2.13.*")
+    assert result.out.startswith("pytorch==2.13.* fits\n")
+
+
+def test_sources_are_told_on_request_and_always_as_data(envsolve: Envsolve) -> None:
+    assert "[" not in envsolve(*PASCAL, "--why", "driver").out
+    assert "525.60.13 or newer [" in envsolve(*PASCAL, "--why", "driver", "-v").out
+    answer = json.loads(envsolve(*PASCAL, "--why", "driver", "--why-not", "pytorch==2.15", "--json").out)
+    assert all(fact["source"] for fact in answer["why"][0]["facts"])
+    (other,) = answer["why_not"]
+    assert other["constraints"] == ["pytorch==2.15", "GeForce GTX 1080 Ti (6.1)"]
+    assert other["hints"][0]["command"].startswith("envsolve --framework pytorch==2.14.1")
+
+
+def test_an_impossible_request_is_refused_before_any_question(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch==2.15.*", "--gpu", "6.1", "--why", "cuda")
+    assert result.code == 1
+    assert result.err.startswith("error: gpu-not-supported")
+
+
+def test_each_platform_is_answered(envsolve: Envsolve) -> None:
+    result = envsolve(
+        "-f", "pytorch", "--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64", "--why", "python"
+    )
+    assert result.out.startswith("python on linux-64 is Python ")
+    assert "\npython on win-64 is Python " in result.out
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        (("--why", "numpy"), "unknown-name"),
+        (("--why", "jax"), "unknown-name"),
+        (("--why-not", "pytroch==2.15"), "unknown-framework"),
+        (("--why-not", "pytorch=="), "invalid-requirement"),
+        (("--why-not", "cuda"), "invalid-requirement"),
+    ],
+)
+def test_a_question_about_nothing_is_one_clear_error(question: tuple[str, str], code: str, envsolve: Envsolve) -> None:
+    result = envsolve(*PASCAL, *question)
+    assert result.code == 2
+    assert result.err.startswith(f"error: {code}\n")
+    assert result.out == ""
