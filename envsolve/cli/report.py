@@ -57,7 +57,8 @@ def _causes(error: EnvsolveError) -> Sequence[str]:
     """What led to the error, with ``-v`` each fact with its source."""
     if not Detail.sources or not error.conflict:
         return error.cause
-    return [f"{step.requirement} [{step.source or step.because}]" for step in error.conflict]
+    told = [(step.requirement, step.source or step.because) for step in error.conflict]
+    return [text if source in text else f"{text} [{source}]" for text, source in told]
 
 
 def note(text: str, *, quiet: bool) -> None:

@@ -1,0 +1,156 @@
+"""Several platforms and hosts on the command line: which files are written, and what a refusal tells."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conftest import Envsolve
+
+HOSTS = Path(__file__).parents[1] / "hosts"
+BOTH = ("--platform", "linux-64", "--platform", "win-64")
+
+
+def host(name: str) -> str:
+    return str(HOSTS / f"{name}.json")
+
+
+def test_each_platform_gets_its_file(envsolve: Envsolve, tmp_path: Path) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "8.6", *BOTH, "-o", str(tmp_path / "environment.{platform}.yml"))
+    assert (result.code, result.out) == (0, "")
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == ["environment.linux-64.yml", "environment.win-64.yml"]
+    packages = []
+    for name in written:
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert f"# For: {name.split('.')[1]}, " in text
+        assert "--platform linux-64 --platform win-64" in text
+        specs = yaml.safe_load(text)["dependencies"]
+        packages.append(next(spec.split("=")[1] for spec in specs if str(spec).startswith("pytorch=")))
+    assert packages[0] == packages[1]
+
+
+def test_the_name_of_one_file_takes_its_platform_too(envsolve: Envsolve, tmp_path: Path) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "8.6", "--platform", "win-64", "-o", str(tmp_path / "{platform}.yml"))
+    assert result.code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["win-64.yml"]
+
+
+def test_json_holds_all_platforms(envsolve: Envsolve) -> None:
+    answer = json.loads(envsolve("-f", "tensorflow", "--gpu", "8.6", *BOTH, "--json").out)
+    assert [part["host"]["platform"] for part in answer["platforms"]] == ["linux-64", "win-64"]
+    assert {part["frameworks"][0]["version"] for part in answer["platforms"]} == {"2.10.1"}
+    assert answer["host"] == answer["platforms"][0]["host"]
+    assert answer["frameworks"] == answer["platforms"][0]["frameworks"]
+
+
+def test_host_files_of_several_platforms_are_solved_for_together(envsolve: Envsolve) -> None:
+    files = ("--host", host("rtx-3090-535.183.01"), "--host", host("windows-566.36"), "--host", host("v100-580.65.06"))
+    answer = json.loads(envsolve("-f", "pytorch", *files, "--json").out)
+    assert [part["host"]["platform"] for part in answer["platforms"]] == ["linux-64", "win-64"]
+    linux, windows = answer["platforms"]
+    assert linux["frameworks"][0]["version"] == windows["frameworks"][0]["version"]
+    assert linux["frameworks"][0]["runs_as"].keys() == {"7.0", "8.6"}
+
+
+def test_what_differs_between_platforms_is_said(envsolve: Envsolve, tmp_path: Path) -> None:
+    files = ("--host", host("rtx-5090-570.195.03"), "--host", host("windows-566.36"))
+    result = envsolve("-f", "tensorflow", *files, "-o", str(tmp_path / "{platform}.yml"))
+    assert result.code == 0
+    assert "note: tensorflow is " in result.err
+    assert "no version fits on all of these platforms" in result.err
+
+
+def test_the_platform_without_a_stack_is_named_and_nothing_is_written(envsolve: Envsolve, tmp_path: Path) -> None:
+    result = envsolve("-f", "jax", "--gpu", "8.6", *BOTH, "-o", str(tmp_path / "{platform}.yml"))
+    assert result.code == 1
+    assert result.err.startswith("error: no-gpu-build\n  win-64: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("bad", ["missing/{platform}.yml", "{platform}/environment.yml"])
+def test_no_file_is_replaced_before_all_are_written(bad: str, envsolve: Envsolve, tmp_path: Path) -> None:
+    (tmp_path / "linux-64").mkdir()
+    old = tmp_path / "linux-64" / "environment.yml"
+    old.write_text("mine", encoding="utf-8")
+    result = envsolve("-f", "pytorch", "--gpu", "8.6", *BOTH, "-o", str(tmp_path / bad))
+    assert result.code == 2
+    assert result.err.startswith("error: output-not-writable")
+    assert old.read_text(encoding="utf-8") == "mine"
+    assert [path.name for path in tmp_path.rglob("*")] == ["linux-64", "environment.yml"]
+
+
+def test_a_platform_without_a_host_file_is_refused(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--host", host("rtx-3090-535.183.01"), *BOTH, "--json")
+    assert result.code == 2
+    assert "--platform win-64 has no machine" in result.err
+
+
+def test_a_host_file_of_another_platform_is_refused(envsolve: Envsolve) -> None:
+    files = ("--host", host("rtx-3090-535.183.01"), "--host", host("gh200-575.57.08"))
+    result = envsolve("-f", "pytorch", *files, *BOTH, "--json")
+    assert result.code == 2
+    assert "contradicts the host file, which is of linux-aarch64" in result.err
+
+
+def test_many_hosts_are_named_by_one_of_each_kind(envsolve: Envsolve, tmp_path: Path) -> None:
+    text = Path(host("rtx-3090-535.183.01")).read_text(encoding="utf-8")
+    files = []
+    for number in range(12):
+        path = tmp_path / f"{number}.json"
+        path.write_text(text.replace("535.183.01", f"535.{170 + number}.01"), encoding="utf-8")
+        files += ["--host", str(path)]
+    result = envsolve("-f", "pytorch", *files)
+    header = result.out.splitlines()[1]
+    assert header.count("--host") == 1
+    assert header.endswith("# and 11 more hosts like these")
+    hosts = json.loads(envsolve("-f", "pytorch", *files, "--json").out)["hosts"]
+    assert [len(entry["files"]) for entry in hosts] == [1] * 12
+
+
+def test_a_split_names_a_command_for_each_group(envsolve: Envsolve) -> None:
+    files = ("--host", host("k80-470.256.02"), "--host", host("rtx-5090-570.195.03"), "--host", host("v100-580.65.06"))
+    error = json.loads(envsolve("-f", "pytorch", *files, "--json").out)["error"]
+    assert error["code"] == "hosts-need-several-stacks"
+    assert [len(group["hosts"]) for group in error["groups"]] == [2, 1]
+    for group in error["groups"]:
+        words = group["command"].split()[1:]
+        answer = json.loads(envsolve(*words).out)
+        assert [it["version"] in group["frameworks"][0] for it in answer["frameworks"]] == [True]
+
+
+def test_sources_of_a_chain_are_told_on_request_and_always_as_data(envsolve: Envsolve) -> None:
+    request = ("-f", "pytorch==2.15.*", "--gpu", "8.9", "--driver", "550.163.01")
+    quiet, told = envsolve(*request).err, envsolve(*request, "-v").err
+    assert "cause: CUDA 13.2 needs NVIDIA driver 580.65.06 or newer\n" in quiet
+    assert "cause: CUDA 13.2 needs NVIDIA driver 580.65.06 or newer [NVIDIA CUDA Toolkit 13.2" in told
+    assert "cause: this machine has driver 550.163.01 (from --driver)\n" in told
+    error = json.loads(envsolve(*request, "--json").out)["error"]
+    assert [step["requirement"] in quiet for step in error["conflict"]] == [True] * 3
+    assert error["conflict"][1]["source"].startswith("NVIDIA CUDA Toolkit 13.2")
+    assert error["constraints"] == ["pytorch==2.15.*", "driver 550.163.01"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("--prefer", "locked"), "nothing-to-keep", "-o"),
+        (("--prefer", "locked", "-o", "-"), "nothing-to-keep", "-o"),
+        (("--prefer", "newest"), "usage", "widest-gpu"),
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(
+    arguments: tuple[str, ...], code: str, says: str, envsolve: Envsolve
+) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "8.6", *arguments)
+    assert result.code == 2
+    assert result.err.startswith(f"error: {code}\n")
+    assert says in result.err
+
+
+def test_the_policy_is_part_of_the_command_that_is_recorded(envsolve: Envsolve) -> None:
+    out = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "widest-gpu").out
+    assert "#   envsolve --framework pytorch --gpu 8.6 --prefer widest-gpu\n" in out
