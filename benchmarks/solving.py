@@ -22,14 +22,17 @@ from typing import ParamSpec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from envsolve.app.refusal import refusal
+from envsolve.errors import UnsolvableError
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.matrix.load import FrameworkTable
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
-from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.request import FrameworkRequest, Request, parse_framework
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
+from envsolve.solve.fleet import profiles
 from envsolve.solve.solver import Solver
 from tests.solve.reference import (
     Cause,
@@ -58,6 +61,7 @@ NAIVE = (("tensorflow", Source.PYPI), ("pytorch", Source.PYTORCH), ("jax", Sourc
 GPUS = ("7.5", "8.0", "8.6", "8.9", "9.0")
 SHARES = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 MACHINES = (1, 4, 16, 40)
+FLEETS = (40, 1_000, 10_000)
 BRANCHES = range(525, 581)
 Arguments = ParamSpec("Arguments")
 
@@ -223,6 +227,51 @@ def with_the_machines(matrix: Matrix, runs: int) -> None:
         row_of(str(count), *(timed(runs, names, machines[:count], matrix) for names in (ONE, THREE)))
 
 
+def with_a_fleet(matrix: Matrix, runs: int) -> None:
+    """Machines of which most are like others: their number costs what telling them apart costs."""
+    profile = distinct_machines(matrix)
+    table_of("hosts of 40 kinds", "told apart, ms", "and solved for pytorch, ms", "and for three frameworks, ms")
+    for count in FLEETS:
+        hosts = [profile[number % len(profile)]._replace(hosts=(f"{number}.json",)) for number in range(count)]
+        told = milliseconds(runs, profiles, hosts, matrix.cuda)
+        solved = (milliseconds(runs, ask_fleet, names, hosts, matrix) for names in (ONE, THREE))
+        row_of(f"{count:,}", told, *solved)
+
+
+def ask_fleet(frameworks: Sequence[str], hosts: Sequence[Machine], matrix: Matrix) -> Solution | None:
+    """The stack for many hosts, told apart first."""
+    return ask(frameworks, profiles(hosts, matrix.cuda), matrix)
+
+
+def first_and_next(matrix: Matrix, runs: int) -> None:
+    """What the first answer of a process costs beside the next, and an answer that is a no."""
+    one, three = posed(ONE, "8.9", "580.65.06"), posed(THREE, "8.9", "580.65.06")
+    table_of("request, default sources", "first answer of a solver, ms", "next, ms")
+    for name, request in (("pytorch", one), ("three frameworks", three)):
+        fresh = milliseconds(runs, lambda it: Solver(matrix).solve(*it), request)
+        row_of(name, fresh, milliseconds(runs, lambda it: solver_of(matrix).solve(*it), request))
+    for name, request in (
+        ("a no: pytorch==2.15.* on R550", posed(("pytorch==2.15.*",), "8.9", "550.163.01")),
+        ("a no: two frameworks without a CUDA in common", posed(("tensorflow", "pytorch==2.15.*"), "8.9", "580.65.06")),
+    ):
+        fresh = milliseconds(runs, lambda it: refused(Solver(matrix), it), request)
+        row_of(name, fresh, milliseconds(runs, lambda it: refused(solver_of(matrix), it), request))
+
+
+def posed(frameworks: Sequence[str], gpu: str, driver: str) -> tuple[Request, Problem]:
+    """A request for one machine."""
+    asked = tuple(FrameworkRequest(*parse_framework(text)) for text in frameworks)
+    problem = Problem(asked, LINUX, (machine(gpu, driver),), cpu=False, python=None, cuda=None)
+    return Request(asked, format="json"), problem
+
+
+def refused(solver: Solver, request: tuple[Request, Problem]) -> UnsolvableError:
+    """Why there is no stack, with the ways out."""
+    if solver.solve(*request) is not None:
+        sys.exit("a request that is to be refused has an answer")
+    return refusal(*request, solver)
+
+
 def timed(runs: int, frameworks: Sequence[str], machines: Sequence[Machine], matrix: Matrix) -> str:
     """The solver's time, marked where there is no answer."""
     found = ask(frameworks, machines, matrix)
@@ -236,6 +285,8 @@ def main(runs: int) -> None:
     beside_trying_everything(matrix, runs)
     with_the_matrix(runs)
     with_the_machines(matrix, runs)
+    with_a_fleet(matrix, runs)
+    first_and_next(matrix, runs)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ from packaging.version import Version
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
 from envsolve.model.request import Held, Policy
-from envsolve.model.solution import Problem
+from envsolve.model.solution import Problem, Solution
 from envsolve.model.versions import CudaVersion
 from envsolve.solve.catalogue import Builds, Libraries, cudnn_provider
 from envsolve.solve.parts import ToolkitIn
@@ -192,6 +192,29 @@ class Preference:
                 for machine in self._machines
             )
         return known
+
+
+def reach(solution: Solution, libraries: Libraries) -> tuple[int, tuple[int, ...]]:
+    """How many compute capabilities a whole stack serves, and the driver it needs, lower counting for more."""
+    toolkit, cudnn = solution.toolkit, solution.cudnn
+    if toolkit is None:
+        return 0, ()
+    gpus = [
+        gpu
+        for gpu in (life.capability for life in libraries.cuda.architectures)
+        if libraries.compiles_for(toolkit, gpu)
+        and (cudnn is None or libraries.cudnn_serves(cudnn, gpu, solution.problem.platform))
+        and all(any(libraries.code_for(choice.release.code, gpu)) for choice in solution.choices)
+    ]
+    floor = toolkit.floor(windows=solution.problem.platform.is_windows)
+    return len(gpus), tuple(-part for part in floor.parts)
+
+
+def kept(solution: Solution, held: Held) -> int:
+    """How many packages of an earlier answer a stack keeps at their version."""
+    versions = {package: version for package, version, _ in held.packages}
+    releases = [choice.release for choice in solution.choices]
+    return sum(versions.get(it.package) in (str(it.version), str(it.full_version)) for it in releases)
 
 
 def _oldest_last(cuda: CudaVersion | None) -> tuple[int, int]:

@@ -7,7 +7,7 @@ conda channel pytorch, which ended with 2.5.1, is tried only where the user name
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from packaging.version import Version
 from resolvelib import BaseReporter, ResolutionImpossible, Resolver
@@ -20,6 +20,7 @@ from envsolve.model.request import Policy, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.catalogue import Builds, Catalogue, Libraries
 from envsolve.solve.parts import CUDA, CUDNN, Candidate, Requirement, framework_identifier
+from envsolve.solve.preference import kept, reach
 from envsolve.solve.provider import Provider
 from envsolve.solve.stack import solution_of
 
@@ -54,7 +55,7 @@ class Solver:
         if not found:
             return None
         if not request.sources and request.format not in NATIVE_SOURCE_FIRST:
-            return _best(request, found)
+            return _best(request, found, self.catalogue(problem).libraries)
         return _with_newer_elsewhere(found[0], [*found[1:], *self._unranked(request, problem)])
 
     def can_solve(self, request: Request, problem: Problem) -> bool:
@@ -206,11 +207,15 @@ class _Impatient(BaseReporter[Requirement, Candidate, str]):
             raise _TooManyRefused
 
 
-def _best(request: Request, found: Sequence[Solution]) -> Solution:
+def _best(request: Request, found: Sequence[Solution], libraries: Libraries) -> Solution:
     """Of the stacks of several sources the one that the policy prefers; of equals the first."""
-    if request.prefer is Policy.NEWEST_CUDA:
-        return max(found, key=lambda it: (it.toolkit.version if it.toolkit else (0, 0), _versions(it)))
-    return max(found, key=_versions)
+    keys: dict[Policy, Callable[[Solution], object]] = {
+        Policy.NEWEST_FRAMEWORK: lambda _: (),
+        Policy.NEWEST_CUDA: lambda it: () if it.toolkit is None else tuple(it.toolkit.version),
+        Policy.WIDEST_GPU: lambda it: reach(it, libraries),
+        Policy.LOCKED: lambda it: kept(it, request.held),
+    }
+    return max(found, key=lambda it: (keys[request.prefer](it), _versions(it)))
 
 
 def _with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solution:
