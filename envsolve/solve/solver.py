@@ -19,6 +19,7 @@ from envsolve.model.release import Source, Toolkit
 from envsolve.model.request import Policy, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.catalogue import Builds, Catalogue, Libraries
+from envsolve.solve.newer import with_newer_drivers, with_newer_elsewhere
 from envsolve.solve.parts import CUDA, CUDNN, Candidate, Requirement, framework_identifier
 from envsolve.solve.preference import kept, reach
 from envsolve.solve.provider import Provider
@@ -55,8 +56,10 @@ class Solver:
         if not found:
             return None
         if not request.sources and request.format not in NATIVE_SOURCE_FIRST:
-            return _best(request, found, self.catalogue(problem).libraries)
-        return _with_newer_elsewhere(found[0], [*found[1:], *self._unranked(request, problem)])
+            solution = _best(request, found, self.catalogue(problem).libraries)
+        else:
+            solution = with_newer_elsewhere(found[0], [*found[1:], *self._unranked(request, problem)])
+        return with_newer_drivers(solution, self.providers(request, problem))
 
     def can_solve(self, request: Request, problem: Problem) -> bool:
         """Whether there is any stack for ``problem``, which costs less than finding the best."""
@@ -216,19 +219,6 @@ def _best(request: Request, found: Sequence[Solution], libraries: Libraries) -> 
         Policy.LOCKED: lambda it: kept(it, request.held),
     }
     return max(found, key=lambda it: (keys[request.prefer](it), _versions(it)))
-
-
-def _with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solution:
-    """Say so where another source has a newer release that also fits."""
-    notes = []
-    for other in others:
-        for here, there in zip(solution.choices, other.choices, strict=True):
-            if there.release.version > here.release.version:
-                notes.append(
-                    f"{there.release.label} is newer than {here.release.label} and also fits: "
-                    f"--source {there.release.source} takes it"
-                )
-    return solution._replace(newer_elsewhere=tuple(notes)) if notes else solution
 
 
 def _versions(solution: Solution) -> tuple[Version, ...]:

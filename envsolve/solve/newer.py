@@ -1,0 +1,81 @@
+"""Newer releases than those that were taken, where something that can be changed keeps them away.
+
+Another source may have one that fits; or one fits but for the driver, which can be updated unless a GPU of the machine
+has reached its last branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from packaging.version import Version
+
+from envsolve.model.release import Release
+from envsolve.model.solution import Choice, Solution
+from envsolve.model.versions import DriverVersion
+from envsolve.solve.parts import Candidate, DriverCeiling, DriverFloor, Requirement, framework_identifier
+from envsolve.solve.provider import Provider
+
+
+def with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solution:
+    """Say so where another source has a newer release that also fits."""
+    notes = []
+    for other in others:
+        for here, there in zip(solution.choices, other.choices, strict=True):
+            if there.release.version > here.release.version:
+                notes.append(
+                    f"{there.release.label} is newer than {here.release.label} and also fits: "
+                    f"--source {there.release.source} takes it"
+                )
+    return solution._replace(newer_elsewhere=tuple(notes)) if notes else solution
+
+
+def with_newer_drivers(solution: Solution, providers: Sequence[Provider]) -> Solution:
+    """Say so where a newer driver is all that the newest release asks for; of several frameworks nobody can say."""
+    if len(solution.choices) > 1 or all(machine.driver is None for machine in solution.problem.machines):
+        return solution
+    notes = [note for choice in solution.choices for note in _waiting(choice, providers)]
+    return solution._replace(notes=(*solution.notes, *notes)) if notes else solution
+
+
+def _waiting(choice: Choice, providers: Sequence[Provider]) -> Iterator[str]:
+    """The newest of the releases that wait for a driver alone, with the lowest driver that one of its builds needs."""
+    floors: dict[Version, list[DriverVersion | None]] = {}
+    for provider in providers:
+        for release, candidate in _newer(choice, provider):
+            floors.setdefault(release.version, []).append(_driver_needed(provider, candidate))
+    for version in sorted(floors, reverse=True):
+        needed = [floor for floor in floors[version] if floor is not None]
+        if needed and not any(floor.parts == () for floor in needed):
+            lowest = min(needed, key=lambda floor: floor.parts)
+            yield f"{choice.release.framework} {version} needs NVIDIA driver {lowest} or newer"
+            return
+
+
+def _newer(choice: Choice, provider: Provider) -> Iterator[tuple[Release, Candidate]]:
+    """The builds of releases that are newer than the one taken; those of one source in the order of versions."""
+    offered = provider.offered(framework_identifier(choice.release.framework))
+    builds = ((candidate.thing, candidate) for candidate in offered if isinstance(candidate.thing, Release))
+    return takewhile(lambda build: build[0].version > choice.release.version, builds)
+
+
+def _driver_needed(provider: Provider, candidate: Candidate) -> DriverVersion | None:
+    """The driver with which a build would run, if nothing else is in its way; no number where it runs already."""
+    needed = DriverVersion((), "")
+    for *_, last in provider.unmet(candidate):
+        if not isinstance(last.limit, DriverFloor) or not _can_rise(provider, last):
+            return None
+        needed = max(needed, last.limit.floor, key=lambda floor: floor.parts)
+    return needed
+
+
+def _can_rise(provider: Provider, floor: Requirement) -> bool:
+    """Whether a driver at ``floor`` drives the GPUs of its machine."""
+    assert isinstance(floor.limit, DriverFloor)
+    ends = [
+        root.limit.below
+        for root in provider.roots
+        if root.identifier == floor.identifier and isinstance(root.limit, DriverCeiling)
+    ]
+    return all(floor.limit.floor.parts[0] < end for end in ends)
