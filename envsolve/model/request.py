@@ -52,7 +52,8 @@ class FrameworkRequest(NamedTuple):
 class Request(NamedTuple):
     """A request as typed. ``gpus`` holds ``auto``, ``none``, product names or capabilities; empty means ``auto``.
 
-    ``held`` is what the policy ``locked`` keeps as far as it fits.
+    ``held`` is what the policy ``locked`` keeps as far as it fits. ``also`` are sources that count beside the usual
+    ones where none is named: to take a name away must never take a source away.
     """
 
     frameworks: tuple[FrameworkRequest, ...]
@@ -69,6 +70,7 @@ class Request(NamedTuple):
     format: str = "environment"
     prefer: Policy = Policy.NEWEST_FRAMEWORK
     held: Held = Held()
+    also: tuple[Source, ...] = ()
 
     @property
     def platform(self) -> Platform | None:

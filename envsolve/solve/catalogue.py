@@ -18,7 +18,7 @@ from envsolve.matrix.load import CudaTable, FrameworkTable
 from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.host import Platform
 from envsolve.model.release import CudaLibraries, CudnnRelease, KnownBad, Release, Source, Toolkit
-from envsolve.model.versions import CudaVersion
+from envsolve.model.versions import CudaVersion, LibcVersion
 from envsolve.solve.parts import CudnnIn, FrameworkIn, PythonAmong, ToolkitIn
 
 _Code = tuple[CodeTarget | None, CodeTarget | None]
@@ -34,7 +34,7 @@ class Libraries:
         self._compiled = {it.version: DeviceCode(tuple(map(CodeTarget, it.compiles_for))) for it in cuda.toolkits}
         self._toolkit_limits: dict[tuple[int, CudaVersion | None], ToolkitIn] = {}
         self._exact: dict[CudaVersion, SpecifierSet] = {}
-        self._cudnn_limits: dict[tuple[int, int, Source | None, Platform], CudnnIn] = {}
+        self._cudnn_limits: dict[tuple[object, ...], CudnnIn] = {}
         self._code: dict[tuple[int, ComputeCapability], tuple[DeviceCode, _Code]] = {}
         self._served: dict[tuple[int, ComputeCapability, bool], bool] = {}
 
@@ -61,10 +61,16 @@ class Libraries:
         return self._exact[version]
 
     def cudnn_limit(
-        self, specifier: SpecifierSet, cuda_major: int, source: Source | None, platform: Platform
+        self,
+        specifier: SpecifierSet,
+        cuda_major: int,
+        source: Source | None,
+        platform: Platform,
+        glibc: LibcVersion | None,
     ) -> CudnnIn:
-        """The limit, one object for all builds that share it."""
-        key = (id(specifier), cuda_major, source, platform)
+        """The limit, one object for all builds that share it; ``glibc`` matters to packages of conda-forge alone."""
+        glibc = glibc if source is Source.CONDA_FORGE else None
+        key = (id(specifier), cuda_major, source, platform, glibc)
         known = self._cudnn_limits.get(key)
         if known is None:
             admitted = frozenset(
@@ -72,9 +78,10 @@ class Libraries:
                 for release in self.cudnn
                 if release.cuda_major == cuda_major
                 and (source is None or release.offered_by(source, platform))
+                and (glibc is None or release.conda_glibc is None or release.conda_glibc <= glibc)
                 and specifier.contains(release.version)
             )
-            known = self._cudnn_limits[key] = CudnnIn(specifier, cuda_major, source, platform, admitted)
+            known = self._cudnn_limits[key] = CudnnIn(specifier, cuda_major, source, platform, glibc, admitted)
         return known
 
     def code_for(self, code: DeviceCode, gpu: ComputeCapability) -> _Code:

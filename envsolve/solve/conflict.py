@@ -94,8 +94,9 @@ def restricted(request: Request, problem: Problem, kept: Collection[Constraint])
         python=problem.python if frameworks and Constraint(Kind.PYTHON) in kept else None,
         cuda=problem.cuda if Constraint(Kind.CUDA) in kept else None,
     )
-    sources = request.sources if Constraint(Kind.SOURCE) in kept else ()
-    return request._replace(frameworks=frameworks, sources=sources), limited
+    if Constraint(Kind.SOURCE) not in kept:
+        request = request._replace(sources=(), also=request.sources)
+    return request._replace(frameworks=frameworks), limited
 
 
 def minimal_conflict(

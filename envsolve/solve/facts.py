@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from packaging.specifiers import SpecifierSet
-
 from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.fact import Evidence, EvidenceKind, Fact
 from envsolve.model.release import Architecture, CudaLibraries, CudnnRelease, KnownBad, Release, Toolkit
 from envsolve.model.solution import Machine, Owner
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
+from envsolve.solve.parts import CudnnIn
 
 OLDEST_IN_WSL2 = ComputeCapability(6, 0)
 
@@ -39,12 +38,6 @@ def toolkit_reach(toolkit: Toolkit, gpu: ComputeCapability) -> Fact:
 def cudnn_reach(release: CudnnRelease, gpu: ComputeCapability, *, served: bool) -> Fact:
     """Whether a cuDNN holds code for a GPU."""
     text = f"cuDNN {release.version} for CUDA {release.cuda_major} {_reach(release, gpu, served=served)}"
-    return Fact(text, release.evidence[0].reference)
-
-
-def cudnn_glibc(release: CudnnRelease) -> Fact:
-    """The C library a cuDNN from conda-forge needs."""
-    text = f"cuDNN {release.version} from conda-forge needs glibc {release.conda_glibc} or newer"
     return Fact(text, release.evidence[0].reference)
 
 
@@ -113,10 +106,12 @@ def built_for(release: Release) -> Fact:
     return Fact(f"{release.label} is built for CUDA {release.cuda}", release.reference)
 
 
-def cudnn_needed(release: Release, versions: SpecifierSet) -> Fact:
-    """The cuDNN a build asks for."""
-    major = "" if release.cuda is None else f" for CUDA {release.cuda.major}"
-    return Fact(f"{release.label} needs cuDNN {versions}{major}", release.reference)
+def cudnn_needed(release: Release, limit: CudnnIn) -> Fact:
+    """The cuDNN a build asks for; that of conda-forge was built against a C library of its own."""
+    text = f"{release.label} needs cuDNN {limit.specifier} for CUDA {limit.cuda_major}"
+    if limit.glibc is not None:
+        text += f", from conda-forge for glibc {limit.glibc}"
+    return Fact(text, release.reference)
 
 
 def owner(release: Release, owner: Owner) -> Fact:

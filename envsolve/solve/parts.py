@@ -122,13 +122,15 @@ class ToolkitIn(NamedTuple):
 class CudnnIn(NamedTuple):
     """A cuDNN for the right CUDA major, within the range, from whoever will install it (None: it is bundled).
 
-    ``admitted`` holds the identities of the releases that are all this.
+    One from conda-forge also has to suit the oldest C library there is (``glibc``, None: not known). ``admitted`` holds
+    the identities of the releases that are all this.
     """
 
     specifier: SpecifierSet
     cuda_major: int
     source: Source | None
     platform: Platform
+    glibc: LibcVersion | None
     admitted: frozenset[int]
 
     def admits(self, thing: Thing) -> bool:

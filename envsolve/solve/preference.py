@@ -62,6 +62,7 @@ class Preference:
         self._held = {package: (version, build) for package, version, build in held.packages}
         self._held_python, self._held_cuda = held.python, held.cuda
         self._gpus = problem.gpus
+        self._glibc = min((it.glibc for it in problem.machines if it.glibc is not None), default=None)
         self._in_full: dict[CudaVersion, bool] = {}
 
     def builds(self, builds: Builds, wanted: Wanted) -> Iterator[Release]:
@@ -100,21 +101,30 @@ class Preference:
         if release.cuda is None or release.cuda_requires is None:
             return (rank, 0, ())
         limit = self._libraries.toolkit_limit(release.cuda_requires, release.cuda)
-        toolkits = [it for it in self._libraries.cuda.toolkits if limit.admits(it)]
-        reach = max((self._reach(release, toolkit) for toolkit in toolkits), default=0)
-        floors = [self._floor(toolkit) for toolkit in toolkits if self._reach(release, toolkit) == reach]
-        return (rank, -reach, min(floors, default=()))
+        toolkits = [it for it in self._libraries.cuda.toolkits if limit.admits(it) and self._suits(it)]
+        reaches = [(self._reach(release, toolkit), self._floor(toolkit)) for toolkit in toolkits]
+        widest = max((reach for reach, _ in reaches), default=0)
+        return (rank, -widest, min((floor for reach, floor in reaches if reach == widest), default=()))
+
+    def _suits(self, toolkit: Toolkit) -> bool:
+        """Whether the machines of the request can have ``toolkit``."""
+        return all(self._libraries.compiles_for(toolkit, gpu) for gpu in self._gpus) and all(
+            machine.driver is None or machine.driver.meets(toolkit.floor(windows=machine.windows_driver))
+            for machine in self._machines
+        )
 
     def _reach(self, release: Release, toolkit: Toolkit) -> int:
-        """How many compute capabilities a build serves with ``toolkit`` and the widest cuDNN it admits."""
+        """How many compute capabilities a build serves with ``toolkit`` and the widest cuDNN that suits the request."""
         lives = [it.capability for it in self._libraries.cuda.architectures]
         served = [gpu for gpu in lives if self._serves(release, toolkit, gpu)]
         if release.cudnn_requires is None:
             return len(served)
-        source = cudnn_provider(release)
-        limit = self._libraries.cudnn_limit(release.cudnn_requires, toolkit.version.major, source, self._platform)
+        limit = self._libraries.cudnn_limit(
+            release.cudnn_requires, toolkit.version.major, cudnn_provider(release), self._platform, self._glibc
+        )
         admitted = [it for it in self._libraries.cudnn if limit.admits(it)]
-        return max((sum(self._cudnn_serves(it, gpu) for gpu in served) for it in admitted), default=0)
+        suitable = [it for it in admitted if all(self._cudnn_serves(it, gpu) for gpu in self._gpus)]
+        return max((sum(self._cudnn_serves(it, gpu) for gpu in served) for it in suitable), default=0)
 
     def _serves(self, release: Release, toolkit: Toolkit, gpu: ComputeCapability) -> bool:
         code, ptx = self._libraries.code_for(release.code, gpu)
@@ -128,13 +138,23 @@ class Preference:
         return (toolkit.floor(windows=windows).parts,)
 
     def _by_change(self, release: Release) -> tuple[object, ...]:
-        """What is held first; the sort is stable, so that equals stay in the order of ``newest-framework``."""
+        """What is held first; the sort is stable, so that equals stay in the order of ``newest-framework``.
+
+        A build is told by its build string, or by the version that names it, and by the CUDA it runs with.
+        """
         rank = self._ranked.index(release.source) if self._ranked else 0
         version, build = self._held.get(release.package, ("", ""))
         same = version == str(release.version)
-        full = version == str(release.full_version) or (same and fnmatchcase(build, release.build_string))
+        named = version == str(release.full_version)
+        very = (named or same) and fnmatchcase(build, release.build_string) if build else named
         elsewhere = str(release.version) in self._held_versions(release)
-        return (rank, not full, not same, not elsewhere)
+        return (rank, not very, not same, not elsewhere, not self._runs_with_held_cuda(release))
+
+    def _runs_with_held_cuda(self, release: Release) -> bool:
+        if self._held_cuda is None or release.cuda_requires is None:
+            return True
+        limit = self._libraries.toolkit_limit(release.cuda_requires, release.cuda)
+        return self._held_cuda in map(str, limit.admitted)
 
     def _held_versions(self, release: Release) -> set[str]:
         """Versions of this framework under whatever package: pytorch and torch are one framework."""

@@ -61,7 +61,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
     ) -> None:
         self.problem = problem
         self.sources = tuple(sources)
-        self.rules = Rules(problem, catalogue, from_conda=Source.CONDA_FORGE in sources)
+        self.rules = Rules(problem, catalogue)
         self._catalogue = catalogue
         ranked = sources if request.sources else ()
         self._preference = Preference(problem, catalogue.libraries, ranked, request.prefer, request.held)

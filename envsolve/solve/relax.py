@@ -85,7 +85,7 @@ class _Relax:
     def _source(self) -> Iterator[WayOut]:
         if not self._numbers(Kind.SOURCE):
             return
-        solution = self._try(self._request._replace(sources=()), self._problem)
+        solution = self._try(self._request._replace(sources=(), also=self._request.sources), self._problem)
         if solution is not None:
             sources = tuple(dict.fromkeys(choice.release.source for choice in solution.choices))
             text = f"{_label(solution)} fits: allow its source"

@@ -56,9 +56,10 @@ _OWNED = {owner: OwnedBy(owner) for owner in Owner}
 class Rules:
     """What each candidate requires, for one problem. Facts are put into words only where somebody reads them."""
 
-    def __init__(self, problem: Problem, catalogue: Catalogue, *, from_conda: bool) -> None:
+    def __init__(self, problem: Problem, catalogue: Catalogue) -> None:
         self._problem = problem
-        self._from_conda = from_conda
+        known = [machine.glibc for machine in problem.machines if machine.glibc is not None]
+        self._oldest_glibc = min(known, default=None)
         self._libraries = catalogue.libraries
         self._cuda = catalogue.libraries.cuda
         self._builds = catalogue.builds
@@ -93,14 +94,10 @@ class Rules:
             yield Requirement(identifier, served, partial(facts.toolkit_reach, toolkit, gpu))
 
     def of_cudnn(self, release: CudnnRelease) -> Iterator[Requirement]:
-        """A cuDNN requires GPUs it holds code for and, from conda, the C library it was built against."""
+        """A cuDNN requires GPUs it holds code for."""
         for identifier, _, _, gpu in self._gpus:
             served = self._libraries.cudnn_serves(release, gpu, self._problem.platform)
             yield Requirement(identifier, Served(served), partial(facts.cudnn_reach, release, gpu, served=served))
-        if release.conda_glibc is not None and self._from_conda:
-            limit = GlibcFloor(release.conda_glibc)
-            for identifier in self._glibcs:
-                yield Requirement(identifier, limit, partial(facts.cudnn_glibc, release))
 
     def of_gpu(self, number: int, machine: Machine, gpu: ComputeCapability) -> Iterator[Requirement]:
         """A GPU requires a driver within its life, and inside WSL2 it must be one that WSL2 passes through."""
@@ -171,9 +168,9 @@ class Rules:
         if release.cudnn_requires is not None:
             provider = cudnn_provider(release)
             cudnn = self._libraries.cudnn_limit(
-                release.cudnn_requires, release.cuda.major, provider, self._problem.platform
+                release.cudnn_requires, release.cuda.major, provider, self._problem.platform, self._oldest_glibc
             )
-            yield Requirement(CUDNN, cudnn, partial(facts.cudnn_needed, release, release.cudnn_requires))
+            yield Requirement(CUDNN, cudnn, partial(facts.cudnn_needed, release, cudnn))
         owner = owner_of(release)
         yield Requirement(OWNER, _OWNED[owner], partial(facts.owner, release, owner))
 

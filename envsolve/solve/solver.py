@@ -145,7 +145,9 @@ class Solver:
 def source_groups(request: Request) -> list[tuple[Source, ...]]:
     """The groups of sources to try, in order: the user's, or conda-forge and then wheels."""
     if not request.sources:
-        return [_CONDA, _WHEELS]
+        wheels = [source for source in request.also if source.is_wheel and source not in _WHEELS]
+        channels = [(source,) for source in request.also if not source.is_wheel and source not in _CONDA]
+        return [_CONDA, (*_WHEELS, *wheels), *channels]
     groups: list[tuple[Source, ...]] = []
     for source in request.sources:
         if groups and source.is_wheel and groups[-1][0].is_wheel:
@@ -157,11 +159,12 @@ def source_groups(request: Request) -> list[tuple[Source, ...]]:
 
 def _mixed_groups(request: Request, problem: Problem) -> list[tuple[Source, ...]]:
     """Conda-forge with wheels, for several frameworks. Other conda channels lay CUDA out in their own way."""
-    allowed = request.sources or (*_CONDA, *_WHEELS)
+    allowed = request.sources or (*_CONDA, *_WHEELS, *request.also)
     wheels = tuple(source for source in allowed if source.is_wheel)
     if len(problem.frameworks) < 2 or Source.CONDA_FORGE not in allowed or not wheels:  # noqa: PLR2004
         return []
-    return [tuple(source for source in allowed if source.is_wheel or source is Source.CONDA_FORGE)]
+    mixed = dict.fromkeys(source for source in allowed if source.is_wheel or source is Source.CONDA_FORGE)
+    return [tuple(mixed)]
 
 
 def _all_groups(request: Request, problem: Problem) -> list[tuple[Source, ...]]:
