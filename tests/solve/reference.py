@@ -7,9 +7,11 @@ what the build and the GPU decide alone is found once, and only the driver is le
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from packaging.version import Version
 
 from envsolve.matrix import Matrix
 from envsolve.matrix.load import CudaTable
@@ -66,7 +68,36 @@ class Fit(NamedTuple):
     machine_code: bool
     floor: Driver | None
     toolkits: list[CudaVersion]
-    cudnn: str | None
+    cudnns: list[Version] | None
+
+    @property
+    def cudnn(self) -> str | None:
+        """The newest cuDNN; None where the build takes none."""
+        return str(max(self.cudnns)) if self.cudnns else None
+
+
+class Once(NamedTuple):
+    """What an environment has once, as far as its builds still leave it open; None where no build cares."""
+
+    owners: frozenset[str] | None = None
+    toolkits: frozenset[CudaVersion] | None = None
+    cudnns: frozenset[Version] | None = None
+    pythons: frozenset[str] | None = None
+
+    def and_of(self, other: Once) -> Once:
+        """What this and ``other`` leave open."""
+        return Once(*map(_common, self, other))
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether something of everything is left."""
+        return all(left is None or left for left in self)
+
+
+def _common(one: frozenset[Any] | None, other: frozenset[Any] | None) -> frozenset[Any] | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
 
 
 def meets(driver: Driver, floor: Driver) -> bool:
@@ -233,6 +264,43 @@ def best_toolkit(toolkits: Iterable[CudaVersion], build: Release, driver: Driver
     return max(toolkits, key=lambda it: (in_full(it, driver, full), it == build.cuda, it))
 
 
+def owner_of(build: Release) -> str:
+    """Who installs the CUDA of ``build``: conda for conda packages and for wheels that come without any."""
+    from_pip = build.source in (Source.PYPI, Source.PYTORCH, Source.JAX_RELEASES)
+    return "pip" if from_pip and build.cuda_libraries is not CudaLibraries.NONE else "conda"
+
+
+Ranked = tuple[int, Version, Rank, int]
+"""How good a build is: the rank of its source, its version, its place within its version, then its name."""
+
+
+def best_together(
+    shelves: Sequence[Mapping[Source, Shelf]],
+    ranks: Mapping[Source, int],
+    gpu: ComputeCapability,
+    driver: Driver | None,
+) -> tuple[Release, ...] | None:
+    """The best builds that one environment can hold, those of the first framework before the next; None for none.
+
+    ``shelves`` are those of each framework; of sources one with a higher rank comes first. Each build is put beside
+    every combination of the frameworks before it; of combinations that leave the same open only the best can become a
+    part of the answer.
+    """
+    together: dict[Once, tuple[tuple[Ranked, ...], tuple[Release, ...]]] = {Once(): ((), ())}
+    for offered in shelves:
+        named = [it for source in ranks if source in offered for it in offered[source].runs(gpu, driver)]
+        named.sort(key=lambda it: (it[1].build, it[1].package), reverse=True)
+        joined: dict[Once, tuple[tuple[Ranked, ...], tuple[Release, ...]]] = {}
+        for left, (sofar, builds) in together.items():
+            for number, (rank, build, admitted) in enumerate(named):
+                once = left.and_of(admitted)
+                better = (*sofar, (ranks[build.source], build.version, rank, number))
+                if once.is_possible and (once not in joined or joined[once][0] < better):
+                    joined[once] = better, (*builds, build)
+        together = joined
+    return max(together.values(), key=lambda it: it[0])[1] if together else None
+
+
 class Shelf:
     """The GPU builds of one framework from one source on one platform, each with what it admits whatever the GPU."""
 
@@ -283,8 +351,23 @@ class Shelf:
         for (build, _, cudnns), (machine_code, floor), toolkits in equipped:
             served = [cudnn.version for cudnn in cudnns if cudnn_serves(cudnn, gpu, build.platform)]
             if served or build.cudnn_requires is None:
-                found.append(Fit(build, machine_code, floor, toolkits, str(max(served)) if served else None))
+                cudnn = None if build.cudnn_requires is None else served
+                found.append(Fit(build, machine_code, floor, toolkits, cudnn))
         return found or Cause.CUDNN
+
+    def runs(self, gpu: ComputeCapability, driver: Driver | None) -> Iterator[tuple[Rank, Release, Once]]:
+        """Every build that runs on ``gpu`` under ``driver``: its rank and what it admits of all that there is once."""
+        life = life_of(self.cuda, gpu, windows=self.windows)
+        fits = self.fits(gpu)
+        if isinstance(fits, Cause) or not lives(driver, life):
+            return
+        for fit in fits:
+            met = frozenset(it for it in fit.toolkits if allowed(driver, life.ceiling, self.floors[it]))
+            if met and allowed(driver, life.ceiling, fit.floor):
+                cudnns = None if fit.cudnns is None else frozenset(fit.cudnns)
+                rank = rank_of(fit.build, driver, self.full, machine_code=fit.machine_code)
+                owner = frozenset({owner_of(fit.build)})
+                yield rank, fit.build, Once(owner, met, cudnns, frozenset(fit.build.pythons))
 
     def best(self, fits: Iterable[Fit], driver: Driver | None, ceiling: int | None) -> Stack | Cause:
         """The best of the builds that ``driver`` leaves, with the best of their toolkits."""
