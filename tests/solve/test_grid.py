@@ -86,12 +86,12 @@ def solver_of(matrix: Matrix) -> Solver:
     return Solver(matrix)
 
 
-def ask(part: Part, gpu: ComputeCapability, driver: DriverVersion | None) -> Stack | None:
+def ask(solver: Solver, part: Part, gpu: ComputeCapability, driver: DriverVersion | None) -> Stack | None:
     """What the solver answers; the only place that knows how it is asked."""
     frameworks = (FrameworkRequest(part.framework, SpecifierSet()),)
     machine = Machine(driver, ((gpu, ""),), None, windows_driver=part.platform.is_windows)
     problem = Problem(frameworks, part.platform, (machine,), cpu=False, python=None, cuda=None)
-    solution = solver_of(shipped()).solve(Request(frameworks, format="json", sources=(part.source,)), problem)
+    solution = solver.solve(Request(frameworks, format="json", sources=(part.source,)), problem)
     if solution is None:
         return None
     build = solution.choices[0].release
@@ -115,11 +115,11 @@ def drivers(platform: Platform) -> list[DriverVersion | None]:
     return known
 
 
-def parts() -> Iterator[Part]:
+def parts(matrix: Matrix) -> Iterator[Part]:
     """The grid in parts: every source that has GPU builds of a framework for a platform."""
     for framework in FRAMEWORKS:
         for platform in PLATFORMS:
-            builds = [it.source for it in shipped().framework(framework, platform).releases if it.cuda is not None]
+            builds = [it.source for it in matrix.framework(framework, platform).releases if it.cuda is not None]
             yield from (Part(framework, platform, source, rows) for source, rows in Counter(builds).items())
 
 
@@ -133,7 +133,9 @@ def compare(part: Part, every: int = 1) -> Outcome:
     expected = [(gpu, answer) for gpu in gpus for answer in shelf.answers(gpu, known)][::every]
     asked_for = [driver for _ in gpus for driver in numbers][::every]
     between = time.perf_counter()
-    answers = [ask(part, gpu, driver) for (gpu, _), driver in zip(expected, asked_for, strict=True)]
+    answers = [
+        ask(solver_of(shipped()), part, gpu, driver) for (gpu, _), driver in zip(expected, asked_for, strict=True)
+    ]
     end = time.perf_counter()
     wrong = [
         Mismatch(part, gpu, driver, right, answer)
@@ -147,7 +149,7 @@ def compare(part: Part, every: int = 1) -> Outcome:
 
 def compare_grid(every: int = 1) -> Outcome:
     """Compare all parts, the largest first, on every processor of the machine."""
-    largest_first = sorted(parts(), key=lambda part: part.rows, reverse=True)
+    largest_first = sorted(parts(shipped()), key=lambda part: part.rows, reverse=True)
     with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
         outcomes = list(pool.imap_unordered(partial(compare, every=every), largest_first, chunksize=1))
     return Outcome(
