@@ -157,7 +157,7 @@ def asked(framework: str, *, gpu: str, sources: tuple[Source, ...], glibc: str |
 
 
 def held_of(solution: Solution) -> Held:
-    """What an environment holds that was made from an answer, as its package manager lists it."""
+    """What an environment holds that was made from an answer: a glob for a build string is made one that it matches."""
     packages = tuple(
         (release.package, str(release.full_version), release.build_string.replace("*", "0"))
         for release in (choice.release for choice in solution.choices)
