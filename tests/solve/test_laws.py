@@ -347,6 +347,19 @@ def test_every_way_out_has_the_stack_that_it_promises(question: Question) -> Non
         assert again.toolkit is None or way.solution.toolkit is not None, way.text
 
 
+@pytest.mark.parametrize("gpu", ["6.1", "7.5", "8.6", "9.0", "10.3", "12.0"])
+@pytest.mark.parametrize("framework", ["cupy", "jax", "pytorch>=2.5", "tensorflow"])
+def test_the_driver_that_a_way_out_names_is_the_oldest_that_will_do(framework: str, gpu: str) -> None:
+    question = asked(framework, gpu=gpu, sources=())
+    (machine,) = question.problem.machines
+    question = question.asking(machines=(machine._replace(driver=DRIVERS[False][0]),))
+    minimal = explain(*question, SOLVER).minimal
+    drivers = [way.request.driver for way in ways_out(*question, minimal, SOLVER) if way.request.driver is not None]
+    assert len(drivers) == 1
+    older = [driver for driver in DRIVERS[False] if driver.parts < drivers[0].parts and len(driver.parts) > 1]
+    assert not any(can_solve(question.asking(machines=(machine._replace(driver=driver),))) for driver in older)
+
+
 # The policies
 
 BY_ANOTHER_ORDER = (Policy.NEWEST_CUDA, Policy.WIDEST_GPU)
