@@ -98,9 +98,9 @@ def gpu_kinds(draw: st.DrawFn, most: int = 3) -> list[ComputeCapability]:
 
 
 @st.composite
-def machines(draw: st.DrawFn, platform: Platform, *, windows: bool) -> Machine:
+def machines(draw: st.DrawFn, platform: Platform, *, windows: bool, most_gpus: int = 3) -> Machine:
     """A machine of a platform; its driver, where it is known, has a number of Windows or of Linux."""
-    gpus = tuple((kind, "") for kind in draw(gpu_kinds()))
+    gpus = tuple((kind, "") for kind in draw(gpu_kinds(most_gpus)))
     driver = draw(st.sampled_from((*(None,) * 40, *DRIVERS[windows], *DRIVERS[windows][-25:] * 3)))
     glibc = None if platform.is_windows else draw(st.sampled_from((*(None,) * 12, *GLIBCS)))
     return Machine(driver, gpus, glibc, windows_driver=windows)
@@ -112,6 +112,7 @@ def questions(
     *,
     frameworks: tuple[int, int] = (1, 3),
     most_machines: int = 3,
+    most_gpus: int = 3,
     sources: Sequence[tuple[Source, ...]] = SOURCES,
     formats: Sequence[str] = FORMATS,
     policies: Sequence[Policy] = (Policy.NEWEST_FRAMEWORK,),
@@ -121,7 +122,7 @@ def questions(
     platform = draw(st.sampled_from((*PLATFORMS, *(Platform.LINUX_64,) * 3)))
     windows = platform.is_windows or (platform is Platform.LINUX_64 and draw(st.sampled_from((False,) * 5 + (True,))))
     several = draw(st.sampled_from((1, 1, most_machines)))
-    there = draw(st.lists(machines(platform, windows=windows), min_size=1, max_size=several))
+    there = draw(st.lists(machines(platform, windows=windows, most_gpus=most_gpus), min_size=1, max_size=several))
     least, most = frameworks
     names = draw(st.lists(st.sampled_from(FRAMEWORKS), min_size=least, max_size=most, unique=True))
     asked = tuple(FrameworkRequest(name, ANY if open_ended else draw(_ranges(name))) for name in names)

@@ -25,7 +25,7 @@ from tests.solve.test_grid import Mismatch, ask, parts
 
 T = TypeVar("T")
 
-QUESTIONS = 40
+QUESTIONS = 30
 MINORS = ("3.9", "3.10", "3.11", "3.12")
 
 

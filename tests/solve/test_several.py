@@ -102,13 +102,13 @@ def answered(names: tuple[str, ...], cell: Cell, sources: tuple[Source, ...]) ->
 
 @pytest.mark.parametrize("names", TOGETHER, ids=" ".join)
 def test_several_frameworks_from_conda_forge_are_the_best_that_go_together(names: tuple[str, ...]) -> None:
-    assert differences(names, 13, lambda cell: expected(names, cell, CONDA), (Source.CONDA_FORGE,)) == []
+    assert differences(names, 17, lambda cell: expected(names, cell, CONDA), (Source.CONDA_FORGE,)) == []
 
 
 @pytest.mark.parametrize("names", TOGETHER, ids=" ".join)
 def test_several_frameworks_from_wheels_go_by_source_before_version(names: tuple[str, ...]) -> None:
     ranked = {Source.PYPI: 1, Source.PYTORCH: 0}
-    assert differences(names, 13, lambda cell: expected(names, cell, ranked), tuple(ranked)) == []
+    assert differences(names, 17, lambda cell: expected(names, cell, ranked), tuple(ranked)) == []
 
 
 @pytest.mark.parametrize("names", TOGETHER, ids=" ".join)
