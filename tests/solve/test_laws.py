@@ -111,7 +111,7 @@ def floors_of(solution: Solution, machine: Machine) -> Iterator[reference.Driver
                 yield code[1]
 
 
-@law(100)
+@law(80)
 @given(questions(policies=POLICIES))
 def test_every_build_has_code_for_every_gpu_that_the_drivers_run(question: Question) -> None:
     solution = answer(question)
@@ -133,7 +133,7 @@ def test_every_build_has_code_for_every_gpu_that_the_drivers_run(question: Quest
             assert all(machine.driver.parts[0] < ceiling for ceiling in ceilings)
 
 
-@law(100)
+@law(80)
 @given(questions(policies=POLICIES))
 def test_all_builds_share_one_toolkit_one_cudnn_one_python_and_one_owner_of_cuda(question: Question) -> None:
     solution = answer(question)
@@ -204,7 +204,7 @@ def two_drivers(draw: st.DrawFn, machine: Machine) -> tuple[Machine, Machine]:
     return machine._replace(driver=known[numbers[0]]), machine._replace(driver=known[numbers[1]])
 
 
-@law(40)
+@law(30)
 @given(questions(frameworks=(1, 2), sources=UNRANKED, formats=("json",)), st.data())
 def test_a_newer_driver_within_the_gpus_life_never_loses_an_answer_nor_gives_an_older_one(
     question: Question, data: st.DataObject
@@ -333,7 +333,7 @@ def test_a_source_that_only_its_name_brings_in_is_part_of_the_conflict() -> None
     assert Kind.SOURCE in {constraint.kind for constraint in conflict.minimal}
 
 
-@law(80)
+@law(60)
 @given(questions(most_machines=2))
 def test_every_way_out_has_the_stack_that_it_promises(question: Question) -> None:
     assume(not can_solve(question))
@@ -366,7 +366,7 @@ def test_the_driver_that_a_way_out_names_is_the_oldest_that_will_do(framework: s
 BY_ANOTHER_ORDER = (Policy.NEWEST_CUDA, Policy.WIDEST_GPU)
 
 
-@law(50)
+@law(40)
 @given(questions())
 def test_every_policy_has_an_answer_for_the_same_questions(question: Question) -> None:
     solvable = can_solve(question)
@@ -376,7 +376,7 @@ def test_every_policy_has_an_answer_for_the_same_questions(question: Question) -
         assert (solution is not None) is solvable, policy
 
 
-@law(50)
+@law(40)
 @given(questions(sources=ONE_SOURCE))
 def test_no_policy_gives_a_newer_cuda_than_newest_cuda(question: Question) -> None:
     newest = answer(question.asking(prefer=Policy.NEWEST_CUDA))
@@ -384,7 +384,7 @@ def test_no_policy_gives_a_newer_cuda_than_newest_cuda(question: Question) -> No
         assert toolkit_of(newest) >= toolkit_of(answer(question.asking(prefer=policy)))
 
 
-@law(60)
+@law(35)
 @given(questions(frameworks=(1, 1), most_machines=1, most_gpus=1, sources=ONE_SOURCE))
 def test_the_widest_stack_serves_as_many_gpus_as_the_newest_and_needs_no_newer_driver_for_as_many(
     question: Question,
@@ -506,7 +506,7 @@ def searched(provider: Provider) -> Mapping[str, Candidate] | None:
         return None
 
 
-@law(100)
+@law(70)
 @given(questions(frameworks=(2, 3), most_machines=1, policies=POLICIES))
 def test_frameworks_agree_on_the_builds_that_a_plain_search_finds(question: Question) -> None:
     for group in source_groups(question.request):
