@@ -8,7 +8,8 @@ each build with each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
 from operator import and_
 from typing import NamedTuple
 
@@ -37,10 +38,16 @@ class Sharing(NamedTuple):
 
 def sharings(provider: Provider, identifier: str) -> list[Sharing]:
     """The builds of a framework that run, one for each way of sharing, the best first."""
-    found: dict[_Admits, Sharing] = {}
-    for sharing in every_sharing(provider, identifier):
-        found.setdefault(sharing.admits, sharing)
-    return list(found.values())
+    return list(_distinct(every_sharing(provider, identifier)))
+
+
+def _distinct(sharings: Iterable[Sharing]) -> Iterator[Sharing]:
+    """The first of those that admit the same."""
+    seen: set[_Admits] = set()
+    for sharing in sharings:
+        if sharing.admits not in seen:
+            seen.add(sharing.admits)
+            yield sharing
 
 
 def every_sharing(provider: Provider, identifier: str) -> Iterator[Sharing]:
@@ -57,21 +64,71 @@ def every_sharing(provider: Provider, identifier: str) -> Iterator[Sharing]:
 
 
 def best_combination(provider: Provider) -> list[Candidate] | None:
-    """The best builds, in the order of the frameworks as asked, that share everything; None where none do."""
-    offered = [sharings(provider, framework_identifier(it.framework)) for it in provider.problem.frameworks]
-    rests = _joined_from(offered)
-    chosen, sofar = [], _ANYTHING
-    for number, ways in enumerate(offered):
-        fitting = (
-            (way, joined)
-            for way in ways
-            if all(joined := _joined(sofar, way.admits)) and any(all(_joined(joined, it)) for it in rests[number + 1])
-        )
-        way, sofar = next(fitting, (None, sofar))
-        if way is None:
+    """The best builds that share everything, None where none do.
+
+    What counts first (:meth:`Provider.level`, the version as a rule) is decided for all frameworks in the order asked,
+    and only then which builds of these versions it is: an older release of the next framework is no price for a better
+    build of this one.
+    """
+    offered = [_levels(provider, framework_identifier(it.framework)) for it in provider.problem.frameworks]
+    rests = _joined_from([list(_distinct(chain.from_iterable(levels))) for levels in offered])
+    states, chosen = {_ANYTHING}, []
+    for levels, rest in zip(offered, rests[1:], strict=True):
+        reached = ((level, _extended(states, level, rest)) for level in levels)
+        level, states = next(((level, joined) for level, joined in reached if joined), ([], set()))
+        if not states:
             return None
-        chosen.append(way.candidate)
-    return chosen
+        chosen.append(level)
+    return [way.candidate for way in _first_combination(chosen)]
+
+
+def _levels(provider: Provider, identifier: str) -> list[list[Sharing]]:
+    """The ways of sharing level by level, the best first."""
+    by_level = groupby(every_sharing(provider, identifier), key=lambda way: provider.level(way.release))
+    return [list(_distinct(ways)) for _, ways in by_level]
+
+
+def _extended(states: Iterable[_Admits], ways: Sequence[Sharing], rest: Iterable[_Admits]) -> set[_Admits]:
+    """What is left to share after one more framework, where the frameworks that follow still fit."""
+    joined = {_joined(state, way.admits) for state in states for way in ways}
+    return {admits for admits in joined if all(admits) and any(all(_joined(admits, it)) for it in rest)}
+
+
+def _first_combination(offered: Sequence[Sequence[Sharing]]) -> Iterator[Sharing]:
+    """Of combinations that exist, the one with the best build of the first framework, then of the next."""
+    rests, sofar = _joined_from(offered), _ANYTHING
+    for ways, rest in zip(offered, rests[1:], strict=True):
+        way = next(way for way in ways if _extended([sofar], [way], rest))
+        sofar = _joined(sofar, way.admits)
+        yield way
+
+
+def is_improvable(provider: Provider, chosen: Mapping[str, Candidate]) -> bool:
+    """Whether a later framework might have a better level beside the levels that a search chose before it.
+
+    The search takes the best build of each framework in turn, and that may be the one that keeps the next back. Only
+    builds of the chosen levels and better ones are looked at, which are few.
+    """
+    states = {_ANYTHING}
+    for number, asked in enumerate(provider.problem.frameworks):
+        identifier = framework_identifier(asked.framework)
+        release = chosen[identifier].thing
+        assert isinstance(release, Release)
+        better, same = _down_to(provider, identifier, provider.level(release))
+        if number and _extended(states, better, [_ANYTHING]):
+            return True
+        states = _extended(states, same, [_ANYTHING])
+    return False
+
+
+def _down_to(provider: Provider, identifier: str, level: object) -> tuple[list[Sharing], list[Sharing]]:
+    """The ways of sharing of better levels, and of that one."""
+    better: list[Sharing] = []
+    for found, ways in groupby(every_sharing(provider, identifier), key=lambda way: provider.level(way.release)):
+        if found == level:
+            return better, list(ways)
+        better += ways
+    return better, []
 
 
 def unshared(combination: Sequence[Sharing]) -> frozenset[str]:

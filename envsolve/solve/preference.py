@@ -1,5 +1,7 @@
 """Which of several stacks that all run is the better one. Smaller keys are tried first.
 
+Of several frameworks the versions are decided first, in the order asked, and then the builds of these versions.
+
 A build of a framework, under the policy ``newest-framework``, in order:
 
 1. the sources the user named, in the user's order
@@ -73,6 +75,14 @@ class Preference:
             yield from sorted(self._all(builds, wanted), key=self._by_change)
         else:
             yield from self._all(builds, wanted)
+
+    def level(self, release: Release) -> object:
+        """What counts before the choice among builds: source and version, or all that a build's own order knows."""
+        if self._policy is Policy.WIDEST_GPU:
+            return (*self._by_reach(release), release.version)
+        if self._policy is Policy.LOCKED and self._held:
+            return (*self._by_change(release), release.version)
+        return (release.source if self._ranked else None, release.version)
 
     def _all(self, builds: Builds, wanted: Wanted) -> Iterator[Release]:
         for source in self._ranked or (None,):

@@ -152,6 +152,10 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         kept.__dict__["_candidates"] = self._candidates | {candidate.identifier: [candidate] for candidate in agreed}
         return kept
 
+    def level(self, release: Release) -> object:
+        """What the policy compares first; builds that it then tells apart have the same."""
+        return self._preference.level(release)
+
     def running(self, identifier: str) -> Iterator[Candidate]:
         """The candidates that run if nothing else were asked for: builds, toolkits or cuDNNs, best first."""
         found = self.matches(identifier, self._limits_on(identifier))

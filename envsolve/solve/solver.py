@@ -128,7 +128,7 @@ class Solver:
             chosen = _resolve(provider)
             if chosen is not None:
                 requirements = provider.requirements(chosen.values())
-                return solution_of(request, problem, self.catalogue(problem), chosen, requirements, provider.roots)
+                return solution_of(request, problem, self.catalogue(problem), chosen, requirements)
         return None
 
     def _in_turn(self, group: Sequence[Source], request: Request, problem: Problem) -> Iterator[Provider]:
@@ -175,17 +175,30 @@ def _resolve(provider: Provider) -> Mapping[str, Candidate] | None:
     """What the resolver chooses for each identifier.
 
     A search that meets no dead end refuses few builds. One that does may refuse each with each, so then the frameworks
-    are agreed on first (:mod:`envsolve.solve.agreement`), which gives the same, and the resolver decides the rest.
+    are agreed on first (:mod:`envsolve.solve.agreement`), and the resolver decides the rest.
     """
     if not provider.roots_hold():
         return None
+    several = len(provider.problem.frameworks) > 1
     try:
-        return _search(provider)
+        chosen = _search(provider)
     except _TooManyRefused:
-        from envsolve.solve.agreement import best_combination
+        return _agreed(provider)
+    return _better(provider, chosen) if several and chosen is not None else chosen
 
-        agreed = best_combination(provider)
-        return None if agreed is None else _search(provider.keeping(agreed))
+
+def _better(provider: Provider, chosen: Mapping[str, Candidate]) -> Mapping[str, Candidate] | None:
+    """What was chosen, unless the best build of one framework kept a newer release of the next away."""
+    from envsolve.solve.agreement import is_improvable
+
+    return _agreed(provider) if is_improvable(provider, chosen) else chosen
+
+
+def _agreed(provider: Provider) -> Mapping[str, Candidate] | None:
+    from envsolve.solve.agreement import best_combination
+
+    agreed = best_combination(provider)
+    return None if agreed is None else _search(provider.keeping(agreed))
 
 
 def _search(provider: Provider) -> Mapping[str, Candidate] | None:

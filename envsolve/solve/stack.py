@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from packaging.version import Version
@@ -19,9 +19,9 @@ from envsolve.solve.parts import (
     OWNER,
     PYTHON,
     Candidate,
-    DriverCeiling,
     DriverFloor,
     Requirement,
+    driver_identifier,
     framework_identifier,
 )
 
@@ -32,12 +32,8 @@ def solution_of(
     catalogue: Catalogue,
     chosen: Mapping[str, Candidate],
     requirements: Mapping[str, Sequence[Requirement]],
-    lives: Collection[Requirement],
 ) -> Solution:
-    """The stack of the candidates that were chosen, with every requirement that shaped it as a fact.
-
-    ``lives`` are those that the machines make before anything is chosen.
-    """
+    """The stack of the candidates that were chosen, with every requirement that shaped it as a fact."""
     releases = [chosen[framework_identifier(asked.framework)].thing for asked in problem.frameworks]
     choices = tuple(_choice(release, problem) for release in releases if isinstance(release, Release))
     python = chosen[PYTHON].thing
@@ -46,7 +42,7 @@ def solution_of(
     assert isinstance(python, Version)
     assert toolkit is None or isinstance(toolkit, Toolkit)
     assert cudnn is None or isinstance(cudnn, CudnnRelease)
-    minimum = _minimum_driver(requirements, lives)
+    minimum = _minimum_driver(requirements, problem)
     return Solution(
         request=request,
         problem=problem,
@@ -63,20 +59,22 @@ def solution_of(
 
 
 def _minimum_driver(
-    requirements: Mapping[str, Sequence[Requirement]], lives: Collection[Requirement]
+    requirements: Mapping[str, Sequence[Requirement]], problem: Problem
 ) -> tuple[DriverVersion, Fact] | None:
-    """The highest floor and its fact.
+    """The highest floor and its fact; of several machines that of the one that asks for the least.
 
-    Where that is above the last driver of some GPU, which is then in another machine, what the GPUs themselves need
-    (``lives``) says nothing of the stack and does not count.
+    A floor may come from a machine's own GPU, so that more would not be true of the others. Machines whose drivers are
+    counted as the first one's are compared, since Windows has numbers of its own.
     """
-    asked = [it for limits in requirements.values() for it in limits]
-    ends = [it.limit.below for it in asked if isinstance(it.limit, DriverCeiling)]
-    floors = [(it.limit.floor, it) for it in asked if isinstance(it.limit, DriverFloor)]
-    if ends and any(floor.parts[0] >= min(ends) for floor, _ in floors):
-        floors = [(floor, it) for floor, it in floors if it not in lives]
-    floor, highest = max(floors, key=lambda floor: floor[0].parts, default=(None, None))
-    return None if floor is None or highest is None else (floor, highest.because)
+    windows = problem.machines[0].windows_driver
+    highest = []
+    for number, machine in enumerate(problem.machines):
+        asked = requirements.get(driver_identifier(number), ())
+        floors = [(it.limit.floor, it) for it in asked if isinstance(it.limit, DriverFloor)]
+        if floors and machine.windows_driver is windows:
+            highest.append(max(floors, key=lambda floor: floor[0].parts))
+    floor, requirement = min(highest, key=lambda floor: floor[0].parts, default=(None, None))
+    return None if floor is None or requirement is None else (floor, requirement.because)
 
 
 def _cudnn_bound(cudnn: CudnnRelease | None, libraries: Libraries, problem: Problem) -> CudnnBound | None:

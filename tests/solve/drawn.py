@@ -133,7 +133,7 @@ def questions(
         asked,
         python=python,
         cuda=cuda,
-        platform=platform,
+        platforms=(platform,),
         sources=draw(st.sampled_from(sources)),
         format=draw(st.sampled_from(formats)),
         prefer=draw(st.sampled_from(policies)),
@@ -154,7 +154,7 @@ def asked(framework: str, *, gpu: str, sources: tuple[Source, ...], glibc: str |
     kind = ComputeCapability.parse(gpu)
     machine = Machine(None, ((kind, ""),), None if glibc is None else LibcVersion.parse(glibc))
     problem = Problem(frameworks, Platform.LINUX_64, (machine,), cpu=False, python=None, cuda=None)
-    return Question(Request(frameworks, sources=sources, platform=Platform.LINUX_64), problem)
+    return Question(Request(frameworks, sources=sources, platforms=(Platform.LINUX_64,)), problem)
 
 
 def held_of(solution: Solution) -> Held:

@@ -270,7 +270,7 @@ def owner_of(build: Release) -> str:
     return "pip" if from_pip and build.cuda_libraries is not CudaLibraries.NONE else "conda"
 
 
-Ranked = tuple[int, Version, Rank, int]
+Ranks = tuple[tuple[tuple[int, Version], ...], tuple[tuple[Rank, int], ...]]
 """How good a build is: the rank of its source, its version, its place within its version, then its name."""
 
 
@@ -280,21 +280,22 @@ def best_together(
     gpu: ComputeCapability,
     driver: Driver | None,
 ) -> tuple[Release, ...] | None:
-    """The best builds that one environment can hold, those of the first framework before the next; None for none.
+    """The best builds that one environment can hold, None for none: by their versions, the first framework's before the
+    next's, and only then by the builds of these versions.
 
     ``shelves`` are those of each framework; of sources one with a higher rank comes first. Each build is put beside
     every combination of the frameworks before it; of combinations that leave the same open only the best can become a
     part of the answer.
     """
-    together: dict[Once, tuple[tuple[Ranked, ...], tuple[Release, ...]]] = {Once(): ((), ())}
+    together: dict[Once, tuple[Ranks, tuple[Release, ...]]] = {Once(): (((), ()), ())}
     for offered in shelves:
         named = [it for source in ranks if source in offered for it in offered[source].runs(gpu, driver)]
         named.sort(key=lambda it: (it[1].build, it[1].package), reverse=True)
-        joined: dict[Once, tuple[tuple[Ranked, ...], tuple[Release, ...]]] = {}
-        for left, (sofar, builds) in together.items():
+        joined: dict[Once, tuple[Ranks, tuple[Release, ...]]] = {}
+        for left, ((versions, details), builds) in together.items():
             for number, (rank, build, admitted) in enumerate(named):
                 once = left.and_of(admitted)
-                better = (*sofar, (ranks[build.source], build.version, rank, number))
+                better = ((*versions, (ranks[build.source], build.version)), (*details, (rank, number)))
                 if once.is_possible and (once not in joined or joined[once][0] < better):
                     joined[once] = better, (*builds, build)
         together = joined
