@@ -7,11 +7,9 @@ has reached its last branch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 
 from packaging.version import Version
 
-from envsolve.model.release import Release
 from envsolve.model.solution import Choice, Solution
 from envsolve.model.versions import DriverVersion
 from envsolve.solve.parts import Candidate, DriverCeiling, DriverFloor, Requirement, framework_identifier
@@ -40,28 +38,41 @@ def with_newer_drivers(solution: Solution, providers: Sequence[Provider]) -> Sol
 
 
 def _waiting(choice: Choice, providers: Sequence[Provider]) -> Iterator[str]:
-    """The newest of the releases that wait for a driver alone, with the lowest driver that one of its builds needs."""
-    floors: dict[Version, list[DriverVersion | None]] = {}
-    for provider in providers:
-        for release, candidate in _newer(choice, provider):
-            floors.setdefault(release.version, []).append(_driver_needed(provider, candidate))
-    for version in sorted(floors, reverse=True):
-        needed = [floor for floor in floors[version] if floor is not None]
-        if needed and not any(floor.parts == () for floor in needed):
-            lowest = min(needed, key=lambda floor: floor.parts)
+    """The newest of the releases that wait for a driver alone, with the lowest driver that one of its builds needs.
+
+    Versions are looked at from the newest on, and only as far as one is found: of hundreds that wait one is told.
+    """
+    for version, builds in _newest_first(choice, providers):
+        needed = [_driver_needed(provider, candidate) for provider, candidate in builds]
+        floors = [floor for floor in needed if floor is not None]
+        if floors and all(floor.parts for floor in floors):
+            lowest = min(floors, key=lambda floor: floor.parts)
             yield f"{choice.release.framework} {version} needs NVIDIA driver {lowest} or newer"
             return
 
 
-def _newer(choice: Choice, provider: Provider) -> Iterator[tuple[Release, Candidate]]:
-    """The builds of releases that are newer than the one taken; those of one source in the order of versions."""
-    offered = provider.offered(framework_identifier(choice.release.framework))
-    builds = ((candidate.thing, candidate) for candidate in offered if isinstance(candidate.thing, Release))
-    return takewhile(lambda build: build[0].version > choice.release.version, builds)
+def _newest_first(
+    choice: Choice, providers: Sequence[Provider]
+) -> Iterator[tuple[Version, list[tuple[Provider, Candidate]]]]:
+    """The versions that are newer than the one taken, each with its builds from all sources."""
+    release = choice.release
+    every = [list(provider.newer(release.framework, release.version)) for provider in providers]
+    versions = {version for of_provider in every for version, _ in of_provider}
+    for version in sorted(versions, reverse=True):
+        yield (
+            version,
+            [
+                (provider, Candidate(framework_identifier(release.framework), build))
+                for provider, of_provider in zip(providers, every, strict=True)
+                for found, builds in of_provider
+                if found == version
+                for build in builds
+            ],
+        )
 
 
 def _driver_needed(provider: Provider, candidate: Candidate) -> DriverVersion | None:
-    """The driver with which a build would run, if nothing else is in its way; no number where it runs already."""
+    """The driver with which a build would run, if nothing else is in its way; without a number where it runs."""
     needed = DriverVersion((), "")
     for *_, last in provider.unmet(candidate):
         if not isinstance(last.limit, DriverFloor) or not _can_rise(provider, last):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TypeVar
 
 from packaging.version import Version
@@ -40,7 +40,7 @@ from envsolve.solve.parts import (
     framework_identifier,
     gpu_identifier,
 )
-from envsolve.solve.preference import Preference
+from envsolve.solve.preference import Preference, Wanted
 from envsolve.solve.rules import Rules
 
 _ORDER = {identifier: number for number, identifier in enumerate((OWNER, CUDA, CUDNN, PYTHON))}
@@ -262,15 +262,26 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
             return ComputeCapability.parse(gpu[0])
         return machine.driver if kind == "driver" else machine.glibc
 
+    def newer(self, framework: str, than: Version) -> Iterator[tuple[Version, Sequence[Release]]]:
+        """The builds that were asked for of each version newer than one, the newest first, whether they run or not."""
+        wanted = self._wanted(framework)
+        every = self._catalogue.builds[framework].by_version
+        newer = takewhile(lambda entry: entry[0] > than, every)
+        return ((version, found) for version, releases in newer if (found := wanted(version, releases)))
+
     def _builds(self, identifier: str) -> Iterator[Release]:
-        asked = self._asked[identifier]
-        builds = self._catalogue.builds[asked.framework]
-        limit = FrameworkIn(asked.specifier)
+        framework = self._asked[identifier].framework
+        return self._preference.builds(self._catalogue.builds[framework], self._wanted(framework))
+
+    def _wanted(self, framework: str) -> Wanted:
+        """Those of one version's builds that were asked for and that are not known to fail."""
+        builds = self._catalogue.builds[framework]
+        limit = FrameworkIn(self._asked[framework_identifier(framework)].specifier)
 
         def wanted(version: Version, releases: Sequence[Release]) -> Sequence[Release]:
             return [it for it in builds.named_by(limit, version, releases) if self._may_use(it)]
 
-        return self._preference.builds(builds, wanted)
+        return wanted
 
     def _may_use(self, release: Release) -> bool:
         if release.source not in self.sources or (release.cuda is None) is not self.problem.cpu:
