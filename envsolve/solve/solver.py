@@ -64,9 +64,7 @@ class Solver:
     def can_solve(self, request: Request, problem: Problem) -> bool:
         """Whether there is any stack for ``problem``, which costs less than finding the best."""
         request = request._replace(prefer=Policy.NEWEST_FRAMEWORK)
-        return any(
-            _resolve(self.provider(group, request, problem)) is not None for group in _all_groups(request, problem)
-        )
+        return any(_resolve(provider) is not None for provider in self.providers(request, problem))
 
     def requirements(self, solution: Solution) -> dict[str, list[Requirement]]:
         """Everything that the parts of a stack require, by what they require it of."""
@@ -165,10 +163,6 @@ def _mixed_groups(request: Request, problem: Problem) -> list[tuple[Source, ...]
         return []
     mixed = dict.fromkeys(source for source in allowed if source.is_wheel or source is Source.CONDA_FORGE)
     return [tuple(mixed)]
-
-
-def _all_groups(request: Request, problem: Problem) -> list[tuple[Source, ...]]:
-    return [*source_groups(request), *_mixed_groups(request, problem)]
 
 
 def _resolve(provider: Provider) -> Mapping[str, Candidate] | None:
