@@ -20,7 +20,7 @@ from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.release import Release, Toolkit
-from envsolve.model.request import Request, parse_cuda_versions, parse_framework, parse_versions
+from envsolve.model.request import Policy, Request, parse_cuda_versions, parse_framework, parse_versions
 from envsolve.model.solution import Choice, Problem, Solution
 from envsolve.solve.parts import CUDA, CUDNN, OWNER, PYTHON, Requirement, framework_identifier
 from envsolve.solve.solver import Solver
@@ -28,6 +28,7 @@ from envsolve.solve.solver import Solver
 _TOOLKIT_NAMES = ("cuda", "toolkit", "cuda-toolkit", "cuda-version", "cudatoolkit", "pytorch-cuda")
 _CUDNN_NAMES = ("cudnn", "libcudnn", "nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13")
 _NAMES = "python, cuda, cudnn, driver, owner"
+_SPEC = "a framework, CUDA or Python with a version, such as pytorch==2.15, cuda==13 or python==3.12"
 
 
 class Why(NamedTuple):
@@ -220,7 +221,9 @@ class _Questions:
             if mine.framework == its.framework and mine.version != its.version:
                 if mine.version > its.version:
                     return f"{its.label} fits too; {policy} takes {mine.label}, which is newer"
-                return f"{its.label} fits too; the answer has {mine.label}, from the source that comes first"
+                if policy is Policy.NEWEST_FRAMEWORK and mine.source is not its.source:
+                    return f"{its.label} fits too; the answer has {mine.label}, from the source that comes first"
+                return f"{its.label} fits too; {policy} takes {mine.label}"
         return f"{_told(other)} fits too; {policy} takes {_told(self._solution)}"
 
     def _with(self, text: str) -> tuple[Request, Problem]:
@@ -244,7 +247,9 @@ def _parsed(text: str) -> tuple[str, SpecifierSet]:
     try:
         name, specifier = parse_framework(text)
     except ValueError as error:
-        raise UsageError("invalid-requirement", str(error)) from error
+        raise UsageError("invalid-requirement", f"{text!r} is not {_SPEC}") from error
+    if name.lower() in (*_CUDNN_NAMES, "driver", "owner"):
+        raise UsageError("invalid-requirement", f"--why-not takes {_SPEC}: {name} follows from these")
     if name.lower() not in ("python", *_TOOLKIT_NAMES):
         return name, specifier
     read = parse_versions if name.lower() == "python" else parse_cuda_versions

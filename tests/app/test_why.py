@@ -112,3 +112,16 @@ def test_a_question_about_nothing_is_one_clear_error(question: tuple[str, str], 
     assert result.code == 2
     assert result.err.startswith(f"error: {code}\n")
     assert result.out == ""
+
+
+@pytest.mark.parametrize("other", ["cudnn>=9.11", "driver", "owner", "", "python=3.14"])
+def test_what_cannot_be_asked_for_says_what_can(other: str, envsolve: Envsolve) -> None:
+    result = envsolve(*PASCAL, "--why-not", other)
+    assert result.code == 2
+    assert "a framework, CUDA or Python with a version" in result.err
+
+
+def test_the_source_is_not_blamed_for_what_the_policy_took(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "widest-gpu", "--why-not", "pytorch==2.13.0")
+    assert "widest-gpu takes pytorch 1.10.2 (conda-forge, cuda112)" in result.out
+    assert "source that comes first" not in result.out
