@@ -24,13 +24,29 @@ def refusal(request: Request, problem: Problem, solver: Solver) -> UnsolvableErr
     """Why ``solver`` has no stack for ``problem``, as the error that ends the command."""
     hopeless = _hopeless_machine(request, problem, solver)
     if hopeless is not None:  # no other machine has a part in it, and no group would help
-        problem = problem._replace(machines=(hopeless,))
+        return _refusal_of_one(hopeless, request, problem, solver)
     conflict = explain(request, problem, solver)
     if len(_machines_in(conflict.minimal)) > 1:
         return _several_stacks(request, problem, conflict, solver)
     error = _error(conflict.code, conflict.message, conflict)
     ways = ways_out(request, problem, conflict.minimal, solver)[:_MOST_WAYS_OUT]
     error.hints = tuple(map(_hint, ways))
+    return error
+
+
+def _refusal_of_one(number: int, request: Request, problem: Problem, solver: Solver) -> UnsolvableError:
+    """Why one of several machines has no stack; the ways out serve all of them, or else that one, and say so."""
+    machine = problem.machines[number]
+    by_itself = problem._replace(machines=(machine,))
+    conflict = explain(request, by_itself, solver)
+    error = _error(conflict.code, conflict.message, conflict)
+    minimal = [it._replace(number=number) if it.kind in _OF_MACHINES else it for it in conflict.minimal]
+    ways = [way for way in ways_out(request, problem, minimal, solver) if not way.request.wants_cpu]
+    error.hints = tuple(map(_hint, ways[:_MOST_WAYS_OUT]))
+    if not ways:
+        alone = ways_out(_request_for(request, [machine]), by_itself, conflict.minimal, solver)[:_MOST_WAYS_OUT]
+        hints = map(_hint, alone)
+        error.hints = tuple(Hint(f"for {_name_of(machine)} alone: {hint.text}", hint.command) for hint in hints)
     return error
 
 
@@ -41,13 +57,12 @@ def _error(code: str, message: str, conflict: Conflict) -> UnsolvableError:
     return error
 
 
-def _hopeless_machine(request: Request, problem: Problem, solver: Solver) -> Machine | None:
-    """The first machine that has no stack even by itself, where there are several."""
+def _hopeless_machine(request: Request, problem: Problem, solver: Solver) -> int | None:
+    """The number of the first machine that has no stack even by itself, where there are several."""
     if len(problem.machines) == 1:
         return None
-    return next(
-        (it for it in problem.machines if not solver.can_solve(request, problem._replace(machines=(it,)))), None
-    )
+    by_itself = (problem._replace(machines=(machine,)) for machine in problem.machines)
+    return next((number for number, one in enumerate(by_itself) if not solver.can_solve(request, one)), None)
 
 
 def _machines_in(minimal: Sequence[Constraint]) -> list[int]:
