@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from envsolve.errors import ConflictStep
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.release import PlatformLimit, Release
+from envsolve.model.release import PlatformLimit, Release, Toolkit
 from envsolve.model.request import FrameworkRequest, Request, spoken
 from envsolve.model.solution import Machine, Problem
 from envsolve.solve.conflict import Constraint, minimal_conflict, restricted
@@ -113,7 +113,8 @@ def _told(request: Request, problem: Problem, solver: Solver, meant: Meant) -> C
 
 def _machine_conflict(problem: Problem, provider: Provider) -> Conflict:
     """What the machines alone rule out, or together with the CUDA that was asked for: no framework is at fault."""
-    unmet = next((root for root in provider.roots if not provider.matches(root.identifier, [root])), None)
+    of_machines = (root for root in provider.roots if root.identifier != CUDA)
+    unmet = next((root for root in of_machines if not provider.matches(root.identifier, [root])), None)
     if unmet is None and problem.cuda is not None:
         return _toolkit_conflict(problem, provider)
     if unmet is None:
@@ -132,7 +133,9 @@ def _toolkit_conflict(problem: Problem, provider: Provider) -> Conflict:
     asked = [root for root in provider.roots if root.identifier == CUDA]
     toolkits = list(provider.matches(CUDA, asked))
     if not toolkits:
-        message = f"no CUDA toolkit is known that {asked[0].because.text.removesuffix(' was asked for')} names"
+        known = sorted(it.thing.version for it in provider.offered(CUDA) if isinstance(it.thing, Toolkit))
+        reach = f"those known go from {known[0]} to {known[-1]}"
+        message = f"{asked[0].because.text}, and no such toolkit is known: {reach}"
         return Conflict("cuda-excluded", message, tuple(map(step_of, asked)))
     witness = toolkits[0]
     against = [links[-1] for links in provider.unmet(witness)]
