@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from envsolve.model.fact import Fact
 from envsolve.model.release import Release
 from envsolve.model.request import FrameworkRequest, Policy, Request
 from envsolve.model.solution import Problem, Solution
@@ -68,12 +69,21 @@ def _running_versions(framework: str, part: Part, solver: Solver) -> Iterator[Ve
 def _with_one_python(
     parts: Sequence[Part], pins: Mapping[str, Version], solutions: list[Solution], solver: Solver
 ) -> list[Solution]:
-    for python in sorted({solution.python for solution in solutions}, reverse=True):
+    found = sorted({solution.python for solution in solutions}, reverse=True)
+    for python in found if len(found) > 1 else ():
         if _all_fit(parts, pins, python, solver):
             same = _solved(parts, pins, python, solver)
             if _versions(same) == _versions(solutions):
-                return same
+                return [_with_common_python(solution, part) for solution, part in zip(same, parts, strict=True)]
     return solutions
+
+
+def _with_common_python(solution: Solution, part: Part) -> Solution:
+    """The solution with its Python told as what it is: the same everywhere, and not one that was asked for."""
+    *because, _ = solution.because
+    reference = solution.choices[0].release.reference
+    said = Fact(f"Python {solution.python} is one that fits on all of these platforms", reference)
+    return solution._replace(problem=solution.problem._replace(python=part[1].python), because=(*because, said))
 
 
 def _versions(solutions: Sequence[Solution]) -> list[list[Version]]:
