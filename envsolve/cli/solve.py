@@ -95,7 +95,7 @@ _FILE = Parsed("file", file_name)
 @option(
     "--prefer",
     type=Parsed("policy", member_of(Policy)),
-    default=Policy.NEWEST_FRAMEWORK,
+    default=Policy.NEWEST_FRAMEWORK.value,
     show_default=True,
     help=(
         "Of stacks that all run: newest-framework, newest-cuda, widest-gpu (most GPUs, oldest driver) or locked "
@@ -179,12 +179,13 @@ def solve(**options: Any) -> int:
 
 
 def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
+    """Print what was asked about the answer; the answer itself is not written."""
     from envsolve.app.why import answer_questions
     from envsolve.cli.answers import answers_json, answers_text
 
     answers = answer_questions(request, options["why"], options["why_not"], matrix, os.environ)
     text = answers_json(answers) if request.format == "json" else answers_text(answers, sources=options["verbose"] > 0)
-    deliver(text, options["output"])
+    deliver(text, None)  # -o names the file of the answer that is asked about
     return 0
 
 

@@ -154,3 +154,42 @@ def test_a_policy_that_makes_no_sense_is_refused(
 def test_the_policy_is_part_of_the_command_that_is_recorded(envsolve: Envsolve) -> None:
     out = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "widest-gpu").out
     assert "#   envsolve --framework pytorch --gpu 8.6 --prefer widest-gpu\n" in out
+
+
+def test_a_way_out_serves_all_hosts_or_says_whom(envsolve: Envsolve) -> None:
+    hosts = [host(name) for name in ("v100-580.65.06", "k80-470.256.02", "rtx-5090-570.195.03")]
+    result = envsolve("-f", "pytorch==2.9.*", *(word for name in hosts for word in ("--host", name)))
+    assert result.code == 1
+    assert f"hint: for {hosts[1]} alone: the newest pytorch that fits is 2.3.1" in result.err
+    assert f"envsolve --framework pytorch==2.3.1 --host {hosts[1]}\n" in result.err
+    result = envsolve("-f", "pytorch==2.9.*", "--host", hosts[0], "--host", hosts[1])
+    assert "alone" not in result.err
+    assert f"envsolve --framework pytorch==2.3.1 --host {hosts[0]} --host {hosts[1]}\n" in result.err
+
+
+def test_no_python_is_told_as_asked_for_that_was_not(envsolve: Envsolve, tmp_path: Path) -> None:
+    frameworks = ("-f", "tensorflow", "-f", "pytorch", "-f", "jax")
+    for more in (("-f", "pytorch"), frameworks):
+        output = str(tmp_path / "{platform}.yml")
+        assert envsolve(*more, "--gpu", "none", *BOTH, "--platform", "osx-arm64", "-o", output).code == 0
+        for path in tmp_path.iterdir():
+            assert "was asked for" not in path.read_text(encoding="utf-8")
+
+
+def test_a_question_leaves_the_file_of_the_answer_alone(envsolve: Envsolve, tmp_path: Path) -> None:
+    output = tmp_path / "environment.yml"
+    assert envsolve("-f", "pytorch==2.10.*", "--gpu", "8.6", "-o", str(output)).code == 0
+    before = output.read_bytes()
+    result = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "locked", "-o", str(output), "--why", "pytorch")
+    assert result.out.startswith("pytorch is pytorch 2.10.0 ")
+    assert output.read_bytes() == before
+
+
+def test_a_cuda_that_nobody_knows_is_told_once(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "8.6", "--cuda", "99")
+    assert result.err.startswith("error: cuda-excluded\n  CUDA 99 was asked for, and no such toolkit is known")
+    assert result.err.count("cause: CUDA 99 was asked for") == 1
+
+
+def test_the_help_spells_the_default_policy_as_it_is_typed(envsolve: Envsolve) -> None:
+    assert "[default: newest-framework]" in " ".join(envsolve("solve", "--help").out.split())
