@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envsolve import __version__
@@ -13,7 +13,7 @@ from envsolve.lock import PLANNED_FORMATS, Answer, write
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
-from envsolve.model.request import FrameworkRequest, Request, parse_framework, without_credentials
+from envsolve.model.request import FrameworkRequest, Held, Request, parse_framework, without_credentials
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.solver import Solver
 
@@ -34,7 +34,13 @@ class Solved(NamedTuple):
         return tuple(dict.fromkeys(fact for solution in self.solutions for fact in solution.because))
 
 
-def solve_request(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
+HeldOn = Callable[[Platform], Held]
+"""What an earlier answer holds for a platform, for the policy that keeps it."""
+
+
+def solve_request(
+    request: Request, matrix: Matrix, environ: Mapping[str, str], held_on: HeldOn | None = None
+) -> Solved:
     """The environment for ``request`` in its format, for each of its platforms.
 
     Raises UsageError for a request that contradicts itself or cannot be read, UnsolvableError where nothing fits.
@@ -46,13 +52,7 @@ def solve_request(request: Request, matrix: Matrix, environ: Mapping[str, str]) 
             hints=(Hint("--format environment and --format json are there"),),
         )
     request, hidden = _without_credentials(request)
-    try:
-        targets = targets_of(request, matrix, environ)
-        solutions, differing = _solutions(targets, Solver(matrix))
-    except UnsolvableError as error:
-        names = ("cuda", *(asked.framework for asked in request.frameworks))
-        error.matrix_date = max(str(matrix.document(name).get("updated")) for name in names)
-        raise
+    targets, solutions, differing = stacks_of(request, matrix, environ, Solver(matrix), held_on)
     answers = [
         Answer(
             solution,
@@ -66,6 +66,24 @@ def solve_request(request: Request, matrix: Matrix, environ: Mapping[str, str]) 
     ]
     notes = [*_notes(targets, solutions), *differing, *hidden]
     return Solved(tuple(write(answers, request.format)), tuple(dict.fromkeys(notes)), solutions)
+
+
+def stacks_of(
+    request: Request, matrix: Matrix, environ: Mapping[str, str], solver: Solver, held_on: HeldOn | None = None
+) -> tuple[tuple[Target, ...], tuple[Solution, ...], tuple[str, ...]]:
+    """The targets of a request, the stack of each, and where their releases differ. Errors as in solve_request."""
+    try:
+        targets = targets_of(request, matrix, environ)
+        if held_on is not None:
+            targets = tuple(
+                target._replace(request=target.request._replace(held=held_on(target.problem.platform)))
+                for target in targets
+            )
+        return (targets, *_solutions(targets, solver))
+    except UnsolvableError as error:
+        names = ("cuda", *(asked.framework for asked in request.frameworks))
+        error.matrix_date = max(str(matrix.document(name).get("updated")) for name in names)
+        raise
 
 
 def _solutions(targets: Sequence[Target], solver: Solver) -> tuple[tuple[Solution, ...], tuple[str, ...]]:
@@ -95,9 +113,9 @@ def _refusal(target: Target, solver: Solver, *, several: bool) -> UnsolvableErro
 
 def _notes(targets: Sequence[Target], solutions: Sequence[Solution]) -> Iterator[str]:
     for target, solution in zip(targets, solutions, strict=True):
-        yield from (*target.notes, *solution.notes)
-        if not target.fell_to_cpu:
-            yield from solution.newer_elsewhere
+        newer = () if target.fell_to_cpu else solution.newer_elsewhere
+        of = f"{target.problem.platform}: " if len(targets) > 1 else ""
+        yield from (f"{of}{text}" for text in (*target.notes, *solution.notes, *newer))
 
 
 _MOST_HOSTS = 8

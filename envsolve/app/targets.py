@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 GB10 = ComputeCapability(12, 1)
+_MOST_NAMED = 4
 
 
 class Target(NamedTuple):
@@ -254,11 +255,26 @@ def _falls_to_cpu(hosts: tuple[Host, ...], request: Request) -> bool:
     if stated or request.cuda is not None or not without:
         return False
     if len(without) < len(hosts):
-        message = "some of the hosts have no NVIDIA GPU: no build is right for both kinds"
-        raise UsageError(
-            "hosts-differ", message, hints=(Hint("solve for the hosts with GPUs and for the others in turn"),)
-        )
+        raise _hosts_differ(hosts, without, request)
     return True
+
+
+def _hosts_differ(hosts: Sequence[Host], without: Sequence[Host], request: Request) -> UsageError:
+    """Some of the host files have GPUs and some have none; a few are named, and the two commands if they are short."""
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for name, host in zip(request.hosts, hosts, strict=True):
+        names[host in without].append(name)
+    bare = names[True]
+    more = f" and {len(bare) - _MOST_NAMED} more" if len(bare) > _MOST_NAMED else ""
+    message = (
+        f"{', '.join(bare[:_MOST_NAMED])}{more} of the {len(hosts)} hosts have no NVIDIA GPU, the others have: "
+        "no build is right for both kinds"
+    )
+    text = "solve for the hosts with GPUs and for the others in turn"
+    if len(hosts) > _MOST_NAMED:
+        return UsageError("hosts-differ", message, hints=(Hint(text),))
+    parts = (request._replace(hosts=tuple(names[kind])) for kind in (False, True))
+    return UsageError("hosts-differ", message, hints=tuple(Hint(text, command_of(part)) for part in parts))
 
 
 def _platform_notes(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable) -> Iterator[str]:

@@ -14,8 +14,8 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.command import command_of
 from envsolve.app.refusal import refusal
-from envsolve.app.solving import framework_request
-from envsolve.app.targets import Target, targets_of
+from envsolve.app.solving import HeldOn, framework_request, stacks_of
+from envsolve.app.targets import Target
 from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
@@ -62,28 +62,32 @@ class Answers(NamedTuple):
 
 
 def answer_questions(
-    request: Request, names: Sequence[str], others: Sequence[str], matrix: Matrix, environ: Mapping[str, str]
+    request: Request,
+    names: Sequence[str],
+    others: Sequence[str],
+    matrix: Matrix,
+    environ: Mapping[str, str],
+    held_on: HeldOn | None = None,
 ) -> tuple[Answers, ...]:
     """Why the answer to ``request`` holds each of ``names``, and why not each of ``others``, on each platform.
 
     Raises UsageError for a name that means nothing, UnsolvableError where there is no answer to ask about.
     """
     solver = Solver(matrix)
+    targets, solutions, _ = stacks_of(request, matrix, environ, solver, held_on)
     return tuple(
-        _Questions(target, solver, matrix).answers(names, others) for target in targets_of(request, matrix, environ)
+        _Questions(target, solution, solver, matrix).answers(names, others)
+        for target, solution in zip(targets, solutions, strict=True)
     )
 
 
 class _Questions:
     """Questions about the answer for one target."""
 
-    def __init__(self, target: Target, solver: Solver, matrix: Matrix) -> None:
+    def __init__(self, target: Target, solution: Solution, solver: Solver, matrix: Matrix) -> None:
         self._request, self._problem = target.request, target.problem
         self._solver = solver
         self._matrix = matrix
-        solution = solver.solve(self._request, self._problem)
-        if solution is None:
-            raise refusal(self._request, self._problem, solver)
         self._solution = solution
         self._requirements = solver.requirements(solution)
 
@@ -131,7 +135,8 @@ class _Questions:
             for gpu, runs_as in choice.runs_as.items()
         ]
         facts += self._newer_than(release)
-        facts += [Fact(text, "an environment.yml takes conda-forge first") for text in self._solution.newer_elsewhere]
+        elsewhere = [text for text in self._solution.newer_elsewhere if text.startswith(f"{release.framework} ")]
+        facts += [Fact(text, "an environment.yml takes conda-forge first") for text in elsewhere]
         return Why(name, release.label, tuple(facts))
 
     def _newer_than(self, release: Release) -> Iterator[Fact]:
@@ -144,8 +149,10 @@ class _Questions:
             yield Fact(f"{release.version} is the newest {asked} that the matrix knows here", policy)
             return
         other = self._why_not(f"{release.framework}=={newest}")
-        verb = "fits too" if other.fits else "does not fit"
-        yield Fact(f"the newest, {newest}, {verb}: {other.message}", policy if other.fits else "solved for it too")
+        if other.fits:
+            yield Fact(f"the newest is {newest}: {other.message}", policy)
+        else:
+            yield Fact(f"the newest, {newest}, does not fit: {other.message}", "solved for it too")
 
     def _toolkit(self, name: str) -> Why:
         toolkit = self._solution.toolkit
@@ -208,23 +215,26 @@ class _Questions:
         hint = Hint(f"to get {_told(solution)}", command_of(_typed(request, solution)))
         if _told(solution) == _told(self._solution):
             return WhyNot(text, True, f"it is what the answer holds: {_told(solution)}", (), (), ())
-        return WhyNot(text, True, self._liked_less(solution), (), (), (hint,))
+        return WhyNot(text, True, self._liked_less(solution, _framework_of(text, self._matrix)), (), (), (hint,))
 
-    def _liked_less(self, other: Solution) -> str:
-        """Why a stack that fits is not the answer."""
+    def _liked_less(self, other: Solution, about: str) -> str:
+        """Why a stack that fits is not the answer; ``about`` is the framework that was asked about, if one was."""
         policy = self._request.prefer
-        more = [it.release for it in other.choices[len(self._solution.choices) :]]
-        if more:
-            return f"{more[0].framework} was not asked for; {more[0].label} fits beside the rest"
-        for here, there in zip(self._solution.choices, other.choices, strict=False):
-            mine, its = here.release, there.release
-            if mine.framework == its.framework and mine.version != its.version:
-                if mine.version > its.version:
-                    return f"{its.label} fits too; {policy} takes {mine.label}, which is newer"
-                if policy is Policy.NEWEST_FRAMEWORK and mine.source is not its.source:
-                    return f"{its.label} fits too; the answer has {mine.label}, from the source that comes first"
-                return f"{its.label} fits too; {policy} takes {mine.label}"
-        return f"{_told(other)} fits too; {policy} takes {_told(self._solution)}"
+        here = {it.release.framework: it.release for it in self._solution.choices}
+        there = {it.release.framework: it.release for it in other.choices}
+        if about in there and about not in here:
+            return f"{about} was not asked for; {there[about].label} fits beside the rest"
+        paid = [name for name in here if there[name].version < here[name].version and name != about]
+        if about not in there or (not paid and there[about].version == here[about].version):
+            return f"{_told(other)} fits too; {policy} takes {_told(self._solution)}"
+        mine, its = here[about], there[about]
+        if paid:
+            return f"{its.label} fits too, with {there[paid[0]].label} instead of {here[paid[0]].version}"
+        if mine.version > its.version:
+            return f"{its.label} fits too; {policy} takes {mine.label}, which is newer"
+        if policy is Policy.NEWEST_FRAMEWORK and mine.source is not its.source:
+            return f"{its.label} fits too; the answer has {mine.label}, from the source that comes first"
+        return f"{its.label} fits too; {policy} takes {mine.label}"
 
     def _with(self, text: str) -> tuple[Request, Problem]:
         """The request that asks for the other thing; what it says of that thing itself gives way."""
@@ -232,6 +242,8 @@ class _Questions:
         if name == "python":
             python = specifier or SpecifierSet()
             return self._request._replace(python=python), self._problem._replace(python=python)
+        if name == "cuda" and self._problem.cpu:
+            raise UsageError("contradictory-options", f"the answer is a CPU environment, which has no {text}")
         if name == "cuda":
             return self._request._replace(cuda=specifier), self._problem._replace(cuda=specifier)
         asked = framework_request(text, self._matrix)
@@ -257,6 +269,12 @@ def _parsed(text: str) -> tuple[str, SpecifierSet]:
     if not versions:
         raise UsageError("invalid-requirement", f"which {name}? Name a version, such as {name}==12")
     return "python" if name.lower() == "python" else "cuda", read(versions)
+
+
+def _framework_of(text: str, matrix: Matrix) -> str:
+    """The framework that ``text`` is about; "" where it is about Python or CUDA."""
+    name, _ = _parsed(text)
+    return "" if name in ("python", "cuda") else framework_request(text, matrix).framework
 
 
 def _is_floor(requirement: Requirement) -> bool:

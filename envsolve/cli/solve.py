@@ -24,11 +24,11 @@ from envsolve.errors import Hint, UsageError
 from envsolve.lock import FORMATS, PLANNED_FORMATS, format_for_file
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
-from envsolve.model.request import Held, Policy, Request, parse_cuda_versions, parse_versions
+from envsolve.model.request import Policy, Request, parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion
 
 if TYPE_CHECKING:
-    from envsolve.app.solving import Solved
+    from envsolve.app.solving import HeldOn, Solved
     from envsolve.matrix import Matrix
 
 PLATFORM = "{platform}"
@@ -164,11 +164,10 @@ def solve(**options: Any) -> int:
         extra_index_urls=options["extra_index_urls"],
         format=_format(options),
         prefer=options["prefer"],
-        held=_held(options),
     )
     if options["why"] or options["why_not"]:
         return _answer_questions(request, matrix, options)
-    solved = solve_request(request, matrix, os.environ)
+    solved = solve_request(request, matrix, os.environ, _held_on(options))
     _deliver(solved, options["output"])
     for text in solved.notes:
         note(text, quiet=options["quiet"])
@@ -183,17 +182,18 @@ def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any])
     from envsolve.app.why import answer_questions
     from envsolve.cli.answers import answers_json, answers_text
 
-    answers = answer_questions(request, options["why"], options["why_not"], matrix, os.environ)
+    answers = answer_questions(request, options["why"], options["why_not"], matrix, os.environ, _held_on(options))
     text = answers_json(answers) if request.format == "json" else answers_text(answers, sources=options["verbose"] > 0)
     deliver(text, None)  # -o names the file of the answer that is asked about
     return 0
 
 
-def _held(options: dict[str, Any]) -> Held:
+def _held_on(options: dict[str, Any]) -> HeldOn | None:
     """What the file of an earlier answer holds, for the policy that keeps it."""
+    output = options["output"]
     if options["prefer"] is not Policy.LOCKED:
-        return Held()
-    if options["output"] in (None, "-"):
+        return None
+    if output in (None, "-"):
         raise UsageError(
             "nothing-to-keep",
             "--prefer locked keeps what the file of -o holds, and no file is named",
@@ -202,7 +202,7 @@ def _held(options: dict[str, Any]) -> Held:
         )
     from envsolve.lock.held import read_held
 
-    return read_held(Path(options["output"]))
+    return lambda platform: read_held(Path(str(output).replace(PLATFORM, platform)), platform)
 
 
 def _deliver(solved: Solved, output: str | None) -> None:

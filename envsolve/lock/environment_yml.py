@@ -186,7 +186,7 @@ def _toolkit(solution: Solution) -> tuple[str, str]:
     package = "cuda-version" if version.major >= _FIRST_MODULAR_CUDA else "cudatoolkit"
     if any(release.version >= _FIRST_WITH_PYTORCH_CUDA for release in _of_the_pytorch_channel(solution)):
         package = "pytorch-cuda"
-    windows = any(machine.windows_driver for machine in solution.problem.machines)
+    windows = all(machine.windows_driver for machine in solution.problem.machines)
     floor = solution.toolkit.floor(windows=windows)
     return f"{package}={version}", f"runs from NVIDIA driver {floor} on"
 

@@ -18,8 +18,10 @@ _PIP_PIN = re.compile(r"\s*-\s+([A-Za-z0-9._-]+)(?:\[[\w,.-]*\])?==([0-9][\w.!+]
 _TOOLKIT_PACKAGES = ("cuda-version", "cudatoolkit", "pytorch-cuda", "cuda-toolkit")
 
 
-def read_held(path: Path) -> Held:
+def read_held(path: Path, platform: str = "") -> Held:
     """What the environment.yml or JSON answer at ``path`` pins; nothing where there is no file yet.
+
+    Of a JSON answer for several platforms it is the part for ``platform``.
 
     Raises UsageError where there is one that cannot be read.
     """
@@ -31,7 +33,7 @@ def read_held(path: Path) -> Held:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         hint = Hint("give -o the file of an earlier answer, or another policy than locked")
         raise UsageError("held-unreadable", f"cannot read {path}: {reason}", hints=(hint,)) from None
-    return _from_json(text) if text.lstrip().startswith("{") else _from_lines(text)
+    return _from_json(text, platform) if text.lstrip().startswith("{") else _from_lines(text)
 
 
 def _from_lines(text: str) -> Held:
@@ -53,14 +55,23 @@ def _pins(text: str) -> Iterator[tuple[str, str, str]]:
             yield wheel[1], wheel[2], ""
 
 
-def _from_json(text: str) -> Held:
+def _from_json(text: str, platform: str) -> Held:
     import json
 
     try:
         answer = json.loads(text)
-        frameworks = answer["frameworks"]
-        packages = tuple((it["package"], it["version"], f"{it['build']}*") for it in frameworks)
-        return Held(packages, answer["python"], answer["cuda"])
-    except (ValueError, KeyError, TypeError) as error:
-        message = f"the file of the earlier answer is no answer of envsolve: {type(error).__name__}: {error}"
-        raise UsageError("held-unreadable", message) from None
+        parts = {part["host"]["platform"]: part for part in answer.get("platforms", ())}
+        part = parts.get(platform, answer)
+        packages = tuple((it["package"], it["version"], f"{it['build']}*") for it in part["frameworks"])
+        held = Held(packages, part["python"], part["cuda"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise _no_answer() from None
+    texts = [held.python, *([] if held.cuda is None else [held.cuda]), *(word for pin in packages for word in pin)]
+    if not all(isinstance(word, str) for word in texts):
+        raise _no_answer()
+    return held
+
+
+def _no_answer() -> UsageError:
+    hint = Hint("give -o the file of an earlier answer, or another policy than locked")
+    return UsageError("held-unreadable", "the file of -o is JSON, but no answer of envsolve", hints=(hint,))

@@ -40,11 +40,11 @@ class Machine(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How a sentence names it: ``this machine``, ``a.json``, ``a.json and 3 more hosts like it``."""
+        """How a sentence names it: ``this machine``, ``a.json``, ``a.json (and 3 more hosts like it)``."""
         if not self.hosts:
             return "this machine"
         more = len(self.hosts) - 1
-        return self.hosts[0] + (f" and {more} more host{'s' if more > 1 else ''} like it" if more else "")
+        return self.hosts[0] + (f" (and {more} more host{'s' if more > 1 else ''} like it)" if more else "")
 
     def gpu_name(self, capability: ComputeCapability) -> str:
         """The product's name, or "" where none is known."""

@@ -30,8 +30,13 @@ def with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solu
 
 
 def with_newer_drivers(solution: Solution, providers: Sequence[Provider]) -> Solution:
-    """Say so where a newer driver is all that the newest release asks for; of several frameworks nobody can say."""
-    if len(solution.choices) > 1 or all(machine.driver is None for machine in solution.problem.machines):
+    """Say so where a newer driver is all that the newest release asks for.
+
+    Of several frameworks, or of Linux beside WSL2 with its Windows numbers, one driver says too little.
+    """
+    machines = solution.problem.machines
+    numberings = {machine.windows_driver for machine in machines}
+    if len(solution.choices) > 1 or len(numberings) > 1 or all(machine.driver is None for machine in machines):
         return solution
     notes = [note for choice in solution.choices for note in _waiting(choice, providers)]
     return solution._replace(notes=(*solution.notes, *notes)) if notes else solution
@@ -82,11 +87,9 @@ def _driver_needed(provider: Provider, candidate: Candidate) -> DriverVersion | 
 
 
 def _can_rise(provider: Provider, floor: Requirement) -> bool:
-    """Whether a driver at ``floor`` drives the GPUs of its machine."""
+    """Whether a driver at ``floor`` can be installed for the GPUs of its machine: a Jetson's comes with JetPack."""
     assert isinstance(floor.limit, DriverFloor)
-    ends = [
-        root.limit.below
-        for root in provider.roots
-        if root.identifier == floor.identifier and isinstance(root.limit, DriverCeiling)
-    ]
-    return all(floor.limit.floor.parts[0] < end for end in ends)
+    lives = [root.limit for root in provider.roots if root.identifier == floor.identifier]
+    has_gpus = bool(provider.problem.machines[int(floor.identifier.split()[1])].gpus)
+    ends = [limit.below for limit in lives if isinstance(limit, DriverCeiling)]
+    return bool(lives or not has_gpus) and all(floor.limit.floor.parts[0] < end for end in ends)

@@ -229,7 +229,7 @@ class _Relax:
         """An environment without one of the frameworks that do not go together; that one gets its own."""
         frameworks = self._problem.frameworks
         numbers = self._numbers(Kind.FRAMEWORK)
-        for number in numbers if len(numbers) > 1 else ():
+        for number in numbers if len(frameworks) > 1 else ():
             rest = (*frameworks[:number], *frameworks[number + 1 :])
             solution = self._try(self._request._replace(frameworks=rest), self._problem._replace(frameworks=rest))
             if solution is not None:
@@ -254,7 +254,7 @@ class _Relax:
             releases = [choice.release for choice in solution.choices]
             sources = tuple(dict.fromkeys(release.source for release in releases))
             typed = free._replace(frameworks=_pinned(solution), sources=sources, format=self._request.format)
-            yield WayOut(f"{' with '.join(release.label for release in releases)} fits", typed, solution)
+            yield WayOut(f"{_label(solution)} fits", typed, solution)
 
     def to_cpu(self) -> Iterator[WayOut]:
         """The frameworks without the GPU, named as what it is."""
@@ -266,7 +266,7 @@ class _Relax:
 
 
 def _label(solution: Solution) -> str:
-    return solution.choices[0].release.label
+    return " with ".join(choice.release.label for choice in solution.choices)
 
 
 def _would_change(machines: Sequence[Machine], driver: DriverVersion, below: int | None) -> bool:

@@ -125,3 +125,41 @@ def test_the_source_is_not_blamed_for_what_the_policy_took(envsolve: Envsolve) -
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "widest-gpu", "--why-not", "pytorch==2.13.0")
     assert "widest-gpu takes pytorch 1.10.2 (conda-forge, cuda112)" in result.out
     assert "source that comes first" not in result.out
+
+
+def test_the_newest_release_is_told_as_such(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "8.9", "--json", "--why", "pytorch")
+    (why,) = json.loads(result.out)["why"]
+    assert why["value"].startswith("pytorch 2.15.0")
+    assert why["facts"][-1]["fact"] == "2.15.0 is the newest pytorch that the matrix knows here"
+
+
+def test_of_several_frameworks_the_one_that_was_asked_about_is_told(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "-f", "jax", "--gpu", "8.6", "--why", "jaxlib", "--why-not", "jax==0.4.30")
+    assert "the newest is 0.12.0.1: jax 0.12.0.1 (pypi, cuda13) fits too" in result.out
+    assert "pytorch 2.15.0" not in result.out
+    assert "jax 0.4.30 (pypi, cuda12) fits too; newest-framework takes jax 0.10.2" in result.out
+
+
+def test_what_another_framework_pays_is_told(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "tensorflow", "-f", "pytorch", "--gpu", "8.6", "--why-not", "tensorflow==2.10.*")
+    assert "tensorflow 2.10.0 (conda-forge, cuda112) fits too, with pytorch " in result.out
+    assert " instead of 2.13.0" in result.out
+
+
+def test_a_cpu_answer_has_no_other_cuda(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "none", "--why-not", "cuda==12")
+    assert result.code == 2
+    assert result.err.startswith("error: contradictory-options\n")
+
+
+def test_questions_are_about_the_answer_that_all_platforms_share(envsolve: Envsolve) -> None:
+    both = ("-f", "tensorflow", "--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64")
+    result = envsolve(*both, "--why", "tensorflow")
+    assert "tensorflow on linux-64 is tensorflow 2.10.1 " in result.out
+    assert "tensorflow on win-64 is tensorflow 2.10.1 " in result.out
+
+
+def test_a_refusal_before_a_question_says_how_much_the_matrix_knew(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch==2.15.*", "--gpu", "6.1", "--why", "cuda")
+    assert "so far as the compatibility matrix of " in result.err

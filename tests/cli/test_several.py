@@ -193,3 +193,35 @@ def test_a_cuda_that_nobody_knows_is_told_once(envsolve: Envsolve) -> None:
 
 def test_the_help_spells_the_default_policy_as_it_is_typed(envsolve: Envsolve) -> None:
     assert "[default: newest-framework]" in " ".join(envsolve("solve", "--help").out.split())
+
+
+def test_hosts_with_and_without_gpus_are_told_apart(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--host", host("no-gpu"), "--host", host("rtx-3090-535.183.01"))
+    assert result.code == 2
+    assert result.err.startswith("error: hosts-differ\n")
+    assert "no-gpu.json of the 2 hosts have no NVIDIA GPU" in result.err
+    commands = [line.split()[1:] for line in result.err.splitlines() if line.startswith("  envsolve ")]
+    assert [envsolve(*words).code for words in commands] == [0, 0]
+
+
+def test_notes_say_which_platform_they_are_about(envsolve: Envsolve, tmp_path: Path) -> None:
+    files = ("--host", host("no-gpu"), "--host", host("windows-566.36"))
+    result = envsolve("-f", "pytorch", *files, "-o", str(tmp_path / "{platform}.yml"))
+    assert result.code == 0
+    assert "note: linux-64: no NVIDIA GPU was found: this is a CPU environment" in result.err
+
+
+@pytest.mark.parametrize(
+    ("request_", "rest"),
+    [
+        (("-f", "pytorch", "-f", "tensorflow", "--gpu", "9.0", "--platform", "linux-aarch64"), "pytorch"),
+        (("-f", "pytorch", "-f", "paddlepaddle", "--gpu", "12.0", "--driver", "570.26"), "pytorch"),
+    ],
+)
+def test_a_framework_that_has_no_build_there_can_be_left_out(
+    request_: tuple[str, ...], rest: str, envsolve: Envsolve
+) -> None:
+    error = json.loads(envsolve(*request_, "--json").out)["error"]
+    (hint,) = [hint for hint in error["hints"] if "in an environment of its own" in hint["text"]]
+    assert f"--framework {rest} " in hint["command"]
+    assert envsolve(*hint["command"].split()[1:]).code == 0

@@ -114,3 +114,55 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as refused:
         read_held(tmp_path)
     assert refused.value.code == "held-unreadable"
+
+
+def test_each_platform_keeps_what_its_own_file_holds(envsolve: Envsolve, tmp_path: Path) -> None:
+    both = ("--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64", "-o", str(tmp_path / "p.{platform}.yml"))
+    assert envsolve("-f", "pytorch<2.10", *both).code == 0
+    before = {path.name: picks(path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()}
+    assert envsolve("-f", "pytorch", "--prefer", "locked", *both).code == 0
+    assert {path.name: picks(path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()} == before
+
+
+def test_of_an_answer_for_several_platforms_each_keeps_its_own_part(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    both = ("--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64", "-o", str(path))
+    assert envsolve("-f", "pytorch<2.10", *both).code == 0
+    before = json.loads(path.read_text(encoding="utf-8"))["platforms"]
+    builds = [(part["frameworks"][0]["package"], part["frameworks"][0]["build"]) for part in before]
+    assert [read_held(path, name).packages[0][::2] for name in ("linux-64", "win-64")] == [
+        (package, f"{build}*") for package, build in builds
+    ]
+    assert envsolve("-f", "pytorch", "--prefer", "locked", *both).code == 0
+    after = json.loads(path.read_text(encoding="utf-8"))["platforms"]
+    assert [part["frameworks"] for part in after] == [part["frameworks"] for part in before]
+
+
+def test_a_conda_build_of_a_json_answer_is_kept_by_its_build(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    older = ("-f", "pytorch==2.10.0", "--gpu", "8.6", "--source", "conda-forge", "--cuda", "12", "-o", str(path))
+    assert envsolve(*older).code == 0
+    build = json.loads(path.read_text(encoding="utf-8"))["frameworks"][0]["build"]
+    again = ("-f", "pytorch", "--gpu", "8.6", "--source", "conda-forge", "--prefer", "locked", "-o", str(path))
+    assert envsolve(*again).code == 0
+    kept = json.loads(path.read_text(encoding="utf-8"))["frameworks"][0]
+    assert (kept["version"], kept["build"]) == ("2.10.0", build)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"frameworks": [{"package": 5, "version": 7, "build": None}], "python": 3.11, "cuda": "abc"},
+        {"frameworks": [{"package": "torch", "version": "2.9.1", "build": "cu126"}], "python": "3.12", "cuda": 12},
+        {"frameworks": 3, "python": "3.12", "cuda": None},
+    ],
+)
+def test_json_of_another_shape_is_no_answer_and_stays(
+    part: dict[str, object], envsolve: Envsolve, tmp_path: Path
+) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(part), encoding="utf-8")
+    result = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "locked", "-o", str(path))
+    assert result.code == 2
+    assert result.err.startswith("error: held-unreadable\n  the file of -o is JSON, but no answer of envsolve\n")
+    assert json.loads(path.read_text(encoding="utf-8")) == part

@@ -50,7 +50,7 @@ def test_drivers_between_the_same_limits_are_one_profile() -> None:
     drivers = ("535.104.05", "535.183.01", "535.86.10", "545.23.06")
     found = profiles([machine("8.6", driver, f"{driver}.json") for driver in drivers], MATRIX.cuda)
     assert [it.hosts for it in found] == [("535.104.05.json", "535.183.01.json", "535.86.10.json"), ("545.23.06.json",)]
-    assert found[0].name == "535.104.05.json and 2 more hosts like it"
+    assert found[0].name == "535.104.05.json (and 2 more hosts like it)"
     assert str(found[0].driver) == "535.104.05"
 
 

@@ -71,3 +71,19 @@ def test_what_fits_from_another_source_waits_for_nothing(envsolve: Envsolve) -> 
     result = envsolve("-f", "jax", "--gpu", "8.0", "--driver", "550.54.15")
     assert "needs NVIDIA driver" not in result.err
     assert f"--source {Source.PYPI} takes it" in result.err
+
+
+def test_a_driver_may_rise_to_the_end_of_a_gpus_life_and_not_beyond() -> None:
+    """The last branch of Pascal is R580, the next is R590: CUDA 13 asks for R580, which Pascal would have."""
+    old, new = DriverVersion.parse("470.256.02"), DriverVersion.parse("570.26")
+    waits = SOLVER.solve(*asked("pytorch", "6.1", old))
+    assert waits is not None
+    assert waiting(waits) == [("2.14.1", "525.60.13")]
+    done = SOLVER.solve(*asked("pytorch", "6.1", new))
+    assert done is not None
+    assert waiting(done) == []
+
+
+def test_a_jetson_gets_its_driver_with_jetpack_and_waits_for_none(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "8.7", "--driver", "540.3.0", "--platform", "linux-aarch64")
+    assert "needs NVIDIA driver" not in result.err
