@@ -77,3 +77,19 @@ def test_what_was_asked_for_still_holds() -> None:
     asked = "pytorch<2.10"
     both = agreed([part(Platform.LINUX_64, asked), part(Platform.WIN_64, asked)], SOLVER)
     assert all(SpecifierSet("<2.10").contains(version) for version in versions(both))
+
+
+@pytest.mark.parametrize("frameworks", [("pytorch",), ("jax", "pytorch"), ("tensorflow<2.18",)])
+def test_the_python_is_the_newest_that_all_platforms_have(frameworks: tuple[str, ...]) -> None:
+    parts = [part(platform, *frameworks, gpu=None) for platform in (Platform.LINUX_64, Platform.WIN_64)]
+    found = agreed(parts, SOLVER)
+    (python,) = {solution.python for solution in found}
+    for minor in range(python.minor + 1, 16):
+        pins = tuple(
+            FrameworkRequest(it.release.framework, SpecifierSet(f"=={it.release.version}")) for it in found[0].choices
+        )
+        newer = [
+            (request, problem._replace(frameworks=pins, python=SpecifierSet(f"==3.{minor}.*")))
+            for request, problem in parts
+        ]
+        assert not all(SOLVER.can_solve(*it) for it in newer), minor
