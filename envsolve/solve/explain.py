@@ -9,7 +9,7 @@ they would have to share is told: the thing, or the few things, that leave no co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from packaging.version import Version
 
@@ -39,8 +39,17 @@ from envsolve.solve.provider import Provider
 from envsolve.solve.solver import Solver
 from envsolve.solve.told import Conflict, fewest, step_of
 
-T = TypeVar("T")
 Meant = Callable[[Release], bool]
+
+
+class _Asked(NamedTuple):
+    """What was asked for, and from where, if builds from elsewhere were not looked at."""
+
+    text: str
+    where: str
+
+    def __str__(self) -> str:
+        return self.text + self.where
 
 
 class _Chain(NamedTuple):
@@ -154,7 +163,15 @@ def _framework_conflict(
     if not found:
         return _nothing_to_try(asked, problem, providers)
     chains = [list(_against(provider, candidate)) for provider, candidate in found]
-    return _summary(asked, problem, chains, meant)
+    return _summary(_Asked(str(asked), _looked_at(asked, problem, providers)), problem, chains, meant)
+
+
+def _looked_at(asked: FrameworkRequest, problem: Problem, providers: Sequence[Provider]) -> str:
+    """The sources, where others that are asked only by name have such builds too; nothing where these are all."""
+    sources = dict.fromkeys(source for provider in providers for source in provider.sources)
+    others = (release for release in providers[0].table(asked.framework).releases if release.source not in sources)
+    unasked = any((it.cuda is None) is problem.cpu and it.lies_in(asked.specifier) for it in others)
+    return f" from {' or '.join(sources)}" if unasked else ""
 
 
 def _nothing_to_try(asked: FrameworkRequest, problem: Problem, providers: Sequence[Provider]) -> Conflict:
@@ -211,7 +228,7 @@ def _kind(problem: Problem, requirement: Requirement) -> str:
     return _KINDS[type(requirement.limit)]
 
 
-def _summary(asked: FrameworkRequest, problem: Problem, chains: Sequence[Sequence[_Chain]], meant: Meant) -> Conflict:
+def _summary(asked: _Asked, problem: Problem, chains: Sequence[Sequence[_Chain]], meant: Meant) -> Conflict:
     """As few reasons as stand against all builds, each with its witness, the newest build's first."""
     lengths: dict[tuple[str, str], int] = {}
     for chain in (chain for against in chains for chain in against):
@@ -247,7 +264,7 @@ def _floor(chain: _Chain) -> tuple[int, ...]:
 
 
 def _sentence(
-    asked: FrameworkRequest,
+    asked: _Asked,
     problem: Problem,
     chain: _Chain,
     chains: Sequence[Sequence[_Chain]],
@@ -270,13 +287,14 @@ def _sentence(
     return f"{said}; the same goes for every other known build of {asked}" if more else said
 
 
-def _subject(asked: FrameworkRequest, release: Release, builds: Sequence[Release]) -> str:
+def _subject(asked: _Asked, release: Release, builds: Sequence[Release]) -> str:
     """``pytorch 2.15.0 is known only in builds for CUDA 13``."""
     assert release.cuda is not None
     majors = {build.cuda.major for build in builds if build.cuda is not None}
     versions = {build.version for build in builds}
     if len(versions) == 1 and majors == {release.cuda.major}:
-        return f"{release.framework} {release.version} is known only in builds for CUDA {release.cuda.major}"
+        named = f"{release.framework} {release.version}{asked.where}"
+        return f"{named} is known only in builds for CUDA {release.cuda.major}"
     if majors == {release.cuda.major} and len(versions) > 1:
         return f"{asked} is known only in builds for CUDA {release.cuda.major}"
     if len(versions) > 1:

@@ -1,8 +1,9 @@
 """Ways out of a conflict: give up one constraint at a time, solve again, keep what works. Least change first.
 
 Only constraints of a smallest conflicting set are tried: a stack has to give up one of them. In order: another source
-(the release stays), another version of a framework, another CUDA, another Python, another driver, fewer GPUs, one
-framework less, Linux instead of Windows. Two at once, and CPU, only where no single one leads to a stack.
+(the release stays), also one that is asked only where it is named; another version of a framework, another CUDA,
+another Python, another driver, fewer GPUs, one framework less, Linux instead of Windows. Two at once, and CPU, only
+where no single one leads to a stack.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.matrix.load import CudaTable
 from envsolve.model.host import Platform
+from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
 from envsolve.solve.conflict import Constraint, Kind
 from envsolve.solve.solver import Solver
+
+_ONLY_BY_NAME = (Source.PYTORCH_CHANNEL, Source.JAX_RELEASES)
 
 
 class WayOut(NamedTuple):
@@ -72,7 +76,13 @@ class _Relax:
     def one(self) -> Iterator[WayOut]:
         """One constraint at a time."""
         yield from chain(
-            self._source(), self._versions(), self._cuda(), self._python(), self._drivers(), self._fewer_gpus()
+            self._source(),
+            self._source_by_name(),
+            self._versions(),
+            self._cuda(),
+            self._python(),
+            self._drivers(),
+            self._fewer_gpus(),
         )
         yield from chain(self._fewer_frameworks(), self._linux())
 
@@ -90,6 +100,14 @@ class _Relax:
             sources = tuple(dict.fromkeys(choice.release.source for choice in solution.choices))
             text = f"{_label(solution)} fits: allow its source"
             yield WayOut(text, self._request._replace(sources=sources), solution)
+
+    def _source_by_name(self) -> Iterator[WayOut]:
+        """Sources that are asked only where they are named: what has ended lies there."""
+        for source in _ONLY_BY_NAME if not self._request.sources else ():
+            request = self._request._replace(sources=(source,))
+            solution = self._try(request, self._problem)
+            if solution is not None:
+                yield WayOut(f"{_label(solution)} fits: name its source", request, solution)
 
     def _versions(self) -> Iterator[WayOut]:
         for number in self._numbers(Kind.VERSION):
