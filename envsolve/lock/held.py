@@ -1,7 +1,7 @@
 """What an answer that was written earlier holds, read back so that a new one can stay near it.
 
-Only the lines that envsolve itself writes are read, and only what they pin: people edit these files by hand, and a line
-that is not understood is one that holds nothing.
+Only entries that pin one version are read, plain or quoted: people edit these files by hand, and a range, or a line
+that is not understood, holds nothing.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from pathlib import Path
 from envsolve.errors import Hint, UsageError
 from envsolve.model.request import Held
 
-_CONDA_PIN = re.compile(r"\s*-\s+([A-Za-z0-9._-]+)=([0-9][\w.!]*)(?:=(\S+))?\s*(?:#.*)?\Z")
-_PIP_PIN = re.compile(r"\s*-\s+([A-Za-z0-9._-]+)(?:\[[\w,.-]*\])?==([0-9][\w.!+]*)\s*(?:#.*)?\Z")
+_CONDA_PIN = re.compile(r"([A-Za-z0-9._-]+) ?=([0-9][\w.!]*)(?:=(\S+))?\Z")
+_PIP_PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[[\w,.-]*\])? ?== ?([0-9][\w.!+]*)\Z")
+_ENTRY = re.compile(r"""\s*-\s+(["']?)(.*?)\1\s*(?:\s#.*)?\Z""")
 _TOOLKIT_PACKAGES = ("cuda-version", "cudatoolkit", "pytorch-cuda", "cuda-toolkit")
 
 
@@ -45,13 +46,13 @@ def _from_lines(text: str) -> Held:
 
 
 def _pins(text: str) -> Iterator[tuple[str, str, str]]:
-    for line in text.splitlines():
-        pin = _CONDA_PIN.match(line)
+    for found in filter(None, map(_ENTRY.match, text.splitlines())):
+        entry: str = found[2]
+        pin = _CONDA_PIN.match(entry)
+        wheel = _PIP_PIN.match(entry)
         if pin is not None:
             yield pin[1], pin[2], pin[3] or ""
-            continue
-        wheel = _PIP_PIN.match(line)
-        if wheel is not None:
+        elif wheel is not None:
             yield wheel[1], wheel[2], ""
 
 

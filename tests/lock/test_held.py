@@ -166,3 +166,26 @@ def test_json_of_another_shape_is_no_answer_and_stays(
     assert result.code == 2
     assert result.err.startswith("error: held-unreadable\n  the file of -o is JSON, but no answer of envsolve\n")
     assert json.loads(path.read_text(encoding="utf-8")) == part
+
+
+@pytest.mark.parametrize(
+    ("line", "pin"),
+    [
+        ("  - pytorch=2.9.1=cuda129*   # sm_86 runs on 8.6", ("pytorch", "2.9.1", "cuda129*")),
+        ('  - "pytorch=2.9.1=cuda129*"', ("pytorch", "2.9.1", "cuda129*")),
+        ("  - 'pytorch=2.9.1'  # mine", ("pytorch", "2.9.1", "")),
+        ("- pytorch =2.9.1", ("pytorch", "2.9.1", "")),
+        ("    - torch==2.14.0+cu126", ("torch", "2.14.0+cu126", "")),
+        ("    - tensorflow[and-cuda]==2.21.0       # sm_80", ("tensorflow", "2.21.0", "")),
+        ("  - pytorch>=2.9", None),
+        ("  - cudnn>=9.10.2.21,<10", None),
+        ("  - --extra-index-url https://download.pytorch.org/whl/cu126", None),
+        ("  - torch @ https://download.pytorch.org/whl/cu100/torch-1.1.0-cp37-cp37m-linux_x86_64.whl", None),
+        ("# - pytorch=2.9.1", None),
+        ("  pytorch=2.9.1", None),
+    ],
+)
+def test_an_entry_that_pins_one_version_is_held(line: str, pin: tuple[str, str, str] | None, tmp_path: Path) -> None:
+    path = tmp_path / "environment.yml"
+    path.write_text(f"dependencies:\n{line}\n", encoding="utf-8")
+    assert read_held(path).packages == (() if pin is None else (pin,))
