@@ -63,10 +63,10 @@ def _minimum_driver(
 ) -> tuple[DriverVersion, Fact] | None:
     """The highest floor and its fact; of several machines that of the one that asks for the least.
 
-    A floor may come from a machine's own GPU, so that more would not be true of the others. Machines whose drivers are
-    counted as the first one's are compared, since Windows has numbers of its own.
+    A floor may come from a machine's own GPU, so that more would not be true of the others. Windows has numbers of its
+    own, which count where all machines have them: beside Linux those of WSL2 are left out.
     """
-    windows = problem.machines[0].windows_driver
+    windows = all(machine.windows_driver for machine in problem.machines)
     highest = []
     for number, machine in enumerate(problem.machines):
         asked = requirements.get(driver_identifier(number), ())
@@ -139,7 +139,7 @@ def _notes(choices: Sequence[Choice], problem: Problem) -> Iterator[str]:
                 f"{choice.release.label} serves compute capability {gpu} through PTX: the driver compiles its kernels "
                 "at the first start, which takes minutes"
             )
-    if len(choices) > 1 and any(choice.release.source.is_wheel for choice in choices):
+    if not problem.cpu and len(choices) > 1 and any(choice.release.source.is_wheel for choice in choices):
         yield (
             "the wheels agree on CUDA, cuDNN and Python; their other shared dependencies, NCCL above all, are settled "
             "by pip, which may refuse: conda-forge builds do not have this problem"

@@ -225,3 +225,19 @@ def test_a_framework_that_has_no_build_there_can_be_left_out(
     (hint,) = [hint for hint in error["hints"] if "in an environment of its own" in hint["text"]]
     assert f"--framework {rest} " in hint["command"]
     assert envsolve(*hint["command"].split()[1:]).code == 0
+
+
+@pytest.mark.parametrize(("gpu", "said"), [("8.6", True), ("none", False)])
+def test_what_wheels_leave_to_pip_is_said_where_they_bring_cuda(gpu: str, said: bool, envsolve: Envsolve) -> None:
+    result = envsolve("-f", "tensorflow", "-f", "jax", "--gpu", gpu, "--source", "pypi")
+    assert result.code == 0
+    assert ("NCCL" in result.err) is said
+
+
+def test_beside_linux_the_numbers_of_windows_are_left_out_in_any_order(envsolve: Envsolve) -> None:
+    names = ("rtx-3090-535.183.01", "wsl2-566.36")
+    for first, second in (names, names[::-1]):
+        answer = json.loads(envsolve("-f", "pytorch", "--host", host(first), "--host", host(second), "--json").out)
+        assert answer["minimum_driver"] == "525.60.13"
+    alone = json.loads(envsolve("-f", "pytorch", "--host", host("wsl2-566.36"), "--cuda", "12", "--json").out)
+    assert alone["minimum_driver"] == "528.33"
