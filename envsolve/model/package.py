@@ -1,0 +1,74 @@
+"""Packages of a Python index: the files of a release, and the pins a lock is made of."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Hashes = tuple[tuple[str, str], ...]
+"""Digests by algorithm: ``(("sha256", "0a..."),)``, hexadecimal and in lower case."""
+
+
+class PackageFile(NamedTuple):
+    """One file of an index. What an index need not tell is None.
+
+    ``url`` is absolute and without credentials. ``size`` is in bytes, ``upload_time`` as RFC 3339 writes it.
+    ``yanked`` is the reason, "" where none was given, None where the file is not yanked (PEP 592).
+    ``metadata`` holds the digests of the file with its core metadata, which may be none; None where there is no such
+    file (PEP 658).
+    """
+
+    name: str
+    url: str
+    hashes: Hashes = ()
+    size: int | None = None
+    upload_time: str | None = None
+    requires_python: str | None = None
+    yanked: str | None = None
+    metadata: Hashes | None = None
+
+    @property
+    def is_wheel(self) -> bool:
+        """Whether it is a wheel; what is not is a source distribution."""
+        return self.name.endswith(".whl")
+
+
+class Pin(NamedTuple):
+    """One package of a lock.
+
+    ``name`` is normalized (PEP 503), ``version`` as the index writes it. ``files`` are all that the target can install,
+    the one an installer picks first. ``index_url`` is the index they are from, without credentials; None for a direct
+    reference, whose one file then says where it is. ``via`` names what requires it: packages, and files as
+    ``-r requirements.in``. ``because`` are the sentences that bound its version beyond what metadata asks for.
+    ``requires`` names the packages it needs on the target.
+    """
+
+    name: str
+    version: str
+    files: tuple[PackageFile, ...]
+    index_url: str | None
+    via: tuple[str, ...] = ()
+    because: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    requires_python: str | None = None
+
+
+class Target(NamedTuple):
+    """The interpreter a lock is for: full Python version ``3.11.7``, wheel tags from best to worst, marker values."""
+
+    python: str
+    platform: str
+    tags: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...]
+
+
+class Closure(NamedTuple):
+    """Everything a request needs from package indexes: the pins by name, and the indexes in their order.
+
+    ``default_index`` is where a package comes from that says nothing else, ``indexes`` are those beside it that hold
+    at least one pin.
+    """
+
+    pins: tuple[Pin, ...]
+    target: Target
+    default_index: str
+    indexes: tuple[str, ...] = ()
