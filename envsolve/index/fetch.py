@@ -12,12 +12,16 @@ METADATA_LIMIT = 10_000_000
 
 
 class Response(NamedTuple):
-    """What a server answered, decompressed; ``url`` is where it came from in the end. Header names are lower case."""
+    """What a server answered, decompressed; ``url`` is where it came from in the end. Header names are lower case.
+
+    ``packed`` is the body as it came where that was gzip: a page is kept in this form.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     url: str
+    packed: bytes | None = None
 
 
 class Fetcher(Protocol):

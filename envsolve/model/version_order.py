@@ -8,7 +8,7 @@ A resolver compares versions millions of times: packaging's objects cost 5 micro
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache
 
 Key = tuple[int, tuple[int, ...], int, int, int, float, tuple[tuple[int, int, str], ...]]
 """Epoch, release without trailing zeros, phase, number in the phase, post, dev, local. Sorts as versions do."""
@@ -17,6 +17,8 @@ Stretch = tuple[Key | None, Key | None]
 """Versions from the first key on (None: from the oldest) up to but not including the second (None: to the newest)."""
 
 _FINAL = re.compile(r"\d+(?:\.\d+)*\Z", re.ASCII)
+_COMMON = re.compile(r"(\d+(?:\.\d+)*)(?:(a|b|rc)(\d+)|\.post(\d+)|\.dev(\d+))?\Z", re.ASCII)
+"""Nearly all versions there are; packaging reads the others."""
 _CLAUSE = re.compile(r"\s*(~=|===|==|!=|<=|>=|<|>)\s*([^\s,;=<>!~][^\s,;]*)\s*\Z")
 _LOWEST = -2
 """A phase before every version of a release; dev releases are -1, a b rc 0 to 2, the final release 3."""
@@ -25,11 +27,16 @@ _NO_DEV = float("inf")
 _ABOVE_ALL_LOCALS = ((2, 0, ""),)
 
 
-@lru_cache(maxsize=None)
+@cache
 def key_of(text: str) -> Key | None:
     """The key of a version as anybody may spell it; None for what is no version (PEP 440)."""
-    if _FINAL.match(text):
-        return _final_key(text)
+    common = _COMMON.match(text)
+    if common is not None:
+        return _common_key(common)
+    return _any_key(text)
+
+
+def _any_key(text: str) -> Key | None:
     from packaging.version import InvalidVersion, Version
 
     try:
@@ -56,8 +63,16 @@ def is_prerelease(key: Key) -> bool:
     return key[2] < _FINAL_PHASE or key[5] != _NO_DEV
 
 
-def _final_key(text: str) -> Key:
-    return (0, _stripped(tuple(map(int, text.split(".")))), _FINAL_PHASE, 0, -1, _NO_DEV, ())
+def _common_key(found: re.Match[str]) -> Key:
+    numbers, phase, number, post, dev = found.groups()
+    release = tuple(map(int, numbers.split(".")))
+    if release[-1] == 0:
+        release = _stripped(release)
+    if phase is not None:
+        return (0, release, _PHASES[phase], int(number), -1, _NO_DEV, ())
+    if dev is not None:
+        return (0, release, _DEV, 0, -1, int(dev), ())
+    return (0, release, _FINAL_PHASE, 0, -1 if post is None else int(post), _NO_DEV, ())
 
 
 def _stripped(release: tuple[int, ...]) -> tuple[int, ...]:
@@ -71,7 +86,7 @@ def _local_part(part: str) -> tuple[int, int, str]:
     return (1, int(part), "") if part.isdigit() else (0, 0, part)
 
 
-@lru_cache(maxsize=None)
+@cache
 def stretches(specifier: str) -> tuple[Stretch, ...] | None:
     """The versions that a specifier such as ``>=1.2,!=1.3.*,<2`` admits, pre-releases included, in ascending order.
 
@@ -109,12 +124,15 @@ def _plain(operator: str, version: str, key: Key) -> Stretch | None:
     """The stretch of one clause; for ``!=`` the one that it leaves out."""
     if operator in ("==", "!="):
         return key, _next(key) if key[6] else _after_locals(key)
-    if operator == ">=":
-        return key, None
-    if operator == "<=":
-        return None, _after_locals(key)
     if operator == "~=":
         return _compatible(version, key)
+    if operator in (">=", "<="):
+        return (key, None) if operator == ">=" else (None, _after_locals(key))
+    return _strict(operator, key)
+
+
+def _strict(operator: str, key: Key) -> Stretch | None:
+    """``<`` leaves out the pre-releases of its version, ``>`` the post-releases and local versions."""
     if key[4] != -1 or key[5] != _NO_DEV or (operator == ">" and key[2] != _FINAL_PHASE):
         return None
     if operator == "<":

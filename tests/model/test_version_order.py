@@ -34,7 +34,7 @@ def _clauses(draw: st.DrawFn) -> str:
 
 @given(st.lists(_versions(), max_size=12))
 def test_keys_sort_as_versions_do(texts: list[str]) -> None:
-    ours = sorted(texts, key=lambda text: _key(text))
+    ours = sorted(texts, key=_key)
     assert [Version(text) for text in ours] == sorted(map(Version, texts))
 
 

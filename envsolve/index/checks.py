@@ -1,0 +1,68 @@
+"""What an index gives is checked before it counts: digests, and that a file is about what its name says."""
+
+from __future__ import annotations
+
+import hashlib
+
+from envsolve.errors import Hint, OutsideError
+from envsolve.index.fetch import Response
+from envsolve.index.metadata import Metadata, read_metadata
+from envsolve.model.names import normalized
+from envsolve.model.package import Hashes, PackageFile
+from envsolve.model.request import without_credentials
+from envsolve.model.version_order import key_of
+
+_STRONG = ("sha512", "sha384", "sha256")
+
+
+def checked_metadata(content: bytes, file: PackageFile) -> Metadata:
+    """The metadata in ``content``, where it is about the project and the version of ``file``. Raises OutsideError."""
+    try:
+        found = read_metadata(content)
+    except ValueError as error:
+        raise invalid(file, str(error)) from None
+    name, version = project_and_version(file.name)
+    if normalized(found.name) != name or key_of(found.version) != key_of(version):
+        raise invalid(file, f"it is about {found.name} {found.version}")
+    return found
+
+
+def project_and_version(file_name: str) -> tuple[str, str]:
+    """The normalized name and the version in the name of a file, as far as they can be told apart."""
+    if file_name.endswith(".whl"):
+        parts = file_name.split("-")
+        return normalized(parts[0]), parts[1].replace("_", "-")
+    stem = file_name.removesuffix(".zip").removesuffix(".tar.gz")
+    name, _, version = stem.rpartition("-")
+    return normalized(name), version
+
+
+def check_hash(content: bytes, hashes: Hashes, what: str) -> None:
+    """Raise OutsideError where ``content`` does not have the strongest of ``hashes`` that is known."""
+    stated = dict(hashes)
+    algorithm = next((it for it in _STRONG if it in stated), None)
+    if algorithm is None:
+        return
+    found = hashlib.new(algorithm, content).hexdigest()
+    if found != stated[algorithm].lower():
+        raise OutsideError(
+            "hash-mismatch",
+            f"{what} is not what the index says it is",
+            (f"{algorithm} on the page: {stated[algorithm]}", f"{algorithm} of what came: {found}"),
+            (Hint("try again; if it stays so, the index or something on the way to it changes files"),),
+        )
+
+
+def not_had(file: PackageFile, response: Response) -> OutsideError:
+    """The error for a file that an index lists and does not give."""
+    address = without_credentials(file.url)
+    return OutsideError(
+        "file-not-there",
+        f"the index lists {file.name}, but {address} answers with status {response.status}",
+        hints=(Hint("the index, or a mirror of it, is incomplete: another one may have it (--index-url)"),),
+    )
+
+
+def invalid(file: PackageFile, reason: str) -> OutsideError:
+    """The error for metadata that are there and cannot be used."""
+    return OutsideError("metadata-invalid", f"the metadata of {file.name} cannot be used: {reason}")

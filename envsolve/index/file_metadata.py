@@ -1,0 +1,61 @@
+"""The metadata of one file of an index, by the cheapest way the index offers.
+
+1. The metadata file beside a wheel (PEP 658), whose digest the page states.
+2. Out of the wheel itself: the end of the archive, then the member, by range requests; some kB of some GB.
+3. The whole file, where the server does not do ranges, as long as it is small.
+4. Of a source distribution its PKG-INFO, where that says that it holds for every wheel (PEP 643).
+5. A build of the metadata alone, where the user allows running the code of packages.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from envsolve.index.checks import check_hash, checked_metadata, invalid, not_had
+from envsolve.index.fetch import METADATA_LIMIT, Fetcher
+from envsolve.index.metadata import Metadata
+from envsolve.model.package import PackageFile
+
+_OK = 200
+_NOT_THERE = (404, 410)
+
+
+class FileMetadata(NamedTuple):
+    """Reads the metadata of files. ``allow_builds`` lets it run the build of source distributions."""
+
+    allow_builds: bool = False
+
+    def __call__(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
+        """What ``file`` says of itself, which must be about the project and version that its name says.
+
+        Raises OutsideError where it cannot be had: ``metadata-hash-mismatch``, ``metadata-invalid``,
+        ``file-not-there``, and ``needs-build`` for a source distribution that has to be built to know.
+        """
+        content = self._beside(fetcher, file) if file.metadata is not None else None
+        if content is None and file.is_wheel:
+            content = _from_wheel(fetcher, file)
+        if content is None:
+            from envsolve.index.source_metadata import of_source
+
+            return of_source(fetcher, file, allow_builds=self.allow_builds)
+        return checked_metadata(content, file)
+
+    def _beside(self, fetcher: Fetcher, file: PackageFile) -> bytes | None:
+        """The metadata file beside it; None where the index promised one and has none."""
+        address, mark, query = file.url.partition("?")
+        response = fetcher.fetch(f"{address}.metadata{mark}{query}", limit=METADATA_LIMIT)
+        if response.status in _NOT_THERE:
+            return None
+        if response.status != _OK:
+            raise not_had(file, response)
+        check_hash(response.body, file.metadata or (), f"{file.name}.metadata")
+        return response.body
+
+
+def _from_wheel(fetcher: Fetcher, file: PackageFile) -> bytes:
+    from envsolve.index.wheel_member import BrokenArchiveError, metadata_member
+
+    try:
+        return metadata_member(fetcher, file)
+    except BrokenArchiveError as error:
+        raise invalid(file, f"the wheel is damaged: {error}") from None

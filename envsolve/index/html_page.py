@@ -1,0 +1,56 @@
+"""The links of an HTML page, for indexes that serve nothing else, PyTorch's among them."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from urllib.parse import urljoin
+
+Link = tuple[str, dict[str, str | None]]
+"""The text of a link and its attributes."""
+
+
+def read_links(text: str, url: str) -> tuple[str, list[Link], bool]:
+    """The address that relative links start from, the links, and whether it is an HTML page at all."""
+    reader = _Reader()
+    reader.feed(text)
+    reader.close()
+    return urljoin(url, reader.base or ""), reader.links, reader.is_page
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.base: str | None = None
+        self.links: list[Link] = []
+        self.is_page = False
+        self._open: dict[str, str | None] | None = None
+        self._text: list[str] = []
+
+    def handle_decl(self, decl: str) -> None:
+        self.is_page = self.is_page or decl.lower().startswith("doctype html")
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("html", "head", "body", "a"):
+            self.is_page = True
+        if tag == "base" and self.base is None:
+            self.base = dict(attrs).get("href")
+        if tag == "a":
+            self._finish()
+            self._open = dict(attrs)
+
+    def handle_data(self, data: str) -> None:
+        if self._open is not None:
+            self._text.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "a":
+            self._finish()
+
+    def close(self) -> None:
+        super().close()
+        self._finish()
+
+    def _finish(self) -> None:
+        if self._open is not None and self._open.get("href"):
+            self.links.append(("".join(self._text).strip(), self._open))
+        self._open, self._text = None, []

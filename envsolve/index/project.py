@@ -1,0 +1,165 @@
+"""What an index has of one project, as far as somebody looks.
+
+The pages of a lock name hundreds of thousands of files (138 MB of JSON for 411 packages, measured), of which it needs a
+few of each project. So a page stays as it came, packed; its versions are read at once, from the list that PEP 700 puts
+on JSON pages, and files where their version is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from envsolve.index.page import Listing, RawFile, is_json, raw_file, read_page, version_of
+from envsolve.model.version_order import Key, key_of
+
+_VERSIONS = re.compile(rb'"versions":\s*(?=\[)')
+_FILES = re.compile(rb'"files":\s*\[\s*\{')
+_AFTER_VERSION = (b"-", b".tar.gz", b".zip")
+"""What follows the version in the name of a wheel, or of a source distribution."""
+_BEFORE_OBJECT = (b"},{", b"}, {", b"[{", b"[ {")
+_AFTER_OBJECT = (b"},{", b"}, {", b"}]", b"} ]")
+# What stands between two objects comes first: only the first object has nothing before it, only the last nothing after.
+_LONGEST_ENTRY = 8192
+"""Bytes; an entry has 600 to 900. Longer ones are found by reading the whole page."""
+_FEW = 40
+"""Versions looked up one by one, after which reading the whole page is less work."""
+
+
+class Project:
+    """The versions of a project in ascending order, and the files of each.
+
+    ``spellings`` are further ways in which the page writes a version. ``unpack`` gives the page once more where a
+    version is looked at that was not before, and the page was let go of. Safe for several threads: at worst two of them
+    read the same version.
+    """
+
+    __slots__ = ("_body", "_content_type", "_files", "_listing", "_unpack", "name", "spellings", "url", "versions")
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        content_type: str,
+        unpack: Callable[[], bytes],
+        *,
+        body: bytes | None = None,
+        versions: tuple[str, ...] | None = None,
+        spellings: Mapping[str, tuple[str, ...]] | None = None,
+        files: Mapping[int, tuple[RawFile, ...]] | None = None,
+    ) -> None:
+        self.name = name
+        self.url = url
+        self._content_type = content_type
+        self._unpack = unpack
+        self._files = dict(files or {})
+        self._listing: Listing | None = None
+        self.spellings = dict(spellings or {})
+        self._body = body
+        if versions is None:
+            self._body = unpack() if body is None else body
+            versions = self._stated_versions() or self._whole().versions
+        self.versions = versions
+
+    @property
+    def seen(self) -> Mapping[int, tuple[RawFile, ...]]:
+        """The files of the versions that were looked at, by the position of the version."""
+        return dict(self._files)
+
+    def files(self, position: int) -> tuple[RawFile, ...]:
+        """The files of one version. Raises OutsideError where the page turns out not to be one."""
+        found = self._files.get(position)
+        if found is None:
+            found = self._files[position] = self._look_up(position)
+        return found
+
+    def fold(self) -> None:
+        """Let go of the unpacked page; a version that is not looked up yet unpacks it again."""
+        self._body = None
+
+    def _look_up(self, position: int) -> tuple[RawFile, ...]:
+        if self._listing is None and len(self._files) < _FEW and is_json(self._content_type):
+            if self._body is None:
+                self._body = self._unpack()
+            text = self.versions[position]
+            found = [_files_of(self._body, self.name, spelled) for spelled in (text, *self.spellings.get(text, ()))]
+            if all(found):
+                return tuple(file for files in found for file in files)
+        return self._of_whole(position)
+
+    def _of_whole(self, position: int) -> tuple[RawFile, ...]:
+        listing = self._whole()
+        if listing.versions is self.versions:
+            return listing.files[position]
+        by_key = {key_of(text): files for text, files in zip(listing.versions, listing.files, strict=True)}
+        return by_key.get(key_of(self.versions[position]), ())
+
+    def _whole(self) -> Listing:
+        if self._listing is None:
+            body = self._unpack() if self._body is None else self._body
+            self._listing = read_page(self.name, body, self._content_type, self.url)
+            self.url = self._listing.base_url
+        return self._listing
+
+    def _stated_versions(self) -> tuple[str, ...] | None:
+        """What the page itself says its versions are, ascending; None where it does not say, or not in this way."""
+        if self._body is None or not is_json(self._content_type) or not _FILES.search(self._body):
+            return None
+        stated = list(_VERSIONS.finditer(self._body))
+        if len(stated) != 1:
+            return None
+        import json
+
+        try:
+            end = self._body.index(b"]", stated[0].end()) + 1
+            texts = json.loads(self._body[stated[0].end() : end])
+            keyed: dict[Key, list[str]] = {}
+            for text in texts:
+                key = key_of(text)
+                if key is not None:
+                    keyed.setdefault(key, []).append(text)
+        except (ValueError, TypeError):
+            return None
+        self.spellings = {texts[0]: tuple(texts[1:]) for texts in keyed.values() if len(texts) > 1}
+        return tuple(keyed[key][0] for key in sorted(keyed))
+
+
+def _files_of(body: bytes, name: str, version: str) -> tuple[RawFile, ...]:
+    """The files of one version, found by their names; () where they are not to be found in this way."""
+    found: dict[str, RawFile] = {}
+    key, needle = key_of(version), b"-" + version.encode()
+    position = body.find(needle)
+    while position != -1:
+        after = position + len(needle)
+        if body.startswith(_AFTER_VERSION, after):
+            start, end = _object_around(body, position)
+            raw = _decoded(body[start:end])
+            if raw is None:
+                return ()
+            its_version = version_of(name, raw[0])
+            if its_version is not None and key_of(its_version) == key:
+                found[raw[0]] = raw
+            after = end
+        position = body.find(needle, after)
+    return tuple(found.values())
+
+
+def _object_around(body: bytes, position: int) -> tuple[int, int]:
+    """Where the object in the list of files begins and ends that ``position`` lies in; an empty stretch where unclear.
+
+    Objects within it are followed by a name, never by another object.
+    """
+    first, last = max(position - _LONGEST_ENTRY, 0), position + _LONGEST_ENTRY
+    start = next((at + len(it) - 1 for it in _BEFORE_OBJECT if (at := body.rfind(it, first, position)) != -1), None)
+    end = next((at + 1 for it in _AFTER_OBJECT if (at := body.find(it, position, last)) != -1), None)
+    return (position, position) if start is None or end is None else (start, end)
+
+
+def _decoded(text: bytes) -> RawFile | None:
+    """One file; None where the piece cut out is not one, because a text in it looks like a boundary."""
+    import json
+
+    try:
+        return raw_file(json.loads(text))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None

@@ -1,0 +1,118 @@
+"""The METADATA member of a wheel that is not downloaded: range requests in place of the whole archive.
+
+zipfile reads the archive, from a file object that fetches what is read; nothing here knows the format of zip files.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+
+from envsolve.errors import Hint, OutsideError
+from envsolve.index.checks import check_hash, not_had
+from envsolve.index.fetch import METADATA_LIMIT, Fetcher, Response
+from envsolve.model.package import PackageFile
+
+_OK, _PARTIAL = 200, 206
+_FIRST = 16_384
+"""Bytes asked for at first, from the end: the table of contents of most wheels, and their metadata, which tools write
+last. A wheel of many thousand files takes one request more."""
+_NEXT = 65_536
+_WHOLE_LIMIT = 200_000_000
+"""Bytes of a wheel that is read whole where the server does not do ranges."""
+
+
+class BrokenArchiveError(Exception):
+    """What came is no zip archive, or not a whole one."""
+
+
+def metadata_member(fetcher: Fetcher, file: PackageFile) -> bytes:
+    """The bytes of ``NAME-VERSION.dist-info/METADATA``. Raises BrokenArchiveError, OutsideError."""
+    try:
+        with zipfile.ZipFile(_opened(fetcher, file)) as archive:
+            names = [it for it in archive.namelist() if it.count("/") == 1 and it.endswith(".dist-info/METADATA")]
+            if len(names) != 1:
+                raise BrokenArchiveError(f"it holds {len(names)} METADATA files")
+            if archive.getinfo(names[0]).file_size > METADATA_LIMIT:
+                raise BrokenArchiveError("its METADATA is too large")
+            return archive.read(names[0])
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, OverflowError) as error:
+        raise BrokenArchiveError(str(error)) from None
+
+
+def _opened(fetcher: Fetcher, file: PackageFile) -> io.IOBase:
+    """The archive as a file: of ranges, or the whole of it where the server sends that in their place."""
+    response = fetcher.fetch(file.url, {"Range": f"bytes=-{_FIRST}"}, limit=_WHOLE_LIMIT)
+    if response.status == _OK:
+        check_hash(response.body, file.hashes, file.name)
+        return io.BytesIO(response.body)
+    size = _size(response)
+    if response.status != _PARTIAL or size is None:
+        return _whole(fetcher, file)
+    return _Ranges(fetcher, file.url, size, response.body)
+
+
+def _whole(fetcher: Fetcher, file: PackageFile) -> io.IOBase:
+    """For servers that refuse a range they cannot give (416), as of an archive that is smaller."""
+    size = file.size
+    if size is not None and size > _WHOLE_LIMIT:
+        hint = Hint("an index with metadata files (PEP 658), or one that serves ranges, has it for a few kB")
+        message = f"{file.name} has {size} bytes, and its index gives neither its metadata nor parts of it"
+        raise OutsideError("metadata-unavailable", message, hints=(hint,))
+    response = fetcher.fetch(file.url, limit=_WHOLE_LIMIT)
+    if response.status != _OK:
+        raise not_had(file, response)
+    check_hash(response.body, file.hashes, file.name)
+    return io.BytesIO(response.body)
+
+
+def _size(response: Response) -> int | None:
+    """The size of the whole file, from ``Content-Range: bytes 10-20/21`` (RFC 9110, section 14.4)."""
+    total = response.headers.get("content-range", "").rpartition("/")[2]
+    return int(total) if total.isdigit() else None
+
+
+class _Ranges(io.RawIOBase):
+    """An archive of which the end is there and the rest is fetched where it is read."""
+
+    def __init__(self, fetcher: Fetcher, url: str, size: int, end: bytes) -> None:
+        super().__init__()
+        self._fetcher, self._url = fetcher, url
+        self._size, self._position = size, 0
+        self._parts = [(max(size - len(end), 0), end)]
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        if base + offset < 0:
+            raise ValueError("a place before the beginning of the archive")
+        self._position = base + offset
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._size if size < 0 else min(self._position + size, self._size)
+        content = self._between(self._position, end) if end > self._position else b""
+        self._position += len(content)
+        return content
+
+    def _between(self, start: int, end: int) -> bytes:
+        for first, part in self._parts:
+            if first <= start and end <= first + len(part):
+                return part[start - first : end - first]
+        until = min(max(end, start + _NEXT), self._size)
+        response = self._remote.fetcher.fetch(
+            self._file.url, {"Range": f"bytes={start}-{until - 1}"}, limit=max(end - start, _NEXT) + 1
+        )
+        if response.status != _PARTIAL or len(response.body) != until - start:
+            raise BrokenArchiveError(f"the server gives another part than the one asked for (status {response.status})")
+        self._parts.append((start, response.body))
+        return response.body[: end - start]
