@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from envsolve.lock.answer import Answer
+from envsolve.lock.header import made_by, made_for
 from envsolve.lock.wheels import index_options, is_exact, requirements_of, toolkit_pins
-from envsolve.model.host import Gpu
 from envsolve.model.release import CudaLibraries, Release, Source, Toolkit
 from envsolve.model.solution import Choice, Owner, Solution
 
@@ -68,19 +68,10 @@ def _lines(answer: Answer) -> Iterator[str]:
 
 def _header(answer: Answer) -> Iterator[str]:
     solution = answer.solution
-    matrix = f"the compatibility matrix of {answer.matrix_date}"
-    given = f"{matrix} that --matrix gave" if answer.own_matrix else matrix
-    yield f"# Made by envsolve {answer.envsolve_version} from {given}:"
-    yield _one_line(f"#   {answer.command}")
-    problem = solution.problem
-    if problem.cpu:
-        yield f"# For: {problem.platform}, CPU only"
+    yield from made_by(answer.envsolve_version, answer.command, answer.matrix_date, own_matrix=answer.own_matrix)
+    yield from made_for(answer)
+    if solution.problem.cpu:
         return
-    names = sorted({_gpu_named(gpu) for host in answer.hosts for gpu in host.gpus})
-    listed = ", ".join(names) if names else "any GPU that the builds below hold code for"
-    yield _one_line(f"# For: {problem.platform}, {listed}")
-    if solution.minimum_driver is not None:
-        yield f"# Needs: NVIDIA driver {solution.minimum_driver} or newer"
     if solution.owner is not None and len(solution.choices) > 1:
         yield f"# CUDA and cuDNN: {_OWNED_BY[solution.owner]}, for all of the frameworks"
     if any(_needs_library_path(choice.release) for choice in solution.choices):
@@ -94,10 +85,6 @@ def _header(answer: Answer) -> Iterator[str]:
         yield "# To create it on a machine without the GPU, put"
         yield f"#   CONDA_OVERRIDE_CUDA={solution.toolkit.version}"
         yield "# before conda or mamba: the builds ask for the virtual package __cuda."
-
-
-def _gpu_named(gpu: Gpu) -> str:
-    return f"{gpu.name} ({gpu.compute_capability})" if gpu.name else f"a GPU of {gpu.compute_capability}"
 
 
 def _asks_for_a_call(release: Release, call: str) -> Iterator[str]:
@@ -256,11 +243,6 @@ def _pip_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[st
 
 def _conda_versions(versions: str) -> str:
     return versions.replace("==", "=") if versions.startswith("==") else versions
-
-
-def _one_line(text: str) -> str:
-    """``text`` with nothing in it that could end the comment it is written to."""
-    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _scalar(text: str) -> str:
