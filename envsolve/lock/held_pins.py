@@ -1,0 +1,196 @@
+"""What a Python lock holds that is there already, whoever wrote it: envsolve, pip-tools, uv, pip or PDM.
+
+Only exact pins count. People edit requirements files by hand: a range, an option or a line that is not understood
+holds nothing, and nothing of it is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from envsolve.errors import Hint, UsageError
+from envsolve.lock.python_lock import FACTS_TABLE
+
+_REQUIREMENT = re.compile(
+    r"""([A-Za-z0-9][A-Za-z0-9._-]*)    # name
+        \s*(?:\[[^\]]*\])?              # extras
+        \s*==(?!=)\s*([A-Za-z0-9][A-Za-z0-9.!+_-]*)
+        \s*(?:;(.*?))?                  # marker
+        ((?:\s+--hash[=\s]\S+)*)\s*\Z   # hashes
+    """,
+    re.VERBOSE,
+)
+_HASH = re.compile(r"--hash[=\s](\S+)")
+_COMMENT = re.compile(r"(?:^|\s+)#.*$")
+"""pip's own rule: within a word, as in an address, the sign begins no comment."""
+_FROM = re.compile(r"\s*# from (\S+)\s*\Z")
+"""How uv, asked to, and envsolve name the index of the pin above."""
+
+
+class HeldPin(NamedTuple):
+    """One exact pin: normalized name, version as written, hashes as ``sha256:0a...``, sorted.
+
+    ``index_url`` is where it is from, None where the file does not say.
+    """
+
+    name: str
+    version: str
+    hashes: tuple[str, ...] = ()
+    index_url: str | None = None
+
+
+def read_pins(path: Path, environment: Mapping[str, str] | None = None) -> tuple[HeldPin, ...]:
+    """The pins of the lock at ``path``, in its order; none where there is no file yet.
+
+    A file whose name ends in ``.toml`` is read as pylock.toml, any other as requirements. ``environment`` holds the
+    values of markers: what they leave out there is left out. Without it a name may come more than once, for a lock
+    that holds several environments.
+
+    Raises UsageError ``held-unreadable`` where there is a file that cannot be read.
+    """
+    text = _text_of(path)
+    if text is None:
+        return ()
+    pins = _of_pylock(path, text) if _is_toml(path) else _of_requirements(text)
+    return tuple(pin for pin, marker in pins if environment is None or not marker or _applies(marker, environment))
+
+
+def read_recorded(path: Path) -> Mapping[str, object] | None:
+    """The facts that envsolve recorded in the lock at ``path``; None where there is no file, or none of envsolve.
+
+    Raises UsageError ``held-unreadable`` where there is a file that cannot be read.
+    """
+    text = _text_of(path)
+    if text is None:
+        return None
+    document = _parsed(path, text if _is_toml(path) else "\n".join(_recorded_lines(text)))
+    try:
+        facts = document.get("tool", {}).get("envsolve")
+    except AttributeError:
+        raise _unreadable(path, "what it records of envsolve is no table") from None
+    return facts if isinstance(facts, dict) else None
+
+
+def _text_of(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from None
+    except UnicodeDecodeError:
+        raise _unreadable(path, "it is not UTF-8") from None
+
+
+def _is_toml(path: Path) -> bool:
+    return path.suffix.casefold() == ".toml"
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    import tomli
+
+    try:
+        return tomli.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, f"it is not TOML: {error}") from None
+
+
+def _unreadable(path: Path, reason: str) -> UsageError:
+    hint = Hint("move the file away, or give -o the lock of an earlier answer")
+    return UsageError("held-unreadable", f"cannot read {path}: {reason}", hints=(hint,))
+
+
+def _recorded_lines(text: str) -> Iterator[str]:
+    """The table of facts in the header, out of its comments; only there, as anything may stand further down."""
+    inside = False
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            return
+        inside = inside or line.rstrip() == f"# {FACTS_TABLE}"
+        if inside:
+            yield line.removeprefix("#").removeprefix(" ")
+
+
+def _applies(marker: str, environment: Mapping[str, str]) -> bool:
+    from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
+
+    values: dict[str, str | frozenset[str]] = {
+        **environment,
+        "extras": frozenset(),
+        "dependency_groups": frozenset(),
+    }
+    try:
+        return Marker(marker).evaluate(values, context="lock_file")
+    except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName):
+        return False
+
+
+def _of_requirements(text: str) -> Iterator[tuple[HeldPin, str]]:
+    """Each pin with its marker. What an index annotation below it says is known only at the next requirement."""
+    found: tuple[HeldPin, str] | None = None
+    for line in _joined(text):
+        index = _FROM.match(line)
+        if index is not None and found is not None:
+            found = found[0]._replace(index_url=index[1]), found[1]
+        content = _COMMENT.sub("", line).strip()
+        if content:
+            if found is not None:
+                yield found
+            found = _requirement(content)
+    if found is not None:
+        yield found
+
+
+def _joined(text: str) -> Iterator[str]:
+    """The lines, those that go on put together as pip does it: a comment goes on nowhere, and ends what went on."""
+    started = ""
+    for line in text.splitlines():
+        if _COMMENT.match(line):
+            if started:
+                yield started
+            yield line
+            started = ""
+        elif line.endswith("\\"):
+            started += line.rstrip("\\") + " "
+        else:
+            yield started + line
+            started = ""
+    if started:
+        yield started
+
+
+def _requirement(content: str) -> tuple[HeldPin, str] | None:
+    found = _REQUIREMENT.match(content)
+    if found is None:
+        return None
+    name, version, marker, hashes = found.groups()
+    return HeldPin(_normalized(name), version, tuple(sorted(set(_HASH.findall(hashes))))), (marker or "").strip()
+
+
+def _normalized(name: str) -> str:
+    """PEP 503."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _of_pylock(path: Path, text: str) -> Iterator[tuple[HeldPin, str]]:
+    document = _parsed(path, text)
+    try:
+        for package in document["packages"]:
+            if "version" in package and ("wheels" in package or "sdist" in package):
+                yield _package(package), package.get("marker", "")
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise _unreadable(path, "it is TOML, but no pylock.toml") from None
+
+
+def _package(package: Mapping[str, Any]) -> HeldPin:
+    """One entry; any error of a wrong shape is the caller's to name."""
+    files = [*package.get("wheels", ()), *([package["sdist"]] if "sdist" in package else [])]
+    hashes = {f"{algorithm}:{digest}" for file in files for algorithm, digest in file["hashes"].items()}
+    pin = HeldPin(package["name"], package["version"], tuple(sorted(hashes)), package.get("index"))
+    words = (pin.name, pin.version, pin.index_url or "", package.get("marker", ""))
+    if not all(isinstance(word, str) for word in words):
+        raise TypeError(package["name"])
+    return pin._replace(name=_normalized(pin.name))

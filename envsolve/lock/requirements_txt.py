@@ -1,0 +1,62 @@
+"""``--format requirements``: hashed pins that pip, uv and pip-tools install, each with what asked for it and why.
+
+The file alone is enough: it names the indexes it needs, and the hashes of every file that the target may install.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envsolve.lock.header import one_line
+from envsolve.lock.python_lock import FACTS_TABLE, PythonLock, facts_of, header_lines
+from envsolve.lock.sound_pins import sound_pins, sound_url, strong_hashes, without_credentials_in
+from envsolve.lock.toml import table_lines
+from envsolve.model.package import Closure, Pin
+
+
+def requirements_txt(lock: PythonLock) -> str:
+    """The content of the file, the same bytes for the same lock.
+
+    Raises OutsideError ``no-hash`` for a file without a strong hash, ``unsound-package`` for what would break a line.
+    """
+    return "\n".join(_lines(lock)) + "\n"
+
+
+def _lines(lock: PythonLock) -> Iterator[str]:
+    yield from header_lines(lock)
+    yield "#"
+    yield f"# {FACTS_TABLE}"
+    for line in table_lines(facts_of(lock)):
+        yield f"# {line}"
+    yield ""
+    closure = lock.closure
+    options = [*([] if lock.default_is_plain else [f"--index-url {sound_url(closure.default_index)}"])]
+    options += [f"--extra-index-url {sound_url(index)}" for index in closure.indexes]
+    if options:
+        yield from dict.fromkeys(options)
+        yield ""
+    for pin in sound_pins(closure):
+        yield from _requirement(pin, closure)
+
+
+def _requirement(pin: Pin, closure: Closure) -> Iterator[str]:
+    files = pin.files if pin.index_url is not None else pin.files[:1]
+    hashes = {f"{algorithm}:{digest}" for file in files for algorithm, digest in strong_hashes(pin, file)}
+    asked = f"{pin.name}=={pin.version}" if pin.index_url is not None else f"{pin.name} @ {sound_url(files[0].url)}"
+    yield " \\\n".join([asked, *(f"    --hash={digest}" for digest in sorted(hashes))])
+    yield from _via(pin)
+    for reason in pin.because:
+        yield one_line(f"    # because: {without_credentials_in(reason)}")
+    if pin.index_url not in (None, closure.default_index):
+        yield f"    # from {sound_url(pin.index_url)}"
+
+
+def _via(pin: Pin) -> Iterator[str]:
+    """What requires it, as pip-tools writes it: on the line where it is one, else below it."""
+    named = [one_line(without_credentials_in(source)) for source in sorted(pin.via)]
+    if len(named) == 1:
+        yield f"    # via {named[0]}"
+    elif named:
+        yield "    # via"
+        for source in named:
+            yield f"    #   {source}"

@@ -1,0 +1,100 @@
+"""What of a closure may be written into a lock: pins with strong hashes, on one line each, without credentials.
+
+An index is somebody else's word. A name or an address that could begin another line of a requirements file, and with
+it another requirement or option, is refused here, before any format is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envsolve.errors import Hint, OutsideError
+from envsolve.model.package import Closure, Hashes, PackageFile, Pin
+
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
+"""PEP 503, after normalization."""
+_VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.!+_-]*\Z")
+"""The characters that PEP 440 knows."""
+_FILE_NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+\Z")
+_DIGITS = {"sha256": 64, "sha384": 96, "sha512": 128}
+"""The algorithms that pip takes for --require-hashes (pip's STRONG_HASHES) and their hexadecimal digits."""
+_HEXADECIMAL = re.compile(r"[0-9a-f]+\Z")
+_SOUND_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9_.~:/?#\[\]!&()*+,;=%-]+\Z")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.+\Z", re.DOTALL)
+_NOT_OF_A_URL = re.compile(r"[^A-Za-z0-9_.~:/?#\[\]@!$&()*+,;=%-]")
+"""What RFC 3986 leaves out, and the quote, which a requirements file reads as one."""
+_USER_INFORMATION = re.compile(r"""(?<!ssh)://[^/?#\s'"]*@""")
+"""Of ssh it names the account, as in ``git+ssh://git@``, and opens nothing."""
+
+
+def sound_pins(closure: Closure) -> Iterator[Pin]:
+    """The pins by name, each with at least one file.
+
+    Raises OutsideError ``unsound-package`` where a name or a version cannot stand in a lock, ``no-hash`` for a pin
+    without any file.
+    """
+    for pin in sorted(closure.pins, key=lambda pin: pin.name):
+        if not _NAME.match(pin.name):
+            raise _unsound(f"{pin.name!r} is no normalized name of a package")
+        if not _VERSION.match(pin.version):
+            raise _unsound(f"{pin.version!r} is no version of {pin.name}")
+        if not pin.files:
+            raise _without_hash(pin, f"{pin.name} {pin.version}, as there is no file of it")
+        yield pin
+
+
+def strong_hashes(pin: Pin, file: PackageFile) -> Hashes:
+    """The digests of ``file`` that prove what it is, sorted.
+
+    Raises OutsideError ``no-hash`` where there is none: md5 and sha1 prove nothing.
+    """
+    strong = {
+        algorithm: digest
+        for algorithm, digest in file.hashes
+        if len(digest) == _DIGITS.get(algorithm) and _HEXADECIMAL.match(digest)
+    }
+    if not strong:
+        raise _without_hash(pin, repr(file.name))
+    return tuple(sorted(strong.items()))
+
+
+def sound_file_name(file: PackageFile) -> str:
+    """The name of ``file``; raises OutsideError ``unsound-package`` where it is a path or breaks its line."""
+    if not _FILE_NAME.match(file.name):
+        raise _unsound(f"{file.name!r} is no name of a file")
+    return file.name
+
+
+def sound_url(url: str) -> str:
+    """``url`` without credentials, and percent-encoded where it could end its line, a quote or an option.
+
+    Raises OutsideError ``unsound-package`` for what is no absolute address.
+    """
+    if _SOUND_URL.match(url):
+        return url
+    if not _URL.match(url):
+        raise _unsound(f"{url!r} is no absolute address")
+    return without_credentials_in(_NOT_OF_A_URL.sub(_percent_encoded, url))
+
+
+def without_credentials_in(text: str) -> str:
+    """``text`` with the user name and the password taken out of every address in it."""
+    return _USER_INFORMATION.sub("://", text) if "@" in text else text
+
+
+def _percent_encoded(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace"))
+
+
+def _unsound(what: str) -> OutsideError:
+    hint = Hint("leave the package out, or take it from another index")
+    return OutsideError("unsound-package", f"{what}: it cannot stand in a lock", hints=(hint,))
+
+
+def _without_hash(pin: Pin, what: str) -> OutsideError:
+    index = "its address" if pin.index_url is None else sound_url(pin.index_url)
+    message = f"there is no sha256, sha384 or sha512 of {what}, and no lock is written without hashes"
+    cause = (f"{pin.name} {pin.version} is from {index}",)
+    hint = Hint(f"take {pin.name} from an index that gives hashes of its files")
+    return OutsideError("no-hash", message, cause, (hint,))

@@ -1,0 +1,60 @@
+"""TOML for the parts of a lock: strings that stay on their line, arrays and inline tables as short as they can be.
+
+The libraries write two sections for each file of a package and take 80 ms (tomli-w) or seconds (tomlkit) for a large
+lock; one line for each file is what people read in a difference, and takes a quarter of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+Value: TypeAlias = "str | bool | int | Sequence[Value] | Mapping[str, Value]"
+_LINE = 100
+"""Characters up to which an array stays on one line."""
+_SURROGATES = range(0xD800, 0xE000)
+"""Code points that no file in UTF-8 holds; a command line of other bytes has them (PEP 383)."""
+_FOUR_DIGITS = 0xFFFF
+
+
+def table_lines(table: Mapping[str, Value]) -> Iterator[str]:
+    """The lines of a table below its heading. Keys must be bare ones: letters, digits, ``-`` and ``_``."""
+    for key, held in table.items():
+        yield from f"{key} = {value(held)}".split("\n")
+
+
+def value(held: Value) -> str:
+    """``held`` as TOML; an array that is long or holds tables has a line for each item."""
+    if isinstance(held, str):
+        return string(held)
+    if isinstance(held, bool):
+        return "true" if held else "false"
+    if isinstance(held, int):
+        return str(held)
+    if isinstance(held, Mapping):
+        return "{ " + ", ".join(f"{key} = {value(item)}" for key, item in held.items()) + " }"
+    items = [value(item) for item in held]
+    if sum(map(len, items)) <= _LINE and not any(isinstance(item, Mapping) for item in held):
+        return f"[{', '.join(items)}]"
+    return "[\n" + "".join(f"    {item},\n" for item in items) + "]"
+
+
+def string(text: str) -> str:
+    """``text`` in quotes on one line: nothing in it can end the string or the line, whatever reader takes it for one.
+
+    A lone surrogate becomes U+FFFD, as TOML has no way to write one.
+    """
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code in _SURROGATES:
+        return "\ufffd"
+    return f"\\u{code:04X}" if code <= _FOUR_DIGITS else f"\\U{code:08X}"
