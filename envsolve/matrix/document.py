@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from envsolve.errors import Hint, MatrixError
+from envsolve.model.cache_directory import cache_directory
 
 Document = dict[str, object]
 WHOLE_DIRECTORY = Hint("--matrix and ENVSOLVE_MATRIX take a directory that holds every file of the matrix")
@@ -79,18 +80,6 @@ class Kept:
     def _file_name(self, name: str) -> str:
         form = f"{self._path.stem}.{name}" if name else self._path.stem
         return f"{form}.{sys.implementation.cache_tag}.marshal"
-
-
-def cache_directory() -> Path | None:
-    """``envsolve`` in the user's cache directory, where the system has it; None for a user without a home."""
-    try:
-        if sys.platform == "win32":
-            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "envsolve" / "Cache"
-        if sys.platform == "darwin":
-            return Path.home() / "Library" / "Caches" / "envsolve"
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "envsolve"
-    except RuntimeError:
-        return None
 
 
 def read_document(path: Path, kept: Kept) -> Document:
