@@ -20,7 +20,7 @@ _PLANNED = ("init", "lock", "status", "create", "validate", "doctor", "explain")
 _PIPE_CLOSED = 0
 
 
-_COMMANDS = ("solve", "detect", "matrix")
+_COMMANDS = ("solve", "detect", "matrix", "cache")
 
 
 class LazyGroup(click.Group):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PLATFORM = "{platform}"
 """Stands for the platform in the name of an output file."""
-_COMMANDS = ("solve", "detect", "matrix")
+_COMMANDS = ("solve", "detect", "matrix", "cache")
 _VERSIONS = Parsed("spec", parse_versions)
 _WORD = Parsed("address", one_word)
 _FILE = Parsed("file", file_name)

@@ -38,6 +38,8 @@ _LENGTHS = Struct(">IQ")
 _HEADER_SIZE = len(_FORMAT) + 16 + _LENGTHS.size
 _FOLDER = "kept"
 """Below the directory of the cache. All that is removed is in it: the directory itself may hold other things."""
+_OURS = {"matrix", "matrix-refresh"}
+"""What else envsolve and the scripts of its matrix keep in the directory of the cache."""
 _SUFFIX = ".kept"
 _UNFINISHED = ".part"
 _STAMP = "pruned"
@@ -180,7 +182,7 @@ class Store:
         """Make what is missing; whether it is safe then, as somebody else may have been faster."""
         assert self.directory is not None
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = {path.name for path in self.directory.iterdir()} <= {"matrix"}
+        fresh = {path.name for path in self.directory.iterdir()} <= _OURS
         for folder in (self._root, self._root / bucket):
             with suppress(FileExistsError):
                 folder.mkdir(mode=0o700)
@@ -206,10 +208,14 @@ class Store:
         """Every file of the cache; those that go away meanwhile are left out."""
         if not self._is_safe():
             return
-        with suppress(FileNotFoundError, NotADirectoryError):
+        try:
             for folder in list(os.scandir(self._root)):
                 if folder.is_dir(follow_symlinks=False):
                     yield from _entries_of(folder.path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._fail("read", error)
 
     def _fail(self, deed: str, error: OSError) -> None:
         if self.failure is None:

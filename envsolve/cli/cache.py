@@ -1,0 +1,108 @@
+"""``envsolve cache``: where the answers of package indexes are kept, how much that is, and making room."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from envsolve.cli.options import Parsed, color_option, file_name, option
+from envsolve.cli.output import deliver
+from envsolve.errors import Hint, OutsideError
+
+if TYPE_CHECKING:
+    from envsolve.index.store import Amount, Store
+
+cache_dir_option = option(
+    "--cache-dir",
+    "given",
+    type=Parsed("directory", file_name),
+    metavar="DIR",
+    help="The directory of the cache, instead of this user's.",
+)
+
+
+@click.group()
+def cache() -> None:
+    """Look after what is kept of package indexes."""
+
+
+@cache.command("dir")
+@cache_dir_option
+@color_option
+def show_directory(given: str | None) -> None:
+    """Print the directory of the cache."""
+    deliver(f"{_directory(_store(given))}\n", None)
+
+
+@cache.command("size")
+@cache_dir_option
+@option("--json", "as_json", is_flag=True, help="Print JSON.")
+@color_option
+def show_size(given: str | None, as_json: bool) -> None:
+    """Print how many files are kept and their bytes."""
+    store = _store(given)
+    amount = store.size()
+    _refuse_failed(store)
+    facts = {"directory": str(_directory(store)), **amount._asdict(), "limit": store.limit}
+    deliver(json.dumps(facts, indent=2, ensure_ascii=False) + "\n" if as_json else f"{_told(amount)}\n", None)
+
+
+@cache.command()
+@cache_dir_option
+@color_option
+def prune(given: str | None) -> None:
+    """Remove what was not used for 90 days, and the longest unused beyond ENVSOLVE_CACHE_SIZE (default: 1GB)."""
+    store = _store(given)
+    amount = store.prune()
+    _refuse_failed(store)
+    deliver(f"removed {_told(amount)}\n", None)
+
+
+@cache.command()
+@cache_dir_option
+@color_option
+def clear(given: str | None) -> None:
+    """Remove everything that is kept of package indexes."""
+    store = _store(given)
+    amount = store.clear()
+    left = store.size()
+    _refuse_failed(store)
+    if left.files:
+        message = f"the cache in {store.directory} still holds {_told(left)}"
+        raise OutsideError("cache-failed", message, hints=(Hint("see who owns these files, and who uses them now"),))
+    deliver(f"removed {_told(amount)}\n", None)
+
+
+def _store(given: str | None) -> Store:
+    from envsolve.index.store import store_at
+
+    return store_at(given, os.environ)
+
+
+def _directory(store: Store) -> Path:
+    """Where the cache is. Raises OutsideError for a user who has no place for one."""
+    if store.directory is None:
+        store.size()
+        _refuse_failed(store)
+    assert store.directory is not None
+    return store.directory
+
+
+def _refuse_failed(store: Store) -> None:
+    if store.failure is not None:
+        raise OutsideError("cache-failed", store.failure, hints=(Hint("name another directory with --cache-dir"),))
+
+
+def _told(amount: Amount) -> str:
+    """``12 files, 3.4 MB``; a kB has 1000 bytes, as in ENVSOLVE_CACHE_SIZE."""
+    size, unit = float(amount.bytes), "bytes"
+    for larger in ("kB", "MB", "GB"):
+        if size < 1000:  # noqa: PLR2004 - the step between units
+            break
+        size, unit = size / 1000, larger
+    number = f"{size:.0f}" if unit == "bytes" else f"{size:.1f}"
+    return f"{amount.files} {'file' if amount.files == 1 else 'files'}, {number} {unit}"
