@@ -1,0 +1,75 @@
+"""What one place says of package indexes: the value that readers of configuration share, and their errors.
+
+No message holds a value: URLs of private indexes have passwords in them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.errors import Hint, UsageError
+
+
+class Configured(NamedTuple):
+    """What one place says; None or an empty tuple where it says nothing. ``origin`` is the place in words."""
+
+    origin: str
+    index_url: str | None = None
+    extra_index_urls: tuple[str, ...] = ()
+    find_links: tuple[str, ...] = ()
+    no_index: bool | None = None
+    cert: str | None = None
+    client_cert: str | None = None
+    trusted_hosts: tuple[str, ...] = ()
+    package_indexes: tuple[tuple[str, str], ...] = ()
+    package_indexes_where: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def names_an_index(self) -> bool:
+        """Whether it says where packages are looked for."""
+        return bool(self.index_url or self.extra_index_urls or self.find_links or self.no_index)
+
+
+class Machine(NamedTuple):
+    """Where configuration may be: ``root`` is above ``etc``, ``platform`` as sys.platform spells it."""
+
+    environ: Mapping[str, str]
+    home: Path | None
+    prefix: Path | None
+    root: Path
+    platform: str
+
+
+def read_file(path: Path) -> bytes | None:
+    """The content of a configuration file, None where there is none. Raises UsageError where it cannot be read."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - a dozen of absent files are tried at each start
+            return file.read()
+    except OSError as error:
+        if not os.path.exists(path):  # noqa: PTH110 - as above; what lies in a closed folder counts as absent
+            return None
+        message = f"{path} configures package indexes and cannot be read: {error.strerror}"
+        raise UsageError("index-settings-unreadable", message, hints=(Hint("see who may read it"),)) from error
+
+
+def text_of(path: Path, content: bytes) -> str:
+    """The content as text. Raises UsageError where it is not UTF-8."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise malformed(f"{path}, line {line}", "is not UTF-8") from error
+
+
+def malformed(place: str, problem: str, *, detail: str = "") -> UsageError:
+    """The error for a setting that cannot be understood: where it is, and what is wrong with it."""
+    cause = (f"{place}: {detail}",) if detail else (f"{place} {problem}",)
+    return UsageError("index-settings-invalid", f"{place} {problem}", cause, (Hint("mend it, or take it out"),))
+
+
+def first(values: Iterable[str | None]) -> str | None:
+    """The first that says something."""
+    return next((value for value in values if value), None)
