@@ -82,7 +82,7 @@ def _extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
     try:
         if file.name.endswith(".zip"):
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                archive.extractall(directory)  # zipfile leaves out what would lead out of the directory
+                archive.extractall(directory)  # noqa: S202 - zipfile leaves out what would lead out of the directory
         else:
             with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive_of_tape:
                 archive_of_tape.extractall(directory, filter="data")

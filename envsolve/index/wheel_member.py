@@ -109,8 +109,8 @@ class _Ranges(io.RawIOBase):
             if first <= start and end <= first + len(part):
                 return part[start - first : end - first]
         until = min(max(end, start + _NEXT), self._size)
-        response = self._remote.fetcher.fetch(
-            self._file.url, {"Range": f"bytes={start}-{until - 1}"}, limit=max(end - start, _NEXT) + 1
+        response = self._fetcher.fetch(
+            self._url, {"Range": f"bytes={start}-{until - 1}"}, limit=max(end - start, _NEXT) + 1
         )
         if response.status != _PARTIAL or len(response.body) != until - start:
             raise BrokenArchiveError(f"the server gives another part than the one asked for (status {response.status})")
