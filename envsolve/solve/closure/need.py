@@ -1,0 +1,113 @@
+"""A requirement as metadata and people write it (PEP 508), and whether its marker holds.
+
+packaging takes 90 microseconds for a line with a marker, and a lock reads thousands of them, most of which ask for
+extras that nobody wants: the usual forms are read here, the others by packaging.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from envsolve.model.names import normalized
+from envsolve.model.version_order import stretches
+
+_USUAL = re.compile(
+    r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*"
+    r"(?:\[([A-Za-z0-9._,\s-]*)\])?\s*"
+    r"(?:\(([^()]*)\)|([^()@;'\"]*?))\s*(?:;(.*))?\Z",
+    re.ASCII | re.DOTALL,
+)
+_EXTRA = re.compile(r"""\bextra\s*==\s*["']([^"']+)["']""")
+_OR = re.compile(r"\bor\b")
+
+
+class Need(NamedTuple):
+    """``name[extras] specifier ; marker``, or ``name @ url``. Names of project and extras are normalized."""
+
+    name: str
+    extras: tuple[str, ...]
+    specifier: str
+    marker: str
+    url: str = ""
+
+    def __str__(self) -> str:
+        extras = f"[{','.join(self.extras)}]" if self.extras else ""
+        return f"{self.name}{extras}{f' @ {self.url}' if self.url else self.specifier}"
+
+
+@cache
+def parse_need(line: str) -> Need:
+    """Read one requirement. Raises ValueError where it is none."""
+    usual = _USUAL.match(line)
+    if usual is None:
+        return _by_packaging(line)
+    name, extras, bracketed, bare, marker = usual.groups()
+    specifier = (bracketed or bare or "").replace(" ", "")
+    if specifier and specifier[0] not in "<>=!~":
+        return _by_packaging(line)
+    wanted = (
+        tuple(sorted({normalized(extra.strip()) for extra in extras.split(",") if extra.strip()})) if extras else ()
+    )
+    return Need(normalized(name), wanted, specifier, (marker or "").strip())
+
+
+def _by_packaging(line: str) -> Need:
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        requirement = Requirement(line)
+    except InvalidRequirement as error:
+        raise ValueError(f"{line!r} is not a requirement: {str(error).splitlines()[0]}") from None
+    return Need(
+        normalized(requirement.name),
+        tuple(sorted(map(normalized, requirement.extras))),
+        str(requirement.specifier),
+        "" if requirement.marker is None else str(requirement.marker),
+        requirement.url or "",
+    )
+
+
+class Markers:
+    """Whether markers hold for one interpreter; each is worked out once. ``known`` are those that are worked out."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = dict(environment)
+        self.known: dict[tuple[str, str], bool] = {}
+
+    def holds(self, marker: str, extra: str = "") -> bool:
+        """Whether ``marker`` holds with ``extra`` asked for. Raises ValueError where it is no marker."""
+        if not marker:
+            return True
+        if "extra" not in marker:
+            extra = ""
+        elif not _OR.search(marker):
+            named = _EXTRA.findall(marker)
+            if named and any(normalized(it) != extra for it in named):
+                return False
+        key = (marker, extra)
+        if key not in self.known:
+            self.known[key] = self._evaluate(marker, extra)
+        return self.known[key]
+
+    def _evaluate(self, marker: str, extra: str) -> bool:
+        from packaging.markers import InvalidMarker, Marker, UndefinedComparison
+
+        try:
+            return Marker(marker).evaluate({**self._environment, "extra": extra})
+        except (InvalidMarker, UndefinedComparison) as error:
+            raise ValueError(f"{marker!r} is not a marker: {str(error).splitlines()[0]}") from None
+
+
+@lru_cache(maxsize=None)
+def check_specifier(specifier: str) -> None:
+    """Raise ValueError where ``specifier`` is none, as in the metadata of some old files."""
+    if stretches(specifier) is None:
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        try:
+            SpecifierSet(specifier)
+        except InvalidSpecifier:
+            raise ValueError(f"{specifier!r} is not a version specifier") from None

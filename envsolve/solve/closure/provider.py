@@ -1,0 +1,283 @@
+"""What resolvelib asks about packages.
+
+Policy, in this order: what an existing lock holds, then the newest version with a wheel, then, where builds are
+allowed, the newest with source. Pre-releases only where a person asked for one, or where nothing else lies in the
+range (https://packaging.python.org/specifications/version-specifiers#handling-of-pre-releases). Yanked versions only
+where they are pinned (PEP 592).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from resolvelib import AbstractProvider
+
+from envsolve.solve.closure.need import Need
+from envsolve.solve.closure.releases import Fit, Releases, descending
+from envsolve.solve.closure.world import World
+
+if TYPE_CHECKING:
+    from resolvelib.resolvers import RequirementInformation
+
+
+class Ask:
+    """A requirement: versions of a project, or of a project with an extra.
+
+    ``origin`` says where a person wrote it, "" for one of a package. ``only`` is the one position that fits where it
+    ties a project with an extra to the project itself.
+    """
+
+    __slots__ = ("extra", "identifier", "mask", "name", "only", "origin", "releases", "specifier")
+
+    def __init__(self, name: str, extra: str, specifier: str, releases: Releases | None, origin: str = "") -> None:
+        self.identifier = f"{name}[{extra}]" if extra else name
+        self.name, self.extra, self.specifier, self.origin = name, extra, specifier, origin
+        self.releases = releases
+        self.mask = 0 if releases is None else releases.mask(specifier)
+
+    def __repr__(self) -> str:
+        return f"{self.identifier}{self.specifier}"
+
+
+class Pick:
+    """A candidate: one version of a project, or of a project with an extra."""
+
+    __slots__ = ("extra", "fit", "identifier", "name", "position", "releases")
+
+    def __init__(self, name: str, extra: str, releases: Releases, position: int, fit: Fit) -> None:
+        self.identifier = f"{name}[{extra}]" if extra else name
+        self.name, self.extra, self.releases, self.position, self.fit = name, extra, releases, position, fit
+
+    @property
+    def version(self) -> str:
+        """As the index writes it."""
+        return self.releases.project.versions[self.position]
+
+    def __repr__(self) -> str:
+        return f"{self.identifier}=={self.version}"
+
+
+class Provider(AbstractProvider[Ask, Pick, str]):
+    """Answers resolvelib from ``world``. ``held`` are the versions of an existing lock, by name."""
+
+    def __init__(self, world: World, roots: Sequence[tuple[Need, str]], held: Mapping[str, str]) -> None:
+        self.world = world
+        self._held = held
+        self._picks: dict[tuple[str, str, int], Pick] = {}
+        self._asks: dict[tuple[str, str, str], Ask] = {}
+        self._dependencies: dict[int, tuple[Ask, ...]] = {}
+        self._dead: dict[tuple[str, int, int], bool] = {}
+        self.refused = 0
+        """How many candidates did not go with what was picked already: from the first on, dead ends are looked for."""
+        self.roots = [ask for need, origin in roots for ask in self._of_need(need, origin)]
+        self._root_masks: dict[str, int] = {}
+        self._wants_prereleases = {ask.name for ask in self.roots if _names_prerelease(ask.specifier)}
+        self._wants_prereleases |= {
+            name
+            for name, limits in world.limits.items()
+            if any(it.explicit and _names_prerelease(it.specifier) for it in limits)
+        }
+
+    def identify(self, requirement_or_candidate: Ask | Pick) -> str:
+        """The project, with the extra where there is one."""
+        return requirement_or_candidate.identifier
+
+    def get_preference(
+        self,
+        identifier: str,
+        resolutions: Mapping[str, Pick],
+        candidates: Mapping[str, Iterator[Pick]],
+        information: Mapping[str, Iterator[RequirementInformation[Ask, Pick]]],
+        backtrack_causes: Sequence[RequirementInformation[Ask, Pick]],
+    ) -> tuple[bool, bool, str]:
+        """Of those that conflict: what one version is left of first, then what people asked for, then by name."""
+        asks = [it.requirement for it in information[identifier]]
+        pinned = any(ask.mask & (ask.mask - 1) == 0 for ask in asks)
+        return not pinned, not any(ask.origin for ask in asks), identifier
+
+    def narrow_requirement_selection(
+        self,
+        identifiers: Iterable[str],
+        resolutions: Mapping[str, Pick],
+        candidates: Mapping[str, Iterator[Pick]],
+        information: Mapping[str, Iterator[RequirementInformation[Ask, Pick]]],
+        backtrack_causes: Sequence[RequirementInformation[Ask, Pick]],
+    ) -> Iterable[str]:
+        """The next in the order they were met; after a conflict those that took part in it."""
+        if backtrack_causes:
+            causes = {it.requirement.identifier for it in backtrack_causes}
+            causes |= {it.parent.identifier for it in backtrack_causes if it.parent is not None}
+            found = [identifier for identifier in identifiers if identifier in causes]
+            if found:
+                return found
+        return [next(iter(identifiers))]
+
+    def find_matches(
+        self,
+        identifier: str,
+        requirements: Mapping[str, Iterator[Ask]],
+        incompatibilities: Mapping[str, Iterator[Pick]],
+    ) -> Callable[[], Iterator[Pick]] | tuple[()]:
+        """The versions that all requirements admit, best first."""
+        asks = list(requirements[identifier])
+        first = asks[0]
+        if first.extra:
+            asks += requirements[first.name]
+        releases = first.releases
+        if releases is None:
+            return ()
+        mask = self.root_mask(first.name)
+        for ask in asks:
+            mask &= ask.mask
+        excluded = 0
+        for pick in incompatibilities[identifier]:
+            excluded |= 1 << pick.position
+        if not mask & ~excluded:
+            return ()
+        pins = any(_is_pin(ask.specifier) for ask in asks)
+        return lambda: self._candidates(first, mask, excluded, pins=pins)
+
+    def is_satisfied_by(self, requirement: Ask, candidate: Pick) -> bool:
+        """Whether the version is in the range."""
+        return requirement.mask >> candidate.position & 1 == 1
+
+    def get_dependencies(self, candidate: Pick) -> tuple[Ask, ...]:
+        """What the version requires, with its extra. Raises OutsideError."""
+        known = self._dependencies.get(id(candidate))
+        if known is None:
+            known = self._dependencies[id(candidate)] = self._worked_out(candidate)
+        return known
+
+    def root_mask(self, name: str) -> int:
+        """The versions of a project that people and the stack allow, whatever packages require."""
+        if name not in self._root_masks:
+            releases = self.world.releases(name)
+            mask = 0 if releases is None else self.world.limited(releases)
+            for ask in self.roots:
+                if ask.name == name:
+                    mask &= ask.mask
+            self._root_masks[name] = mask
+        return self._root_masks[name]
+
+    def _worked_out(self, pick: Pick) -> tuple[Ask, ...]:
+        needs = self.world.needs(pick.releases, pick.fit.best, pick.extra)
+        if needs is None:
+            return (self._impossible(pick),)
+        self.world.look_ahead(needs)
+        asks = [ask for need in needs for ask in self._of_need(need, "")]
+        if pick.extra:
+            same = Ask(pick.name, "", "", pick.releases)
+            same.specifier, same.mask = f"=={pick.version}", 1 << pick.position
+            asks.insert(0, same)
+        return tuple(asks)
+
+    def _impossible(self, pick: Pick) -> Ask:
+        """What a version requires whose metadata cannot be used: another version than itself."""
+        ask = Ask(pick.name, pick.extra, "", pick.releases)
+        ask.specifier, ask.mask = f"!={pick.version}", 0
+        return ask
+
+    def _of_need(self, need: Need, origin: str) -> list[Ask]:
+        return [self._ask(need.name, extra, need.specifier, origin) for extra in ("", *need.extras)]
+
+    def _ask(self, name: str, extra: str, specifier: str, origin: str) -> Ask:
+        key = (name, extra, specifier)
+        if origin:
+            return Ask(name, extra, specifier, self.world.releases(name), origin)
+        known = self._asks.get(key)
+        if known is None:
+            known = self._asks[key] = Ask(name, extra, specifier, self.world.releases(name))
+        return known
+
+    def _candidates(self, ask: Ask, mask: int, excluded: int, *, pins: bool) -> Iterator[Pick]:
+        assert ask.releases is not None
+        anything = False
+        stages: tuple[bool | None, ...] = (None,) if ask.name in self._wants_prereleases else (False, True)
+        for prereleases in stages:
+            if anything:
+                return
+            for position, fit in self._fitting(ask.releases, mask, prereleases, pins=pins):
+                if self.refused and self._is_dead(ask.releases, position, fit, self._depth):
+                    continue
+                anything = True
+                if not excluded >> position & 1:
+                    yield self._pick(ask, position, fit)
+
+    def _fitting(
+        self, releases: Releases, mask: int, prereleases: bool | None, *, pins: bool
+    ) -> Iterator[tuple[int, Fit]]:
+        """Positions in ``mask`` with what can be installed of them: the held one, then wheels, then sources."""
+        held = self._held_position(releases, mask)
+        kinds = [releases.fit, *([releases.source_fit] if self.world.wanted.allow_builds else [])]
+        wheels = 0
+        for fit_of in kinds:
+            rest = mask & ~wheels
+            order = descending(rest) if held is None else (held, *(it for it in descending(rest) if it != held))
+            for position in order:
+                if prereleases is not None and releases.is_prerelease(position) is not prereleases:
+                    continue
+                fit = fit_of(position)
+                if isinstance(fit, Fit) and (pins or not fit.is_yanked):
+                    wheels |= 1 << position
+                    yield position, fit
+
+    def _held_position(self, releases: Releases, mask: int) -> int | None:
+        version = self._held.get(releases.project.name)
+        position = None if version is None else releases.position(version)
+        return position if position is not None and mask >> position & 1 else None
+
+    def _pick(self, ask: Ask, position: int, fit: Fit) -> Pick:
+        key = (ask.name, ask.extra, position)
+        if key not in self._picks:
+            assert ask.releases is not None
+            self._picks[key] = Pick(ask.name, ask.extra, ask.releases, position, fit)
+        return self._picks[key]
+
+    @property
+    def _depth(self) -> int:
+        """How far dead ends are looked for: the more is refused, the further."""
+        return 1 if self.refused < _FEW_REFUSED else 2
+
+    def _is_dead(self, releases: Releases, position: int, fit: Fit, depth: int) -> bool:
+        """Whether a version requires what can never be, within the bounds that people and the stack set.
+
+        It holds for the whole resolution, so what is found once is never tried again. ``depth`` says how far it goes:
+        with 1 a requirement that no version meets, with 2 one that only versions meet which are dead with 1.
+        """
+        key = (releases.project.name, position, depth)
+        if key not in self._dead:
+            self._dead[key] = False  # what requires itself in a circle is not dead for that
+            needs = self.world.needs(releases, fit.best, "")
+            self._dead[key] = needs is None or any(not self._can_be_met(need, depth) for need in needs)
+        return self._dead[key]
+
+    def _can_be_met(self, need: Need, depth: int) -> bool:
+        releases = None if need.url else self.world.releases(need.name)
+        if releases is None:
+            return False
+        mask = releases.mask(need.specifier) & self.root_mask(need.name)
+        if depth <= 1 or not mask:
+            return mask != 0
+        pins = _is_pin(need.specifier)
+        for position, fit in self._fitting(releases, mask, None, pins=pins):
+            if not self._is_dead(releases, position, fit, depth - 1):
+                return True
+        return False
+
+
+_FEW_REFUSED = 4
+
+
+def _is_pin(specifier: str) -> bool:
+    return specifier.startswith("==") and not specifier.endswith(".*") and "," not in specifier
+
+
+def _names_prerelease(specifier: str) -> bool:
+    from envsolve.model.version_order import is_prerelease, key_of
+
+    for clause in specifier.split(","):
+        key = key_of(clause.strip().lstrip("<>=!~").removesuffix(".*")) if clause.strip() else None
+        if key is not None and is_prerelease(key) and not clause.strip().startswith("!="):
+            return True
+    return False

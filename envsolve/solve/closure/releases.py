@@ -1,0 +1,215 @@
+"""The versions of one project as a resolver sees them: which lie in a specifier, and what of each can be installed.
+
+Sets of versions are bits of a number, one for each position in ascending order: what several requirements admit in
+common is one ``&``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from envsolve.index.fitting import Interpreter, Ranks
+from envsolve.index.page import RawFile
+from envsolve.index.project import Project
+from envsolve.model.version_order import Key, is_prerelease, key_of, stretches
+
+
+class Unfit(StrEnum):
+    """Why nothing of a version can be installed."""
+
+    NO_FILE = "the index has no file of it"
+    OTHER_PLATFORM = "it has no wheel for this Python and platform"
+    OTHER_PYTHON = "it does not support this Python"
+    TOO_NEW = "it was uploaded after the day that --exclude-newer names"
+    SOURCE_ONLY = "it has no wheel, only source that has to be built"
+
+
+class Fit(NamedTuple):
+    """What the target can install of one version: the file an installer takes, and all that it could."""
+
+    best: RawFile
+    files: tuple[RawFile, ...]
+    is_yanked: bool
+
+
+class Wanted(NamedTuple):
+    """What files have to suit. ``newest_upload`` is a moment in RFC 3339, in UTC."""
+
+    interpreter: Interpreter
+    newest_upload: str | None = None
+    allow_builds: bool = False
+
+
+class Fitting:
+    """Which files suit a target; what was worked out for one file serves the next with the same tags."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self._ranks = Ranks(wanted.interpreter)
+        self._python = key_of(wanted.interpreter.full_version)
+        self._supports: dict[str, bool] = {"": True}
+
+    def of(self, files: tuple[RawFile, ...]) -> Fit | Unfit:
+        """What of ``files``, all of one version, can be installed."""
+        if not files:
+            return Unfit.NO_FILE
+        ranked = [(rank, file) for file in files if (rank := self._rank(file)) is not None]
+        old_enough = [(rank, file) for rank, file in ranked if self._is_old_enough(file)]
+        fitting = [(rank, file) for rank, file in old_enough if self.supports(file[5])]
+        if fitting:
+            fitting.sort(key=lambda it: (it[0], it[1][0]))
+            ordered = tuple(file for _, file in fitting)
+            return Fit(ordered[0], ordered, all(file[6] is not None for file in ordered))
+        if old_enough:
+            return Unfit.OTHER_PYTHON
+        if ranked:
+            return Unfit.TOO_NEW
+        return Unfit.OTHER_PLATFORM if any(file[0].endswith(".whl") for file in files) else Unfit.SOURCE_ONLY
+
+    def of_source(self, files: tuple[RawFile, ...]) -> Fit | Unfit:
+        """What of ``files`` can be built."""
+        sources = [file for file in files if not file[0].endswith(".whl") and self._is_old_enough(file)]
+        fitting = tuple(sorted((file for file in sources if self.supports(file[5])), reverse=True))
+        return Fit(fitting[0], fitting, fitting[0][6] is not None) if fitting else Unfit.SOURCE_ONLY
+
+    def supports(self, requires_python: str | None) -> bool:
+        """Whether the target's Python is in a range such as ``>=3.9``; one that cannot be read excludes nothing."""
+        text = requires_python or ""
+        if text not in self._supports:
+            self._supports[text] = self._lies_in(text)
+        return self._supports[text]
+
+    def _lies_in(self, text: str) -> bool:
+        try:
+            admitted = stretches(text)
+        except ValueError:
+            return True
+        if admitted is None:
+            from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+            try:
+                return SpecifierSet(text).contains(self.wanted.interpreter.full_version, prereleases=True)
+            except InvalidSpecifier:
+                return True
+        key = self._python
+        assert key is not None
+        return any((low is None or low <= key) and (high is None or key < high) for low, high in admitted)
+
+    def _rank(self, file: RawFile) -> tuple[int, int] | None:
+        return self._ranks.of_wheel(file[0]) if file[0].endswith(".whl") else None
+
+    def _is_old_enough(self, file: RawFile) -> bool:
+        """A file of which nobody knows when it was uploaded may be too new."""
+        limit = self.wanted.newest_upload
+        return limit is None or (file[4] is not None and _moment(file[4]) <= _moment(limit))
+
+
+def _moment(text: str) -> float:
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return float("inf")
+
+
+class Releases:
+    """The versions of ``project`` for one target."""
+
+    __slots__ = ("_fits", "_fitting", "_masks", "_source_fits", "project")
+
+    def __init__(self, project: Project, fitting: Fitting) -> None:
+        self.project = project
+        self._fitting = fitting
+        self._fits: dict[int, Fit | Unfit] = {}
+        self._source_fits: dict[int, Fit | Unfit] = {}
+        self._masks: dict[str, int] = {"": (1 << len(project.versions)) - 1}
+
+    def mask(self, specifier: str) -> int:
+        """The versions in ``specifier``, pre-releases included. Raises ValueError where it is no specifier."""
+        known = self._masks.get(specifier)
+        if known is None:
+            known = self._masks[specifier] = self._worked_out(specifier)
+        return known
+
+    def position(self, version: str) -> int | None:
+        """Where ``version`` stands, however it is spelled."""
+        key = key_of(version)
+        if key is None:
+            return None
+        place = self._place(key)
+        versions = self.project.versions
+        return place if place < len(versions) and key_of(versions[place]) == key else None
+
+    def fit(self, position: int) -> Fit | Unfit:
+        """What wheels of the version there can be installed."""
+        found = self._fits.get(position)
+        if found is None:
+            found = self._fits[position] = self._fitting.of(self.project.files(position))
+        return found
+
+    def source_fit(self, position: int) -> Fit | Unfit:
+        """What source of the version there can be built."""
+        found = self._source_fits.get(position)
+        if found is None:
+            found = self._source_fits[position] = self._fitting.of_source(self.project.files(position))
+        return found
+
+    def is_prerelease(self, position: int) -> bool:
+        """Whether the version there is a pre-release."""
+        key = key_of(self.project.versions[position])
+        assert key is not None
+        return is_prerelease(key)
+
+    def newest(self, mask: int, *, prereleases: bool = False) -> int | None:
+        """The newest version in ``mask`` that is not yanked and can be installed; pre-releases where nothing else is."""
+        for wanted in (False, True) if not prereleases else (None,):
+            for position in descending(mask):
+                if wanted is not None and self.is_prerelease(position) is not wanted:
+                    continue
+                fit = self.fit(position)
+                if isinstance(fit, Fit) and not fit.is_yanked:
+                    return position
+        return None
+
+    def _worked_out(self, specifier: str) -> int:
+        admitted = stretches(specifier)
+        if admitted is None:
+            return self._by_packaging(specifier)
+        mask = 0
+        for low, high in admitted:
+            first = 0 if low is None else self._place(low)
+            last = len(self.project.versions) if high is None else self._place(high)
+            mask |= max((1 << last) - (1 << first), 0)
+        return mask
+
+    def _place(self, key: Key) -> int:
+        return bisect_left(self.project.versions, key, key=_known_key)
+
+    def _by_packaging(self, specifier: str) -> int:
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        try:
+            admitted = SpecifierSet(specifier)
+        except InvalidSpecifier:
+            raise ValueError(f"{specifier!r} is not a version specifier") from None
+        found = (admitted.contains(version, prereleases=True) for version in self.project.versions)
+        return sum(1 << position for position, lies_in in enumerate(found) if lies_in)
+
+
+def _known_key(version: str) -> Key:
+    """The key of a version that is in a project, where nothing without one is."""
+    key = key_of(version)
+    assert key is not None
+    return key
+
+
+def descending(mask: int) -> Iterator[int]:
+    """The positions in ``mask``, the highest first."""
+    while mask:
+        position = mask.bit_length() - 1
+        yield position
+        mask &= ~(1 << position)

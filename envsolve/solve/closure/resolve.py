@@ -1,0 +1,129 @@
+"""From requirements to a closure, or to the requirements that conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from resolvelib import BaseReporter, ResolutionImpossible, Resolver
+from resolvelib.resolvers import Criterion, RequirementInformation, Resolution, ResolutionTooDeep, Result
+
+from envsolve.index.client import Indexes, package_file
+from envsolve.model.package import Pin
+from envsolve.solve.closure.need import Need
+from envsolve.solve.closure.provider import Ask, Pick, Provider
+from envsolve.solve.closure.releases import Wanted
+from envsolve.solve.closure.world import Limit, World
+
+_MOST_ROUNDS = 200_000
+
+Asked = tuple[Need, str]
+"""A requirement, and where a person wrote it: ``-r requirements.in``."""
+Cause = RequirementInformation[Ask, Pick]
+
+
+class Conflict(Exception):  # noqa: N818 - an answer, not an error: whoever asked decides what it means
+    """No set of versions meets all requirements. ``causes`` are the last that did not go together."""
+
+    def __init__(self, causes: Collection[Cause], provider: Provider) -> None:
+        super().__init__("no set of versions meets all requirements")
+        self.causes = tuple(causes)
+        self.provider = provider
+
+
+class Question(NamedTuple):
+    """What a closure is asked for. ``held`` are the versions of an existing lock, which stay where they fit."""
+
+    asked: tuple[Asked, ...]
+    wanted: Wanted
+    limits: Mapping[str, tuple[Limit, ...]]
+    held: Mapping[str, str]
+
+
+def pins_of(question: Question, indexes: Indexes) -> tuple[Pin, ...]:
+    """Every package that the question needs, by name. Raises Conflict, OutsideError."""
+    world = World(indexes, question.wanted, question.limits)
+    try:
+        asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
+        world.look_ahead(tuple(need for need, _ in asked))
+        provider = Provider(world, asked, question.held)
+        try:
+            result = _Resolver(provider, _Counting(provider)).resolve(provider.roots, max_rounds=_MOST_ROUNDS)
+        except ResolutionImpossible as impossible:
+            raise Conflict(impossible.causes, provider) from None
+        pins = _pins(result, world)
+    finally:
+        world.close()
+    indexes.keep()
+    return pins
+
+
+def _pins(result: Result[Ask, Pick, str], world: World) -> tuple[Pin, ...]:
+    via: dict[str, set[str]] = {}
+    requires: dict[str, set[str]] = {}
+    for identifier, criterion in result.criteria.items():
+        if identifier not in result.mapping:
+            continue
+        name = result.mapping[identifier].name
+        for ask, parent in criterion.information:
+            if parent is None:
+                via.setdefault(name, set()).add(ask.origin)
+            elif parent.name != name and result.mapping.get(parent.identifier) is parent:
+                via.setdefault(name, set()).add(parent.name)
+                requires.setdefault(parent.name, set()).add(name)
+    picks = sorted({pick.name: pick for pick in result.mapping.values()}.items())
+    return tuple(_pin(pick, world, via.get(name, set()), requires.get(name, set())) for name, pick in picks)
+
+
+def _pin(pick: Pick, world: World, via: set[str], requires: set[str]) -> Pin:
+    project = pick.releases.project
+    return Pin(
+        name=pick.name,
+        version=pick.version,
+        files=tuple(package_file(project, raw) for raw in pick.fit.files),
+        index_url=world.indexes.index_url(project),
+        via=tuple(sorted(via)),
+        because=tuple(dict.fromkeys(limit.because for limit in world.limits.get(pick.name, ()) if limit.because)),
+        requires=tuple(sorted(requires)),
+        requires_python=pick.fit.best[5],
+    )
+
+
+class _Counting(BaseReporter[Ask, Pick, str]):
+    """Tells the provider what was refused, so that it looks for dead ends."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    def rejecting_candidate(self, criterion: Criterion[Ask, Pick], candidate: Pick) -> None:
+        """One more candidate that does not go with what was picked."""
+        self._provider.refused += 1
+
+
+class _Resolution(Resolution[Ask, Pick, str]):
+    """Remembers whether a pin meets its requirements: resolvelib asks again for every pin in every round."""
+
+    def __init__(self, provider: Provider, reporter: _Counting) -> None:
+        super().__init__(provider, reporter)
+        self._verdicts: dict[str, tuple[Criterion[Ask, Pick], Pick | None, bool]] = {}
+
+    def _is_current_pin_satisfying(self, name: str, criterion: Criterion[Ask, Pick]) -> bool:
+        pin = self.state.mapping.get(name)
+        known = self._verdicts.get(name)
+        if known is not None and known[0] is criterion and known[1] is pin:
+            return known[2]
+        verdict = super()._is_current_pin_satisfying(name, criterion)
+        self._verdicts[name] = (criterion, pin, verdict)
+        return verdict
+
+
+class _Resolver(Resolver[Ask, Pick, str]):
+    def resolve(self, requirements: Sequence[Ask], max_rounds: int = 100) -> Result[Ask, Pick, str]:  # type: ignore[override]
+        resolution = _Resolution(self.provider, self.reporter)  # type: ignore[arg-type]
+        state = resolution.resolve(requirements, max_rounds=max_rounds)
+        from resolvelib.resolvers.resolution import _build_result
+
+        return _build_result(state)
+
+
+__all__ = ["Asked", "Conflict", "Limit", "Question", "ResolutionTooDeep", "pins_of"]

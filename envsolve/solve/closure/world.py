@@ -1,0 +1,160 @@
+"""Everything a resolution knows of packages: releases by name, what each requires, and what it is asked ahead.
+
+Asking ahead: as soon as a requirement is met, threads fetch the page it needs, then the metadata of the version that
+will probably be taken, then the pages which that needs. On a network with 80 ms of delay this takes a seventh of the
+time (measured). It decides nothing: the resolver takes the same versions with and without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import NamedTuple
+
+from envsolve.index.client import Indexes, identity
+from envsolve.index.metadata import Metadata
+from envsolve.index.page import RawFile
+from envsolve.solve.closure.need import Markers, Need, check_specifier, parse_need
+from envsolve.solve.closure.releases import Fit, Fitting, Releases, Wanted
+from envsolve.solve.closure.workers import Workers
+
+_CONNECTIONS = 48
+
+
+class Limit(NamedTuple):
+    """Versions that alone may be taken of a project, and the sentence that says why."""
+
+    specifier: str
+    because: str
+    explicit: bool = False
+
+
+class World:
+    """The packages of ``indexes`` for one target. ``limits`` bound the versions of projects by name."""
+
+    def __init__(self, indexes: Indexes, wanted: Wanted, limits: Mapping[str, tuple[Limit, ...]]) -> None:
+        self.indexes = indexes
+        self.wanted = wanted
+        self.limits = limits
+        self.markers = Markers(wanted.interpreter.marker_values())
+        self.fitting = Fitting(wanted)
+        self.workers = Workers(_CONNECTIONS)
+        self._releases: dict[str, Releases | None] = {}
+        self._needs: dict[tuple[str, str], tuple[Need, ...] | None] = {}
+        self._visited: set[tuple[str, str, int]] = set()
+
+    def releases(self, name: str) -> Releases | None:
+        """The versions of a project; None where no index knows it. Raises OutsideError."""
+        if name in self._releases:
+            return self._releases[name]
+        project = self.indexes.project(name)
+        found = None if project is None else Releases(project, self.fitting)
+        return self._releases.setdefault(name, found)
+
+    def limited(self, releases: Releases) -> int:
+        """The versions of a project that its limits admit."""
+        mask = releases.mask("")
+        for limit in self.limits.get(releases.project.name, ()):
+            mask &= releases.mask(limit.specifier)
+        return mask
+
+    def needs(self, releases: Releases, file: RawFile, extra: str) -> tuple[Need, ...] | None:
+        """What a file requires on the target, with ``extra`` or by itself; None where its metadata is no good.
+
+        Raises OutsideError.
+        """
+        key = (identity(file), extra)
+        if key not in self._needs:
+            self._needs[key] = self._worked_out(self.indexes.metadata(releases.project, file), extra)
+        return self._needs[key]
+
+    def _worked_out(self, metadata: Metadata, extra: str) -> tuple[Need, ...] | None:
+        if not self.fitting.supports(metadata.requires_python):
+            return None
+        found = []
+        try:
+            for line in metadata.requires:
+                need = parse_need(line)
+                check_specifier(need.specifier)
+                holds = self.markers.holds(need.marker, extra)
+                if holds and not (extra and self.markers.holds(need.marker)):
+                    found.append(need)
+        except ValueError:
+            return None
+        return tuple(found)
+
+    def look_ahead(self, needs: tuple[Need, ...]) -> None:
+        """Have fetched what ``needs`` will probably need, and what that will need."""
+        waiting = list(needs)
+        while waiting:
+            need = waiting.pop()
+            if need.url:
+                continue
+            known, _ = self.indexes.at_hand(need.name) if need.name not in self._releases else (True, None)
+            if known:
+                waiting += self._next(need)
+            else:
+                self._send(need)
+
+    def _send(self, need: Need) -> None:
+        key = (need.name, need.specifier, hash(need.extras))
+        if key not in self._visited:
+            self._visited.add(key)
+            self.workers.submit(lambda: self.look_ahead(self._fetched(need)))
+
+    def _fetched(self, need: Need) -> tuple[Need, ...]:
+        """What ``need`` leads to, after its page and its metadata were fetched."""
+        releases = self.releases(need.name)
+        found = () if releases is None else self._after(need, releases)
+        if releases is not None:
+            releases.project.fold()
+        return found
+
+    def _after(self, need: Need, releases: Releases) -> tuple[Need, ...]:
+        fit = self._probable(need, releases)
+        if fit is None:
+            return ()
+        return tuple(it for extra in ("", *need.extras) for it in self.needs(releases, fit.best, extra) or ())
+
+    def _next(self, need: Need) -> tuple[Need, ...]:
+        """The same without waiting: where metadata has to be fetched a thread does it."""
+        releases = self.releases(need.name)
+        if releases is None:
+            return ()
+        mask = releases.mask(need.specifier) if need.specifier else releases.mask("")
+        key = (need.name, ",".join(need.extras), mask)
+        if key in self._visited:
+            return ()
+        self._visited.add(key)
+        fit = self._probable(need, releases)
+        if fit is None:
+            return ()
+        if self.indexes.metadata_at_hand(releases.project, fit.best) is None:
+            self.workers.submit(lambda: self.look_ahead(self._fetched(need)))
+            return ()
+        return self._after(need, releases)
+
+    def _probable(self, need: Need, releases: Releases) -> Fit | None:
+        """The version that a resolver without other requirements takes."""
+        try:
+            position = releases.newest(releases.mask(need.specifier) & self.limited(releases))
+        except ValueError:
+            return None
+        found = None if position is None else releases.fit(position)
+        return found if isinstance(found, Fit) else None
+
+    def prepare(self, releases: Releases, files: list[RawFile]) -> None:
+        """Have the metadata of several files fetched at once."""
+        for file in files:
+            if self.indexes.metadata_at_hand(releases.project, file) is None:
+                self.workers.submit(partial(self._read, releases, file))
+
+    def _read(self, releases: Releases, file: RawFile) -> None:
+        self.indexes.metadata(releases.project, file)
+
+    def close(self) -> None:
+        """End the threads. Raises what went wrong in one of them."""
+        self.workers.close()
+        if self.workers.failure is not None:
+            raise self.workers.failure
+
