@@ -1,0 +1,130 @@
+"""The bodies of answers, read and unpacked step by step: what would not end, or unpacks to gigabytes, is given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Protocol, cast
+
+from envsolve.index.failures import Failure
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse
+
+_STEP = 1 << 18
+"""Bytes that are read at once: the page of most projects, and no more than that beyond a limit."""
+
+
+def read_body(answer: BaseHTTPResponse, limit: int, count: Callable[[int], None]) -> bytes:
+    """The whole body, unpacked. ``count`` hears of the bytes that came, as they come.
+
+    Raises Failure where body, packed or unpacked, is longer than ``limit``, is cut or malformed; else what urllib3
+    raises.
+    """
+    parts: list[bytes] = []
+    size = wire = 0
+    decoder = _decoder(answer.headers.get("Content-Encoding", ""))
+    if _announced(answer) > limit:
+        raise _too_large(limit)
+    while not answer.closed and (part := answer.read(_STEP)):
+        wire += len(part)
+        count(len(part))
+        if decoder is not None:
+            part = decoder.decode(part, limit + 1 - size)
+        size += len(part)
+        if max(size, wire) > limit:
+            raise _too_large(limit)
+        parts.append(part)
+    if decoder is not None and wire and not decoder.finished:
+        raise Failure("response-cut", "what is compressed ends too early", again=True)
+    return b"".join(parts)
+
+
+@cache
+def accepted_encodings() -> str:
+    """The value of the header Accept-Encoding: what the libraries of this environment unpack."""
+    return ", ".join(_openers())
+
+
+class _Stream(Protocol):
+    """One stream, as the modules of the standard library unpack it."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+_Opener = Callable[[], _Stream]
+
+
+class _Decoder:
+    """The body of one answer: whole streams one after the other, which is what gzip and zstd files may be."""
+
+    def __init__(self, opener: _Opener) -> None:
+        self._opener = opener
+        self._stream = opener()
+
+    @property
+    def finished(self) -> bool:
+        """Whether what came so far is whole."""
+        return self._stream.eof
+
+    def decode(self, data: bytes, most: int) -> bytes:
+        """What ``data`` unpacks to, cut at ``most`` bytes, after which the rest is lost.
+
+        Raises Failure where it is not what it claims to be, as after an error on the way.
+        """
+        parts: list[bytes] = []
+        while data and most > 0:
+            if self._stream.eof:
+                if not data.strip(b"\0"):  # padding, which gzip files on tapes and disks end with
+                    break
+                self._stream = self._opener()
+            try:
+                part = self._stream.decompress(data, most)
+            except Exception as error:  # each library has an error of its own
+                raise Failure("response-cut", f"it cannot be decompressed: {error}", again=True) from error
+            parts.append(part)
+            most -= len(part)
+            data = self._stream.unused_data if self._stream.eof else b""
+        return b"".join(parts)
+
+
+def _decoder(encoding: str) -> _Decoder | None:
+    """The way to unpack what has this Content-Encoding; None where nothing is packed."""
+    name = encoding.strip().lower().removeprefix("x-")
+    if name in {"", "identity"}:
+        return None
+    opener = _openers().get(name)
+    if opener is None:
+        raise Failure("response-unreadable", f"it is compressed as {encoding!r}, which nobody asked for", again=False)
+    return _Decoder(opener)
+
+
+def _announced(answer: BaseHTTPResponse) -> int:
+    """The length of the body in bytes, as far as its head tells."""
+    length = answer.headers.get("Content-Length", "")
+    return int(length) if length.isdecimal() else 0
+
+
+def _too_large(limit: int) -> Failure:
+    return Failure("response-too-large", f"more than {limit} bytes came, or were announced", again=False)
+
+
+@cache
+def _openers() -> dict[str, _Opener]:
+    openers: dict[str, _Opener] = {"gzip": _gzip}
+    for module in ("compression.zstd", "backports.zstd"):  # the first is in the standard library from 3.14 on
+        if "zstd" not in openers and find_spec(module.partition(".")[0]) and find_spec(module):
+            openers["zstd"] = cast("_Opener", import_module(module).ZstdDecompressor)
+    return openers
+
+
+def _gzip() -> _Stream:
+    import zlib
+
+    return zlib.decompressobj(16 + zlib.MAX_WBITS)

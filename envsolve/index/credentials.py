@@ -1,0 +1,171 @@
+"""Logins for package indexes, found where pip finds them, so that a private index works without a word to envsolve.
+
+In order: 1. the address itself 2. netrc 3. the keyring, which may open a window or start a program and is therefore
+asked only after a server refused, and once for each server.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from envsolve.index.address import Address, Login, Origin
+
+if TYPE_CHECKING:
+    from netrc import netrc
+
+_KEYRING_TIMEOUT = 60.0
+"""Seconds for the command ``keyring``, which may wait for a person to unlock a store."""
+
+
+class Credentials:
+    """The logins of one run, safe to use from many threads. ``notes`` tell what could not be read, without secrets."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self._lock = Lock()
+        self._keyring = Lock()
+        self._logins: dict[Origin, Login | None] = {}
+        self._asked: set[Origin] = set()
+        self._netrc: netrc | None = None
+        self._netrc_read = False
+
+    def login_for(self, address: Address) -> Login | None:
+        """What to send along: the login of the address, else what is known of its server.
+
+        The first login that an address brings is kept for addresses of that server without one, such as those of the
+        files that an index lists.
+        """
+        origin, written = address.origin, address.login
+        complete = written is not None and written.password is not None
+        if origin not in self._logins or (written is not None and self._logins[origin] is None):
+            self._keep(origin, written if complete else self._of_netrc(address) or written)
+        known = self._logins[origin]
+        return written if complete or not _is_of(known, written) else known
+
+    def after_refusal(self, address: Address, sent: Login | None) -> Login | None:
+        """Another login after the server answered 401 to ``sent``; None where there is none.
+
+        The keyring is asked about the address first and its server second, as pip and uv do: some stores go by the one,
+        some by the other.
+        """
+        if sent is not None and sent.password is not None:
+            return None
+        with self._keyring:
+            known = self._logins.get(address.origin)
+            if known != sent and known is not None:
+                return known
+            if address.origin in self._asked:
+                return None
+            self._asked.add(address.origin)
+            found = self._of_keyring(address, None if sent is None else sent.user)
+            if found is not None:
+                self._keep(address.origin, found)
+            return found
+
+    def _keep(self, origin: Origin, login: Login | None) -> Login | None:
+        with self._lock:
+            kept = self._logins.get(origin)
+            if kept is None or kept.password is None:
+                self._logins[origin] = kept = login or kept
+            return kept
+
+    def _of_netrc(self, address: Address) -> Login | None:
+        with self._lock:
+            if not self._netrc_read:
+                self._netrc = self._read_netrc()
+                self._netrc_read = True
+        entry = None if self._netrc is None else self._netrc.authenticators(address.origin.host.strip("[]"))
+        if entry is None:
+            return None
+        found = Login(entry[0], entry[2] or "")
+        return found if _is_of(found, address.login) else None
+
+    def _read_netrc(self) -> netrc | None:
+        """The file that the variable NETRC names, else that of the home directory in either of its spellings."""
+        from netrc import NetrcParseError, netrc
+
+        named = os.environ.get("NETRC")
+        for name in (named,) if named else ("~/.netrc", "~/_netrc"):
+            path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser fails where there is no home
+            try:
+                return netrc(str(path))
+            except FileNotFoundError:
+                if named:
+                    self.notes.append(f"{path}, which NETRC names, does not exist")
+            except NetrcParseError as error:
+                self.notes.append(f"{path} cannot be used for logins: line {error.lineno} is malformed")
+            except OSError as error:
+                self.notes.append(f"{path} cannot be used for logins: {error.strerror or 'it cannot be read'}")
+            except ValueError:
+                self.notes.append(f"{path} cannot be used for logins: it is no text in UTF-8")
+        return None
+
+    def _of_keyring(self, address: Address, user: str | None) -> Login | None:
+        _, host, port = address.origin
+        netloc = address.url.split("/", 3)[2]
+        services = (address.url.partition("?")[0], netloc)
+        try:
+            return _from_keyring_module(services, user)
+        except ImportError:
+            return _from_keyring_command(services, user)
+        except Exception as error:  # noqa: BLE001 - stores are plug-ins, which raise what they like
+            self.notes.append(f"the keyring has no login for {host}:{port}: it failed with {type(error).__name__}")
+            return None
+
+
+def _is_of(login: Login | None, asked: Login | None) -> bool:
+    """Whether ``login`` is of the user that an address names, if it names one."""
+    return asked is None or (login is not None and login.user == asked.user)
+
+
+def _from_keyring_module(services: Sequence[str], user: str | None) -> Login | None:
+    """What the module ``keyring`` of this environment knows; raises ImportError where there is none."""
+    from importlib import import_module
+
+    keyring = import_module("keyring")
+    for service in services:
+        found = keyring.get_credential(service, user)
+        if found is not None and found.password is not None:
+            return Login(found.username or user or "", found.password)
+    return None
+
+
+def _from_keyring_command(services: Sequence[str], user: str | None) -> Login | None:
+    """What the command ``keyring`` says, which is installed apart from envsolve; from 25.2 on it tells users too."""
+    from shutil import which
+
+    command = which("keyring")
+    if command is None or (user or "").startswith("-"):
+        return None
+    for service in services:
+        question = ("--mode", "creds", "get", service) if user is None else ("get", service, user)
+        lines = _said([command, *question])
+        if user is None and len(lines) > 1:
+            return Login(lines[0], lines[1])
+        if user is not None and lines:
+            return Login(user, lines[0])
+    return None
+
+
+def _said(command: list[str]) -> list[str]:
+    """The lines that a command prints; none where it fails. What it complains about is of no use to a user here."""
+    import subprocess
+
+    environ = os.environ | {"PYTHONIOENCODING": "utf-8"}
+    try:
+        done = subprocess.run(
+            command,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_KEYRING_TIMEOUT,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return done.stdout.decode("utf-8", "replace").splitlines()

@@ -1,0 +1,59 @@
+"""What went wrong on the way to a server: whether to try again, and the words for it when trying is over."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from envsolve.errors import Hint, OutsideError
+
+_OFFLINE = Hint("without a network, --offline uses what was fetched before")
+_MIRROR = Hint("another index, such as a mirror, is named with --index-url")
+_BEHIND_PROXY = Hint("behind a proxy, set HTTPS_PROXY to its address")
+_HINTS = {
+    "index-unreachable": (_OFFLINE, _MIRROR),
+    "index-timeout": (Hint("a slow network gets more seconds for each answer with UV_HTTP_TIMEOUT=120"), _MIRROR),
+    "index-failed": (Hint("a server in trouble may be well again in a few minutes"), _MIRROR),
+    "response-cut": (Hint("a proxy or a virus scanner between here and there may cut answers"), _MIRROR),
+    "certificate-invalid": (
+        Hint("a company's own certificates are named with SSL_CERT_FILE or REQUESTS_CA_BUNDLE, a file in PEM form"),
+    ),
+}
+_WORDS = {
+    "index-unreachable": "cannot be reached",
+    "index-timeout": "did not answer in time",
+    "index-failed": "could not be fetched",
+    "response-cut": "arrived in part only",
+    "response-unreadable": "arrived in a form that cannot be read",
+    "response-too-large": "is larger than it may be",
+    "certificate-invalid": "has a certificate that is not trusted",
+}
+
+
+class Failure(Exception):  # noqa: N818 - it never reaches a user, and is no error where the next try succeeds
+    """One try that failed: the code of the error it may end in, the reason in words, and whether to try again."""
+
+    def __init__(self, code: str, reason: str, *, again: bool) -> None:
+        super().__init__(code, reason)
+        self.code = code
+        self.reason = reason
+        self.again = again
+
+
+class Tries(NamedTuple):
+    """What was tried: where, through which proxy, and how often."""
+
+    url: str
+    proxy: str | None
+    number: int
+
+
+def outside_error(failure: Failure, tries: Tries) -> OutsideError:
+    """The error for a user, once the last try failed."""
+    cause = [failure.reason]
+    if tries.number > 1:
+        cause.append(f"so it went {tries.number} times")
+    hints = _HINTS.get(failure.code, ())
+    if failure.code in {"index-unreachable", "index-timeout"}:
+        named = Hint(f"the proxy {tries.proxy} is from the environment: correct it, or name the host in NO_PROXY")
+        hints = (_BEHIND_PROXY if tries.proxy is None else named, *hints)
+    return OutsideError(failure.code, f"{tries.url} {_WORDS[failure.code]}", tuple(cause), hints)

@@ -1,0 +1,225 @@
+"""Package indexes over HTTP, as pip's users know it: their proxies, certificates and logins, and patience.
+
+urllib3 moves the bytes. What it leaves to its caller is here: how often to try, where to follow, what to send along,
+and how much to take.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Event
+
+from envsolve import __version__
+from envsolve.errors import Hint, OutsideError, UsageError
+from envsolve.index.address import Address, address_behind, address_of, without_login
+from envsolve.index.body import accepted_encodings
+from envsolve.index.credentials import Credentials
+from envsolve.index.failures import Failure, Tries, outside_error
+from envsolve.index.fetch import PAGE_LIMIT, Response
+
+_TELLING = frozenset({200, 206, 304, 401, 403, 404, 410, 416})
+"""The statuses that say something about a file, see Fetcher."""
+_PASSING = frozenset({408, 429, 500, 502, 503, 504})
+"""The statuses that another try may better; the choice of pip and uv."""
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MOST_REDIRECTS = 10
+_UNAUTHORIZED = 401
+_FOR_ONE_ORIGIN = frozenset({"Authorization", "Cookie"})
+_READ_TIMEOUT = 30.0
+_LONGEST_TIMEOUT = 3600.0
+_TIMEOUT_VARIABLES = ("UV_HTTP_TIMEOUT", "PIP_DEFAULT_TIMEOUT")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A token (RFC 9110, section 5.6.2)."""
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+
+
+class HttpFetcher:
+    """A Fetcher for http and https. It may be used from as many threads as it has ``connections`` for each server.
+
+    ``retries`` is how often a request is repeated; before the first repetition it waits up to ``backoff`` seconds,
+    before each further one up to twice as long, and as long as a server says, but not longer than ``longest_wait``.
+    ``connect_timeout`` and ``read_timeout`` are seconds without a byte; without the latter, UV_HTTP_TIMEOUT or
+    PIP_DEFAULT_TIMEOUT give it. ``trusted_hosts`` (``name`` or ``name:port``) need no certificate that can be checked;
+    ``client_certificate`` is a PEM file for servers that ask for one.
+
+    ``notes`` tell which settings could not be used.
+    """
+
+    def __init__(
+        self,
+        *,
+        connections: int = 48,
+        retries: int = 3,
+        backoff: float = 0.25,
+        longest_wait: float = 30.0,
+        connect_timeout: float = 10.0,
+        read_timeout: float | None = None,
+        trusted_hosts: frozenset[str] = frozenset(),
+        client_certificate: Path | None = None,
+    ) -> None:
+        from envsolve.index.certificates import Certificates
+        from envsolve.index.connections import Connections
+        from envsolve.index.exchange import Exchange
+
+        self._retries = retries
+        self._backoff = backoff
+        self._longest_wait = longest_wait
+        self._credentials = Credentials()
+        self.notes = self._credentials.notes
+        timeout = _read_timeout(self.notes) if read_timeout is None else read_timeout
+        certificates = Certificates(client_certificate, trusted_hosts)
+        self._exchange = Exchange(Connections(connections, connect_timeout, timeout, certificates))
+        self._headers = {"User-Agent": f"envsolve/{__version__}", "Accept-Encoding": accepted_encodings()}
+        self._closed = Event()
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent, redirects and repetitions included."""
+        return self._exchange.requests
+
+    @property
+    def received(self) -> int:
+        """How many bytes of bodies came over the network."""
+        return self._exchange.received
+
+    def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
+        """See Fetcher. Raises UsageError for an address or a header that cannot be sent."""
+        address = address_of(url)
+        sent = self._sent(headers or {})
+        passed = {address.url}
+        while True:
+            response = self._answer(address, sent, limit)
+            if response.status in _TELLING:
+                return response
+            following = _redirect(address, response)
+            if following is None:
+                raise outside_error(_refusal(response), self._tries(address, 1))
+            if following.url in passed or len(passed) > _MOST_REDIRECTS:
+                message = f"{without_login(url)} leads from one address to the next without end"
+                raise OutsideError("redirect-loop", message, cause=(f"the last one is {following.url}",))
+            if following.origin != address.origin:
+                sent = {name: value for name, value in sent.items() if name not in _FOR_ONE_ORIGIN}
+            address = following
+            passed.add(address.url)
+
+    def close(self) -> None:
+        """End all connections. Who waits in another thread, for an answer or for the next try, gets OutsideError."""
+        self._closed.set()
+        self._exchange.connections.close()
+
+    def _sent(self, headers: Mapping[str, str]) -> dict[str, str]:
+        sent = dict(self._headers)
+        for name, value in headers.items():
+            if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+                raise UsageError("header-invalid", f"the header {name!r} holds a character that no header may hold")
+            sent[name.title()] = value
+        if "Range" in sent:
+            sent["Accept-Encoding"] = "identity"  # a part of a compressed file cannot be decompressed
+        return sent
+
+    def _answer(self, address: Address, headers: Mapping[str, str], limit: int) -> Response:
+        """The answer of one server, logged in where it asks for that and a login is known."""
+        if "Authorization" in headers:
+            return self._persistent(address, headers, limit)
+        login = self._credentials.login_for(address)
+        known = headers if login is None else {**headers, "Authorization": login.authorization}
+        response = self._persistent(address, known, limit)
+        if response.status == _UNAUTHORIZED:
+            found = self._credentials.after_refusal(address, login)
+            if found is not None:
+                return self._persistent(address, {**headers, "Authorization": found.authorization}, limit)
+        return response
+
+    def _persistent(self, address: Address, headers: Mapping[str, str], limit: int) -> Response:
+        """The answer after as many tries as it takes and may take."""
+        for count in range(1, self._retries + 2):
+            last = count > self._retries
+            try:
+                response = self._exchange.once(address, headers, limit)
+            except Failure as failure:
+                if self._closed.is_set():
+                    break
+                if last or not failure.again:
+                    raise outside_error(failure, self._tries(address, count)) from failure
+                wait = self._pause(count)
+            else:
+                if response.status not in _PASSING:
+                    return response
+                if last:
+                    raise outside_error(_refusal(response), self._tries(address, count))
+                wait = max(self._pause(count), self._asked_pause(response))
+            if self._closed.wait(wait):
+                break
+        raise OutsideError("fetch-cancelled", f"{address.url} was not fetched, as the command is ending")
+
+    def _tries(self, address: Address, count: int) -> Tries:
+        return Tries(address.url, self._exchange.connections.route(address.origin).proxy, count)
+
+    def _pause(self, count: int) -> float:
+        """Seconds before the next try: longer each time, and by chance, so that many threads do not return at once."""
+        from random import uniform
+
+        longest = min(self._backoff * 2.0 ** (count - 1), self._longest_wait)
+        return uniform(longest / 2, longest)  # noqa: S311 - chance spreads load here, it keeps no secret
+
+    def _asked_pause(self, response: Response) -> float:
+        """Seconds that a server asks to wait, as a number or as a date (RFC 9110, section 10.2.3), within bounds."""
+        from datetime import UTC, datetime
+        from email.utils import parsedate_to_datetime
+
+        text = response.headers.get("retry-after", "").strip()
+        if text.isdecimal():
+            return min(float(text), self._longest_wait)
+        try:
+            until = parsedate_to_datetime(text)
+        except ValueError:
+            return 0.0
+        if until.tzinfo is None:  # as the date ends in -0000
+            until = until.replace(tzinfo=UTC)
+        return min(max((until - datetime.now(UTC)).total_seconds(), 0.0), self._longest_wait)
+
+
+def _read_timeout(notes: list[str]) -> float:
+    """Seconds that the environment grants, as it does to uv and pip."""
+    for variable in _TIMEOUT_VARIABLES:
+        text = os.environ.get(variable)
+        if not text:
+            continue
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = 0.0
+        if 0 < seconds < _LONGEST_TIMEOUT:
+            return seconds
+        notes.append(f"{variable} is {text!r}, which is no number of seconds, and is ignored")
+    return _READ_TIMEOUT
+
+
+def _redirect(address: Address, response: Response) -> Address | None:
+    """Where an answer leads; None where it does not. Raises OutsideError where nobody should follow."""
+    location = response.headers.get("location")
+    if response.status not in _REDIRECTS or location is None:
+        return None
+    try:
+        following = address_behind(address, location)
+    except UsageError as error:
+        message = f"{address.url} leads to {without_login(location)!r}, which is no http or https address"
+        raise OutsideError("redirect-invalid", message) from error
+    if following.origin.scheme == "http" and address.origin.scheme == "https":
+        message = f"{address.url} leads to {following.url}, where everyone on the way could change what comes"
+        raise OutsideError("redirect-insecure", message, hints=(Hint("name an index that stays with https"),))
+    return following
+
+
+def _refusal(response: Response) -> Failure:
+    """The failure that a status means, with its name."""
+    from http import HTTPStatus
+
+    try:
+        name = f"{response.status} {HTTPStatus(response.status).phrase}"
+    except ValueError:
+        name = str(response.status)
+    return Failure("index-failed", f"the server answered {name}", again=False)

@@ -1,0 +1,622 @@
+"""The fetcher against real servers that are slow, busy, broken or hostile."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from envsolve import __version__
+from envsolve.errors import OutsideError, UsageError
+from envsolve.index.fetch import Fetcher
+from envsolve.index.http import HttpFetcher
+from tests.index.flaky import Answer, Flaky, flaky_proxy, flaky_server
+
+VARIABLES = (
+    *("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+    *("UV_HTTP_TIMEOUT", "PIP_DEFAULT_TIMEOUT", "NETRC", "REQUEST_METHOD"),
+)
+SECRET = "s3cret"  # noqa: S105 - of nobody
+LOGIN = f"ann:{SECRET}"
+SENT_LOGIN = "Basic YW5uOnMzY3JldA=="
+
+
+@pytest.fixture(autouse=True)
+def _bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No proxy, certificate or login of the machine that runs the tests."""
+    proxies = [name for name in os.environ if name.lower().endswith("_proxy")]
+    for name in (*VARIABLES, *proxies):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.fixture
+def server() -> Iterator[Flaky]:
+    with flaky_server() as running:
+        yield running
+
+
+@pytest.fixture
+def proxy() -> Iterator[Flaky]:
+    with flaky_proxy() as running:
+        yield running
+
+
+@pytest.fixture
+def fetcher() -> Iterator[HttpFetcher]:
+    made = HttpFetcher(backoff=0.01, connect_timeout=2, read_timeout=5)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for the loopback interface with its key, signed by itself."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl command to make a certificate with")
+    path = tmp_path_factory.mktemp("tls")
+    subject = ["-subj", "/CN=loopback", "-addext", "subjectAltName=IP:127.0.0.1"]
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    command = ["openssl", "req", "-x509", *kind, *subject, "-keyout", "key.pem", "-out", "only.pem"]
+    subprocess.run(command, cwd=path, check=True, capture_output=True)
+    both = path / "both.pem"
+    both.write_text((path / "only.pem").read_text() + (path / "key.pem").read_text())
+    return both
+
+
+@pytest.fixture
+def secure(certificate: Path) -> Iterator[Flaky]:
+    with flaky_server(certificate) as running:
+        yield running
+
+
+def refused(fetcher: HttpFetcher, url: str, *, limit: int = 1000) -> OutsideError:
+    """The error that fetching ends in."""
+    with pytest.raises(OutsideError) as caught:
+        fetcher.fetch(url, limit=limit)
+    return caught.value
+
+
+def test_a_page_comes_with_its_status_headers_and_address(server: Flaky, fetcher: HttpFetcher) -> None:
+    url = server.says("/simple/x/", Answer(body=b"files", headers={"ETag": '"1"', "X-Mixed": "Case"}))
+    filling: Fetcher = fetcher
+    response = filling.fetch(url + "#fragment", {"Accept": "text/html", "if-none-match": '"0"'})
+    assert (response.status, response.body, response.url) == (200, b"files", url)
+    assert (response.headers["etag"], response.headers["x-mixed"]) == ('"1"', "Case")
+    sent = server.asked[0].headers
+    assert sent["user-agent"] == f"envsolve/{__version__}"
+    assert (sent["accept"], sent["if-none-match"]) == ("text/html", '"0"')
+
+
+@pytest.mark.parametrize("status", [304, 401, 403, 404, 410, 416])
+def test_what_says_something_about_a_file_is_an_answer(server: Flaky, fetcher: HttpFetcher, status: int) -> None:
+    assert fetcher.fetch(server.says("/x", Answer(status))).status == status
+    assert fetcher.requests == 1
+
+
+def test_a_connection_is_used_again_whatever_came_over_it(server: Flaky, fetcher: HttpFetcher) -> None:
+    for status in (200, 304, 404, 401, 206):
+        fetcher.fetch(server.says("/x", Answer(status, b"" if status == 304 else b"text")))
+    fetcher.fetch(server.says("/from", Answer(302, b"see there", {"Location": "/x"})))
+    assert server.connections == 1
+
+
+def test_many_threads_share_one_fetcher(server: Flaky, fetcher: HttpFetcher) -> None:
+    server.answers = {f"/{number}": [Answer(body=b"%d" % number)] for number in range(200)}
+    with ThreadPoolExecutor(16) as pool:
+        bodies = pool.map(lambda number: fetcher.fetch(server.url(f"/{number}")).body, range(200))
+        assert [int(body) for body in bodies] == list(range(200))
+    assert server.connections <= 16
+    assert (fetcher.requests, fetcher.received) == (200, sum(len(str(number)) for number in range(200)))
+
+
+# Bodies
+
+
+def test_a_compressed_body_is_unpacked_and_counted_as_it_came(server: Flaky, fetcher: HttpFetcher) -> None:
+    packed = gzip.compress(b"a page " * 1000)
+    url = server.says("/x", Answer(body=packed, headers={"Content-Encoding": "gzip"}))
+    assert fetcher.fetch(url).body == b"a page " * 1000
+    assert "gzip" in server.asked[0].headers["accept-encoding"]
+    assert fetcher.received == len(packed)
+
+
+def test_several_compressed_streams_with_padding_are_one_body(server: Flaky, fetcher: HttpFetcher) -> None:
+    packed = gzip.compress(b"one ") + gzip.compress(b"two") + b"\0" * 20
+    assert (
+        fetcher.fetch(server.says("/x", Answer(body=packed, headers={"Content-Encoding": "x-gzip"}))).body == b"one two"
+    )
+
+
+@pytest.mark.skipif(
+    not (find_spec("compression") or (find_spec("backports") and find_spec("backports.zstd"))),
+    reason="no library for zstd: it is in Python from 3.14 on",
+)
+def test_a_body_in_zstd_is_unpacked_where_a_library_can(server: Flaky, fetcher: HttpFetcher) -> None:
+    frame = bytes.fromhex("28b52ffd2003190000") + b"abc"  # one frame with one raw block (RFC 8878)
+    assert fetcher.fetch(server.says("/x", Answer(body=frame, headers={"Content-Encoding": "zstd"}))).body == b"abc"
+    assert "zstd" in server.asked[0].headers["accept-encoding"]
+
+
+def test_a_body_as_long_as_it_may_be_is_taken(server: Flaky, fetcher: HttpFetcher) -> None:
+    plain = server.says("/plain", Answer(body=b"x" * 1000))
+    packed = server.says("/gz", Answer(body=gzip.compress(b"x" * 1000), headers={"Content-Encoding": "gzip"}))
+    assert len(fetcher.fetch(plain, limit=1000).body) == len(fetcher.fetch(packed, limit=1000).body) == 1000
+
+
+@pytest.mark.parametrize("length", ["true", None, "chunked"])
+def test_a_body_that_is_too_long_is_given_up(
+    server: Flaky, fetcher: HttpFetcher, length: Literal["true", "chunked"] | None
+) -> None:
+    error = refused(fetcher, server.says("/x", Answer(body=b"x" * 1001, length=length)))
+    assert (error.code, fetcher.requests) == ("response-too-large", 1)
+    assert fetcher.fetch(server.says("/y", Answer(body=b"next"))).body == b"next"
+
+
+def test_a_bomb_is_not_unpacked(server: Flaky, fetcher: HttpFetcher) -> None:
+    import tracemalloc
+
+    bomb = gzip.compress(b"\0" * 200_000_000, compresslevel=1)
+    url = server.says("/x", Answer(body=bomb, headers={"Content-Encoding": "gzip"}))
+    tracemalloc.start()
+    error = refused(fetcher, url, limit=1_000_000)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert error.code == "response-too-large"
+    assert most < 5_000_000
+
+
+def test_an_encoding_that_nobody_asked_for_is_an_error(server: Flaky, fetcher: HttpFetcher) -> None:
+    error = refused(fetcher, server.says("/x", Answer(body=b"?", headers={"Content-Encoding": "lzw"})))
+    assert (error.code, fetcher.requests) == ("response-unreadable", 1)
+
+
+def test_a_part_of_a_file_comes_as_it_is(server: Flaky, fetcher: HttpFetcher) -> None:
+    url = server.says("/x.whl", Answer(206, b"PK", {"Content-Range": "bytes 0-1/9"}))
+    response = fetcher.fetch(url, {"Range": "bytes=0-1"})
+    assert (response.status, response.body) == (206, b"PK")
+    assert response.headers["content-range"] == "bytes 0-1/9"
+    assert server.asked[0].headers["accept-encoding"] == "identity"
+
+
+# Other tries
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Answer(drop=True),
+        Answer(body=b"who", length=5),
+        Answer(body=b"who", length="chunked and cut"),
+        Answer(body=gzip.compress(b"whole")[:-9], headers={"Content-Encoding": "gzip"}),
+        Answer(body=b"no gzip", headers={"Content-Encoding": "gzip"}),
+        *(Answer(status) for status in (408, 429, 500, 502, 503, 504)),
+    ],
+)
+def test_what_breaks_once_is_tried_again(server: Flaky, fetcher: HttpFetcher, broken: Answer) -> None:
+    assert fetcher.fetch(server.says("/x", broken, Answer(body=b"whole"))).body == b"whole"
+    assert fetcher.requests == 2
+
+
+@pytest.mark.parametrize(
+    ("broken", "code", "reason"),
+    [
+        (Answer(drop=True), "index-unreachable", "closed connection without response"),
+        (Answer(body=b"who", length=5), "response-cut", "2 more expected"),
+        (Answer(500), "index-failed", "500 Internal Server Error"),
+        (Answer(599), "index-failed", "599"),
+        (Answer(418), "index-failed", "418"),
+        (Answer(302), "index-failed", "302 Found"),
+    ],
+)
+def test_what_stays_broken_is_an_error_with_its_reason(
+    server: Flaky, fetcher: HttpFetcher, broken: Answer, code: str, reason: str
+) -> None:
+    server.says("/x", broken)
+    error = refused(fetcher, server.url("/x", login=LOGIN))
+    assert error.code == code
+    assert server.url("/x") in error.message
+    assert reason in error.cause[0]
+    assert error.hints
+    assert SECRET not in f"{error.message} {error.cause} {error.hints}"
+
+
+def test_it_waits_longer_each_time(server: Flaky) -> None:
+    fetcher = HttpFetcher(retries=3, backoff=0.04)
+    started = time.monotonic()
+    error = refused(fetcher, server.says("/x", Answer(503)))
+    assert time.monotonic() - started > (0.04 + 0.08 + 0.16) / 2
+    assert (fetcher.requests, error.cause[1]) == (4, "so it went 4 times")
+    fetcher.close()
+
+
+@pytest.mark.parametrize(
+    ("asked", "least"),
+    [
+        (lambda: "1", 0.2),
+        (lambda: format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True), 0.2),
+        (lambda: format_datetime(datetime.now(UTC) - timedelta(seconds=60), usegmt=True), 0.0),
+        (lambda: "Fri, 06 Nov 2026 10:00:00 -0000", 0.0),
+        (lambda: "soon", 0.0),
+    ],
+)
+def test_a_server_says_when_to_return_within_bounds(server: Flaky, asked: type[str], least: float) -> None:
+    fetcher = HttpFetcher(backoff=0.001, longest_wait=0.2)
+    url = server.says("/x", Answer(429, headers={"Retry-After": asked()}), Answer(body=b"now"))
+    started = time.monotonic()
+    assert fetcher.fetch(url).body == b"now"
+    assert least <= time.monotonic() - started < least + 0.15
+    fetcher.close()
+
+
+@pytest.mark.parametrize("stall", ["head", "body"])
+def test_a_server_that_stalls_is_left(server: Flaky, stall: Literal["head", "body"]) -> None:
+    fetcher = HttpFetcher(retries=1, backoff=0.01, read_timeout=0.1)
+    url = server.says("/x", Answer(body=b"never", stall=stall))
+    error = refused(fetcher, url)
+    assert (error.code, fetcher.requests) == ("index-timeout", 2)
+    assert error.cause[0] == "no byte came in time"
+    fetcher.close()
+
+
+def test_the_patience_of_uv_and_pip_is_taken_over(server: Flaky, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_HTTP_TIMEOUT", "a while")
+    monkeypatch.setenv("PIP_DEFAULT_TIMEOUT", "0.1")
+    fetcher = HttpFetcher(retries=0)
+    assert refused(fetcher, server.says("/x", Answer(stall="head"))).code == "index-timeout"
+    assert fetcher.notes == ["UV_HTTP_TIMEOUT is 'a while', which is no number of seconds, and is ignored"]
+    fetcher.close()
+
+
+def test_a_server_that_is_not_there_is_named_with_the_ways_out(fetcher: HttpFetcher) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/simple/"
+        error = refused(fetcher, url)
+    assert (error.code, error.message) == ("index-unreachable", f"{url} cannot be reached")
+    assert error.cause == ("Connection refused", "so it went 4 times")
+    hints = " ".join(hint.text for hint in error.hints)
+    assert all(word in hints for word in ("HTTPS_PROXY", "--offline", "--index-url"))
+
+
+def test_a_name_that_nobody_knows_is_said_in_words() -> None:
+    fetcher = HttpFetcher(retries=0)
+    error = refused(fetcher, "http://nowhere.invalid/")
+    assert (error.code, error.cause) == ("index-unreachable", ("the name of the host is not known",))
+    fetcher.close()
+
+
+# The end
+
+
+def test_closing_ends_a_wait_for_the_next_try(server: Flaky) -> None:
+    fetcher = HttpFetcher(backoff=30)
+    _closed_while_fetching(fetcher, server, server.says("/x", Answer(503)))
+
+
+@pytest.mark.parametrize("stall", ["head", "body"])
+def test_closing_ends_a_wait_for_an_answer(server: Flaky, stall: Literal["head", "body"]) -> None:
+    fetcher = HttpFetcher()
+    url = server.says("/x", Answer(body=b"never", stall=stall))
+    _closed_while_fetching(fetcher, server, url)
+
+
+def test_closing_ends_a_wait_for_an_answer_over_https(
+    secure: Flaky, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    _closed_while_fetching(HttpFetcher(), secure, secure.says("/x", Answer(stall="head")))
+
+
+def _closed_while_fetching(fetcher: HttpFetcher, server: Flaky, url: str) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        fetching = pool.submit(refused, fetcher, url)
+        while not server.asked:
+            time.sleep(0.005)
+        time.sleep(0.02)
+        started = time.monotonic()
+        fetcher.close()
+        assert fetching.result(timeout=2).code == "fetch-cancelled"
+        assert time.monotonic() - started < 1
+    assert refused(fetcher, url).code == "fetch-cancelled"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+def test_an_interrupt_ends_a_wait_at_once(server: Flaky) -> None:
+    url = server.says("/x", Answer(stall="head"))
+    program = f"from envsolve.index.http import HttpFetcher; HttpFetcher().fetch({url!r})"
+    with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) as process:
+        while not server.asked:
+            time.sleep(0.005)
+        process.send_signal(2)
+        _, complaint = process.communicate(timeout=5)
+    assert complaint.rstrip().endswith(b"KeyboardInterrupt")
+
+
+# Other addresses
+
+
+def test_a_redirect_is_followed_wherever_it_leads(server: Flaky, fetcher: HttpFetcher) -> None:
+    server.says("/a/x", Answer(301, headers={"Location": "../b?c=1"}))
+    server.says("/b?c=1", Answer(307, headers={"Location": server.url("/d", login=LOGIN) + "#part"}))
+    server.says("/d", Answer(body=b"here"))
+    response = fetcher.fetch(server.url("/a/x"))
+    assert (response.body, response.url) == (b"here", server.url("/d"))
+    assert [asked.target for asked in server.asked] == ["/a/x", "/b?c=1", "/d"]
+    assert fetcher.requests == 3
+
+
+def test_a_circle_of_redirects_is_left(server: Flaky, fetcher: HttpFetcher) -> None:
+    server.says("/a", Answer(302, headers={"Location": "/b"}))
+    server.says("/b", Answer(302, headers={"Location": "/a"}))
+    assert refused(fetcher, server.url("/a")).code == "redirect-loop"
+    assert fetcher.requests == 2
+
+
+def test_ten_redirects_are_followed_and_no_eleventh(server: Flaky, fetcher: HttpFetcher) -> None:
+    for number in range(11):
+        server.says(f"/{number}", Answer(302, headers={"Location": f"/{number + 1}"}))
+    server.says("/11", Answer(body=b"end"))
+    assert fetcher.fetch(server.url("/1")).body == b"end"
+    assert refused(fetcher, server.url("/0")).code == "redirect-loop"
+
+
+@pytest.mark.parametrize(
+    "location", ["file:///etc/passwd", "ftp://example.org/", f"http://{LOGIN}@[::1", "http://a b/"]
+)
+def test_a_redirect_out_of_the_web_is_an_error(server: Flaky, fetcher: HttpFetcher, location: str) -> None:
+    error = refused(fetcher, server.says("/x", Answer(302, headers={"Location": location})))
+    assert error.code == "redirect-invalid"
+    assert SECRET not in error.message
+
+
+def test_a_redirect_from_https_to_http_is_an_error(server: Flaky, secure: Flaky, certificate: Path) -> None:
+    fetcher = HttpFetcher(trusted_hosts=frozenset({"127.0.0.1"}))
+    url = secure.says("/x", Answer(302, headers={"Location": server.says("/y", Answer())}))
+    assert refused(fetcher, url).code == "redirect-insecure"
+    assert not server.asked
+    fetcher.close()
+
+
+def test_a_redirect_to_another_server_takes_no_login_along(server: Flaky, fetcher: HttpFetcher) -> None:
+    with flaky_server() as other:
+        other.says("/y", Answer())
+        server.says("/x", Answer(302, headers={"Location": other.url("/y")}))
+        fetcher.fetch(server.url("/x", login=LOGIN))
+        fetcher.fetch(server.url("/x"), {"authorization": "Bearer token", "Cookie": "c", "Accept": "a"})
+        assert [asked.headers["authorization"] for asked in server.asked] == [SENT_LOGIN, "Bearer token"]
+        assert not [asked for asked in other.asked if {"authorization", "cookie"} & asked.headers.keys()]
+        assert other.asked[1].headers["accept"] == "a"
+
+
+def test_a_redirect_on_one_server_keeps_the_login(server: Flaky, fetcher: HttpFetcher) -> None:
+    server.says("/x", Answer(302, headers={"Location": "/y"}))
+    server.says("/y", Answer())
+    fetcher.fetch(server.url("/x", login=LOGIN))
+    assert [asked.headers["authorization"] for asked in server.asked] == [SENT_LOGIN, SENT_LOGIN]
+
+
+# What cannot be sent
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "simple/", "file:///index/", "ftp://example.org/", "http://", "http:///x", "https://ann@/x"),
+        *(
+            "http://example.org:port/",
+            "http://example.org:70000/",
+            "http://[::1/",
+            "http://a..b/",
+            "http://exa mple.org/",
+        ),
+        *(
+            "http://example.org/\r\nX-Evil: 1",
+            "http://example.org/\x00",
+            "http://example.org\t/",
+            " http://example.org/",
+        ),
+        f"http://ann:{SECRET}/x@example.org/",
+        f"http://{LOGIN}@example.org\\@example.net/",
+    ],
+)
+def test_what_is_no_web_address_is_one_clear_error(fetcher: HttpFetcher, url: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        fetcher.fetch(url)
+    assert caught.value.code == "url-invalid"
+    assert SECRET not in caught.value.message
+    assert caught.value.message.isprintable()
+
+
+@pytest.mark.parametrize(
+    "header", [("X-A", "b\r\nX-Evil: 1"), ("X-A\n", "b"), ("X A", "b"), ("", "b"), ("A", "\u20ac")]
+)
+def test_a_header_that_would_split_the_request_is_refused(
+    server: Flaky, fetcher: HttpFetcher, header: tuple[str, str]
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        fetcher.fetch(server.says("/x", Answer()), dict([header]))
+    assert (caught.value.code, server.asked) == ("header-invalid", [])
+
+
+def test_spaces_and_letters_of_any_language_are_sent_in_their_encoding(server: Flaky, fetcher: HttpFetcher) -> None:
+    server.says("/a%20b/%C3%BC.whl?q", Answer(body=b"file"))
+    assert fetcher.fetch(server.url("/a b/\u00fc.whl?q")).body == b"file"
+
+
+# Proxies
+
+
+def test_a_proxy_gets_whole_addresses_and_its_own_login(
+    server: Flaky, proxy: Flaky, fetcher: HttpFetcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", proxy.url(login="p%40t:p%3Aw"))
+    proxy.says(server.url("/x"), Answer(body=b"by proxy"))
+    assert fetcher.fetch(server.url("/x", login=LOGIN)).body == b"by proxy"
+    sent = proxy.asked[0].headers
+    assert (sent["proxy-authorization"], sent["authorization"]) == ("Basic cEB0OnA6dw==", SENT_LOGIN)
+    assert sent["host"] == f"127.0.0.1:{server.server_address[1]}"
+    assert not server.asked
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
+def test_https_goes_through_a_tunnel_of_the_proxy(
+    secure: Flaky, proxy: Flaky, certificate: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, proxy.url(login="pat:word").removeprefix("http://"))
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    secure.says("/x", Answer(body=b"inside"))
+    fetcher = HttpFetcher()
+    assert fetcher.fetch(secure.url("/x", login=LOGIN)).body == b"inside"
+    (asked,) = proxy.asked
+    assert (asked.method, asked.target) == ("CONNECT", f"127.0.0.1:{secure.server_address[1]}")
+    assert asked.headers["proxy-authorization"] == "Basic cGF0OndvcmQ="
+    assert "authorization" not in asked.headers
+    assert "proxy-authorization" not in secure.asked[0].headers
+    fetcher.close()
+
+
+@pytest.mark.parametrize("exception", ["127.0.0.1", "example.org, 127.0.0.0/8", "*"])
+def test_hosts_that_no_proxy_names_are_reached_directly(
+    server: Flaky, proxy: Flaky, fetcher: HttpFetcher, monkeypatch: pytest.MonkeyPatch, exception: str
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", proxy.url())
+    monkeypatch.setenv("NO_PROXY", exception)
+    assert fetcher.fetch(server.says("/x", Answer(body=b"direct"))).body == b"direct"
+    assert not proxy.asked
+
+
+def test_a_proxy_that_refuses_is_named_without_its_login(
+    proxy: Flaky, fetcher: HttpFetcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", proxy.url(login=LOGIN))
+    proxy.says("example.org:443", Answer(407))
+    error = refused(fetcher, "https://example.org/simple/")
+    assert (error.code, fetcher.requests) == ("index-unreachable", 1)
+    assert error.cause[0].startswith("the proxy: Tunnel connection failed: 407")
+    assert proxy.url() in error.hints[0].text
+    assert SECRET not in f"{error.message} {error.cause} {error.hints}"
+
+
+@pytest.mark.parametrize("named", ["gopher://127.0.0.1:1", f"http://{LOGIN}@127.0.0.1:port", f"http://{LOGIN}@[::1"])
+def test_a_proxy_that_is_no_address_is_a_mistake_of_the_user(
+    fetcher: HttpFetcher, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", named)
+    with pytest.raises(UsageError) as caught:
+        fetcher.fetch("http://example.org/")
+    assert caught.value.code == "invalid-environment-variable"
+    assert SECRET not in caught.value.message
+
+
+@pytest.mark.skipif(find_spec("socks") is not None, reason="PySocks is installed")
+def test_a_socks_proxy_asks_for_the_package_it_needs(fetcher: HttpFetcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5h://127.0.0.1:1080")
+    with pytest.raises(UsageError) as caught:
+        fetcher.fetch("http://example.org/")
+    assert caught.value.hints[0].command == "pip install pysocks"
+
+
+# Certificates
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(secure: Flaky, fetcher: HttpFetcher) -> None:
+    error = refused(fetcher, secure.says("/x", Answer()))
+    assert (error.code, fetcher.requests) == ("certificate-invalid", 1)
+    assert error.cause[0].startswith("self")
+    assert all(name in error.hints[0].text for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"))
+
+
+@pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "PIP_CERT"])
+def test_certificates_that_the_environment_names_are_trusted(
+    secure: Flaky, fetcher: HttpFetcher, certificate: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, str(certificate))
+    assert fetcher.fetch(secure.says("/x", Answer(body=b"trusted"))).body == b"trusted"
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"])
+def test_a_directory_of_certificates_is_trusted(
+    secure: Flaky,
+    fetcher: HttpFetcher,
+    certificate: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    variable: str,
+) -> None:
+    command = ["openssl", "x509", "-subject_hash", "-noout", "-in", str(certificate)]
+    name = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    (tmp_path / f"{name}.0").write_bytes(certificate.read_bytes())
+    monkeypatch.setenv(variable, str(tmp_path))
+    assert fetcher.fetch(secure.says("/x", Answer(body=b"trusted"))).body == b"trusted"
+
+
+def test_certificates_that_are_not_there_are_named(fetcher: HttpFetcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
+    with pytest.raises(UsageError) as caught:
+        fetcher.fetch("https://127.0.0.1:1/")
+    assert caught.value.code == "invalid-environment-variable"
+    assert caught.value.message.startswith("SSL_CERT_FILE names /nowhere/ca.pem")
+    assert caught.value.message.endswith("No such file or directory")
+
+
+def test_a_certificate_of_another_host_is_refused(
+    secure: Flaky, fetcher: HttpFetcher, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    error = refused(fetcher, secure.url("/", host="localhost"))
+    assert error.code == "certificate-invalid"
+
+
+@pytest.mark.parametrize("port", ["", ":{}"])
+def test_a_trusted_host_needs_no_certificate_and_no_warning(
+    secure: Flaky, port: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    fetcher = HttpFetcher(trusted_hosts=frozenset({"127.0.0.1" + port.format(secure.server_address[1])}))
+    assert fetcher.fetch(secure.says("/x", Answer(body=b"unchecked"))).body == b"unchecked"
+    assert not recwarn.list
+    fetcher.close()
+
+
+def test_a_certificate_is_shown_to_a_server_that_asks(certificate: Path) -> None:
+    import ssl
+
+    fetcher = HttpFetcher(client_certificate=certificate, trusted_hosts=frozenset({"127.0.0.1"}))
+    with flaky_server(certificate) as asking:
+        assert isinstance(asking.socket, ssl.SSLSocket)
+        asking.socket.context.verify_mode = ssl.CERT_REQUIRED
+        asking.socket.context.load_verify_locations(certificate)
+        assert fetcher.fetch(asking.says("/x", Answer(body=b"known"))).body == b"known"
+        fetcher.close()
+        anonymous = HttpFetcher(retries=0, trusted_hosts=frozenset({"127.0.0.1"}))
+        assert refused(anonymous, asking.url("/x")).code in {"index-unreachable", "response-cut"}
+        anonymous.close()
+
+
+def test_a_client_certificate_that_is_none_is_a_mistake_of_the_user(tmp_path: Path) -> None:
+    path = tmp_path / "client.pem"
+    path.write_text("no certificate")
+    fetcher = HttpFetcher(client_certificate=path)
+    with pytest.raises(UsageError) as caught:
+        fetcher.fetch("https://127.0.0.1:1/")
+    assert caught.value.code == "client-certificate-unreadable"
+    fetcher.close()
+
+
+def test_importing_the_fetcher_loads_no_http_library() -> None:
+    program = "import sys, envsolve.index.http; print(*{'urllib3', 'http.client', 'email', 'ssl'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
