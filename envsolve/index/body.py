@@ -13,25 +13,29 @@ from envsolve.index.failures import Failure
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
 
+_GZIP = ("gzip", "x-gzip")
 _STEP = 1 << 18
 """Bytes that are read at once: the page of most projects, and no more than that beyond a limit."""
 
 
-def read_body(answer: BaseHTTPResponse, limit: int, count: Callable[[int], None]) -> bytes:
-    """The whole body, unpacked. ``count`` hears of the bytes that came, as they come.
+def read_body(answer: BaseHTTPResponse, limit: int, count: Callable[[int], None]) -> tuple[bytes, bytes | None]:
+    """The whole body, unpacked, and as it came where that was gzip. ``count`` hears of the bytes, as they come.
 
     Raises Failure where body, packed or unpacked, is longer than ``limit``, is cut or malformed; else what urllib3
     raises.
     """
     parts: list[bytes] = []
+    packed: list[bytes] = []
     size = wire = 0
-    decoder = _decoder(answer.headers.get("Content-Encoding", ""))
+    encoding = answer.headers.get("Content-Encoding", "")
+    decoder = _decoder(encoding)
     if _announced(answer) > limit:
         raise _too_large(limit)
     while not answer.closed and (part := answer.read(_STEP)):
         wire += len(part)
         count(len(part))
         if decoder is not None:
+            packed.append(part)
             part = decoder.decode(part, limit + 1 - size)
         size += len(part)
         if max(size, wire) > limit:
@@ -39,7 +43,7 @@ def read_body(answer: BaseHTTPResponse, limit: int, count: Callable[[int], None]
         parts.append(part)
     if decoder is not None and wire and not decoder.finished:
         raise Failure("response-cut", "what is compressed ends too early", again=True)
-    return b"".join(parts)
+    return b"".join(parts), b"".join(packed) if encoding in _GZIP else None
 
 
 @cache

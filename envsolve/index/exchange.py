@@ -40,7 +40,7 @@ class Exchange:
         try:
             answer = self.connections.send(address, headers)
             try:
-                body = read_body(answer, limit, self._received)
+                body, packed = read_body(answer, limit, self._received)
             except BaseException:
                 answer.close()  # what is left of the body must not be taken for the next answer
                 raise
@@ -49,7 +49,7 @@ class Exchange:
         except (HTTPError, HTTPException, OSError) as error:
             raise _failure(error, answered=answer is not None) from error
         head = {name.lower(): value for name, value in answer.headers.itermerged()}
-        return Response(answer.status, head, body, address.url)
+        return Response(answer.status, head, body, address.url, packed)
 
     def _received(self, count: int) -> None:
         with self._counting:

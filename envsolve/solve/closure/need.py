@@ -101,7 +101,7 @@ class Markers:
             raise ValueError(f"{marker!r} is not a marker: {str(error).splitlines()[0]}") from None
 
 
-@lru_cache(maxsize=None)
+@cache
 def check_specifier(specifier: str) -> None:
     """Raise ValueError where ``specifier`` is none, as in the metadata of some old files."""
     if stretches(specifier) is None:

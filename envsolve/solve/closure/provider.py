@@ -9,10 +9,12 @@ where they are pinned (PEP 592).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from resolvelib import AbstractProvider
 
+from envsolve.errors import OutsideError
 from envsolve.solve.closure.need import Need
 from envsolve.solve.closure.releases import Fit, Releases, descending
 from envsolve.solve.closure.world import World
@@ -67,9 +69,13 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         self._picks: dict[tuple[str, str, int], Pick] = {}
         self._asks: dict[tuple[str, str, str], Ask] = {}
         self._dependencies: dict[int, tuple[Ask, ...]] = {}
-        self._dead: dict[tuple[str, int, int], bool] = {}
+        self._dead: dict[tuple[str, int, int, int], bool] = {}
         self.refused = 0
         """How many candidates did not go with what was picked already: from the first on, dead ends are looked for."""
+        self.contested: set[str] = set()
+        """What took part in a conflict: decided as soon as it is met, so that the next one shows before much is built."""
+        self.troubled: set[str] = set()
+        """The projects whose versions did not go together; dead ends are looked for among them alone."""
         self.roots = [ask for need, origin in roots for ask in self._of_need(need, origin)]
         self._root_masks: dict[str, int] = {}
         self._wants_prereleases = {ask.name for ask in self.roots if _names_prerelease(ask.specifier)}
@@ -104,11 +110,9 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         information: Mapping[str, Iterator[RequirementInformation[Ask, Pick]]],
         backtrack_causes: Sequence[RequirementInformation[Ask, Pick]],
     ) -> Iterable[str]:
-        """The next in the order they were met; after a conflict those that took part in it."""
-        if backtrack_causes:
-            causes = {it.requirement.identifier for it in backtrack_causes}
-            causes |= {it.parent.identifier for it in backtrack_causes if it.parent is not None}
-            found = [identifier for identifier in identifiers if identifier in causes]
+        """The next in the order they were met, but first those that took part in a conflict before."""
+        if self.contested:
+            found = [identifier for identifier in identifiers if identifier in self.contested]
             if found:
                 return found
         return [next(iter(identifiers))]
@@ -193,8 +197,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
     def _candidates(self, ask: Ask, mask: int, excluded: int, *, pins: bool) -> Iterator[Pick]:
         assert ask.releases is not None
         anything = False
-        stages: tuple[bool | None, ...] = (None,) if ask.name in self._wants_prereleases else (False, True)
-        for prereleases in stages:
+        for prereleases in self._stages(ask.name):
             if anything:
                 return
             for position, fit in self._fitting(ask.releases, mask, prereleases, pins=pins):
@@ -245,11 +248,13 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         It holds for the whole resolution, so what is found once is never tried again. ``depth`` says how far it goes:
         with 1 a requirement that no version meets, with 2 one that only versions meet which are dead with 1.
         """
-        key = (releases.project.name, position, depth)
+        key = (releases.project.name, position, depth, len(self.troubled))
         if key not in self._dead:
             self._dead[key] = False  # what requires itself in a circle is not dead for that
-            needs = self.world.needs(releases, fit.best, "")
-            self._dead[key] = needs is None or any(not self._can_be_met(need, depth) for need in needs)
+            with suppress(OutsideError):  # what cannot be read is not dead: it is told when it is picked
+                needs = self.world.needs(releases, fit.best, "")
+                asked = () if needs is None else (need for need in needs if need.name in self.troubled)
+                self._dead[key] = needs is None or any(not self._can_be_met(need, depth) for need in asked)
         return self._dead[key]
 
     def _can_be_met(self, need: Need, depth: int) -> bool:
@@ -257,13 +262,20 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         if releases is None:
             return False
         mask = releases.mask(need.specifier) & self.root_mask(need.name)
-        if depth <= 1 or not mask:
-            return mask != 0
         pins = _is_pin(need.specifier)
-        for position, fit in self._fitting(releases, mask, None, pins=pins):
-            if not self._is_dead(releases, position, fit, depth - 1):
-                return True
+        for prereleases in self._stages(need.name):
+            anything = False
+            for position, fit in self._fitting(releases, mask, prereleases, pins=pins):
+                anything = True
+                if depth <= 1 or not self._is_dead(releases, position, fit, depth - 1):
+                    return True
+            if anything:
+                return False
         return False
+
+    def _stages(self, name: str) -> tuple[bool | None, ...]:
+        """Which versions are tried: all together where a person asked for a pre-release, else those in need only."""
+        return (None,) if name in self._wants_prereleases else (False, True)
 
 
 _FEW_REFUSED = 4

@@ -16,6 +16,8 @@ from envsolve.solve.closure.releases import Wanted
 from envsolve.solve.closure.world import Limit, World
 
 _MOST_ROUNDS = 200_000
+_MOST_CONTESTED = 200
+"""Projects in conflicts, after which the search only goes on."""
 
 Asked = tuple[Need, str]
 """A requirement, and where a person wrote it: ``-r requirements.in``."""
@@ -47,15 +49,26 @@ def pins_of(question: Question, indexes: Indexes) -> tuple[Pin, ...]:
         asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
         world.look_ahead(tuple(need for need, _ in asked))
         provider = Provider(world, asked, question.held)
-        try:
-            result = _Resolver(provider, _Counting(provider)).resolve(provider.roots, max_rounds=_MOST_ROUNDS)
-        except ResolutionImpossible as impossible:
-            raise Conflict(impossible.causes, provider) from None
+        result = _resolved(provider)
         pins = _pins(result, world)
     finally:
         world.close()
     indexes.keep()
     return pins
+
+
+def _resolved(provider: Provider) -> Result[Ask, Pick, str]:
+    """The result of a search that begins again whenever a conflict shows which projects to decide early.
+
+    What was learned of pages, metadata and dead ends stays, so that beginning again costs little.
+    """
+    while True:
+        try:
+            return _Resolver(provider, _Counting(provider)).resolve(provider.roots, max_rounds=_MOST_ROUNDS)
+        except _Again:
+            continue
+        except ResolutionImpossible as impossible:
+            raise Conflict(impossible.causes, provider) from None
 
 
 def _pins(result: Result[Ask, Pick, str], world: World) -> tuple[Pin, ...]:
@@ -98,6 +111,18 @@ class _Counting(BaseReporter[Ask, Pick, str]):
     def rejecting_candidate(self, criterion: Criterion[Ask, Pick], candidate: Pick) -> None:
         """One more candidate that does not go with what was picked."""
         self._provider.refused += 1
+        self._provider.troubled |= {candidate.name, *(ask.name for ask in criterion.iter_requirement())}
+
+    def resolving_conflicts(self, causes: Collection[Cause]) -> None:
+        """A dead end. Begin again where it involves projects that were in none before."""
+        involved = {ask.identifier for ask, _ in causes} | {parent.identifier for _, parent in causes if parent}
+        if not involved <= self._provider.contested and len(self._provider.contested) < _MOST_CONTESTED:
+            self._provider.contested |= involved
+            raise _Again
+
+
+class _Again(Exception):  # noqa: N818 - nothing is wrong
+    """The search is to begin again, with what was learned."""
 
 
 class _Resolution(Resolution[Ask, Pick, str]):

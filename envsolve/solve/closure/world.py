@@ -157,4 +157,3 @@ class World:
         self.workers.close()
         if self.workers.failure is not None:
             raise self.workers.failure
-
