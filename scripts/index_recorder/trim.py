@@ -1,0 +1,37 @@
+"""What is kept of a page: all that a resolution may reach, and enough of the rest to be a real history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from packaging.version import Version
+
+from scripts.index_recorder.source import Listed
+
+
+class Measure(NamedTuple):
+    """How much of a page is kept beside what resolutions reach.
+
+    ``newest`` counts releases, ``oldest`` and ``odd`` files: the first ones, and those that are yanked or whose names
+    the standards of today do not know.
+    """
+
+    newest: int
+    oldest: int = 2
+    odd: int = 3
+
+
+def trimmed(page: list[Listed], reached: Iterable[Version], measure: Measure) -> list[Listed]:
+    """The files of ``page`` that are kept, in its order: wheels that targets take, and source distributions."""
+    versions = sorted({it.version for it in page if it.version is not None}, reverse=True)
+    newest = {*reached, *versions[: measure.newest]}
+    kept = {it.file.name for it in page if it.version in newest and (it.targets or _is_source(it))}
+    kept |= {it.file.name for it in page[: measure.oldest]}
+    kept |= {it.file.name for it in [it for it in page if it.version is None][-measure.odd :]}
+    kept |= {it.file.name for it in [it for it in page if it.file.yanked is not None][-measure.odd :]}
+    return [it for it in page if it.file.name in kept]
+
+
+def _is_source(listed: Listed) -> bool:
+    return listed.version is not None and not listed.is_wheel
