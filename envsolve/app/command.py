@@ -14,12 +14,15 @@ def command_of(request: Request) -> str:
     for option, values in _options(request):
         for value in values:
             words += [option, value]
-    return shlex.join(words)
+    words += ["--allow-builds"] if request.packages.allow_builds else []
+    return shlex.join([*words, *request.packages.requirements])
 
 
 def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
     """Every option with its values; what is left to its default has none."""
     yield "--framework", map(str, request.frameworks)
+    yield "--requirement", request.packages.files
+    yield "--constraint", request.packages.constraints
     yield "--python", () if request.python is None else (spoken(request.python),)
     yield "--cuda", () if request.cuda is None else (spoken(request.cuda),)
     yield "--driver", () if request.driver is None else (str(request.driver),)
@@ -29,6 +32,12 @@ def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
     yield "--channel", request.channels
     yield "--extra-index-url", request.extra_index_urls
     yield "--index-url", () if request.index_url is None else (request.index_url,)
+    yield "--pytorch-index-url", _given(request.packages.pytorch_index_url)
+    yield "--exclude-newer", _given(request.packages.exclude_newer)
     yield "--platform", (platform.value for platform in request.platforms)
     yield "--prefer", () if request.prefer is Policy.NEWEST_FRAMEWORK else (request.prefer.value,)
     yield "--format", () if request.format == "environment" else (request.format,)
+
+
+def _given(value: str | None) -> tuple[str, ...]:
+    return () if value is None else (value,)

@@ -51,14 +51,14 @@ def solve_request(
             f"this version of envsolve does not write the format {request.format!r}",
             hints=(Hint("--format environment and --format json are there"),),
         )
-    request, hidden = _without_credentials(request)
+    request, hidden = request_without_credentials(request)
     targets, solutions, differing = stacks_of(request, matrix, environ, Solver(matrix), held_on)
     answers = [
         Answer(
             solution,
             target.hosts,
             _command_of(request, targets),
-            _matrix_date(target.problem, matrix),
+            matrix_date_of(target.problem, matrix),
             __version__,
             own_matrix=not matrix.is_shipped,
         )
@@ -130,7 +130,7 @@ def _command_of(request: Request, targets: Sequence[Target]) -> str:
     return f"{command_of(request._replace(hosts=tuple(kinds)))}  # and {left} more hosts like these"
 
 
-def _without_credentials(request: Request) -> tuple[Request, tuple[str, ...]]:
+def request_without_credentials(request: Request) -> tuple[Request, tuple[str, ...]]:
     """``request`` with bare addresses, and a note where credentials were left out of them."""
     bare = request._replace(
         channels=tuple(map(without_credentials, request.channels)),
@@ -190,6 +190,7 @@ def _framework_aliases(matrix: Matrix) -> dict[str, str]:
     return names | {alias: name for alias, name in _ALIASES.items() if name in names}
 
 
-def _matrix_date(problem: Problem, matrix: Matrix) -> str:
+def matrix_date_of(problem: Problem, matrix: Matrix) -> str:
+    """The day of the newest table that an answer to ``problem`` rests on."""
     dates = [matrix.framework(asked.framework, problem.platform).updated for asked in problem.frameworks]
     return max([matrix.cuda.updated, *dates])

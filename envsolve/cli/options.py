@@ -103,6 +103,24 @@ def file_name(text: str) -> str:
     return text
 
 
+def parse_moment(text: str) -> str:
+    """A day or a moment as RFC 3339 writes it, in UTC: ``2026-11-20`` is the end of that day.
+
+    ValueError for anything else.
+    """
+    from datetime import UTC, datetime, timedelta
+
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is not a day such as 2026-11-20, or a moment such as 2026-11-20T08:00:00Z"
+        ) from None
+    if len(text) == len("2026-11-20"):
+        moment += timedelta(days=1)
+    return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 matrix_option = option(
     "--matrix",
     "matrix_directory",

@@ -17,14 +17,15 @@ from envsolve.cli.options import (
     one_word,
     option,
     output_options,
+    parse_moment,
 )
 from envsolve.cli.output import deliver, write_all
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lock import FORMATS, PLANNED_FORMATS, format_for_file
+from envsolve.lock import FORMATS, PLANNED_FORMATS, PYTHON_FORMATS, format_for_file
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
-from envsolve.model.request import Policy, Request, parse_cuda_versions, parse_versions
+from envsolve.model.request import Packages, Policy, Request, parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion
 
 if TYPE_CHECKING:
@@ -58,7 +59,16 @@ _FILE = Parsed("file", file_name)
     "requirement_files",
     multiple=True,
     metavar="FILE",
-    help=("Further Python requirements to lock along with the stack."),
+    type=_FILE,
+    help="Further Python requirements to lock along with the stack. Repeatable.",
+)
+@option(
+    "--constraint",
+    "constraint_files",
+    multiple=True,
+    metavar="FILE",
+    type=_FILE,
+    help="Versions that a lock keeps to without asking for the packages. Repeatable.",
 )
 @option("--python", type=_VERSIONS, help="3.11 or '>=3.10,<3.13'; default: the newest the stack supports.")
 @option(
@@ -116,10 +126,20 @@ _FILE = Parsed("file", file_name)
     "--extra-index-url", "extra_index_urls", multiple=True, type=_WORD, metavar="URL", help="A further Python index."
 )
 @option(
+    "--pytorch-index-url",
+    type=_WORD,
+    metavar="URL",
+    help="A mirror of https://download.pytorch.org/whl, with its folders cpu, cu126 and so on.",
+)
+@option("--exclude-newer", metavar="DATE", type=Parsed("date", parse_moment), help="Leave out later uploads (a lock).")
+@option("--allow-builds", is_flag=True, help="Take packages without a wheel too, which runs their code (a lock).")
+@option("-U", "--upgrade", is_flag=True, help="Let go of the pins of the lock that -o names.")
+@option("-P", "--upgrade-package", "upgraded", multiple=True, metavar="NAME", help="Let go of one pin. Repeatable.")
+@option(
     "--format",
     "format_name",
     metavar="NAME",
-    help=(f"{' or '.join(FORMATS)}; default: what -o's name says, else environment."),
+    help=f"{', '.join((*FORMATS, *PYTHON_FORMATS))}; default: what -o's name says, else environment.",
 )
 @option(
     "-o",
@@ -129,10 +149,11 @@ _FILE = Parsed("file", file_name)
     help="Write to FILE, whole or not at all, instead of stdout; {platform} in its name stands for each platform.",
 )
 @option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@option("--offline", is_flag=True, help="Do not use the network; this command never does.")
-@option("--cache-dir", metavar="DIR", hidden=True)
-@option("--no-cache", is_flag=True, hidden=True)
-@option("--no-progress", is_flag=True, hidden=True)
+@option("--offline", is_flag=True, help="Do not use the network: a lock is made from the cache, the rest needs none.")
+@option("--refresh", is_flag=True, help="Ask the indexes again for what is in the cache.")
+@option("--cache-dir", metavar="DIR", help="Keep what indexes said in DIR; `envsolve cache dir` prints the default.")
+@option("--no-cache", is_flag=True, help="Keep nothing and use nothing that was kept.")
+@option("--no-progress", is_flag=True, help="No progress on a terminal.")
 @matrix_option
 @output_options
 def solve(**options: Any) -> int:
@@ -143,10 +164,11 @@ def solve(**options: Any) -> int:
     from envsolve.app.solving import framework_requests, solve_request
     from envsolve.matrix import Matrix, find_matrix
 
-    _refuse_requirements(options)
+    _refuse_command_out_of_place(options)
     directory = options["matrix_directory"]
     matrix = Matrix(Path(directory) if directory else find_matrix())
-    if not options["frameworks"]:
+    packages = _packages(options)
+    if not options["frameworks"] and not packages.requirements and not packages.files:
         raise UsageError(
             "no-framework", "which framework?", hints=(Hint("name one", "envsolve --framework tensorflow --gpu auto"),)
         )
@@ -164,7 +186,13 @@ def solve(**options: Any) -> int:
         extra_index_urls=options["extra_index_urls"],
         format=_format(options),
         prefer=options["prefer"],
+        packages=packages,
     )
+    if request.format in PYTHON_FORMATS:
+        from envsolve.cli.python_lock import print_python_lock
+
+        return print_python_lock(request, matrix, options)
+    _refuse_requirements(request)
     if options["why"] or options["why_not"]:
         return _answer_questions(request, matrix, options)
     solved = solve_request(request, matrix, os.environ, _held_on(options))
@@ -232,23 +260,42 @@ def _format(options: dict[str, Any]) -> str:
         return "json"
     if named is None:
         return (format_for_file(Path(output)) if output is not None else None) or "environment"
-    if named not in FORMATS and named not in PLANNED_FORMATS:
-        raise UsageError(
-            "unknown-format", f"there is no format {named!r}", (f"known: {', '.join((*FORMATS, *PLANNED_FORMATS))}",)
-        )
+    known = (*FORMATS, *PYTHON_FORMATS, *PLANNED_FORMATS)
+    if named not in known:
+        raise UsageError("unknown-format", f"there is no format {named!r}", (f"known: {', '.join(known)}",))
     return str(named)
 
 
-def _refuse_requirements(options: dict[str, Any]) -> None:
-    if not options["requirements"] and not options["requirement_files"]:
-        return
-    given = " ".join(options["requirements"] or options["requirement_files"])
+def _packages(options: dict[str, Any]) -> Packages:
+    return Packages(
+        requirements=options["requirements"],
+        files=options["requirement_files"],
+        constraints=options["constraint_files"],
+        exclude_newer=options["exclude_newer"],
+        allow_builds=options["allow_builds"],
+        upgrade=options["upgrade"],
+        upgraded=options["upgraded"],
+        pytorch_index_url=options["pytorch_index_url"],
+    )
+
+
+def _refuse_command_out_of_place(options: dict[str, Any]) -> None:
     meant = next((word for word in options["requirements"] if word in _COMMANDS), None)
-    if meant is not None:
+    if meant is not None and len(options["requirements"]) == 1:
         message = f"the command comes first: envsolve {meant} ..."
         raise UsageError("usage", message, hints=(Hint("see its options", f"envsolve {meant} --help"),))
+
+
+def _refuse_requirements(request: Request) -> None:
+    """Only a lock holds further packages: beside conda's, pip would take versions that nobody solved for."""
+    packages = request.packages
+    if not packages.requirements and not packages.files:
+        return
+    from envsolve.app.command import command_of
+
+    given = " ".join(packages.requirements or packages.files)
     raise UsageError(
         "requirements-not-supported",
-        f"this version of envsolve solves for frameworks only and cannot lock {given!r} along with them",
-        hints=(Hint("to ask for a framework use", "envsolve --framework pytorch"),),
+        f"the format {request.format!r} holds frameworks only, and {given!r} is to be locked along with them",
+        hints=(Hint("write a lock for pip and uv", command_of(request._replace(format="requirements"))),),
     )

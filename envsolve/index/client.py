@@ -12,6 +12,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from urllib.parse import urljoin
 
 from envsolve.errors import Hint, OutsideError
+from envsolve.index.checks import project_and_version
 from envsolve.index.fetch import Fetcher, Response
 from envsolve.index.kept import Kept, expiry, may_be_kept, read_kept, written
 from envsolve.index.metadata import Metadata
@@ -49,31 +50,47 @@ class MetadataReader(Protocol):
         """What ``file`` says of itself. Raises OutsideError."""
 
 
-class Indexes:
-    """Every index of a request. ``mapped`` names packages that an index of their own is asked for first.
+class Pool:
+    """The indexes that were asked so far, one object for each address, so that no page is fetched twice."""
 
+    def __init__(self, fetcher: Fetcher, shelf: Shelf, read: MetadataReader, trust: Trust | None = None) -> None:
+        self._parts = fetcher, shelf, trust or Trust(), read
+        self._indexes: dict[str, Index] = {}
+
+    def index(self, url: str) -> Index:
+        """The index at ``url``."""
+        if url not in self._indexes:
+            self._indexes[url] = Index(url, *self._parts)
+        return self._indexes[url]
+
+    def keep(self) -> None:
+        """Write what was learned to the shelf."""
+        for index in self._indexes.values():
+            index.keep()
+
+
+class Indexes:
+    """The indexes of a request, in the order they are asked.
+
+    ``mapped`` names packages that an index of their own is asked for first, ``direct`` those that are from one file.
     Safe to use from many threads. Each page and each metadata file is asked for at most once.
     """
 
     def __init__(
         self,
         urls: Sequence[str],
-        fetcher: Fetcher,
-        shelf: Shelf,
-        *,
-        read: MetadataReader,
-        trust: Trust | None = None,
+        pool: Pool,
         mapped: Mapping[str, str] | None = None,
+        direct: Mapping[str, PackageFile] | None = None,
     ) -> None:
-        def index(url: str) -> Index:
-            return made.setdefault(url, Index(url, fetcher, shelf, trust or Trust(), read))
-
-        made: dict[str, Index] = {}
-        self._indexes = tuple(map(index, urls))
-        self._mapped = {name: index(url) for name, url in (mapped or {}).items()}
+        self._indexes = tuple(map(pool.index, urls))
+        self._mapped = {name: pool.index(url) for name, url in (mapped or {}).items()}
+        self._direct = {name: _alone(name, file) for name, file in (direct or {}).items()}
 
     def project(self, name: str) -> Project | None:
         """What the first index that knows ``name`` has of it; None where none knows it. Raises OutsideError."""
+        if name in self._direct:
+            return self._direct[name]
         for index in self._asked(name):
             project = index.project(name)
             if project is not None:
@@ -82,6 +99,8 @@ class Indexes:
 
     def at_hand(self, name: str) -> tuple[bool, Project | None]:
         """Whether all this is known without asking anybody, and what it is."""
+        if name in self._direct:
+            return True, self._direct[name]
         for index in self._asked(name):
             known, project = index.at_hand(name)
             if not known or project is not None:
@@ -96,23 +115,24 @@ class Indexes:
         """The same without asking anybody; None where somebody has to be asked."""
         return self._of(project).metadata_at_hand(project, file)
 
-    def index_url(self, project: Project) -> str:
-        """The index that ``project`` is from, without credentials."""
-        return without_credentials(self._of(project).url)
-
-    def keep(self) -> None:
-        """Write what was learned to the shelf."""
-        for index in dict.fromkeys((*self._indexes, *self._mapped.values())):
-            index.keep()
+    def index_url(self, project: Project) -> str | None:
+        """The index that ``project`` is from, without credentials; None where it is from one file."""
+        return None if project.name in self._direct else without_credentials(self._of(project).url).rstrip("/")
 
     def _asked(self, name: str) -> tuple[Index, ...]:
         own = self._mapped.get(name)
         return self._indexes if own is None else (own, *self._indexes)
 
     def _of(self, project: Project) -> Index:
-        if len(self._indexes) == 1 and project.name not in self._mapped:
+        if project.name in self._direct or (len(self._indexes) == 1 and project.name not in self._mapped):
             return self._indexes[0]
         return next(index for index in self._asked(project.name) if index.holds(project))
+
+
+def _alone(name: str, file: PackageFile) -> Project:
+    """A project of one version with one file."""
+    _, version = project_and_version(file.name)
+    return Project(name, file.url, "", lambda: b"", versions=(version,), files={0: (tuple(file),)})  # type: ignore[dict-item]  # a RawFile is a PackageFile without names
 
 
 def package_file(project: Project, raw: RawFile) -> PackageFile:
@@ -210,7 +230,7 @@ class Index:
         if name not in self._changed and seen.keys() <= kept.seen.keys() and learned.keys() <= kept.metadata.keys():
             return
         whole = kept._replace(seen=seen, metadata={**kept.metadata, **learned})
-        self._shelf.write("projects", self._address(name), written(whole))
+        self._shelf.write("projects", self._key(name), written(whole))
 
     def _address(self, name: str) -> str:
         return f"{self.url}{name}/"

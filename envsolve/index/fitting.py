@@ -106,7 +106,7 @@ class Ranks:
 
     @cached_property
     def _platforms(self) -> Mapping[str, int]:
-        return {platform: rank for rank, platform in enumerate(_platform_tags(self._interpreter))}
+        return {platform: rank for rank, platform in enumerate(platform_tags(self._interpreter))}
 
 
 def _system(platform: Platform) -> tuple[str, str]:
@@ -117,7 +117,8 @@ def _system(platform: Platform) -> tuple[str, str]:
     return ("Linux" if platform in (Platform.LINUX_64, Platform.LINUX_AARCH64) else "Darwin"), architecture
 
 
-def _platform_tags(interpreter: Interpreter) -> Iterator[str]:
+def platform_tags(interpreter: Interpreter) -> Iterator[str]:
+    """The platform tags that the interpreter takes, best first, without ``any``."""
     system, _ = _system(interpreter.platform)
     architecture = _ARCHITECTURES[interpreter.platform]
     if system == "Windows":

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from envsolve.lock.answer import Answer
 from envsolve.lock.environment_yml import environment_yml
 from envsolve.lock.json_answer import json_answer, json_answers
 from envsolve.model.host import Platform
 
+if TYPE_CHECKING:
+    from envsolve.lock.python_lock import PythonLock
+
 FORMATS: Mapping[str, Callable[[Answer], str]] = {"environment": environment_yml, "json": json_answer}
 
-PLANNED_FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
+PYTHON_FORMATS = ("requirements", "pylock")
+"""Formats of a Python lock: everything that pip or uv installs, pinned and hashed."""
+PLANNED_FORMATS = ("conda-lock", "explicit")
 """Formats of the interface that this version does not write."""
 
 _BY_SUFFIX = {".yml": "environment", ".yaml": "environment", ".json": "json", ".txt": "requirements"}
@@ -29,6 +35,17 @@ def write(answers: Sequence[Answer], format_name: str) -> Iterator[tuple[Platfor
         return
     for answer in answers:
         yield answer.solution.problem.platform, FORMATS[format_name](answer)
+
+
+def write_python_lock(lock: PythonLock, format_name: str) -> str:
+    """The content of the file in ``format_name``, one of PYTHON_FORMATS. Raises OutsideError for a pin without hash."""
+    if format_name == "pylock":
+        from envsolve.lock.pylock_toml import pylock_toml
+
+        return pylock_toml(lock)
+    from envsolve.lock.requirements_txt import requirements_txt
+
+    return requirements_txt(lock)
 
 
 def format_for_file(path: PurePath) -> str | None:

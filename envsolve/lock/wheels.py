@@ -37,7 +37,7 @@ def find_links_of(release: Release) -> str | None:
 
 def index_options(release: Release) -> list[str]:
     """The options that make pip look where ``release`` is; none where the requirement itself says it."""
-    if _goes_by_folder(release):
+    if goes_by_folder(release):
         return []
     index, page = index_of(release), find_links_of(release)
     return [
@@ -51,7 +51,7 @@ def requirements_of(release: Release, python: Version) -> tuple[str, ...]:
 
     JAX's own page holds jaxlib alone, with the CUDA build as its local version; jax is on the index.
     """
-    if _goes_by_folder(release):
+    if goes_by_folder(release):
         return (f"{release.package} @ {PYTORCH_INDEX}{release.build}/{_file_name(release, python)}",)
     extras = f"[{','.join(release.extras)}]" if release.extras else ""
     asked = f"{release.package}{extras}=={release.full_version}"
@@ -60,7 +60,7 @@ def requirements_of(release: Release, python: Version) -> tuple[str, ...]:
     return (asked,)
 
 
-def _goes_by_folder(release: Release) -> bool:
+def goes_by_folder(release: Release) -> bool:
     """Whether only the folder of a GPU build tells it from others of its version: by version pip would take any."""
     return release.source is Source.PYTORCH and release.cuda is not None and release.full_version.local is None
 

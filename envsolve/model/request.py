@@ -39,6 +39,24 @@ class Held(NamedTuple):
     cuda: str | None = None
 
 
+class Packages(NamedTuple):
+    """What is to be locked beside the frameworks, and how.
+
+    ``requirements`` and ``files`` are as typed, ``constraints`` are files that bound versions without asking for
+    anything. ``exclude_newer`` is a moment in RFC 3339 after which uploads do not count. ``upgrade`` lets go of all
+    pins of an existing lock, ``upgraded`` of those named. ``pytorch_index_url`` stands for PyTorch's own index.
+    """
+
+    requirements: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    exclude_newer: str | None = None
+    allow_builds: bool = False
+    upgrade: bool = False
+    upgraded: tuple[str, ...] = ()
+    pytorch_index_url: str | None = None
+
+
 class FrameworkRequest(NamedTuple):
     """One framework as asked for; ``framework`` is the matrix's name, not an alias."""
 
@@ -71,6 +89,7 @@ class Request(NamedTuple):
     prefer: Policy = Policy.NEWEST_FRAMEWORK
     held: Held = Held()
     also: tuple[Source, ...] = ()
+    packages: Packages = Packages()
 
     @property
     def platform(self) -> Platform | None:
@@ -89,9 +108,14 @@ def parse_cuda_versions(text: str) -> SpecifierSet:
 
 
 def spoken(versions: SpecifierSet) -> str:
-    """``versions`` as a person types them: ``3.11`` for ``==3.11.*``; :func:`parse_versions` reads both alike."""
+    """``versions`` as a person types them: ``3.11`` for ``==3.11.*``, ``3.11.7`` for ``==3.11.7``.
+
+    :func:`parse_versions` reads both alike.
+    """
     text = str(versions)
     bare = text.removeprefix("==").removesuffix(".*")
+    if text == f"=={bare}" and bare.count(".") >= _PATCH_DOTS and _BARE_VERSION.match(bare):
+        return bare
     return bare if text == f"=={bare}.*" and bare.count(".") < _PATCH_DOTS and _BARE_VERSION.match(bare) else text
 
 

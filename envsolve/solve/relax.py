@@ -21,7 +21,7 @@ from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
 from envsolve.solve.conflict import Constraint, Kind
-from envsolve.solve.solver import Solver
+from envsolve.solve.solver import WHEELS_ONLY, Solver
 
 _ONLY_BY_NAME = (Source.PYTORCH_CHANNEL, Source.JAX_RELEASES)
 
@@ -103,7 +103,10 @@ class _Relax:
 
     def _source_by_name(self) -> Iterator[WayOut]:
         """Sources that are asked only where they are named: what has ended lies there."""
+        wheels_only = self._request.format in WHEELS_ONLY
         for source in _ONLY_BY_NAME if not self._request.sources else ():
+            if wheels_only and not source.is_wheel:
+                continue
             request = self._request._replace(sources=(source,))
             solution = self._try(request, self._problem)
             if solution is not None:
@@ -122,7 +125,7 @@ class _Relax:
 
     def _with_version(self, number: int, specifier: SpecifierSet) -> Solution | None:
         frameworks = self._asking(number, specifier)
-        request = self._request._replace(frameworks=frameworks, format="json")
+        request = self._request._replace(frameworks=frameworks, format=_any_source(self._request.format))
         return self._try(request, self._problem._replace(frameworks=frameworks))
 
     def _asking(self, number: int, specifier: SpecifierSet) -> tuple[FrameworkRequest, ...]:
@@ -266,7 +269,9 @@ class _Relax:
     def all_that_was_typed(self) -> Iterator[WayOut]:
         """Any version from any source with any Python and CUDA: what the machine itself can run."""
         frameworks = tuple(FrameworkRequest(asked.framework, SpecifierSet()) for asked in self._problem.frameworks)
-        free = self._request._replace(frameworks=frameworks, sources=(), python=None, cuda=None, format="json")
+        free = self._request._replace(
+            frameworks=frameworks, sources=(), python=None, cuda=None, format=_any_source(self._request.format)
+        )
         solution = self._try(free, self._problem._replace(frameworks=frameworks, python=None, cuda=None))
         if solution is not None:
             releases = [choice.release for choice in solution.choices]
@@ -281,6 +286,11 @@ class _Relax:
         solution = self._try(relaxed, self._problem._replace(cpu=True, machines=machines, cuda=None))
         if solution is not None:
             yield WayOut(f"{_label(solution)} runs without the GPU", _typed(relaxed, solution), solution)
+
+
+def _any_source(format_name: str) -> str:
+    """The format under which the newest release of any source counts that ``format_name`` can hold."""
+    return format_name if format_name in WHEELS_ONLY else "json"
 
 
 def _label(solution: Solution) -> str:

@@ -33,6 +33,9 @@ _FEW_REFUSED = 30
 NATIVE_SOURCE_FIRST = frozenset({"environment"})
 """Formats with a native source: conda-forge for an environment.yml. The others take the newest release anywhere."""
 
+WHEELS_ONLY = frozenset({"requirements", "pylock"})
+"""Formats for pip and uv, which install wheels alone."""
+
 
 class Solver:
     """Answers requests from one matrix; what it learns of the matrix serves the next request too.
@@ -143,6 +146,8 @@ class Solver:
 def source_groups(request: Request) -> list[tuple[Source, ...]]:
     """The groups of sources to try, in order: the user's, or conda-forge and then wheels."""
     if not request.sources:
+        if request.format in WHEELS_ONLY:
+            return [(*_WHEELS, *(source for source in request.also if source.is_wheel and source not in _WHEELS))]
         wheels = [source for source in request.also if source.is_wheel and source not in _WHEELS]
         channels = [(source,) for source in request.also if not source.is_wheel and source not in _CONDA]
         return [_CONDA, (*_WHEELS, *wheels), *channels]
@@ -157,6 +162,8 @@ def source_groups(request: Request) -> list[tuple[Source, ...]]:
 
 def _mixed_groups(request: Request, problem: Problem) -> list[tuple[Source, ...]]:
     """Conda-forge with wheels, for several frameworks. Other conda channels lay CUDA out in their own way."""
+    if request.format in WHEELS_ONLY:
+        return []
     allowed = request.sources or (*_CONDA, *_WHEELS, *request.also)
     wheels = tuple(source for source in allowed if source.is_wheel)
     if len(problem.frameworks) < 2 or Source.CONDA_FORGE not in allowed or not wheels:  # noqa: PLR2004

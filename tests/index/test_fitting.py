@@ -8,7 +8,7 @@ import random
 import pytest
 from packaging import tags
 
-from envsolve.index.fitting import Interpreter, Ranks, _platform_tags
+from envsolve.index.fitting import Interpreter, Ranks, platform_tags
 from envsolve.model.host import Platform
 from envsolve.model.versions import LibcVersion
 
@@ -58,7 +58,7 @@ def test_a_wheel_for_a_newer_glibc_does_not_fit() -> None:
 
 def _tags_of(target: Interpreter) -> list[tags.Tag]:
     minor = target.python[1]
-    platforms = list(_platform_tags(target))
+    platforms = list(platform_tags(target))
     cpython = tags.cpython_tags((3, minor), [f"cp3{minor}"], platforms)
     return [*cpython, *tags.compatible_tags((3, minor), f"cp3{minor}", platforms)]
 

@@ -73,17 +73,14 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         self.refused = 0
         """How many candidates did not go with what was picked already: from the first on, dead ends are looked for."""
         self.contested: set[str] = set()
-        """What took part in a conflict: decided as soon as it is met, so that the next one shows before much is built."""
+        """What took part in a conflict: decided as soon as it is met, so that the next one shows early."""
         self.troubled: set[str] = set()
         """The projects whose versions did not go together; dead ends are looked for among them alone."""
         self.roots = [ask for need, origin in roots for ask in self._of_need(need, origin)]
         self._root_masks: dict[str, int] = {}
-        self._wants_prereleases = {ask.name for ask in self.roots if _names_prerelease(ask.specifier)}
-        self._wants_prereleases |= {
-            name
-            for name, limits in world.limits.items()
-            if any(it.explicit and _names_prerelease(it.specifier) for it in limits)
-        }
+        self.asked_by: dict[str, tuple[Ask, Pick | None]] = {}
+        """Who first asked for each, in the last round: the way from a conflict back to the request."""
+        self._root_prereleases = {ask.name for ask in self.roots if _names_prerelease(ask.specifier)}
 
     def identify(self, requirement_or_candidate: Ask | Pick) -> str:
         """The project, with the extra where there is one."""
@@ -275,7 +272,10 @@ class Provider(AbstractProvider[Ask, Pick, str]):
 
     def _stages(self, name: str) -> tuple[bool | None, ...]:
         """Which versions are tried: all together where a person asked for a pre-release, else those in need only."""
-        return (None,) if name in self._wants_prereleases else (False, True)
+        explicit = name in self._root_prereleases or any(
+            limit.origin and _names_prerelease(limit.specifier) for limit in self.world.limits(name)
+        )
+        return (None,) if explicit else (False, True)
 
 
 _FEW_REFUSED = 4

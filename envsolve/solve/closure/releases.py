@@ -165,7 +165,7 @@ class Releases:
         return is_prerelease(key)
 
     def newest(self, mask: int, *, prereleases: bool = False) -> int | None:
-        """The newest version in ``mask`` that is not yanked and can be installed; pre-releases where nothing else is."""
+        """The newest in ``mask`` that is not yanked and can be installed; a pre-release where nothing else is."""
         for wanted in (False, True) if not prereleases else (None,):
             for position in descending(mask):
                 if wanted is not None and self.is_prerelease(position) is not wanted:

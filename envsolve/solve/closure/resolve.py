@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from resolvelib import BaseReporter, ResolutionImpossible, Resolver
 from resolvelib.resolvers import Criterion, RequirementInformation, Resolution, ResolutionTooDeep, Result
+from resolvelib.structs import State
 
 from envsolve.index.client import Indexes, package_file
 from envsolve.model.package import Pin
 from envsolve.solve.closure.need import Need
 from envsolve.solve.closure.provider import Ask, Pick, Provider
 from envsolve.solve.closure.releases import Wanted
-from envsolve.solve.closure.world import Limit, World
+from envsolve.solve.closure.world import Limits, World
 
 _MOST_ROUNDS = 200_000
 _MOST_CONTESTED = 200
@@ -22,6 +23,10 @@ _MOST_CONTESTED = 200
 Asked = tuple[Need, str]
 """A requirement, and where a person wrote it: ``-r requirements.in``."""
 Cause = RequirementInformation[Ask, Pick]
+
+
+Progress = Callable[[int, str], None]
+"""Hears how many packages are picked, and the last of them."""
 
 
 class Conflict(Exception):  # noqa: N818 - an answer, not an error: whoever asked decides what it means
@@ -38,33 +43,33 @@ class Question(NamedTuple):
 
     asked: tuple[Asked, ...]
     wanted: Wanted
-    limits: Mapping[str, tuple[Limit, ...]]
+    limits: Limits
     held: Mapping[str, str]
 
 
-def pins_of(question: Question, indexes: Indexes) -> tuple[Pin, ...]:
+def pins_of(question: Question, indexes: Indexes, progress: Progress | None = None) -> tuple[Pin, ...]:
     """Every package that the question needs, by name. Raises Conflict, OutsideError."""
     world = World(indexes, question.wanted, question.limits)
     try:
         asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
         world.look_ahead(tuple(need for need, _ in asked))
         provider = Provider(world, asked, question.held)
-        result = _resolved(provider)
+        result = _resolved(provider, progress)
         pins = _pins(result, world)
     finally:
         world.close()
-    indexes.keep()
     return pins
 
 
-def _resolved(provider: Provider) -> Result[Ask, Pick, str]:
+def _resolved(provider: Provider, progress: Progress | None) -> Result[Ask, Pick, str]:
     """The result of a search that begins again whenever a conflict shows which projects to decide early.
 
     What was learned of pages, metadata and dead ends stays, so that beginning again costs little.
     """
     while True:
+        provider.asked_by.clear()
         try:
-            return _Resolver(provider, _Counting(provider)).resolve(provider.roots, max_rounds=_MOST_ROUNDS)
+            return _Resolver(provider, _Counting(provider, progress)).resolve(provider.roots, max_rounds=_MOST_ROUNDS)
         except _Again:
             continue
         except ResolutionImpossible as impossible:
@@ -96,7 +101,7 @@ def _pin(pick: Pick, world: World, via: set[str], requires: set[str]) -> Pin:
         files=tuple(package_file(project, raw) for raw in pick.fit.files),
         index_url=world.indexes.index_url(project),
         via=tuple(sorted(via)),
-        because=tuple(dict.fromkeys(limit.because for limit in world.limits.get(pick.name, ()) if limit.because)),
+        because=tuple(dict.fromkeys(limit.because for limit in world.limits(pick.name) if limit.because)),
         requires=tuple(sorted(requires)),
         requires_python=pick.fit.best[5],
     )
@@ -105,8 +110,18 @@ def _pin(pick: Pick, world: World, via: set[str], requires: set[str]) -> Pin:
 class _Counting(BaseReporter[Ask, Pick, str]):
     """Tells the provider what was refused, so that it looks for dead ends."""
 
-    def __init__(self, provider: Provider) -> None:
+    def __init__(self, provider: Provider, progress: Progress | None) -> None:
         self._provider = provider
+        self._progress = progress
+
+    def ending_round(self, index: int, state: State[Ask, Pick, str]) -> None:
+        """One more version is picked."""
+        if self._progress is not None:
+            self._progress(len(state.mapping), next(reversed(state.mapping), ""))
+
+    def adding_requirement(self, requirement: Ask, parent: Pick | None) -> None:
+        """Remember who asked first."""
+        self._provider.asked_by.setdefault(requirement.identifier, (requirement, parent))
 
     def rejecting_candidate(self, criterion: Criterion[Ask, Pick], candidate: Pick) -> None:
         """One more candidate that does not go with what was picked."""
@@ -151,4 +166,4 @@ class _Resolver(Resolver[Ask, Pick, str]):
         return _build_result(state)
 
 
-__all__ = ["Asked", "Conflict", "Limit", "Question", "ResolutionTooDeep", "pins_of"]
+__all__ = ["Asked", "Conflict", "Question", "ResolutionTooDeep", "pins_of"]

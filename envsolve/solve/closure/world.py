@@ -7,7 +7,7 @@ time (measured). It decides nothing: the resolver takes the same versions with a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -22,17 +22,24 @@ _CONNECTIONS = 48
 
 
 class Limit(NamedTuple):
-    """Versions that alone may be taken of a project, and the sentence that says why."""
+    """Versions that alone may be taken of a project, and the sentence that says why; "" where a person wrote it.
+
+    ``origin`` is where a person wrote it.
+    """
 
     specifier: str
     because: str
-    explicit: bool = False
+    origin: str = ""
+
+
+Limits = Callable[[str], tuple[Limit, ...]]
+"""The limits of a project by its name."""
 
 
 class World:
     """The packages of ``indexes`` for one target. ``limits`` bound the versions of projects by name."""
 
-    def __init__(self, indexes: Indexes, wanted: Wanted, limits: Mapping[str, tuple[Limit, ...]]) -> None:
+    def __init__(self, indexes: Indexes, wanted: Wanted, limits: Limits) -> None:
         self.indexes = indexes
         self.wanted = wanted
         self.limits = limits
@@ -54,7 +61,7 @@ class World:
     def limited(self, releases: Releases) -> int:
         """The versions of a project that its limits admit."""
         mask = releases.mask("")
-        for limit in self.limits.get(releases.project.name, ()):
+        for limit in self.limits(releases.project.name):
             mask &= releases.mask(limit.specifier)
         return mask
 

@@ -1,0 +1,82 @@
+"""The Python requirements of a request: what people typed and what their files hold, as needs with their origin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from envsolve.errors import Hint, UsageError
+from envsolve.index.requirement_file import Asked as AskedByFiles
+from envsolve.index.requirement_file import Line, read_requirement_file
+from envsolve.model.package import PackageFile
+from envsolve.model.request import Packages, without_credentials
+from envsolve.solve.closure.need import Need, check_specifier, parse_need
+
+COMMAND_LINE = "the command line"
+_DIGESTS = ("sha256", "sha384", "sha512")
+
+
+class Given(NamedTuple):
+    """What is asked for by name, with where it was asked; constraints likewise; indexes that files name.
+
+    ``direct`` are the files that direct references name.
+    """
+
+    needs: tuple[tuple[Need, str], ...]
+    constraints: tuple[tuple[Need, str], ...]
+    direct: Mapping[str, PackageFile]
+    index_url: str | None
+    extra_index_urls: tuple[str, ...]
+
+
+def given(packages: Packages) -> Given:
+    """Everything that ``packages`` asks for. Raises UsageError where it cannot be read, or no lock can hold it."""
+    asked = AskedByFiles(tuple(Line(text, COMMAND_LINE) for text in packages.requirements))
+    for name in packages.files:
+        asked += read_requirement_file(name)
+    for name in packages.constraints:
+        asked += read_requirement_file(name, constraint=True)
+    needs = tuple((_need(line), line.origin) for line in asked.requirements)
+    constraints = tuple((_need(line), line.origin) for line in asked.constraints)
+    direct = {need.name: _direct(need, origin) for need, origin in (*needs, *constraints) if need.url}
+    return Given(needs, constraints, direct, asked.index_url, asked.extra_index_urls)
+
+
+def _need(line: Line) -> Need:
+    try:
+        need = parse_need(line.text)
+        check_specifier(need.specifier)
+    except ValueError as error:
+        where = "" if line.origin == COMMAND_LINE else f"{line.origin}: "
+        hints = (Hint("a requirement is a name with versions, such as 'pandas>=2'"),)
+        raise UsageError("requirement-invalid", f"{where}{error}", hints=hints) from None
+    return need
+
+
+def _direct(need: Need, origin: str) -> PackageFile:
+    """The one file that ``name @ URL#sha256=...`` names."""
+    address, _, fragment = need.url.partition("#")
+    scheme, path = urlsplit(address).scheme, urlsplit(address).path
+    shown = without_credentials(address)
+    if scheme not in ("http", "https"):
+        raise _refused(
+            need, origin, f"{shown} is not an address of a file over http, and only such a file has a digest"
+        )
+    digests = tuple(
+        (algorithm, digest.lower())
+        for part in fragment.split("&")
+        for algorithm, _, digest in [part.partition("=")]
+        if algorithm in _DIGESTS
+    )
+    name = unquote(path.rpartition("/")[2])
+    if not name.endswith(".whl"):
+        raise _refused(need, origin, f"{shown} is no wheel: what has to be built has no fixed content")
+    if not digests:
+        raise _refused(need, origin, f"{shown} has no digest: add #sha256=... so that nobody can exchange it")
+    return PackageFile(name, shown, digests)
+
+
+def _refused(need: Need, origin: str, reason: str) -> UsageError:
+    hint = Hint(f"give a wheel with its digest, or a version that an index has: {need.name}==...")
+    return UsageError("direct-reference-not-supported", f"{need.name} ({origin}): {reason}", hints=(hint,))

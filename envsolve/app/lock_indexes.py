@@ -1,0 +1,113 @@
+"""Which package indexes a lock asks: those that the request names, else those of uv's and pip's settings.
+
+An index that is named replaces the settings, so that the command in the head of a lock means the same elsewhere.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.app.asked_packages import Given
+from envsolve.errors import OutsideError
+from envsolve.index.client import Pool, Trust
+from envsolve.index.fetch import Response
+from envsolve.index.file_metadata import FileMetadata
+from envsolve.index.http import HttpFetcher
+from envsolve.index.local import WithFolders
+from envsolve.index.settings import IndexSettings, default_index, read_settings
+from envsolve.index.store import Store, store_at
+from envsolve.model.request import Request, without_credentials
+
+
+class Network(NamedTuple):
+    """How a command goes out: ``offline`` asks nobody, ``refresh`` trusts nothing that is kept."""
+
+    offline: bool = False
+    refresh: bool = False
+    cache_directory: str | None = None
+    no_cache: bool = False
+
+
+class Places(NamedTuple):
+    """The indexes by address, in the order they are asked; ``default`` is the last of them.
+
+    ``is_plain`` says that nobody named the default. ``mapped`` ties packages to an index of their own.
+    """
+
+    extra: tuple[str, ...]
+    default: str
+    is_plain: bool
+    mapped: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+class Lines:
+    """The connection to the indexes for one command: fetcher, cache, and the indexes that were asked."""
+
+    def __init__(self, network: Network, settings: IndexSettings, environ: Mapping[str, str], *, builds: bool) -> None:
+        self.store: Store | None = None if network.no_cache else store_at(network.cache_directory, environ)
+        certificate = None if settings.client_cert is None else Path(settings.client_cert)
+        self.fetcher = (
+            None
+            if network.offline
+            else HttpFetcher(trusted_hosts=frozenset(settings.trusted_hosts), client_certificate=certificate)
+        )
+        shelf = _Nothing() if self.store is None else self.store
+        trust = Trust(offline=network.offline, refresh=network.refresh)
+        self.pool = Pool(WithFolders(self.fetcher or _Nobody()), shelf, FileMetadata(allow_builds=builds), trust)
+
+    def close(self) -> None:
+        """Keep what was learned, and end all connections."""
+        self.pool.keep()
+        if self.fetcher is not None:
+            self.fetcher.close()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know of settings and cache."""
+        failure = None if self.store is None else self.store.failure
+        return (*(self.fetcher.notes if self.fetcher is not None else ()), *([] if failure is None else [failure]))
+
+
+def settings_of(environ: Mapping[str, str]) -> IndexSettings:
+    """What is configured for this user here. Raises UsageError."""
+    home = environ.get("HOME") or environ.get("USERPROFILE")
+    return read_settings(environ, Path(home) if home else None, Path.cwd(), prefix=Path(sys.prefix))
+
+
+def places(request: Request, given: Given, settings: IndexSettings) -> Places:
+    """The indexes of ``request``. Those on the command line come before those in files."""
+    named = request.index_url or given.index_url
+    if named is not None:
+        settings = IndexSettings()
+    named = named or settings.index_url
+    extra = (*request.extra_index_urls, *given.extra_index_urls, *settings.extra_index_urls)
+    unread = settings.find_links and "places of files (find-links) in the settings of pip or uv are not looked at"
+    default = named or default_index()
+    return Places(
+        extra=tuple(dict.fromkeys(url for url in extra if url != default)),
+        default=default,
+        is_plain=named is None,
+        mapped=dict(settings.package_indexes),
+        notes=(unread,) if unread else (),
+    )
+
+
+class _Nothing:
+    """A cache that holds nothing and keeps nothing."""
+
+    def read(self, bucket: str, key: str) -> bytes | None:
+        return None
+
+    def write(self, bucket: str, key: str, content: bytes) -> None:
+        return None
+
+
+class _Nobody:
+    """A fetcher that is never asked: offline, what is not kept is an error before."""
+
+    def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = 0) -> Response:
+        raise OutsideError("offline", f"{without_credentials(url)} is not in the cache, and --offline asks nobody")

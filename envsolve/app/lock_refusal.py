@@ -1,0 +1,77 @@
+"""Why no set of packages goes with a stack, as the error that ends the command. Imported only when there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envsolve.app.command import command_of
+from envsolve.app.refusal import refusal
+from envsolve.errors import ConflictStep, Hint, UnsolvableError
+from envsolve.index.fitting import Interpreter
+from envsolve.model.request import Request
+from envsolve.model.solution import Problem, Solution
+from envsolve.solve.closure.releases import Unfit
+from envsolve.solve.closure.resolve import Conflict
+from envsolve.solve.closure.told import contested, reasons_of, sentences
+from envsolve.solve.solver import Solver
+
+_MOST_CAUSES = 12
+_FEW_NAMES = 3
+
+
+def packages_refusal(
+    conflict: Conflict, request: Request, solution: Solution | None, interpreter: Interpreter
+) -> UnsolvableError:
+    """The error for ``conflict``, met with ``solution`` as the stack."""
+    causes = sentences(conflict)
+    shown = causes[:_MOST_CAUSES]
+    if len(causes) > len(shown):
+        shown.append(f"and {len(causes) - len(shown)} more requirements like these")
+    stack = "" if solution is None else f" with {' and '.join(it.release.label for it in solution.choices)}"
+    target = f"Python {interpreter.full_version} on {interpreter.platform}"
+    unknown = _unknown(conflict)
+    reasons = {unfit for name in contested(conflict) for unfit in reasons_of(name, conflict)}
+    if unknown:
+        code, message = "package-not-found", f"no package index of this request knows {' or '.join(unknown)}"
+    elif reasons:
+        names = [name for name in contested(conflict) if reasons_of(name, conflict)]
+        code = "no-wheel"
+        message = f"{' and '.join(names[:_FEW_NAMES])} cannot be installed on {target}{stack}"
+    else:
+        names = contested(conflict)[:_FEW_NAMES]
+        code = "packages-conflict"
+        message = f"the requirements of {' and '.join(names)} do not go together for {target}{stack}"
+    steps = tuple(ConflictStep(cause, "", "") for cause in causes)
+    return UnsolvableError(code, message, tuple(shown), tuple(_hints(reasons, unknown, request)), conflict=steps)
+
+
+def stack_refusal(request: Request, problem: Problem, solver: Solver, *, typed: Request) -> UnsolvableError:
+    """The error where the stack itself has no solution.
+
+    A way out is a command where it is all on the command line; a framework in a file has to be changed there.
+    """
+    error = refusal(request, problem, solver)
+    if {it.framework for it in request.frameworks} != {it.framework for it in typed.frameworks}:
+        error.hints = tuple(hint._replace(command=None) for hint in error.hints)
+    return error
+
+
+def _unknown(conflict: Conflict) -> list[str]:
+    return list(dict.fromkeys(ask.name for ask, _ in conflict.causes if ask.releases is None))
+
+
+def _hints(reasons: set[Unfit], unknown: list[str], request: Request) -> Iterator[Hint]:
+    if unknown:
+        yield Hint("check the spelling, or name the index that has it with --extra-index-url")
+        return
+    if Unfit.SOURCE_ONLY in reasons and not request.packages.allow_builds:
+        packages = request.packages._replace(allow_builds=True)
+        yield Hint(
+            "build it from source, which runs code of the package", command_of(request._replace(packages=packages))
+        )
+    if reasons & {Unfit.OTHER_PYTHON, Unfit.OTHER_PLATFORM}:
+        yield Hint("another Python may have it: --python 3.12, or another version of the package")
+    if Unfit.TOO_NEW in reasons:
+        yield Hint("name a later day with --exclude-newer")
+    if not reasons:
+        yield Hint("loosen one of the requirements above, or put one of them into an environment of its own")

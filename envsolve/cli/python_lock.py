@@ -1,0 +1,100 @@
+"""``envsolve solve --format requirements`` and ``pylock``: locks for pip and uv, with progress on a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from envsolve.cli.output import deliver, write_all
+from envsolve.cli.report import note
+from envsolve.errors import Hint, UsageError
+from envsolve.model.host import Platform
+from envsolve.model.request import Held, Request
+
+if TYPE_CHECKING:
+    from envsolve.app.solving import Solved
+    from envsolve.lock.held_pins import HeldPin
+    from envsolve.matrix import Matrix
+
+PLATFORM = "{platform}"
+_WIDTH = 78
+
+
+def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
+    """Write the lock to standard output or to the file of -o; that file's pins stay where they fit."""
+    from envsolve.app.lock_indexes import Network
+    from envsolve.app.locking import LockRequest, lock
+
+    if options["why"] or options["why_not"]:
+        raise UsageError(
+            "contradictory-options",
+            "--why and --why-not ask about a stack, not about a lock",
+            hints=(Hint("ask without --format"),),
+        )
+    network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
+    progress = _Progress(wanted=not options["no_progress"] and not options["quiet"])
+    held = _held_by(options["output"])
+    try:
+        solved = lock(LockRequest(request, network, held, progress.show), matrix, os.environ)
+    finally:
+        progress.clear()
+    _write(solved, options["output"])
+    for text in solved.notes:
+        note(text, quiet=options["quiet"])
+    return 0
+
+
+def _write(solved: Solved, output: str | None) -> None:
+    if len(solved.texts) > 1 and (output is None or PLATFORM not in output):
+        names = " and ".join(platform for platform, _ in solved.texts)
+        raise UsageError(
+            "several-platforms",
+            f"a Python lock is for one platform, and the answer is for {names}",
+            hints=(Hint(f"name a file for each: -o 'requirements.{PLATFORM}.txt'"),),
+        )
+    if output is None or PLATFORM not in output:
+        deliver(solved.texts[0][1], output)
+    else:
+        write_all([(Path(output.replace(PLATFORM, platform)), text) for platform, text in solved.texts])
+
+
+def _held_by(output: str | None) -> Any:
+    def held(platform: Platform) -> tuple[tuple[HeldPin, ...], Held]:
+        if output in (None, "-"):
+            return (), Held()
+        from envsolve.lock.held_pins import read_pins, read_recorded
+
+        path = Path(str(output).replace(PLATFORM, platform))
+        pins = read_pins(path)
+        if not pins:
+            return (), Held()
+        facts = read_recorded(path) or {}
+        packages = tuple((pin.name, pin.version, "") for pin in pins)
+        python, cuda = str(facts.get("python", "")), facts.get("cuda")
+        minor = ".".join(python.split(".")[:2]) if python else None
+        return pins, Held(packages, minor, None if cuda is None else str(cuda))
+
+    return held
+
+
+class _Progress:
+    """One line on a terminal that says what is being resolved; nothing where nobody watches."""
+
+    def __init__(self, *, wanted: bool) -> None:
+        self._shown = False
+        self._wanted = wanted and sys.stderr is not None and sys.stderr.isatty()
+
+    def show(self, count: int, name: str) -> None:
+        """Say that ``name`` is the last of ``count`` packages."""
+        if self._wanted:
+            self._shown = True
+            click.echo(f"\r{f'resolving: {count} packages, {name}'[:_WIDTH]:<{_WIDTH}}", err=True, nl=False)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            click.echo(f"\r{'':<{_WIDTH}}\r", err=True, nl=False)

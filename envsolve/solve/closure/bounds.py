@@ -1,0 +1,156 @@
+"""What a stack demands of the packages around it, beyond what their own metadata says.
+
+Metadata leave the libraries of a GPU build floating: pip takes the newest, whatever GPU and driver there are. Here
+every such package is bounded by what was solved: its CUDA major, the toolkit, a cuDNN and an NCCL with code for the
+GPUs, and one package only of those that install the same module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+from packaging.version import Version
+
+from envsolve.matrix.load import ComponentTable
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.names import normalized
+from envsolve.model.release import CudnnRelease
+from envsolve.model.solution import Solution
+from envsolve.solve.closure.world import Limit
+
+NEVER = "<0.dev0"
+"""A specifier that no version lies in."""
+_MAJOR_IN_NAME = re.compile(r"-cu(?:da)?(\d\d)(?:\d|x)?(?=-|\Z)")
+"""nvidia-cudnn-cu12, jax-cuda12-plugin, cupy-cuda12x, cupy-cuda112."""
+_FIRST_WITHOUT_SUFFIX = 13
+"""From CUDA 13 on NVIDIA's toolkit packages carry no -cuNN."""
+_OF_THE_MAJOR = ("cuda-toolkit", "cuda-bindings", "cuda-python")
+"""Packages whose own major is that of CUDA."""
+_COMPILERS = ("nvidia-nvjitlink", "nvidia-cuda-nvrtc", "nvidia-nvvm", "nvidia-nvptxcompiler", "nvidia-cuda-nvcc")
+_ASSEMBLER = "nvidia-cuda-nvcc-cu"
+"""ptxas for CUDA 11 and 12: frameworks ask for a newer one than the libraries they were built with, and what it makes
+is machine code, which every driver of the major runs."""
+_FIRST_NCCL_WITHOUT_MAXWELL = "2.28.3"
+_PASCAL = ComputeCapability(6, 0)
+
+
+class Bounds:
+    """The limits that ``solution`` sets, by the name of a package; looked up as packages turn up.
+
+    ``rivals`` are, for each package of the stack, those that install the same module.
+    """
+
+    def __init__(
+        self,
+        solution: Solution,
+        components: ComponentTable,
+        cudnn: Iterable[CudnnRelease],
+        rivals: Mapping[str, frozenset[str]],
+    ) -> None:
+        self._solution = solution
+        self._components = components
+        self._cudnn = tuple(cudnn)
+        self._rivals = rivals
+        self._known: dict[str, tuple[Limit, ...]] = {}
+
+    def of(self, name: str) -> tuple[Limit, ...]:
+        """What the stack demands of the package ``name``."""
+        if name not in self._known:
+            self._known[name] = tuple(self._worked_out(name))
+        return self._known[name]
+
+    def _worked_out(self, name: str) -> Iterator[Limit]:
+        for package, others in self._rivals.items():
+            if name in others:
+                yield Limit(
+                    NEVER, f"{package} of this stack installs the same module, and the two overwrite each other"
+                )
+        toolkit = self._solution.toolkit
+        if toolkit is None:
+            return
+        major = toolkit.version.major
+        named = _MAJOR_IN_NAME.search(name)
+        if named is not None and int(named[1]) != major:
+            yield Limit(NEVER, f"it is for CUDA {int(named[1])}, and this stack is of CUDA {major}")
+        elif name in _OF_THE_MAJOR:
+            yield Limit(f"=={major}.*", f"this stack is of CUDA {major}")
+        if self._follows_toolkit(name):
+            yield self._of_part(name)
+        elif major < _FIRST_WITHOUT_SUFFIX and name in self._parts_without_suffix:
+            yield Limit(
+                NEVER, f"without -cu{major} in its name it is for CUDA 13 or newer, this stack is of CUDA {major}"
+            )
+        if name == f"nvidia-cudnn-cu{major}":
+            yield from self._of_cudnn()
+        if name == f"nvidia-nccl-cu{major}":
+            yield from self._of_nccl()
+
+    def _follows_toolkit(self, name: str) -> bool:
+        """Whether a package must not be newer than the stack's toolkit.
+
+        A library must not where a driver is known, which decided on the toolkit. A compiler must not where kernels are
+        compiled from PTX on the machine: a driver reads PTX only up to its own CUDA (traps of minor-version
+        compatibility, https://docs.nvidia.com/deploy/cuda-compatibility). Else it makes machine code, which all do.
+        """
+        if name not in self._toolkit_parts:
+            return False
+        if name.startswith(_COMPILERS):
+            return any(
+                runs_as.startswith("compute_") for it in self._solution.choices for runs_as in it.runs_as.values()
+            )
+        return any(machine.driver is not None for machine in self._solution.problem.machines)
+
+    @cached_property
+    def _toolkit_parts(self) -> Mapping[str, Version]:
+        """The parts of the stack's toolkit with the newest version that some release of it holds."""
+        assert self._solution.toolkit is not None
+        cuda = self._solution.toolkit.version
+        found = [
+            (it.package, it.version)
+            for release in self._components.releases
+            if release.cuda == cuda
+            for it in release.components
+        ]
+        found += [
+            (it.package, version) for it in self._components.patches if it.cuda == cuda for version in it.versions
+        ]
+        newest: dict[str, Version] = {}
+        for package, version in found:
+            name = normalized(package)
+            newest[name] = max(version, newest.get(name, version))
+        return {name: version for name, version in newest.items() if not name.startswith(_ASSEMBLER)}
+
+    @cached_property
+    def _parts_without_suffix(self) -> frozenset[str]:
+        """The names of toolkit packages from CUDA 13 on."""
+        releases = (it for it in self._components.releases if it.cuda.major >= _FIRST_WITHOUT_SUFFIX)
+        return frozenset(normalized(part.package) for release in releases for part in release.components)
+
+    def _of_part(self, name: str) -> Limit:
+        """At most what the toolkit holds: what compiles at run time must not be newer than the driver can read."""
+        assert self._solution.toolkit is not None
+        cuda = self._solution.toolkit.version
+        newest = self._toolkit_parts[name]
+        *parts, last = newest.release
+        after = ".".join(map(str, (*parts, last + 1)))
+        return Limit(f"<{after}", f"{newest} is the last of CUDA {cuda}, the toolkit of this stack")
+
+    def _of_cudnn(self) -> Iterator[Limit]:
+        bound, cudnn = self._solution.cudnn_bound, self._solution.cudnn
+        if bound is None or cudnn is None:
+            return
+        if bound.dropped is not None:
+            yield Limit(f"<{bound.below}", f"cuDNN {bound.below} has no code for compute capability {bound.dropped}")
+            return
+        known = max(it.version for it in self._cudnn if it.cuda_major == cudnn.cuda_major)
+        after = f"{known.major}.{known.minor + 1}"
+        yield Limit(f"<{after}", f"the matrix knows the GPUs of cuDNN up to {known.major}.{known.minor}")
+
+    def _of_nccl(self) -> Iterator[Limit]:
+        """NCCL for CUDA 12 holds code for 5.x up to 2.27.7 (fat binaries of its 31 wheels, libraries.toml)."""
+        oldest = min(self._solution.problem.gpus, default=_PASCAL)
+        if oldest < _PASCAL:
+            because = f"NCCL {_FIRST_NCCL_WITHOUT_MAXWELL} has no code for compute capability {oldest}"
+            yield Limit(f"<{_FIRST_NCCL_WITHOUT_MAXWELL}", because)

@@ -1,0 +1,120 @@
+"""A conflict between packages in sentences: who asks for what, and how that came into the request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envsolve.solve.closure.provider import Ask, Pick, Provider
+from envsolve.solve.closure.releases import Fit, Releases, Unfit, descending
+from envsolve.solve.closure.resolve import Conflict
+from envsolve.solve.closure.world import Limit
+
+_FEW = 3
+_LONGEST_WAY = 6
+_LOOKED_AT = 30
+
+
+def sentences(conflict: Conflict) -> list[str]:
+    """What does not go together, each once: requirements by who asks, then limits, then what cannot be installed."""
+    provider = conflict.provider
+    groups: dict[tuple[str, str], list[tuple[Ask, Pick | None]]] = {}
+    for ask, parent in conflict.causes:
+        groups.setdefault((parent.name if parent else "", ask.name), []).append((ask, parent))
+    found = [_asked(group) for group in groups.values()]
+    parents = {parent.identifier: parent for _, parent in conflict.causes if parent is not None}
+    for parent in parents.values():
+        found += _way(parent, provider)
+    for name in contested(conflict):
+        found += [_limited(name, limit) for limit in provider.world.limits(name)]
+        found += _unfit(name, conflict)
+    return list(dict.fromkeys(found))
+
+
+def contested(conflict: Conflict) -> list[str]:
+    """The projects that no version was left of."""
+    return list(dict.fromkeys(ask.name for ask, _ in conflict.causes))
+
+
+def involved(conflict: Conflict) -> frozenset[str]:
+    """Every project that took part: those asked for, those who asked, and the way from them to the request."""
+    found = set(contested(conflict))
+    waiting = [parent for _, parent in conflict.causes if parent is not None]
+    while waiting:
+        pick = waiting.pop()
+        if pick.name not in found or pick.name in contested(conflict):
+            asked = conflict.provider.asked_by.get(pick.identifier)
+            if asked is not None and asked[1] is not None and asked[1].name not in found:
+                waiting.append(asked[1])
+        found.add(pick.name)
+    return frozenset(found)
+
+
+def _asked(group: list[tuple[Ask, Pick | None]]) -> str:
+    ask, parent = group[0]
+    if parent is None:
+        return f"{ask.origin} asks for {_versions(ask)}"
+    versions = list(dict.fromkeys(pick.version for _, pick in group if pick is not None))
+    if len(versions) <= _FEW:
+        return f"{parent.name} {' and '.join(versions)} requires {_versions(ask)}"
+    return f"{parent.name} {versions[-1]} to {versions[0]} require other versions, such as {_versions(ask)}"
+
+
+def _versions(ask: Ask) -> str:
+    return f"{ask.identifier}{ask.specifier}"
+
+
+def _way(pick: Pick, provider: Provider) -> Iterator[str]:
+    """How ``pick`` came into the request, from it outwards."""
+    for _ in range(_LONGEST_WAY):
+        asked = provider.asked_by.get(pick.identifier)
+        if asked is None:
+            return
+        ask, parent = asked
+        if parent is None:
+            yield f"{ask.origin} asks for {_versions(ask)}"
+            return
+        if parent.name != pick.name:
+            yield f"{parent.name} {parent.version} requires {_versions(ask)}"
+        pick = parent
+
+
+def _limited(name: str, limit: Limit) -> str:
+    if limit.origin:
+        return f"{limit.origin} holds {name}{limit.specifier}"
+    return f"{name} is bounded: {limit.because}"
+
+
+def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
+    """What keeps versions in the range from being installed, where that is what leaves none."""
+    releases = _releases(name, conflict)
+    if releases is None:
+        yield f"no package index of this request knows {name}"
+        return
+    yield from (f"{name} {version}: {unfit}" for unfit, version in reasons_of(name, conflict).items())
+
+
+def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
+    """Why nothing that everybody admits can be installed, each reason with the newest version it is about.
+
+    Empty where something can, or where nothing is admitted.
+    """
+    releases = _releases(name, conflict)
+    if releases is None:
+        return {}
+    mask = conflict.provider.root_mask(name)
+    for ask, _ in conflict.causes:
+        if ask.name == name and ask.mask & mask:
+            mask &= ask.mask
+    reasons: dict[Unfit, str] = {}
+    for count, position in enumerate(descending(mask)):
+        fit = releases.fit(position)
+        if isinstance(fit, Fit):
+            return {}
+        if count > _LOOKED_AT:
+            break
+        reasons.setdefault(fit, releases.project.versions[position])
+    return reasons
+
+
+def _releases(name: str, conflict: Conflict) -> Releases | None:
+    return next((ask.releases for ask, _ in conflict.causes if ask.name == name), None)
