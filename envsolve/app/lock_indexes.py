@@ -8,18 +8,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.asked_packages import Given
 from envsolve.errors import OutsideError
 from envsolve.index.client import Pool, Trust
-from envsolve.index.fetch import Response
+from envsolve.index.fetch import PAGE_LIMIT, Response
 from envsolve.index.file_metadata import FileMetadata
-from envsolve.index.http import HttpFetcher
 from envsolve.index.local import WithFolders
 from envsolve.index.settings import IndexSettings, default_index, read_settings
 from envsolve.index.store import Store, store_at
 from envsolve.model.request import Request, without_credentials
+
+if TYPE_CHECKING:
+    from envsolve.index.http import HttpFetcher
 
 
 class Network(NamedTuple):
@@ -48,28 +51,60 @@ class Lines:
     """The connection to the indexes for one command: fetcher, cache, and the indexes that were asked."""
 
     def __init__(self, network: Network, settings: IndexSettings, environ: Mapping[str, str], *, builds: bool) -> None:
-        self.store: Store | None = None if network.no_cache else store_at(network.cache_directory, environ)
-        certificate = None if settings.client_cert is None else Path(settings.client_cert)
-        self.fetcher = (
-            None
-            if network.offline
-            else HttpFetcher(trusted_hosts=frozenset(settings.trusted_hosts), client_certificate=certificate)
-        )
-        shelf = _Nothing() if self.store is None else self.store
+        self._store: Store | None = None if network.no_cache else store_at(network.cache_directory, environ)
+        self._fetcher = _Nobody() if network.offline else _WhenNeeded(settings)
+        shelf = _Nothing() if self._store is None else self._store
         trust = Trust(offline=network.offline, refresh=network.refresh)
-        self.pool = Pool(WithFolders(self.fetcher or _Nobody()), shelf, FileMetadata(allow_builds=builds), trust)
+        self.pool = Pool(WithFolders(self._fetcher), shelf, FileMetadata(allow_builds=builds), trust)
 
     def close(self) -> None:
         """Keep what was learned, and end all connections."""
         self.pool.keep()
-        if self.fetcher is not None:
-            self.fetcher.close()
+        self._fetcher.close()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know of settings and cache."""
-        failure = None if self.store is None else self.store.failure
-        return (*(self.fetcher.notes if self.fetcher is not None else ()), *([] if failure is None else [failure]))
+        failure = None if self._store is None else self._store.failure
+        return (*self._fetcher.notes, *([] if failure is None else [failure]))
+
+
+class _WhenNeeded:
+    """The fetcher, made when somebody has to be asked: a lock from the cache loads no HTTP library."""
+
+    def __init__(self, settings: IndexSettings) -> None:
+        self._settings = settings
+        self._making = Lock()
+        self._made: HttpFetcher | None = None
+
+    def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
+        """See Fetcher."""
+        return self._fetcher().fetch(url, headers, limit=limit)
+
+    def close(self) -> None:
+        """End all connections."""
+        if self._made is not None:
+            self._made.close()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which settings could not be used."""
+        return () if self._made is None else tuple(self._made.notes)
+
+    def _fetcher(self) -> HttpFetcher:
+        with self._making:
+            if self._made is None:
+                self._made = self._make()
+            return self._made
+
+    def _make(self) -> HttpFetcher:
+        from envsolve.index.http import HttpFetcher
+
+        certificate = self._settings.client_cert
+        return HttpFetcher(
+            trusted_hosts=frozenset(self._settings.trusted_hosts),
+            client_certificate=None if certificate is None else Path(certificate),
+        )
 
 
 def settings_of(environ: Mapping[str, str]) -> IndexSettings:
@@ -109,5 +144,10 @@ class _Nothing:
 class _Nobody:
     """A fetcher that is never asked: offline, what is not kept is an error before."""
 
-    def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = 0) -> Response:
+    notes: tuple[str, ...] = ()
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+    def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
         raise OutsideError("offline", f"{without_credentials(url)} is not in the cache, and --offline asks nobody")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from envsolve.errors import Hint, OutsideError
 from envsolve.index.fetch import Response
 from envsolve.index.metadata import Metadata, read_metadata
@@ -39,6 +37,8 @@ def project_and_version(file_name: str) -> tuple[str, str]:
 
 def check_hash(content: bytes, hashes: Hashes, what: str) -> None:
     """Raise OutsideError where ``content`` does not have the strongest of ``hashes`` that is known."""
+    import hashlib
+
     stated = dict(hashes)
     algorithm = next((it for it in _STRONG if it in stated), None)
     if algorithm is None:

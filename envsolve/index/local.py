@@ -6,8 +6,6 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
-from urllib.request import url2pathname
 
 from envsolve.errors import OutsideError
 from envsolve.index.fetch import PAGE_LIMIT, Fetcher, Response
@@ -27,7 +25,7 @@ class WithFolders:
         """See Fetcher. Raises OutsideError for a file that is there and cannot be read."""
         if not url.startswith("file:"):
             return self._others.fetch(url, headers, limit=limit)
-        path = Path(url2pathname(unquote(urlsplit(url).path)))
+        path = _path_of(url)
         if path.is_dir():
             path /= "index.html"
         try:
@@ -36,6 +34,13 @@ class WithFolders:
             return Response(_NOT_THERE, {}, b"", url)
         except OSError as error:
             raise OutsideError("file-unreadable", f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _path_of(url: str) -> Path:
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname  # imports half of an HTTP library
+
+    return Path(url2pathname(urlsplit(url).path))
 
 
 def _read(path: Path, url: str, asked: str, limit: int) -> Response:
