@@ -9,9 +9,9 @@ from urllib.parse import unquote, urlsplit
 from envsolve.errors import Hint, UsageError
 from envsolve.index.requirement_file import Asked as AskedByFiles
 from envsolve.index.requirement_file import Line, read_requirement_file
+from envsolve.model.need import Need, check_specifier, parse_need
 from envsolve.model.package import PackageFile
 from envsolve.model.request import Packages, without_credentials
-from envsolve.solve.closure.need import Need, check_specifier, parse_need
 
 COMMAND_LINE = "the command line"
 _DIGESTS = ("sha256", "sha384", "sha512")
@@ -20,7 +20,8 @@ _DIGESTS = ("sha256", "sha384", "sha512")
 class Given(NamedTuple):
     """What is asked for by name, with where it was asked; constraints likewise; indexes that files name.
 
-    ``direct`` are the files that direct references name.
+    ``direct`` are the files that direct references name. ``files`` are those that were read, ``is_fixed`` says that
+    nothing else decided on it.
     """
 
     needs: tuple[tuple[Need, str], ...]
@@ -28,6 +29,8 @@ class Given(NamedTuple):
     direct: Mapping[str, PackageFile]
     index_url: str | None
     extra_index_urls: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    is_fixed: bool = True
 
 
 def given(packages: Packages) -> Given:
@@ -40,7 +43,7 @@ def given(packages: Packages) -> Given:
     needs = tuple((_need(line), line.origin) for line in asked.requirements)
     constraints = tuple((_need(line), line.origin) for line in asked.constraints)
     direct = {need.name: _direct(need, origin) for need, origin in (*needs, *constraints) if need.url}
-    return Given(needs, constraints, direct, asked.index_url, asked.extra_index_urls)
+    return Given(needs, constraints, direct, asked.index_url, asked.extra_index_urls, asked.files, asked.is_fixed)
 
 
 def _need(line: Line) -> Need:

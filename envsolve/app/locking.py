@@ -21,8 +21,10 @@ from envsolve.app.command import command_of
 from envsolve.app.lock_indexes import Lines, Network, Places, places, settings_of
 from envsolve.app.solving import Solved, matrix_date_of, request_without_credentials
 from envsolve.app.targets import Target, targets_of
+from envsolve.app.unchanged import Grounds
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.index.client import Indexes
+from envsolve.index.configured import LOOKED_FOR
 from envsolve.index.fitting import ASSUMED_GLIBC, Interpreter, platform_tags
 from envsolve.lock.answer import Answer
 from envsolve.lock.formats import write_python_lock
@@ -31,13 +33,13 @@ from envsolve.lock.python_lock import PythonLock
 from envsolve.lock.wheels import PYTORCH_INDEX, find_links_of, goes_by_folder
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.need import Need
 from envsolve.model.package import Closure, Pin
 from envsolve.model.package import Target as LockTarget
 from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Held, Policy, Request, without_credentials
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.solve.closure.bounds import Bounds
-from envsolve.solve.closure.need import Need
 from envsolve.solve.closure.releases import Wanted
 from envsolve.solve.closure.resolve import Conflict, Progress, Question, pins_of
 from envsolve.solve.closure.told import contested, involved
@@ -95,7 +97,14 @@ class _Attempt(NamedTuple):
     solution: Solution | None
 
 
-def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
+class Locked(NamedTuple):
+    """The locks, and what they rest on; None where the same command may give others without a sign of it."""
+
+    solved: Solved
+    grounds: Grounds | None
+
+
+def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Locked:
     """The Python lock for each platform of the request, in its format.
 
     Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where an index fails.
@@ -114,7 +123,17 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Solv
     texts = tuple((made.platform, write_python_lock(made.lock, request.format)) for made in locks)
     solutions = tuple(made.solution for made in locks if made.solution is not None)
     notes = (*(note for made in locks for note in made.notes), *where.notes, *lines.notes, *hidden)
-    return Solved(texts, tuple(dict.fromkeys(notes)), solutions)
+    solved = Solved(texts, tuple(dict.fromkeys(notes)), solutions)
+    return Locked(solved, _grounds(asked.request, wanted, matrix, lines))
+
+
+def _grounds(request: Request, wanted: Given, matrix: Matrix, lines: Lines) -> Grounds | None:
+    if not wanted.is_fixed:
+        return None
+    tables = (str(path) for path in matrix.directory.glob("*.toml"))
+    detected = not request.hosts and (not request.gpus or request.gpus == ("auto",))
+    files = (*wanted.files, *request.hosts, *tables, *LOOKED_FOR)
+    return Grounds(tuple(files), lines.pool.expires, detected)
 
 
 def _with_frameworks(request: Request, wanted: Given, where: Places) -> Request:

@@ -16,6 +16,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gc.disable()
     import sys
 
+    from envsolve.cli.unchanged import give_again
+
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if give_again(words):
+        sys.exit(0)
+
     from envsolve.cli.main import run
 
-    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+    sys.exit(run(words))

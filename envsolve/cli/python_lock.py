@@ -17,6 +17,7 @@ from envsolve.model.request import Held, Request
 
 if TYPE_CHECKING:
     from envsolve.app.solving import Solved
+    from envsolve.app.unchanged import Grounds
     from envsolve.lock.held_pins import HeldPin
     from envsolve.matrix import Matrix
 
@@ -39,13 +40,26 @@ def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any])
     progress = _Progress(wanted=not options["no_progress"] and not options["quiet"])
     held = _held_by(options["output"])
     try:
-        solved = lock(LockRequest(request, network, held, progress.show), matrix, os.environ)
+        solved, grounds = lock(LockRequest(request, network, held, progress.show), matrix, os.environ)
     finally:
         progress.clear()
     _write(solved, options["output"])
     for text in solved.notes:
         note(text, quiet=options["quiet"])
+    if grounds is not None and len(solved.texts) == 1 and not options["upgraded"]:
+        _remember(solved, grounds, options)
     return 0
+
+
+def _remember(solved: Solved, grounds: Grounds, options: dict[str, Any]) -> None:
+    """Keep the answer for the next time the same command is typed."""
+    from envsolve.app.unchanged import Answer, remember
+
+    output = None if options["output"] in (None, "-") else str(options["output"])
+    notes = () if options["quiet"] else solved.notes
+    if output is None or PLATFORM not in output:
+        words = click.get_current_context().find_root().obj
+        remember(words, Answer(solved.texts[0][1], output, notes), grounds)
 
 
 def _write(solved: Solved, output: str | None) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 from envsolve.errors import Hint, OutsideError
 from envsolve.index.checks import project_and_version
 from envsolve.index.fetch import Fetcher, Response
-from envsolve.index.kept import Kept, expiry, may_be_kept, read_kept, written
+from envsolve.index.kept import Kept, expiry, may_be_kept, metadata_of, read_kept, read_plain, written, written_plain
 from envsolve.index.metadata import Metadata
 from envsolve.index.page import ACCEPT, RawFile
 from envsolve.index.project import Project
@@ -65,8 +65,21 @@ class Pool:
 
     def keep(self) -> None:
         """Write what was learned to the shelf."""
-        for index in self._indexes.values():
+        for index in list(self._indexes.values()):
             index.keep()
+
+    @property
+    def expires(self) -> float:
+        """Until when all that was said counts, in seconds since the epoch; 0 where some of it may not be kept."""
+        return min((index.expires for index in self._indexes.values()), default=0.0)
+
+    def recalled(self, key: str) -> object:
+        """What was remembered under ``key``, or None."""
+        return read_plain(self._parts[1].read("results", key))
+
+    def remember(self, key: str, plain: object) -> None:
+        """Keep what was worked out, a value of plain types."""
+        self._parts[1].write("results", key, written_plain(plain))
 
 
 class Indexes:
@@ -83,6 +96,7 @@ class Indexes:
         mapped: Mapping[str, str] | None = None,
         direct: Mapping[str, PackageFile] | None = None,
     ) -> None:
+        self.pool = pool
         self._indexes = tuple(map(pool.index, urls))
         self._mapped = {name: pool.index(url) for name, url in (mapped or {}).items()}
         self._direct = {name: _alone(name, file) for name, file in (direct or {}).items()}
@@ -219,14 +233,20 @@ class Index:
 
     def keep(self) -> None:
         """Write to the shelf what was learned of the projects that were asked for."""
-        for name, once in self._projects.items():
+        for name, once in list(self._projects.items()):  # threads may still be adding
             if name in self._kept and (once.is_known or name in self._changed):
                 self._keep(name, once.value)
+
+    @property
+    def expires(self) -> float:
+        """Until when all that it said counts, in seconds since the epoch; 0 where some of it may not be kept."""
+        asked = [name for name, once in list(self._projects.items()) if once.is_known]
+        return min((self._kept[name].expires if name in self._kept else 0.0 for name in asked), default=float("inf"))
 
     def _keep(self, name: str, project: Project | None) -> None:
         kept = self._kept[name]
         seen = {} if project is None else project.seen
-        learned = {key: once.value for key, once in self._metadata.get(name, {}).items() if once.value is not None}
+        learned = {key: once.value for key, once in list(self._metadata.get(name, {}).items()) if once.value}
         if name not in self._changed and seen.keys() <= kept.seen.keys() and learned.keys() <= kept.metadata.keys():
             return
         whole = kept._replace(seen=seen, metadata={**kept.metadata, **learned})
@@ -316,7 +336,7 @@ class Index:
     def _kept_metadata(self, project: Project, file: RawFile) -> Metadata | None:
         kept = self._kept.get(project.name)
         found = None if kept is None else kept.metadata.get(identity(file))
-        return None if found is None else Metadata._make(found)
+        return None if found is None else metadata_of(found)
 
     def _load_metadata(self, project: Project, file: RawFile) -> Metadata:
         found = self._kept_metadata(project, file)

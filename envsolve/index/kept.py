@@ -10,13 +10,14 @@ import marshal
 import sys
 import time
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from envsolve.index.fetch import Response
 from envsolve.index.metadata import Metadata
 from envsolve.index.page import RawFile
+from envsolve.model.need import Need
 
-_FORMAT = (1, sys.version_info[:2])
+_FORMAT = (2, sys.version_info[:2])
 """Of the record: another one, and what is kept counts as absent."""
 
 
@@ -45,20 +46,43 @@ class Kept(NamedTuple):
 
 def read_kept(content: bytes | None) -> Kept | None:
     """What a shelf holds of a project; None where it is nothing, or of another format."""
+    fields = read_plain(content)
+    return Kept._make(fields) if isinstance(fields, tuple) and len(fields) == len(Kept._fields) else None
+
+
+def read_plain(content: bytes | None) -> object:
+    """What a shelf holds, a value of plain types; None where it is nothing, or of another format."""
     if content is None:
         return None
     try:
-        form, fields = marshal.loads(content)  # noqa: S302 - a file of this user whose checksum was right
-        return Kept._make(fields) if form == _FORMAT else None
+        form, plain = marshal.loads(content)  # noqa: S302 - a file of this user whose checksum was right
     except (EOFError, ValueError, TypeError):
         return None
+    return plain if form == _FORMAT else None
+
+
+def written_plain(plain: object) -> bytes:
+    """``plain`` as a shelf holds it."""
+    record: Any = (_FORMAT, plain)
+    return marshal.dumps(record)
 
 
 def written(kept: Kept) -> bytes:
     """``kept`` as a shelf holds it."""
-    metadata = {identity: tuple(found) for identity, found in kept.metadata.items()}
-    fields = (*kept[:-3], dict(kept.spellings), dict(kept.seen), metadata)
-    return marshal.dumps((_FORMAT, fields))
+    metadata = {identity: _plain(found) for identity, found in kept.metadata.items()}
+    return written_plain((*kept[:-3], dict(kept.spellings), dict(kept.seen), metadata))
+
+
+def _plain(metadata: Metadata) -> tuple[object, ...]:
+    """``metadata`` without types of our own."""
+    name, version, requires, *rest = metadata
+    return (name, version, None if requires is None else tuple(map(tuple, requires)), *rest)
+
+
+def metadata_of(plain: Metadata) -> Metadata:
+    """The metadata again; what was kept of it is plain tuples."""
+    name, version, requires, *rest = plain
+    return Metadata._make((name, version, None if requires is None else tuple(map(Need._make, requires)), *rest))
 
 
 def expiry(response: Response) -> float:

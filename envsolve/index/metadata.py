@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from envsolve.model.need import Need, check_specifier, parse_need
+
 _FIELD = re.compile(
     r"^(Metadata-Version|Name|Version|Requires-Python|Requires-Dist|Provides-Extra|Dynamic):[ \t]*(.*)$",
     re.MULTILINE | re.IGNORECASE,
@@ -15,14 +17,14 @@ _FIRST_WITH_STATIC_SDISTS = (2, 2)
 
 
 class Metadata(NamedTuple):
-    """What one file says of itself; the requirements as they are written there.
+    """What one file says of itself. ``requires`` is None where a requirement cannot be read, as in some old files.
 
     ``is_static`` says of a source distribution that its requirements hold for every wheel built from it (PEP 643).
     """
 
     name: str
     version: str
-    requires: tuple[str, ...]
+    requires: tuple[Need, ...] | None
     requires_python: str | None = None
     extras: tuple[str, ...] = ()
     is_static: bool = True
@@ -40,12 +42,22 @@ def read_metadata(content: bytes) -> Metadata:
     return Metadata(
         fields["name"][0],
         fields["version"][0],
-        tuple(fields.get("requires-dist", ())),
+        _needs(fields.get("requires-dist", [])),
         fields.get("requires-python", [None])[0],
         tuple(fields.get("provides-extra", ())),
         _version(fields) >= _FIRST_WITH_STATIC_SDISTS
         and not dynamic & {"requires-dist", "requires-python", "provides-extra"},
     )
+
+
+def _needs(lines: list[str]) -> tuple[Need, ...] | None:
+    try:
+        needs = tuple(map(parse_need, lines))
+        for need in needs:
+            check_specifier(need.specifier)
+    except ValueError:
+        return None
+    return needs
 
 
 def _version(fields: dict[str, list[str]]) -> tuple[int, ...]:

@@ -37,12 +37,17 @@ class Line(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What files ask for: requirements, constraints, and the indexes they name."""
+    """What files ask for: requirements, constraints, and the indexes they name.
+
+    ``files`` are those that were read; ``is_fixed`` says that nothing but these files decided on it.
+    """
 
     requirements: tuple[Line, ...] = ()
     constraints: tuple[Line, ...] = ()
     index_url: str | None = None
     extra_index_urls: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    is_fixed: bool = True
 
     def __add__(self, other: Asked) -> Asked:  # type: ignore[override]  # two of them are one, not a longer tuple
         return Asked(
@@ -50,6 +55,8 @@ class Asked(NamedTuple):
             self.constraints + other.constraints,
             other.index_url or self.index_url,
             self.extra_index_urls + other.extra_index_urls,
+            self.files + other.files,
+            self.is_fixed and other.is_fixed,
         )
 
 
@@ -64,8 +71,9 @@ def read_requirement_file(name: str, *, constraint: bool = False, environ: Mappi
 def _read(name: str, constraint: bool, environ: Mapping[str, str], within: tuple[str, ...]) -> Asked:
     if name in within or len(within) > _DEEPEST:
         raise UsageError("requirements-circular", f"{' includes '.join((*within, name))}: a file cannot include itself")
-    found = Asked()
-    for number, line in _lines(_text(name)):
+    text = _text(name)
+    found = Asked(files=(name,), is_fixed=name != "-" and _VARIABLE.search(text) is None)
+    for number, line in _lines(text):
         expanded = _VARIABLE.sub(lambda it: environ.get(it[1], it[0]), line)
         found += _of_line(expanded, f"{name}:{number}", name, constraint, environ, (*within, name))
     return found

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from resolvelib import AbstractProvider
 
 from envsolve.errors import OutsideError
-from envsolve.solve.closure.need import Need
+from envsolve.model.need import Need
 from envsolve.solve.closure.releases import Fit, Releases, descending
 from envsolve.solve.closure.world import World
 
@@ -163,6 +163,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
 
     def _worked_out(self, pick: Pick) -> tuple[Ask, ...]:
         needs = self.world.needs(pick.releases, pick.fit.best, pick.extra)
+        pick.releases.project.fold()
         if needs is None:
             return (self._impossible(pick),)
         self.world.look_ahead(needs)

@@ -10,8 +10,8 @@ from resolvelib.resolvers import Criterion, RequirementInformation, Resolution, 
 from resolvelib.structs import State
 
 from envsolve.index.client import Indexes, package_file
+from envsolve.model.need import Need
 from envsolve.model.package import Pin
-from envsolve.solve.closure.need import Need
 from envsolve.solve.closure.provider import Ask, Pick, Provider
 from envsolve.solve.closure.releases import Wanted
 from envsolve.solve.closure.world import Limits, World
@@ -145,10 +145,12 @@ class _Resolution(Resolution[Ask, Pick, str]):
 
     def __init__(self, provider: Provider, reporter: _Counting) -> None:
         super().__init__(provider, reporter)
-        self._verdicts: dict[str, tuple[Criterion[Ask, Pick], Pick | None, bool]] = {}
+        self._verdicts: dict[str, tuple[Criterion[Ask, Pick], Pick, bool]] = {}
 
     def _is_current_pin_satisfying(self, name: str, criterion: Criterion[Ask, Pick]) -> bool:
-        pin = self.state.mapping.get(name)
+        pin = self._states[-1].mapping.get(name)
+        if pin is None:
+            return False
         known = self._verdicts.get(name)
         if known is not None and known[0] is criterion and known[1] is pin:
             return known[2]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from envsolve.index.client import Indexes, identity
 from envsolve.index.metadata import Metadata
 from envsolve.index.page import RawFile
-from envsolve.solve.closure.need import Markers, Need, check_specifier, parse_need
+from envsolve.model.need import Markers, Need
 from envsolve.solve.closure.releases import Fit, Fitting, Releases, Wanted
 from envsolve.solve.closure.workers import Workers
 
@@ -43,7 +43,10 @@ class World:
         self.indexes = indexes
         self.wanted = wanted
         self.limits = limits
-        self.markers = Markers(wanted.interpreter.marker_values())
+        self._markers_key = f"markers {sorted(wanted.interpreter.marker_values().items())}"
+        known = indexes.pool.recalled(self._markers_key)
+        self.markers = Markers(wanted.interpreter.marker_values(), known if isinstance(known, dict) else None)
+        self._markers_known = len(self.markers.known)
         self.fitting = Fitting(wanted)
         self.workers = Workers(_CONNECTIONS)
         self._releases: dict[str, Releases | None] = {}
@@ -76,15 +79,15 @@ class World:
         return self._needs[key]
 
     def _worked_out(self, metadata: Metadata, extra: str) -> tuple[Need, ...] | None:
-        if not self.fitting.supports(metadata.requires_python):
+        if metadata.requires is None or not self.fitting.supports(metadata.requires_python):
             return None
+        holds = self.markers.holds
         found = []
         try:
-            for line in metadata.requires:
-                need = parse_need(line)
-                check_specifier(need.specifier)
-                holds = self.markers.holds(need.marker, extra)
-                if holds and not (extra and self.markers.holds(need.marker)):
+            for need in metadata.requires:
+                if need.for_extra != extra and (need.for_extra or (extra and "extra" not in need.marker)):
+                    continue
+                if not need.marker or (holds(need.marker, extra) and not (extra and holds(need.marker))):
                     found.append(need)
         except ValueError:
             return None
@@ -162,5 +165,7 @@ class World:
     def close(self) -> None:
         """End the threads. Raises what went wrong in one of them."""
         self.workers.close()
+        if len(self.markers.known) > self._markers_known:
+            self.indexes.pool.remember(self._markers_key, dict(self.markers.known))
         if self.workers.failure is not None:
             raise self.workers.failure

@@ -25,13 +25,17 @@ _OR = re.compile(r"\bor\b")
 
 
 class Need(NamedTuple):
-    """``name[extras] specifier ; marker``, or ``name @ url``. Names of project and extras are normalized."""
+    """``name[extras] specifier ; marker``, or ``name @ url``. Names of project and extras are normalized.
+
+    ``for_extra`` is the extra without which ``marker`` cannot hold, "" where there is no such extra.
+    """
 
     name: str
     extras: tuple[str, ...]
     specifier: str
     marker: str
     url: str = ""
+    for_extra: str = ""
 
     def __str__(self) -> str:
         extras = f"[{','.join(self.extras)}]" if self.extras else ""
@@ -51,7 +55,8 @@ def parse_need(line: str) -> Need:
     wanted = (
         tuple(sorted({normalized(extra.strip()) for extra in extras.split(",") if extra.strip()})) if extras else ()
     )
-    return Need(normalized(name), wanted, specifier, (marker or "").strip())
+    marker = (marker or "").strip()
+    return Need(normalized(name), wanted, specifier, marker, for_extra=_extra_of(marker))
 
 
 def _by_packaging(line: str) -> Need:
@@ -67,30 +72,34 @@ def _by_packaging(line: str) -> Need:
         str(requirement.specifier),
         "" if requirement.marker is None else str(requirement.marker),
         requirement.url or "",
+        _extra_of(str(requirement.marker or "")),
     )
+
+
+def _extra_of(marker: str) -> str:
+    """The extra that a marker without alternatives asks for; two of them never hold at once, so one says enough."""
+    if "extra" not in marker or _OR.search(marker):
+        return ""
+    named = _EXTRA.search(marker)
+    return "" if named is None else normalized(named[1])
 
 
 class Markers:
     """Whether markers hold for one interpreter; each is worked out once. ``known`` are those that are worked out."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], known: Mapping[tuple[str, str], bool] | None = None) -> None:
         self._environment = dict(environment)
-        self.known: dict[tuple[str, str], bool] = {}
+        self.known = dict(known or {})
 
     def holds(self, marker: str, extra: str = "") -> bool:
         """Whether ``marker`` holds with ``extra`` asked for. Raises ValueError where it is no marker."""
         if not marker:
             return True
-        if "extra" not in marker:
-            extra = ""
-        elif not _OR.search(marker):
-            named = _EXTRA.findall(marker)
-            if named and any(normalized(it) != extra for it in named):
-                return False
-        key = (marker, extra)
-        if key not in self.known:
-            self.known[key] = self._evaluate(marker, extra)
-        return self.known[key]
+        key = (marker, extra if "extra" in marker else "")
+        known = self.known.get(key)
+        if known is None:
+            known = self.known[key] = self._evaluate(*key)
+        return known
 
     def _evaluate(self, marker: str, extra: str) -> bool:
         from packaging.markers import InvalidMarker, Marker, UndefinedComparison

@@ -1,0 +1,135 @@
+"""The answer of an earlier command that would be given again: same words, same files, same machine, same pages.
+
+A lock that is made again mostly says the same. What it rests on is kept beside it: the words of the command, the
+variables that steer it, every file that was read, as what the machine shows, and until when the pages of the indexes
+count. As long as all of that stands, the answer does, and none of the work is done. This module loads little, since it
+runs before anything else does.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from envsolve import __version__
+from envsolve.host.fingerprint import fingerprint
+from envsolve.index.store import Store, store_at
+
+_BUCKET = "answers"
+_FORMATS = ("requirements", "pylock")
+_PREFIXES = ("ENVSOLVE_", "UV_", "PIP_", "CONDA_OVERRIDE_", "CUDA_", "NVIDIA_", "XDG_", "LC_")
+_NAMES = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "NO_COLOR", "FORCE_COLOR", "LANG", "NETRC")
+_ALWAYS_ASKS = ("--refresh", "--no-cache", "--offline", "-U", "--upgrade")
+"""Options that are about asking again, or about asking nobody."""
+_STEERS_LIKE_THEM = ("ENVSOLVE_REFRESH", "ENVSOLVE_NO_CACHE", "ENVSOLVE_OFFLINE", "ENVSOLVE_UPGRADE")
+
+Sign = tuple[str, int, int] | tuple[str]
+"""A file by its name, the time it was changed and its size; the name alone where there is no such file."""
+
+
+class Answer(NamedTuple):
+    """What the command wrote: ``output`` is the file of -o, None for standard output; ``notes`` went to stderr."""
+
+    text: str
+    output: str | None
+    notes: tuple[str, ...]
+
+
+class Grounds(NamedTuple):
+    """What an answer rests on: the files that were read or looked for, and until when what the indexes said counts.
+
+    ``expires`` is in seconds since the epoch. ``detected`` says that this machine was looked at.
+    """
+
+    files: tuple[str, ...]
+    expires: float
+    detected: bool
+
+
+def recalled(arguments: Sequence[str]) -> Answer | None:
+    """The answer to the same command, where everything it rests on still stands; else None."""
+    store = _store(arguments)
+    content = None if store is None else store.read(_BUCKET, _key(arguments))
+    if content is None:
+        return None
+    try:
+        kept: Any = marshal.loads(content)  # noqa: S302 - a file of this user whose checksum was right
+        signs, expires, machine, text, output, notes = kept
+    except (EOFError, ValueError, TypeError):
+        return None
+    if expires <= time.time() or (machine is not None and machine != fingerprint()):
+        return None
+    if any(_sign(sign[0]) != sign for sign in signs):
+        return None
+    return Answer(text, output, notes) if _may_stand(output, text) else None
+
+
+def remember(arguments: Sequence[str], answer: Answer, grounds: Grounds) -> None:
+    """Keep ``answer`` for the next time; not where it rests on what cannot be looked at again so cheaply."""
+    store = _store(arguments)
+    machine = fingerprint() if grounds.detected else None
+    if store is None or grounds.expires <= time.time() or (grounds.detected and machine is None):
+        return
+    signs = tuple(map(_sign, sorted({*grounds.files, *_own_files()})))
+    content: Any = (signs, grounds.expires, machine, answer.text, answer.output, answer.notes)
+    store.write(_BUCKET, _key(arguments), marshal.dumps(content))
+
+
+def _store(arguments: Sequence[str]) -> Store | None:
+    """The cache of the command; None where it asks for something that an earlier answer cannot give."""
+    words = [word.partition("=")[0] for word in arguments]
+    if any(word in _ALWAYS_ASKS for word in words) or any(os.environ.get(name) for name in _STEERS_LIKE_THEM):
+        return None
+    try:
+        return store_at(_cache_directory(arguments), os.environ)
+    except Exception:  # noqa: BLE001 - what is wrong with the cache is told by the command itself
+        return None
+
+
+def _cache_directory(arguments: Sequence[str]) -> str | None:
+    for position, word in enumerate(arguments):
+        if word == "--cache-dir":
+            return arguments[position + 1] if position + 1 < len(arguments) else None
+        if word.startswith("--cache-dir="):
+            return word.partition("=")[2]
+    return None
+
+
+def _key(arguments: Sequence[str]) -> str:
+    steering = sorted(
+        (name, value) for name, value in os.environ.items() if name.startswith(_PREFIXES) or name in _NAMES
+    )
+    return repr((__version__, sys.version, sys.prefix, os.getcwd(), tuple(arguments), steering))
+
+
+def _sign(path: str) -> Sign:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return (path,)
+    return (path, found.st_mtime_ns, found.st_size)
+
+
+def _own_files() -> Iterable[str]:
+    """Envsolve itself: folders change when files in them are replaced."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for folder, below, _ in os.walk(package):
+        below[:] = [name for name in below if name != "__pycache__"]
+        yield folder
+
+
+def _may_stand(output: str | None, text: str) -> bool:
+    """Whether the file of -o is not there yet, or is this answer: pins of another one would be kept."""
+    if output is None:
+        return True
+    try:
+        with open(output, encoding="utf-8", newline="") as file:
+            return file.read() == text
+    except FileNotFoundError:
+        return os.path.isdir(os.path.dirname(output) or ".")
+    except (OSError, UnicodeDecodeError):
+        return False
