@@ -7,9 +7,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Lock, Thread
+from time import perf_counter
 
 from envsolve.errors import OutsideError
 
+_AT_FIRST = 8
+_AT_LEAST = 4
+_WORK = 0.0008
+"""Seconds that a page and its metadata are worked on (measured: 0.5 to 2 ms)."""
 Job = Callable[[], None]
 _ARENA_MAX = -8
 
@@ -29,48 +34,72 @@ def _with_little_memory() -> None:
 
 
 class Workers:
-    """At most ``most`` threads, started as jobs come. A job that an index fails is dropped: whoever needs it asks."""
+    """At most ``most`` threads, started as jobs come. A job that an index fails is dropped: whoever needs it asks.
+
+    How many there are depends on how long the quickest job took. Where an index answers at once, threads only take the
+    interpreter from each other, and a few do; where every answer takes its time, many wait at once.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
+        self._allowed = min(_AT_FIRST, most)
+        self._quickest = float("inf")
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self._threads: list[Thread] = []
-        self._waiting = 0
+        self._threads = 0
+        self._idle = 0
         self._lock = Lock()
         self.failure: Exception | None = None
         """What went wrong in a job that should not have: a mistake of the program."""
 
     def submit(self, job: Job) -> None:
         """Do ``job`` when a thread is free."""
-        with self._lock:
-            if not self._threads:
-                _with_little_memory()
-            self._waiting += 1
-            if self._waiting > 0 and len(self._threads) < self._most:
-                thread = Thread(target=self._work, daemon=True)
-                self._threads.append(thread)
-                thread.start()
+        if not self._threads:
+            _with_little_memory()
         self._jobs.put(job)
+        self._start_one()
 
     def close(self) -> None:
         """Take no further jobs; those that run end by themselves."""
         with self._lock:
-            self._most = 0
+            self._allowed = 0
             while not self._jobs.empty():
                 self._jobs.get_nowait()
-            for _ in self._threads:
+            for _ in range(self._threads):
                 self._jobs.put(None)
+
+    def _start_one(self) -> bool:
+        """Start a thread where jobs wait for one and there may be another."""
+        with self._lock:
+            if self._idle >= self._jobs.qsize() or self._threads >= self._allowed:
+                return False
+            self._threads += 1
+        Thread(target=self._work, daemon=True).start()
+        return True
 
     def _work(self) -> None:
         while True:
             with self._lock:
-                self._waiting -= 1
+                self._idle += 1
             job = self._jobs.get()
+            with self._lock:
+                self._idle -= 1
             if job is None:
                 return
+            start = perf_counter()
             try:
                 job()
             except OutsideError:
-                pass
+                continue
             except Exception as error:  # noqa: BLE001 - told by whoever closes: a thread has nobody to raise to
                 self.failure = error
+            self._learn(perf_counter() - start)
+
+    def _learn(self, seconds: float) -> None:
+        """Allow as many threads as answers are waited for while one is worked on."""
+        if seconds < self._quickest:
+            with self._lock:
+                self._quickest = seconds
+                if self._allowed:
+                    self._allowed = min(self._most, max(_AT_LEAST, int(seconds / _WORK)))
+        while self._start_one():
+            pass
