@@ -57,7 +57,7 @@ def stack_refusal(request: Request, problem: Problem, solver: Solver, *, typed: 
 
 
 def _unknown(conflict: Conflict) -> list[str]:
-    return list(dict.fromkeys(ask.name for ask, _ in conflict.causes if ask.releases is None))
+    return [name for name in contested(conflict) if conflict.provider.world.releases(name) is None]
 
 
 def _hints(reasons: set[Unfit], unknown: list[str], request: Request) -> Iterator[Hint]:

@@ -77,6 +77,7 @@ _OF_PYTORCH = (
 """What has a build for each CUDA in PyTorch's own index (https://download.pytorch.org/whl)."""
 _CUDA_EXTRA = re.compile(r"and-cuda|cuda(\d\d)?(?:-pip)?")
 _MOST_STACKS = 24
+_FEW = 4
 THE_STACK = "the stack"
 
 
@@ -222,7 +223,7 @@ class _Lock:
                 continue
             joined = self._joined(attempt, pins)
             if joined is None:
-                return self._finished(attempt, pins)
+                return self._finished(attempt, pins, first)
             attempt = self._solved(*joined)
         assert first is not None
         raise first
@@ -272,19 +273,26 @@ class _Lock:
         if not names & bounded:
             return
         for choice in solution.choices:
-            release = choice.release
-            if release.package in names or len(solution.choices) == 1 or names & bounded:
-                frameworks = tuple(
-                    FrameworkRequest(it.framework, it.specifier & SpecifierSet(f"!={release.version}"))
-                    if it.framework == release.framework
-                    else it
-                    for it in problem.frameworks
-                )
-                python = self._target.problem.python
-                yield (
-                    request._replace(frameworks=frameworks, python=python),
-                    problem._replace(frameworks=frameworks, python=python),
-                )
+            others = self._without(choice.release, conflict)
+            frameworks = tuple(
+                it._replace(specifier=it.specifier & others) if it.framework == choice.release.framework else it
+                for it in problem.frameworks
+            )
+            python = self._target.problem.python
+            yield (
+                request._replace(frameworks=frameworks, python=python),
+                problem._replace(frameworks=frameworks, python=python),
+            )
+
+    def _without(self, release: Release, conflict: Conflict) -> SpecifierSet:
+        """The versions beside that of ``release``; where its index lacks it, those that the index lacks as well."""
+        left_out = {release.version}
+        found = conflict.provider.world.releases(release.package)
+        if found is not None and found.position(str(release.full_version)) is None:
+            table = self._matrix.framework(release.framework, release.platform)
+            alike = (it for it in table.releases if it.package == release.package and it.source is release.source)
+            left_out |= {it.version for it in alike if found.position(str(it.full_version)) is None}
+        return SpecifierSet(",".join(f"!={version}" for version in sorted(left_out)))
 
     def _packages(self, attempt: _Attempt) -> tuple[Pin, ...]:
         """Every package that goes with a stack. Raises Conflict, OutsideError, UnsolvableError."""
@@ -332,7 +340,8 @@ class _Lock:
         for choice in solution.choices:
             release = choice.release
             extras = tuple(sorted(release.extras))
-            yield Need(release.package, extras, f"=={release.full_version}", ""), THE_STACK
+            exactly = f"==={release.full_version}"  # another local version would be another build, for the CPU perhaps
+            yield Need(release.package, extras, exactly, ""), THE_STACK
 
     def _named(self, attempt: _Attempt) -> Iterator[tuple[Need, str]]:
         """The frameworks of --framework as packages, where no stack is solved."""
@@ -371,7 +380,7 @@ class _Lock:
         asked = [it.release.glibc for it in (solution.choices if solution else ()) if it.release.glibc is not None]
         return Interpreter(python, problem.platform, min(known) if known else max([ASSUMED_GLIBC, *asked]))
 
-    def _finished(self, attempt: _Attempt, pins: tuple[Pin, ...]) -> _Made:
+    def _finished(self, attempt: _Attempt, pins: tuple[Pin, ...], better: UnsolvableError | None) -> _Made:
         solution, interpreter = attempt.solution, self._interpreter(attempt)
         request = self._asked.request
         bare, _ = request_without_credentials(request)
@@ -401,6 +410,8 @@ class _Lock:
             default_is_plain=self._where.is_plain,
         )
         notes = self._notes(attempt)
+        if better is not None:
+            notes = (f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})", *notes)
         return _Made(attempt.problem.platform, made, solution, notes)
 
     def _in_order(self, solution: Solution | None) -> list[str]:

@@ -70,6 +70,8 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         self._asks: dict[tuple[str, str, str], Ask] = {}
         self._dependencies: dict[int, tuple[Ask, ...]] = {}
         self._dead: dict[tuple[str, int, int, int], bool] = {}
+        self.unmet: dict[tuple[str, int], Need | None] = {}
+        """For each dead end what can never be met; None where its metadata cannot be used."""
         self.refused = 0
         """How many candidates did not go with what was picked already: from the first on, dead ends are looked for."""
         self.contested: set[str] = set()
@@ -251,8 +253,11 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             self._dead[key] = False  # what requires itself in a circle is not dead for that
             with suppress(OutsideError):  # what cannot be read is not dead: it is told when it is picked
                 needs = self.world.needs(releases, fit.best, "")
-                asked = () if needs is None else (need for need in needs if need.name in self.troubled)
-                self._dead[key] = needs is None or any(not self._can_be_met(need, depth) for need in asked)
+                asked = (need for need in needs or () if need.name in self.troubled)
+                unmet = next((need for need in asked if not self._can_be_met(need, depth)), None)
+                self._dead[key] = needs is None or unmet is not None
+                if self._dead[key]:
+                    self.unmet[releases.project.name, position] = unmet
         return self._dead[key]
 
     def _can_be_met(self, need: Need, depth: int) -> bool:

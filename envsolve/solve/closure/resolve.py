@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from resolvelib import BaseReporter, ResolutionImpossible, Resolver
@@ -101,10 +101,19 @@ def _pin(pick: Pick, world: World, via: set[str], requires: set[str]) -> Pin:
         files=tuple(package_file(project, raw) for raw in pick.fit.files),
         index_url=world.indexes.index_url(project),
         via=tuple(sorted(via)),
-        because=tuple(dict.fromkeys(limit.because for limit in world.limits(pick.name) if limit.because)),
+        because=tuple(dict.fromkeys(_reasons(pick, world))),
         requires=tuple(sorted(requires)),
         requires_python=pick.fit.best[5],
     )
+
+
+def _reasons(pick: Pick, world: World) -> Iterator[str]:
+    """The limits that keep newer versions away."""
+    everything = pick.releases.mask("")
+    for limit in world.limits(pick.name):
+        kept_away = everything & ~pick.releases.mask(limit.specifier)
+        if limit.because and kept_away >> (pick.position + 1):
+            yield limit.because
 
 
 class _Counting(BaseReporter[Ask, Pick, str]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envsolve.model.need import Need
 from envsolve.solve.closure.provider import Ask, Pick, Provider
 from envsolve.solve.closure.releases import Fit, Releases, Unfit, descending
 from envsolve.solve.closure.resolve import Conflict
@@ -24,6 +25,7 @@ def sentences(conflict: Conflict) -> list[str]:
     parents = {parent.identifier: parent for _, parent in conflict.causes if parent is not None}
     for parent in parents.values():
         found += _way(parent, provider)
+    found += [_dead_end(*it, conflict) for it in _dead_ends(conflict)]
     for name in contested(conflict):
         found += [_limited(name, limit) for limit in provider.world.limits(name)]
         found += _unfit(name, conflict)
@@ -32,7 +34,34 @@ def sentences(conflict: Conflict) -> list[str]:
 
 def contested(conflict: Conflict) -> list[str]:
     """The projects that no version was left of."""
-    return list(dict.fromkeys(ask.name for ask, _ in conflict.causes))
+    names = [ask.name for ask, _ in conflict.causes]
+    names += [need.name for _, _, need in _dead_ends(conflict) if need is not None]
+    return list(dict.fromkeys(names))
+
+
+def _dead_ends(conflict: Conflict) -> list[tuple[str, int, Need | None]]:
+    """Versions that were left out because of what they require, the newest of each project, with what that is."""
+    unmet = conflict.provider.unmet
+    found: dict[str, tuple[str, int, Need | None]] = {}
+    waiting = list(dict.fromkeys(ask.name for ask, _ in conflict.causes))
+    while waiting:
+        name = waiting.pop()
+        positions = [position for known, position in unmet if known == name]
+        if name in found or not positions:
+            continue
+        need = unmet[name, max(positions)]
+        found[name] = (name, max(positions), need)
+        if need is not None:
+            waiting.append(need.name)
+    return list(found.values())
+
+
+def _dead_end(name: str, position: int, need: Need | None, conflict: Conflict) -> str:
+    releases = conflict.provider.world.releases(name)
+    version = "" if releases is None else f" {releases.project.versions[position]}"
+    if need is None:
+        return f"the metadata of {name}{version} cannot be used, or it does not support this Python"
+    return f"{name}{version} requires {need}"
 
 
 def involved(conflict: Conflict) -> frozenset[str]:
@@ -60,7 +89,7 @@ def _asked(group: list[tuple[Ask, Pick | None]]) -> str:
 
 
 def _versions(ask: Ask) -> str:
-    return f"{ask.identifier}{ask.specifier}"
+    return f"{ask.identifier}{ask.specifier.replace('===', '==')}"
 
 
 def _way(pick: Pick, provider: Provider) -> Iterator[str]:
@@ -91,6 +120,18 @@ def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
         yield f"no package index of this request knows {name}"
         return
     yield from (f"{name} {version}: {unfit}" for unfit, version in reasons_of(name, conflict).items())
+    asked = [ask.mask for ask, _ in conflict.causes if ask.name == name]
+    if asked and not any(asked):
+        yield _there(releases, conflict)
+
+
+def _there(releases: Releases, conflict: Conflict) -> str:
+    """What the index has where nobody's range has anything in it: the first index that knows a name is the only one."""
+    versions = releases.project.versions
+    where = conflict.provider.world.indexes.index_url(releases.project) or "the file"
+    if not versions:
+        return f"{where} has no version of {releases.project.name}"
+    return f"{where} has {releases.project.name} {versions[0]} to {versions[-1]}, and no other index is asked for it"
 
 
 def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
@@ -102,9 +143,10 @@ def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
     if releases is None:
         return {}
     mask = conflict.provider.root_mask(name)
-    for ask, _ in conflict.causes:
-        if ask.name == name and ask.mask & mask:
-            mask &= ask.mask
+    asked = [ask.mask for ask, _ in conflict.causes if ask.name == name]
+    asked += [releases.mask(need.specifier) for _, _, need in _dead_ends(conflict) if need and need.name == name]
+    for wanted in asked:
+        mask &= wanted if wanted & mask else mask
     reasons: dict[Unfit, str] = {}
     for count, position in enumerate(descending(mask)):
         fit = releases.fit(position)
@@ -117,4 +159,4 @@ def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
 
 
 def _releases(name: str, conflict: Conflict) -> Releases | None:
-    return next((ask.releases for ask, _ in conflict.causes if ask.name == name), None)
+    return conflict.provider.world.releases(name)
