@@ -3,7 +3,7 @@
 Policy, in this order: what an existing lock holds, then the newest version with a wheel, then, where builds are
 allowed, the newest with source. Pre-releases only where a person asked for one, or where nothing else lies in the
 range (https://packaging.python.org/specifications/version-specifiers#handling-of-pre-releases). Yanked versions only
-where they are pinned (PEP 592).
+where they are pinned (PEP 592), which an existing lock does too.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             excluded |= 1 << pick.position
         if not mask & ~excluded:
             return ()
-        pins = any(_is_pin(ask.specifier) for ask in asks)
+        pins = any(map(is_pin, (*(ask.specifier for ask in asks), *self._limits_of_people(first.name))))
         return lambda: self._candidates(first, mask, excluded, pins=pins)
 
     def is_satisfied_by(self, requirement: Ask, candidate: Pick) -> bool:
@@ -221,7 +221,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
                 if prereleases is not None and releases.is_prerelease(position) is not prereleases:
                     continue
                 fit = fit_of(position)
-                if isinstance(fit, Fit) and (pins or not fit.is_yanked):
+                if isinstance(fit, Fit) and (pins or position == held or not fit.is_yanked):
                     wheels |= 1 << position
                     yield position, fit
 
@@ -265,30 +265,25 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         if releases is None:
             return False
         mask = releases.mask(need.specifier) & self.root_mask(need.name)
-        pins = _is_pin(need.specifier)
-        for prereleases in self._stages(need.name):
-            anything = False
-            for position, fit in self._fitting(releases, mask, prereleases, pins=pins):
-                anything = True
-                if depth <= 1 or not self._is_dead(releases, position, fit, depth - 1):
-                    return True
-            if anything:
-                return False
-        return False
+        every = self._fitting(releases, mask, None, pins=True)  # others may pin what is yanked, or a pre-release
+        return any(depth <= 1 or not self._is_dead(releases, position, fit, depth - 1) for position, fit in every)
 
     def _stages(self, name: str) -> tuple[bool | None, ...]:
         """Which versions are tried: all together where a person asked for a pre-release, else those in need only."""
-        explicit = name in self._root_prereleases or any(
-            limit.origin and _names_prerelease(limit.specifier) for limit in self.world.limits(name)
-        )
+        explicit = name in self._root_prereleases or any(map(_names_prerelease, self._limits_of_people(name)))
         return (None,) if explicit else (False, True)
+
+    def _limits_of_people(self, name: str) -> Iterator[str]:
+        return (limit.specifier for limit in self.world.limits(name) if limit.origin)
 
 
 _FEW_REFUSED = 4
 
 
-def _is_pin(specifier: str) -> bool:
-    return specifier.startswith("==") and not specifier.endswith(".*") and "," not in specifier
+def is_pin(specifier: str) -> bool:
+    """Whether one of its clauses admits a single version, as ``==1.0`` and ``===1.0`` do."""
+    clauses = map(str.strip, specifier.split(","))
+    return any(it.startswith("==") and (it.startswith("===") or not it.endswith(".*")) for it in clauses)
 
 
 def _names_prerelease(specifier: str) -> bool:
