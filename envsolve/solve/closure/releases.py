@@ -6,6 +6,7 @@ common is one ``&``.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from enum import StrEnum
@@ -60,7 +61,9 @@ class Fitting:
         old_enough = [(rank, file) for rank, file in ranked if self._is_old_enough(file)]
         fitting = [(rank, file) for rank, file in old_enough if self.supports(file[5])]
         if fitting:
-            fitting.sort(key=lambda it: (it[0], it[1][0]))
+            fitting.sort(key=lambda it: it[1][0])
+            fitting.sort(key=lambda it: _build(it[1][0]), reverse=True)
+            fitting.sort(key=lambda it: it[0])
             ordered = tuple(file for _, file in fitting)
             return Fit(ordered[0], ordered, all(file[6] is not None for file in ordered))
         if old_enough:
@@ -105,6 +108,14 @@ class Fitting:
         """A file of which nobody knows when it was uploaded may be too new."""
         limit = self.wanted.newest_upload
         return limit is None or (file[4] is not None and _moment(file[4]) <= _moment(limit))
+
+
+def _build(file_name: str) -> tuple[int, str]:
+    """The build tag of a wheel, of which the highest is the one to take; one without a tag is lower than all others."""
+    _, _, *tag, _, _, _ = file_name.split("-")
+    digits = re.match(r"\d*", tag[0] if tag else "")
+    assert digits is not None
+    return int(digits[0] or -1), tag[0][digits.end() :] if tag else ""
 
 
 def _moment(text: str) -> float:
