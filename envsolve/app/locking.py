@@ -34,6 +34,7 @@ from envsolve.lock.wheels import PYTORCH_INDEX, find_links_of, goes_by_folder
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.need import Need
+from envsolve.model.names import normalized
 from envsolve.model.package import Closure, Pin
 from envsolve.model.package import Target as LockTarget
 from envsolve.model.release import Release, Source
@@ -299,7 +300,7 @@ class _Lock:
         solution = attempt.solution
         stack = list(self._named(attempt) if solution is None else self._stack_needs(solution))
         limits = _Limits(None if solution is None else self._bounds(solution), self._wanted, stack)
-        upgraded = set(attempt.request.packages.upgraded)
+        upgraded = set(map(normalized, attempt.request.packages.upgraded))
         held = {} if attempt.request.packages.upgrade else {it.name: it.version for it in self._pins}
         question = Question(
             asked=(*stack, *self._wanted.needs),
