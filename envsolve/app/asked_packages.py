@@ -7,11 +7,13 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from envsolve.errors import Hint, UsageError
+from envsolve.index.page import version_of
 from envsolve.index.requirement_file import Asked as AskedByFiles
 from envsolve.index.requirement_file import Line, read_requirement_file
-from envsolve.model.need import Need, check_specifier, parse_need
+from envsolve.model.need import Markers, Need, check_marker, check_specifier, parse_need
 from envsolve.model.package import PackageFile
 from envsolve.model.request import Packages, without_credentials
+from envsolve.model.version_order import key_of
 
 COMMAND_LINE = "the command line"
 _DIGESTS = ("sha256", "sha384", "sha512")
@@ -42,14 +44,35 @@ def given(packages: Packages) -> Given:
         asked += read_requirement_file(name, constraint=True)
     needs = tuple((_need(line), line.origin) for line in asked.requirements)
     constraints = tuple((_need(line), line.origin) for line in asked.constraints)
-    direct = {need.name: _direct(need, origin) for need, origin in (*needs, *constraints) if need.url}
-    return Given(needs, constraints, direct, asked.index_url, asked.extra_index_urls, asked.files, asked.is_fixed)
+    found = Given(needs, constraints, {}, asked.index_url, asked.extra_index_urls, asked.files, asked.is_fixed)
+    return found._replace(direct=_files(found))
+
+
+def for_target(asked: Given, markers: Markers) -> Given:
+    """What of ``asked`` holds on a target: requirements, constraints and files by their address.
+
+    Raises UsageError where two files are for one project.
+    """
+    found = asked._replace(
+        needs=tuple(it for it in asked.needs if markers.holds(it[0].marker)),
+        constraints=tuple(it for it in asked.constraints if markers.holds(it[0].marker)),
+    )
+    files = _files(found)
+    for need, origin in (*found.needs, *found.constraints):
+        if need.url and _direct(need, origin).url != files[need.name].url:
+            raise _refused(need, origin, "two files are named for one project")
+    return found._replace(direct=files)
+
+
+def _files(asked: Given) -> dict[str, PackageFile]:
+    return {need.name: _direct(need, origin) for need, origin in (*asked.needs, *asked.constraints) if need.url}
 
 
 def _need(line: Line) -> Need:
     try:
         need = parse_need(line.text)
         check_specifier(need.specifier)
+        check_marker(need.marker)
     except ValueError as error:
         where = "" if line.origin == COMMAND_LINE else f"{line.origin}: "
         hints = (Hint("a requirement is a name with versions, such as 'pandas>=2'"),)
@@ -75,6 +98,9 @@ def _direct(need: Need, origin: str) -> PackageFile:
     name = unquote(path.rpartition("/")[2])
     if not name.endswith(".whl"):
         raise _refused(need, origin, f"{shown} is no wheel: what has to be built has no fixed content")
+    project = name.partition("-")[0]
+    if version_of(need.name, name) is None or key_of(name.split("-")[1]) is None:
+        raise _refused(need, origin, f"{name} is not the name of a wheel of {need.name}, but of {project or 'nothing'}")
     if not digests:
         raise _refused(need, origin, f"{shown} has no digest: add #sha256=... so that nobody can exchange it")
     return PackageFile(name, shown, digests)

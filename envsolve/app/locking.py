@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve import __version__
-from envsolve.app.asked_packages import COMMAND_LINE, Given, given
+from envsolve.app.asked_packages import COMMAND_LINE, Given, for_target, given
 from envsolve.app.command import command_of
 from envsolve.app.lock_indexes import Lines, Network, Places, places, settings_of
 from envsolve.app.solving import Solved, matrix_date_of, request_without_credentials
@@ -41,6 +41,7 @@ from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Held, Policy, Request, without_credentials
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.solve.closure.bounds import Bounds
+from envsolve.solve.closure.need import Markers, Need
 from envsolve.solve.closure.releases import Wanted
 from envsolve.solve.closure.resolve import Conflict, Progress, Question, pins_of
 from envsolve.solve.closure.told import contested, involved
@@ -298,12 +299,13 @@ class _Lock:
     def _packages(self, attempt: _Attempt) -> tuple[Pin, ...]:
         """Every package that goes with a stack. Raises Conflict, OutsideError, UnsolvableError."""
         solution = attempt.solution
+        wanted = for_target(self._wanted, Markers(self._interpreter(attempt).marker_values()))
         stack = list(self._named(attempt) if solution is None else self._stack_needs(solution))
-        limits = _Limits(None if solution is None else self._bounds(solution), self._wanted, stack)
+        limits = _Limits(None if solution is None else self._bounds(solution), wanted)
         upgraded = set(map(normalized, attempt.request.packages.upgraded))
         held = {} if attempt.request.packages.upgrade else {it.name: it.version for it in self._pins}
         question = Question(
-            asked=(*stack, *self._wanted.needs),
+            asked=(*stack, *wanted.needs),
             wanted=Wanted(
                 self._interpreter(attempt),
                 attempt.request.packages.exclude_newer,
@@ -312,16 +314,16 @@ class _Lock:
             limits=limits,
             held={name: version for name, version in held.items() if name not in upgraded},
         )
-        return pins_of(question, self._indexes(solution), self._asked.progress)
+        return pins_of(question, self._indexes(solution, wanted), self._asked.progress)
 
-    def _indexes(self, solution: Solution | None) -> Indexes:
+    def _indexes(self, solution: Solution | None, wanted: Given) -> Indexes:
         mapped = dict(self._where.mapped)
         for choice in [] if solution is None else solution.choices:
             index = self._index_of(choice.release)
             if index is not None:
                 mapped |= dict.fromkeys(_OF_PYTORCH, index)
         urls = (*self._where.extra, self._where.default)
-        return Indexes(urls, self._lines.pool, mapped, self._wanted.direct)
+        return Indexes(urls, self._lines.pool, mapped, wanted.direct)
 
     def _index_of(self, release: Release) -> str | None:
         """PyTorch's own index with the folder of the build; None for a wheel of the default index."""
@@ -436,7 +438,7 @@ class _Lock:
 class _Limits:
     """The limits of a package: those of the stack, then those in the user's constraint files."""
 
-    def __init__(self, bounds: Bounds | None, wanted: Given, stack: Sequence[tuple[Need, str]]) -> None:
+    def __init__(self, bounds: Bounds | None, wanted: Given) -> None:
         self._bounds = bounds
         self._constraints: dict[str, list[Limit]] = {}
         for need, origin in wanted.constraints:

@@ -120,3 +120,15 @@ def check_specifier(specifier: str) -> None:
             SpecifierSet(specifier)
         except InvalidSpecifier:
             raise ValueError(f"{specifier!r} is not a version specifier") from None
+
+
+@cache
+def check_marker(marker: str) -> None:
+    """Raise ValueError where ``marker`` is neither one nor empty."""
+    if marker:
+        from packaging.markers import InvalidMarker, Marker
+
+        try:
+            Marker(marker)
+        except InvalidMarker as error:
+            raise ValueError(f"{marker!r} is not a marker: {str(error).splitlines()[0]}") from None
