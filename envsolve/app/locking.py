@@ -33,8 +33,8 @@ from envsolve.lock.python_lock import PythonLock
 from envsolve.lock.wheels import PYTORCH_INDEX, find_links_of, goes_by_folder
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
-from envsolve.model.need import Need
 from envsolve.model.names import normalized
+from envsolve.model.need import Need
 from envsolve.model.package import Closure, Pin
 from envsolve.model.package import Target as LockTarget
 from envsolve.model.release import Release, Source
