@@ -121,6 +121,10 @@ class Indexes:
                 return known, project
         return True, None
 
+    def is_direct(self, name: str, url: str) -> bool:
+        """Whether ``name`` is from one file, the one at ``url``."""
+        return name in self._direct and self._direct[name].url == without_credentials(url.partition("#")[0])
+
     def metadata(self, project: Project, file: RawFile) -> Metadata:
         """What ``file`` requires. Raises OutsideError."""
         return self._of(project).metadata(project, file)

@@ -261,7 +261,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         return self._dead[key]
 
     def _can_be_met(self, need: Need, depth: int) -> bool:
-        releases = None if need.url else self.world.releases(need.name)
+        releases = self.world.releases(need.name)
         if releases is None:
             return False
         mask = releases.mask(need.specifier) & self.root_mask(need.name)

@@ -89,6 +89,8 @@ class World:
                     continue
                 if not need.marker or (holds(need.marker, extra) and not (extra and holds(need.marker))):
                     found.append(need)
+                    if need.url and not self.indexes.is_direct(need.name, need.url):
+                        return None
         except ValueError:
             return None
         return tuple(found)
