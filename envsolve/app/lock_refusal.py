@@ -33,6 +33,8 @@ def packages_refusal(
     reasons = {unfit for name in contested(conflict) for unfit in reasons_of(name, conflict)}
     if unknown:
         code, message = "package-not-found", f"no package index of this request knows {' or '.join(unknown)}"
+    elif reasons == {Unfit.YANKED}:
+        code, message = "yanked", f"what is asked for of {' and '.join(contested(conflict)[:_FEW_NAMES])} was withdrawn"
     elif reasons:
         names = [name for name in contested(conflict) if reasons_of(name, conflict)]
         code = "no-wheel"
@@ -71,6 +73,8 @@ def _hints(reasons: set[Unfit], unknown: list[str], request: Request) -> Iterato
         )
     if reasons & {Unfit.OTHER_PYTHON, Unfit.OTHER_PLATFORM}:
         yield Hint("another Python may have it: --python 3.12, or another version of the package")
+    if Unfit.YANKED in reasons:
+        yield Hint("a version that was withdrawn is taken where it is pinned: name it with ==")
     if Unfit.TOO_NEW in reasons:
         yield Hint("name a later day with --exclude-newer")
     if not reasons:

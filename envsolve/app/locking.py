@@ -34,14 +34,13 @@ from envsolve.lock.wheels import PYTORCH_INDEX, find_links_of, goes_by_folder
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
-from envsolve.model.need import Need
+from envsolve.model.need import Markers, Need
 from envsolve.model.package import Closure, Pin
 from envsolve.model.package import Target as LockTarget
 from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Held, Policy, Request, without_credentials
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.solve.closure.bounds import Bounds
-from envsolve.solve.closure.need import Markers, Need
 from envsolve.solve.closure.releases import Wanted
 from envsolve.solve.closure.resolve import Conflict, Progress, Question, pins_of
 from envsolve.solve.closure.told import contested, involved

@@ -70,8 +70,8 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         self._asks: dict[tuple[str, str, str], Ask] = {}
         self._dependencies: dict[int, tuple[Ask, ...]] = {}
         self._dead: dict[tuple[str, int, int, int], bool] = {}
-        self.unmet: dict[tuple[str, int], Need | None] = {}
-        """For each dead end what can never be met; None where its metadata cannot be used."""
+        self._unmet: dict[tuple[str, int], tuple[Fit, Need]] = {}
+        """What the dead versions died of."""
         self.refused = 0
         """How many candidates did not go with what was picked already: from the first on, dead ends are looked for."""
         self.contested: set[str] = set()
@@ -138,7 +138,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             excluded |= 1 << pick.position
         if not mask & ~excluded:
             return ()
-        pins = any(map(is_pin, (*(ask.specifier for ask in asks), *self._limits_of_people(first.name))))
+        pins = self.is_pinned(first.name, asks)
         return lambda: self._candidates(first, mask, excluded, pins=pins)
 
     def is_satisfied_by(self, requirement: Ask, candidate: Pick) -> bool:
@@ -162,6 +162,21 @@ class Provider(AbstractProvider[Ask, Pick, str]):
                     mask &= ask.mask
             self._root_masks[name] = mask
         return self._root_masks[name]
+
+    def dead_ends(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Pick]]:
+        """The requirements that nothing meets, of versions that ``asks`` admit, and of those that these admit."""
+        waiting, seen = list(asks), set[str]()
+        while waiting:
+            ask = waiting.pop(0)
+            if ask.name in seen or ask.releases is None:
+                continue
+            seen.add(ask.name)
+            for position in descending(ask.mask & self.root_mask(ask.name)):
+                if (ask.name, position) in self._unmet:
+                    fit, need = self._unmet[ask.name, position]
+                    unmet = self._ask(need.name, "", need.specifier, "")
+                    yield unmet, Pick(ask.name, "", ask.releases, position, fit)
+                    waiting.append(unmet)
 
     def _worked_out(self, pick: Pick) -> tuple[Ask, ...]:
         needs = self.world.needs(pick.releases, pick.fit.best, pick.extra)
@@ -253,11 +268,11 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             self._dead[key] = False  # what requires itself in a circle is not dead for that
             with suppress(OutsideError):  # what cannot be read is not dead: it is told when it is picked
                 needs = self.world.needs(releases, fit.best, "")
-                asked = (need for need in needs or () if need.name in self.troubled)
+                asked = () if needs is None else (need for need in needs if need.name in self.troubled)
                 unmet = next((need for need in asked if not self._can_be_met(need, depth)), None)
                 self._dead[key] = needs is None or unmet is not None
-                if self._dead[key]:
-                    self.unmet[releases.project.name, position] = unmet
+                if unmet is not None:
+                    self._unmet.setdefault((releases.project.name, position), (fit, unmet))
         return self._dead[key]
 
     def _can_be_met(self, need: Need, depth: int) -> bool:
@@ -272,6 +287,10 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         """Which versions are tried: all together where a person asked for a pre-release, else those in need only."""
         explicit = name in self._root_prereleases or any(map(_names_prerelease, self._limits_of_people(name)))
         return (None,) if explicit else (False, True)
+
+    def is_pinned(self, name: str, asks: Iterable[Ask]) -> bool:
+        """Whether ``asks``, or a person's limit, admit a single version of a project."""
+        return any(map(is_pin, (*(ask.specifier for ask in asks), *self._limits_of_people(name))))
 
     def _limits_of_people(self, name: str) -> Iterator[str]:
         return (limit.specifier for limit in self.world.limits(name) if limit.origin)

@@ -26,6 +26,8 @@ class Unfit(StrEnum):
     OTHER_PYTHON = "it does not support this Python"
     TOO_NEW = "it was uploaded after the day that --exclude-newer names"
     SOURCE_ONLY = "it has no wheel, only source that has to be built"
+    YANKED = "it was withdrawn (yanked)"
+    UNREADABLE = "what it requires is no requirement, or a file by its address"
 
 
 class Fit(NamedTuple):

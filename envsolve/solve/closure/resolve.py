@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from resolvelib import BaseReporter, ResolutionImpossible, Resolver
@@ -32,7 +33,7 @@ Progress = Callable[[int, str], None]
 class Conflict(Exception):  # noqa: N818 - an answer, not an error: whoever asked decides what it means
     """No set of versions meets all requirements. ``causes`` are the last that did not go together."""
 
-    def __init__(self, causes: Collection[Cause], provider: Provider) -> None:
+    def __init__(self, causes: Iterable[Cause], provider: Provider) -> None:
         super().__init__("no set of versions meets all requirements")
         self.causes = tuple(causes)
         self.provider = provider
@@ -73,7 +74,16 @@ def _resolved(provider: Provider, progress: Progress | None) -> Result[Ask, Pick
         except _Again:
             continue
         except ResolutionImpossible as impossible:
-            raise Conflict(impossible.causes, provider) from None
+            raise Conflict(_whole(impossible.causes, provider), provider) from None
+
+
+def _whole(causes: Collection[Cause], provider: Provider) -> list[Cause]:
+    """``causes`` with what made an end of the versions they are about before these were tried."""
+    found = list(causes)
+    found += [Cause(*it) for it in provider.dead_ends([ask for ask, _ in causes])]
+    names = {ask.name for ask, _ in found}
+    told = {id(ask) for ask, _ in found}
+    return [*found, *(Cause(ask, None) for ask in provider.roots if ask.name in names and id(ask) not in told)]
 
 
 def _pins(result: Result[Ask, Pick, str], world: World) -> tuple[Pin, ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 
-from envsolve.model.need import Need
+from envsolve.errors import OutsideError
 from envsolve.solve.closure.provider import Ask, Pick, Provider
-from envsolve.solve.closure.releases import Fit, Releases, Unfit, descending
+from envsolve.solve.closure.releases import Releases, Unfit, descending
 from envsolve.solve.closure.resolve import Conflict
 from envsolve.solve.closure.world import Limit
 
@@ -21,11 +23,10 @@ def sentences(conflict: Conflict) -> list[str]:
     groups: dict[tuple[str, str], list[tuple[Ask, Pick | None]]] = {}
     for ask, parent in conflict.causes:
         groups.setdefault((parent.name if parent else "", ask.name), []).append((ask, parent))
-    found = [_asked(group) for group in groups.values()]
+    found = [sentence for group in groups.values() for sentence in _asked(group)]
     parents = {parent.identifier: parent for _, parent in conflict.causes if parent is not None}
     for parent in parents.values():
         found += _way(parent, provider)
-    found += [_dead_end(*it, conflict) for it in _dead_ends(conflict)]
     for name in contested(conflict):
         found += [_limited(name, limit) for limit in provider.world.limits(name)]
         found += _unfit(name, conflict)
@@ -34,34 +35,7 @@ def sentences(conflict: Conflict) -> list[str]:
 
 def contested(conflict: Conflict) -> list[str]:
     """The projects that no version was left of."""
-    names = [ask.name for ask, _ in conflict.causes]
-    names += [need.name for _, _, need in _dead_ends(conflict) if need is not None]
-    return list(dict.fromkeys(names))
-
-
-def _dead_ends(conflict: Conflict) -> list[tuple[str, int, Need | None]]:
-    """Versions that were left out because of what they require, the newest of each project, with what that is."""
-    unmet = conflict.provider.unmet
-    found: dict[str, tuple[str, int, Need | None]] = {}
-    waiting = list(dict.fromkeys(ask.name for ask, _ in conflict.causes))
-    while waiting:
-        name = waiting.pop()
-        positions = [position for known, position in unmet if known == name]
-        if name in found or not positions:
-            continue
-        need = unmet[name, max(positions)]
-        found[name] = (name, max(positions), need)
-        if need is not None:
-            waiting.append(need.name)
-    return list(found.values())
-
-
-def _dead_end(name: str, position: int, need: Need | None, conflict: Conflict) -> str:
-    releases = conflict.provider.world.releases(name)
-    version = "" if releases is None else f" {releases.project.versions[position]}"
-    if need is None:
-        return f"the metadata of {name}{version} cannot be used, or it does not support this Python"
-    return f"{name}{version} requires {need}"
+    return list(dict.fromkeys(ask.name for ask, _ in conflict.causes))
 
 
 def involved(conflict: Conflict) -> frozenset[str]:
@@ -78,14 +52,23 @@ def involved(conflict: Conflict) -> frozenset[str]:
     return frozenset(found)
 
 
-def _asked(group: list[tuple[Ask, Pick | None]]) -> str:
-    ask, parent = group[0]
-    if parent is None:
-        return f"{ask.origin} asks for {_versions(ask)}"
-    versions = list(dict.fromkeys(pick.version for _, pick in group if pick is not None))
-    if len(versions) <= _FEW:
-        return f"{parent.name} {' and '.join(versions)} requires {_versions(ask)}"
-    return f"{parent.name} {versions[-1]} to {versions[0]} require other versions, such as {_versions(ask)}"
+def _asked(group: list[tuple[Ask, Pick | None]]) -> Iterator[str]:
+    versions = list(dict.fromkeys(parent.version for _, parent in group if parent is not None))
+    if len(versions) > _FEW:
+        ask, parent = group[0]
+        assert parent is not None
+        yield f"{parent.name} {versions[-1]} to {versions[0]} require other versions, such as {_versions(ask)}"
+        return
+    askers: dict[tuple[str, str], list[str]] = {}
+    for ask, parent in group:
+        askers.setdefault((_versions(ask), ask.origin), []).append("" if parent is None else parent.version)
+    for (wanted, origin), of in askers.items():
+        parent = group[0][1]
+        yield (
+            f"{origin} asks for {wanted}"
+            if parent is None
+            else f"{parent.name} {' and '.join(dict.fromkeys(of))} requires {wanted}"
+        )
 
 
 def _versions(ask: Ask) -> str:
@@ -143,20 +126,20 @@ def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
     if releases is None:
         return {}
     mask = conflict.provider.root_mask(name)
-    asked = [ask.mask for ask, _ in conflict.causes if ask.name == name]
-    asked += [releases.mask(need.specifier) for _, _, need in _dead_ends(conflict) if need and need.name == name]
-    for wanted in asked:
-        mask &= wanted if wanted & mask else mask
+    asks = [ask for ask, _ in conflict.causes if ask.name == name]
+    for ask in asks:
+        if ask.mask & mask:
+            mask &= ask.mask
+    pins = conflict.provider.is_pinned(name, asks)
     reasons: dict[Unfit, str] = {}
-    for count, position in enumerate(descending(mask)):
-        fit = releases.fit(position)
-        if isinstance(fit, Fit):
-            return {}
-        if count > _LOOKED_AT:
-            break
-        reasons.setdefault(fit, releases.project.versions[position])
+    for position in islice(descending(mask), _LOOKED_AT):
+        with suppress(OutsideError):
+            unfit = conflict.provider.world.unfit(releases, position, pins=pins)
+            if unfit is None:
+                return {}
+            reasons.setdefault(unfit, releases.project.versions[position])
     return reasons
 
 
 def _releases(name: str, conflict: Conflict) -> Releases | None:
-    return conflict.provider.world.releases(name)
+    return next((ask.releases for ask, _ in conflict.causes if ask.name == name), None)

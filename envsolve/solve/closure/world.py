@@ -16,6 +16,8 @@ from envsolve.index.metadata import Metadata
 from envsolve.index.page import RawFile
 from envsolve.model.need import Markers, Need
 from envsolve.solve.closure.releases import Fit, Fitting, Releases, Wanted
+from envsolve.solve.closure.need import Markers, Need, check_specifier, parse_need
+from envsolve.solve.closure.releases import Fit, Fitting, Releases, Unfit, Wanted
 from envsolve.solve.closure.workers import Workers
 
 _CONNECTIONS = 48
@@ -77,6 +79,20 @@ class World:
         if key not in self._needs:
             self._needs[key] = self._worked_out(self.indexes.metadata(releases.project, file), extra)
         return self._needs[key]
+
+    def unfit(self, releases: Releases, position: int, *, pins: bool) -> Unfit | None:
+        """Why a version cannot be taken, whatever others require; None where it can. Raises OutsideError."""
+        fit = releases.fit(position)
+        if isinstance(fit, Unfit) and self.wanted.allow_builds:
+            fit = releases.source_fit(position)
+        if isinstance(fit, Unfit):
+            return fit
+        if fit.is_yanked and not pins:
+            return Unfit.YANKED
+        if self.needs(releases, fit.best, "") is not None:
+            return None
+        metadata = self.indexes.metadata(releases.project, fit.best)
+        return Unfit.UNREADABLE if self.fitting.supports(metadata.requires_python) else Unfit.OTHER_PYTHON
 
     def _worked_out(self, metadata: Metadata, extra: str) -> tuple[Need, ...] | None:
         if metadata.requires is None or not self.fitting.supports(metadata.requires_python):
