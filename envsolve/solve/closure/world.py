@@ -15,8 +15,7 @@ from envsolve.index.client import Indexes, identity
 from envsolve.index.metadata import Metadata
 from envsolve.index.page import RawFile
 from envsolve.model.need import Markers, Need
-from envsolve.solve.closure.releases import Fit, Fitting, Releases, Wanted
-from envsolve.solve.closure.need import Markers, Need, check_specifier, parse_need
+from envsolve.solve.closure.need import Markers, Need
 from envsolve.solve.closure.releases import Fit, Fitting, Releases, Unfit, Wanted
 from envsolve.solve.closure.workers import Workers
 
