@@ -411,7 +411,8 @@ class _Lock:
             exclude_newer=request.packages.exclude_newer,
             default_is_plain=self._where.is_plain,
         )
-        notes = self._notes(attempt)
+        unknown = (f"{pin.name} {pin.version} has no extra {extra}" for pin in pins for extra in pin.unknown_extras)
+        notes = (*self._notes(attempt), *unknown)
         if better is not None:
             notes = (f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})", *notes)
         return _Made(attempt.problem.platform, made, solution, notes)

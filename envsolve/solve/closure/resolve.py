@@ -98,8 +98,17 @@ def _pins(result: Result[Ask, Pick, str], world: World) -> tuple[Pin, ...]:
             elif parent.name != name and result.mapping.get(parent.identifier) is parent:
                 via.setdefault(name, set()).add(parent.name)
                 requires.setdefault(parent.name, set()).add(name)
+    unknown: dict[str, list[str]] = {}
+    for pick in result.mapping.values():
+        if pick.extra and not world.has_extra(pick.releases, pick.fit.best, pick.extra):
+            unknown.setdefault(pick.name, []).append(pick.extra)
     picks = sorted({pick.name: pick for pick in result.mapping.values()}.items())
-    return tuple(_pin(pick, world, via.get(name, set()), requires.get(name, set())) for name, pick in picks)
+    return tuple(
+        _pin(pick, world, via.get(name, set()), requires.get(name, set()))._replace(
+            unknown_extras=tuple(sorted(unknown.get(name, ())))
+        )
+        for name, pick in picks
+    )
 
 
 def _pin(pick: Pick, world: World, via: set[str], requires: set[str]) -> Pin:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from envsolve.index.client import Indexes, identity
 from envsolve.index.metadata import Metadata
 from envsolve.index.page import RawFile
+from envsolve.model.names import normalized
 from envsolve.model.need import Markers, Need
-from envsolve.solve.closure.need import Markers, Need
 from envsolve.solve.closure.releases import Fit, Fitting, Releases, Unfit, Wanted
 from envsolve.solve.closure.workers import Workers
 
@@ -78,6 +78,11 @@ class World:
         if key not in self._needs:
             self._needs[key] = self._worked_out(self.indexes.metadata(releases.project, file), extra)
         return self._needs[key]
+
+    def has_extra(self, releases: Releases, file: RawFile, extra: str) -> bool:
+        """Whether a file has ``extra``, declared or not."""
+        declared = self.indexes.metadata(releases.project, file).extras
+        return extra in map(normalized, declared) or bool(self.needs(releases, file, extra))
 
     def unfit(self, releases: Releases, position: int, *, pins: bool) -> Unfit | None:
         """Why a version cannot be taken, whatever others require; None where it can. Raises OutsideError."""
