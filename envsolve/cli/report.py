@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Sequence
 
@@ -11,6 +12,8 @@ import click
 from envsolve.errors import EnvsolveError, Hint, MatrixError, UnsolvableError
 
 _LONGEST = 200
+_LOGIN = re.compile(r"(?<!ssh)://\S*@")
+"""Up to the last ``@``, as what is typed may hold a password that nothing delimits. Of ssh it names the account."""
 _ASK = Hint("see what can be asked for", "envsolve solve --help")
 _MEND = Hint("mend the files at these keys; the README beside them says what each may hold")
 
@@ -69,7 +72,13 @@ def note(text: str, *, quiet: bool) -> None:
 
 def _say(word: str, colour: str, text: str) -> None:
     styled = click.style(word, fg=colour, bold=word == "error:")
-    click.echo(f"{styled} {text}", err=True, color=Palette.wanted())
+    click.echo(f"{styled} {_safe(text)}", err=True, color=Palette.wanted())
+
+
+def _safe(text: str) -> str:
+    """``text`` without a login in an address, and without what a terminal would obey: some of it is from outside."""
+    shown = _LOGIN.sub("://", text)
+    return "".join(character if character.isprintable() or character in "\n\t" else "?" for character in shown)
 
 
 def _shown(text: str) -> str:
