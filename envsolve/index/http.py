@@ -31,6 +31,9 @@ _FOR_ONE_ORIGIN = frozenset({"Authorization", "Cookie"})
 _READ_TIMEOUT = 30.0
 _LONGEST_TIMEOUT = 3600.0
 _TIMEOUT_VARIABLES = ("UV_HTTP_TIMEOUT", "PIP_DEFAULT_TIMEOUT")
+_RETRIES = 3
+_MOST_RETRIES = 100
+_RETRIES_VARIABLES = ("UV_HTTP_RETRIES", "PIP_RETRIES")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A token (RFC 9110, section 5.6.2)."""
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -39,8 +42,9 @@ _HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 class HttpFetcher:
     """A Fetcher for http and https. It may be used from as many threads as it has ``connections`` for each server.
 
-    ``retries`` is how often a request is repeated; before the first repetition it waits up to ``backoff`` seconds,
-    before each further one up to twice as long, and as long as a server says, but not longer than ``longest_wait``.
+    ``retries`` is how often a request is repeated; without it, UV_HTTP_RETRIES or PIP_RETRIES give it. Before the
+    first repetition it waits up to ``backoff`` seconds, before each further one up to twice as long, and as long as a
+    server says, but not longer than ``longest_wait``.
     ``connect_timeout`` and ``read_timeout`` are seconds without a byte; without the latter, UV_HTTP_TIMEOUT or
     PIP_DEFAULT_TIMEOUT give it. ``trusted_hosts`` (``name`` or ``name:port``) need no certificate that can be checked;
     ``client_certificate`` is a PEM file for servers that ask for one.
@@ -52,7 +56,7 @@ class HttpFetcher:
         self,
         *,
         connections: int = 48,
-        retries: int = 3,
+        retries: int | None = None,
         backoff: float = 0.25,
         longest_wait: float = 30.0,
         connect_timeout: float = 10.0,
@@ -64,11 +68,11 @@ class HttpFetcher:
         from envsolve.index.connections import Connections
         from envsolve.index.exchange import Exchange
 
-        self._retries = retries
         self._backoff = backoff
         self._longest_wait = longest_wait
         self._credentials = Credentials()
         self.notes = self._credentials.notes
+        self._retries = _patience(self.notes) if retries is None else retries
         timeout = _read_timeout(self.notes) if read_timeout is None else read_timeout
         certificates = Certificates(client_certificate, trusted_hosts)
         self._exchange = Exchange(Connections(connections, connect_timeout, timeout, certificates))
@@ -196,6 +200,18 @@ def _read_timeout(notes: list[str]) -> float:
             return seconds
         notes.append(f"{variable} is {text!r}, which is no number of seconds, and is ignored")
     return _READ_TIMEOUT
+
+
+def _patience(notes: list[str]) -> int:
+    """Repetitions of a request that the environment grants, as it does to uv and pip."""
+    for variable in _RETRIES_VARIABLES:
+        text = os.environ.get(variable)
+        if not text:
+            continue
+        if text.isascii() and text.isdecimal() and float(text) <= _MOST_RETRIES:
+            return int(text)
+        notes.append(f"{variable} is {text!r}, which is no number of retries up to {_MOST_RETRIES}, and is ignored")
+    return _RETRIES
 
 
 def _redirect(address: Address, response: Response) -> Address | None:
