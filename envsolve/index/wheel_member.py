@@ -19,6 +19,9 @@ _FIRST = 16_384
 """Bytes asked for at first, from the end: the table of contents of most wheels, and their metadata, which tools write
 last. A wheel of many thousand files takes one request more."""
 _NEXT = 65_536
+_PART_LIMIT = 50_000_000
+"""Bytes of a table of contents; those of 60 000 files take 10 MB."""
+_ENCRYPTED = 1
 _WHOLE_LIMIT = 200_000_000
 """Bytes of a wheel that is read whole where the server does not do ranges."""
 
@@ -34,9 +37,12 @@ def metadata_member(fetcher: Fetcher, file: PackageFile) -> bytes:
             names = [it for it in archive.namelist() if it.count("/") == 1 and it.endswith(".dist-info/METADATA")]
             if len(names) != 1:
                 raise BrokenArchiveError(f"it holds {len(names)} METADATA files")
-            if archive.getinfo(names[0]).file_size > METADATA_LIMIT:
+            member = archive.getinfo(names[0])
+            if member.file_size > METADATA_LIMIT:
                 raise BrokenArchiveError("its METADATA is too large")
-            return archive.read(names[0])
+            if member.flag_bits & _ENCRYPTED or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise BrokenArchiveError("its METADATA is encrypted, or packed as in no wheel")
+            return archive.read(member)
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, OverflowError) as error:
         raise BrokenArchiveError(str(error)) from None
 
@@ -108,6 +114,8 @@ class _Ranges(io.RawIOBase):
         for first, part in self._parts:
             if first <= start and end <= first + len(part):
                 return part[start - first : end - first]
+        if end - start > _PART_LIMIT:
+            raise BrokenArchiveError(f"it says that {end - start} bytes of it have to be read for one file")
         until = min(max(end, start + _NEXT), self._size)
         response = self._fetcher.fetch(
             self._url, {"Range": f"bytes={start}-{until - 1}"}, limit=max(end - start, _NEXT) + 1

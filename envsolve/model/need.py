@@ -66,6 +66,8 @@ def _by_packaging(line: str) -> Need:
         requirement = Requirement(line)
     except InvalidRequirement as error:
         raise ValueError(f"{line!r} is not a requirement: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise ValueError("a requirement with too many brackets within brackets") from None
     return Need(
         normalized(requirement.name),
         tuple(sorted(map(normalized, requirement.extras))),
@@ -108,6 +110,8 @@ class Markers:
             return Marker(marker).evaluate({**self._environment, "extra": extra})
         except (InvalidMarker, UndefinedComparison) as error:
             raise ValueError(f"{marker!r} is not a marker: {str(error).splitlines()[0]}") from None
+        except RecursionError:
+            raise ValueError("a marker with too many brackets within brackets") from None
 
 
 @cache
