@@ -11,17 +11,17 @@ from threading import Lock
 from typing import Generic, NamedTuple, Protocol, TypeVar
 from urllib.parse import urljoin
 
-from envsolve.errors import Hint, OutsideError
+from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.checks import project_and_version
 from envsolve.index.fetch import Fetcher, Response
 from envsolve.index.kept import Kept, expiry, may_be_kept, metadata_of, read_kept, read_plain, written, written_plain
 from envsolve.index.metadata import Metadata
-from envsolve.index.page import ACCEPT, RawFile
+from envsolve.index.page import ACCEPT, RawFile, may_lead
 from envsolve.index.project import Project
 from envsolve.model.package import PackageFile
 from envsolve.model.request import without_credentials
 
-_NOT_MODIFIED, _UNAUTHORIZED, _FORBIDDEN, _NOT_THERE = 304, 401, 403, (404, 410)
+_OK, _NOT_MODIFIED, _UNAUTHORIZED, _FORBIDDEN, _NOT_THERE = 200, 304, 401, 403, (404, 410)
 
 T = TypeVar("T")
 
@@ -155,7 +155,24 @@ def _alone(name: str, file: PackageFile) -> Project:
 
 def package_file(project: Project, raw: RawFile) -> PackageFile:
     """``raw`` with its full address, without credentials."""
-    return PackageFile._make((raw[0], without_credentials(urljoin(project.url, raw[1])), *raw[2:]))
+    return PackageFile._make((raw[0], without_credentials(_address(project, raw)), *raw[2:]))
+
+
+def _address(project: Project, raw: RawFile) -> str:
+    """The full address of ``raw``. Raises OutsideError where its page should not lead there."""
+    try:
+        url = urljoin(project.url, raw[1])
+    except ValueError:
+        url = raw[1]
+    if not may_lead(project.url, url):
+        raise _misled(project, raw, url)
+    return url
+
+
+def _misled(project: Project, raw: RawFile, url: str) -> OutsideError:
+    message = f"the page of {project.name} says that {raw[0]} is at {without_credentials(url)!r}"
+    hint = Hint("an index leads to addresses over http or https: ask whoever runs it, or name another")
+    return OutsideError("index-page-invalid", message, (f"the page is from {project.url}",), (hint,))
 
 
 def identity(raw: RawFile) -> str:
@@ -237,7 +254,7 @@ class Index:
 
     def keep(self) -> None:
         """Write to the shelf what was learned of the projects that were asked for."""
-        for name, once in list(self._projects.items()):  # threads may still be adding
+        for name, once in list(self._projects.items()):  # threads that are still under way may add to it
             if name in self._kept and (once.is_known or name in self._changed):
                 self._keep(name, once.value)
 
@@ -250,7 +267,10 @@ class Index:
     def _keep(self, name: str, project: Project | None) -> None:
         kept = self._kept[name]
         seen = {} if project is None else project.seen
-        learned = {key: once.value for key, once in list(self._metadata.get(name, {}).items()) if once.value}
+        metadata = list(self._metadata.get(name, {}).items())
+        learned = {key: once.value for key, once in metadata if once.value is not None}
+        if project is not None and not project.is_sound:
+            return
         if name not in self._changed and seen.keys() <= kept.seen.keys() and learned.keys() <= kept.metadata.keys():
             return
         whole = kept._replace(seen=seen, metadata={**kept.metadata, **learned})
@@ -291,11 +311,11 @@ class Index:
         return self._of_response(name, response, {} if stale is None else stale.metadata)
 
     def _of_response(self, name: str, response: Response, metadata: Mapping[str, Metadata]) -> Project | None:
-        if response.status in (_UNAUTHORIZED, _FORBIDDEN):
-            raise _refused(name, self._key(name), response.status)
         kept = Kept(expiry(response), response.headers.get("etag", ""), response.headers.get("last-modified", ""))
         project = None
-        if response.status not in _NOT_THERE:
+        if response.status not in (_OK, *_NOT_THERE):
+            raise _refused(name, self._key(name), response.status)
+        if response.status == _OK:
             content_type = response.headers.get("content-type", "")
             packed = _packed(response)
             project = Project(name, response.url, content_type, lambda: _unpacked(packed), body=response.body)
@@ -306,8 +326,11 @@ class Index:
                 spellings=project.spellings,
                 metadata=metadata,
             )
+            if not project.versions:  # where a network asks to log in first, its page may say so in place of any other
+                kept = kept._replace(expires=0.0)
             if may_be_kept(response):
                 self._shelf.write("pages", self._key(name), packed)
+        self._kept.pop(name, None)
         if may_be_kept(response):
             self._kept[name] = kept
         return project
@@ -333,7 +356,7 @@ class Index:
         if self._trust.offline:
             raise _not_kept(f"the page of {name}", self._key(name))
         response = self._fetcher.fetch(self._address(name), {"Accept": ACCEPT})
-        if response.status != 200 or response.headers.get("content-type", "") != kept.content_type:  # noqa: PLR2004
+        if response.status != _OK or response.headers.get("content-type", "") != kept.content_type:
             raise _refused(name, self._key(name), response.status)
         return response.body
 
@@ -347,9 +370,12 @@ class Index:
         if found is not None:
             return found
         if self._trust.offline:
-            raise _not_kept(f"the metadata of {file[0]}", without_credentials(urljoin(project.url, file[1])))
-        whole = PackageFile._make((file[0], urljoin(project.url, file[1]), *file[2:]))
-        return self._read(self._fetcher, whole)
+            raise _not_kept(f"the metadata of {file[0]}", without_credentials(_address(project, file)))
+        whole = PackageFile._make((file[0], _address(project, file), *file[2:]))
+        try:
+            return self._read(self._fetcher, whole)
+        except UsageError:
+            raise _misled(project, file, whole.url) from None
 
 
 def _asking(stale: Kept | None) -> dict[str, str]:
@@ -370,9 +396,9 @@ def _packed(response: Response) -> bytes:
 
 
 def _unpacked(packed: bytes) -> bytes:
-    from zlib import decompress
+    from gzip import decompress  # of several streams zlib's own reads the first
 
-    return decompress(packed, 31)
+    return decompress(packed)
 
 
 def _not_kept(what: str, url: str) -> OutsideError:

@@ -19,7 +19,6 @@ ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
 _JSON = ("application/vnd.pypi.simple.v1+json", "application/vnd.pypi.simple.latest+json", "application/json")
 _SDIST_ENDINGS = (".tar.gz", ".zip")
 _WHEEL_PARTS = (5, 6)
-_STRONG = ("sha256", "sha384", "sha512")
 
 RawFile = tuple[str, str, Hashes, int | None, str | None, str | None, str | None, Hashes | None]
 """The fields of a PackageFile, its address still as the page wrote it."""
@@ -104,6 +103,8 @@ def _from_json(name: str, body: bytes, url: str) -> list[RawFile]:
 
     try:
         page = json.loads(body)
+        if page.get("meta", {}).get("api-version", "1.0").partition(".")[0] != "1":
+            raise ValueError("it is of a version of the simple API that is yet to come")
         return [raw_file(file) for file in page["files"]]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise _no_page(name, url, f"its JSON is not that of an index page ({type(error).__name__}: {error})") from None
@@ -111,16 +112,22 @@ def _from_json(name: str, body: bytes, url: str) -> list[RawFile]:
 
 def raw_file(file: dict[str, Any]) -> RawFile:
     """One entry of the list of files. Raises KeyError, TypeError or AttributeError where it is none."""
-    return (
-        file["filename"],
-        file["url"],
-        tuple(file["hashes"].items()),
-        file.get("size"),
-        file.get("upload-time"),
-        file.get("requires-python"),
-        _yanked(file.get("yanked")),
-        _metadata(file),
-    )
+    name, url, size = file["filename"], file["url"], file.get("size")
+    uploaded, requires_python = file.get("upload-time"), file.get("requires-python")
+    if not (isinstance(name, str) and isinstance(url, str) and isinstance(size, int | None)):
+        raise TypeError("a file without name and address in words, or of a size that is no number")
+    if not (isinstance(uploaded, str | None) and isinstance(requires_python, str | None)):
+        raise TypeError(f"{name} was uploaded, or is for a Python, that is not said in words")
+    hashes = _hashes(file["hashes"])
+    return (name, url, hashes, size, uploaded, requires_python, _yanked(file.get("yanked")), _metadata(file))
+
+
+def _hashes(stated: dict[str, Any]) -> Hashes:
+    found = tuple(stated.items())
+    for algorithm, digest in found:
+        if not isinstance(digest, str):
+            raise TypeError(f"a {algorithm} that is not said in words")
+    return found
 
 
 def _yanked(value: object) -> str | None:
@@ -133,16 +140,21 @@ def _metadata(file: dict[str, Any]) -> Hashes | None:
     if value is None:
         value = file.get("dist-info-metadata", file.get("data-dist-info-metadata"))
     if isinstance(value, dict):
-        return tuple(value.items())
+        return _hashes(value)
     return () if value is True else None
 
 
 def _from_html(name: str, body: bytes, url: str) -> tuple[str, list[RawFile]]:
     from envsolve.index.html_page import read_links
 
-    base_url, links, is_page = read_links(body.decode("utf-8", "replace"), url)
+    try:
+        base_url, links, is_page = read_links(body.decode("utf-8", "replace"), url)
+    except (ValueError, AssertionError) as error:  # the second is how HTMLParser refuses some marked sections
+        raise _no_page(name, url, f"its HTML makes no sense ({error})") from None
     if not is_page:
         raise _no_page(name, url, "it is neither JSON nor an HTML page of links")
+    if not may_lead(url, base_url):
+        raise _no_page(name, url, f"its links start from {base_url!r}")
     return base_url, list(_of_links(links))
 
 
@@ -168,6 +180,12 @@ def _of_links(links: Iterable[tuple[str, dict[str, str | None]]]) -> Iterator[Ra
 def _digests(text: str) -> Hashes:
     algorithm, _, digest = text.partition("=")
     return ((algorithm, digest.partition("&")[0].lower()),) if digest and algorithm.islower() else ()
+
+
+def may_lead(page_url: str, url: str) -> bool:
+    """Whether a page may name ``url``: over the web always, to a folder of this machine from another one only."""
+    scheme = url.partition(":")[0].lower()
+    return scheme in ("http", "https") or (scheme == "file" and page_url.startswith("file:"))
 
 
 def _no_page(name: str, url: str, reason: str) -> OutsideError:

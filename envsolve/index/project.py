@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from envsolve.errors import OutsideError
 from envsolve.index.page import Listing, RawFile, is_json, raw_file, read_page, version_of
 from envsolve.model.version_order import Key, key_of
 
 _VERSIONS = re.compile(rb'"versions":\s*(?=\[)')
+_KNOWN_API = re.compile(rb'"api-version":\s*"1(?:\.\d+)?"')
 _FILES = re.compile(rb'"files":\s*\[\s*\{')
 _AFTER_VERSION = (b"-", b".tar.gz", b".zip")
 """What follows the version in the name of a wheel, or of a source distribution."""
@@ -30,11 +32,14 @@ class Project:
     """The versions of a project in ascending order, and the files of each.
 
     ``spellings`` are further ways in which the page writes a version. ``unpack`` gives the page once more where a
-    version is looked at that was not before, and the page was let go of. Safe for several threads: at worst two of them
-    read the same version.
+    version is looked at that was not before, and the page was let go of. ``is_sound`` is False once the page turned out
+    to be none. Safe for several threads: at worst two of them read the same version.
     """
 
-    __slots__ = ("_body", "_content_type", "_files", "_listing", "_unpack", "name", "spellings", "url", "versions")
+    __slots__ = (
+        *("_body", "_content_type", "_files", "_listing", "_unpack"),
+        *("is_sound", "name", "spellings", "url", "versions"),
+    )
 
     def __init__(
         self,
@@ -50,6 +55,7 @@ class Project:
     ) -> None:
         self.name = name
         self.url = url
+        self.is_sound = True
         self._content_type = content_type
         self._unpack = unpack
         self._files = dict(files or {})
@@ -97,13 +103,19 @@ class Project:
     def _whole(self) -> Listing:
         if self._listing is None:
             body = self._unpack() if self._body is None else self._body
-            self._listing = read_page(self.name, body, self._content_type, self.url)
+            try:
+                self._listing = read_page(self.name, body, self._content_type, self.url)
+            except OutsideError:
+                self.is_sound = False
+                raise
             self.url = self._listing.base_url
         return self._listing
 
     def _stated_versions(self) -> tuple[str, ...] | None:
         """What the page itself says its versions are, ascending; None where it does not say, or not in this way."""
         if self._body is None or not is_json(self._content_type) or not _FILES.search(self._body):
+            return None
+        if not self._body.rstrip().endswith(b"}") or not _KNOWN_API.search(self._body):
             return None
         stated = list(_VERSIONS.finditer(self._body))
         if len(stated) != 1:
