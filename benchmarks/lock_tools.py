@@ -1,0 +1,131 @@
+"""The tools that lock: how each is asked for the same lock, what one run of it costs, and what it pinned.
+
+All see the same index and an environment without settings of this user. A lock is for CPython 3.11.7 on linux-64 with
+wheels alone and, but for pip, with hashes. pip resolves for the Python that runs it and writes no lock: its report is
+the nearest there is, and costs what ``pip lock`` costs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Timer
+from typing import NamedTuple
+
+PYTHON = "3.11.7"
+ENVSOLVE, UV, PIP = "envsolve", "uv", "pip"
+KILLED = -9
+_COMPILE = """
+import compileall, pathlib, sysconfig, envsolve
+for directory in (sysconfig.get_path("purelib"), pathlib.Path(envsolve.__file__).parent):
+    compileall.compile_dir(directory, quiet=2)
+"""
+_SETTINGS = ("UV_", "PIP_", "ENVSOLVE_", "XDG_", "CONDA_OVERRIDE_", "PYTHON")
+_PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
+
+
+class Job(NamedTuple):
+    """One lock to write: from the requirements in ``asked`` to ``output``."""
+
+    asked: Path
+    index_url: str
+    cache: Path
+    output: Path
+
+
+class Tool(NamedTuple):
+    """One tool; ``command`` is what to type for a job."""
+
+    name: str
+    command: Callable[[Job], list[str]]
+
+
+class Run(NamedTuple):
+    """What one process cost, with the processes it waited for; ``complaint`` is the end of what it said."""
+
+    seconds: float
+    processor_seconds: float
+    megabytes: float
+    requests: int | None
+    status: int
+    complaint: str
+
+
+def envsolve_at(executable: Path) -> Tool:
+    """The tool envsolve, a console script of an environment whose modules and matrix are compiled now."""
+    home = environment(Path.home())
+    subprocess.run([executable.parent / "python", "-c", _COMPILE], env=home, check=True)
+    subprocess.run([executable, "matrix", "check"], env=home, stdout=subprocess.DEVNULL, check=True)
+
+    def command(job: Job) -> list[str]:
+        asked = ["-r", str(job.asked), "--format", "requirements", "--python", PYTHON, "--platform", "linux-64"]
+        return [str(executable), *asked, *_places(job), "-o", str(job.output)]
+
+    return Tool(ENVSOLVE, command)
+
+
+def uv_at(executable: Path, python: Path) -> Tool:
+    """The tool uv; it looks at ``python`` once and keeps what it saw in its cache."""
+
+    def command(job: Job) -> list[str]:
+        asked = ["pip", "compile", "-q", "--no-config", "--python", str(python), "--python-version", PYTHON]
+        asked += ["--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:", "--generate-hashes"]
+        return [str(executable), *asked, *_places(job), str(job.asked), "-o", str(job.output)]
+
+    return Tool(UV, command)
+
+
+def pip_of(python: Path) -> Tool:
+    """The tool pip, run by ``python`` and resolving for it."""
+
+    def command(job: Job) -> list[str]:
+        asked = ["-m", "pip", "install", "-q", "--dry-run", "--ignore-installed", "--only-binary", ":all:"]
+        asked += ["--disable-pip-version-check", "-r", str(job.asked), "--report", str(job.output)]
+        return [str(python), *asked, *_places(job)]
+
+    return Tool(PIP, command)
+
+
+def _places(job: Job) -> list[str]:
+    return ["--index-url", job.index_url, "--cache-dir", str(job.cache)]
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The variables of this process without those that change answers or costs, as one that forbids bytecode does."""
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(_SETTINGS)}
+    return {**kept, "HOME": str(home), "PIP_CONFIG_FILE": os.devnull, "NO_PROXY": "127.0.0.1", "NO_COLOR": "1"}
+
+
+def run(command: list[str], directory: Path, seconds: float) -> Run:
+    """Run ``command`` in ``directory``, for so many ``seconds`` at most."""
+    with tempfile.TemporaryFile() as said:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, cwd=directory, env=environment(directory), stdout=said, stderr=said)
+        timer = Timer(seconds, process.kill)
+        timer.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        taken = time.perf_counter() - start
+        timer.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        complaint = said.read().decode(errors="replace").strip()[-400:]
+    processor = usage.ru_utime + usage.ru_stime
+    return Run(taken, processor, usage.ru_maxrss * 1024 / 1e6, None, process.returncode, complaint)
+
+
+def pins_in(output: Path) -> dict[str, str]:
+    """The versions by name that a requirements file or a report of pip holds; none where nothing was written."""
+    if not output.exists():
+        return {}
+    text = output.read_text("utf-8")
+    if text.startswith("{"):
+        found = [(it["metadata"]["name"], it["metadata"]["version"]) for it in json.loads(text)["install"]]
+    else:
+        found = _PIN.findall(text)
+    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in found}
