@@ -14,7 +14,7 @@ from envsolve.index.checks import check_hash, not_had
 from envsolve.index.fetch import METADATA_LIMIT, Fetcher, Response
 from envsolve.model.package import PackageFile
 
-_OK, _PARTIAL = 200, 206
+_OK, _PARTIAL, _NOT_THERE = 200, 206, (404, 410)
 _FIRST = 16_384
 """Bytes asked for at first, from the end: the table of contents of most wheels, and their metadata, which tools write
 last. A wheel of many thousand files takes one request more."""
@@ -53,6 +53,8 @@ def _opened(fetcher: Fetcher, file: PackageFile) -> io.IOBase:
     if response.status == _OK:
         check_hash(response.body, file.hashes, file.name)
         return io.BytesIO(response.body)
+    if response.status in _NOT_THERE:
+        raise not_had(file, response)
     size = _size(response)
     if response.status != _PARTIAL or size is None:
         return _whole(fetcher, file)
