@@ -76,7 +76,7 @@ def facts_of(lock: PythonLock) -> dict[str, Value]:
         "platform": lock.closure.target.platform,
         "python": lock.closure.target.python,
         "glibc": glibc_of(lock.closure.target),
-        **({} if lock.answer is None else _stack_facts(lock.answer.solution)),
+        **({} if lock.answer is None else _stack_facts(lock.answer.solution, lock.closure)),
         "notes": [without_credentials_in(note) for note in lock.notes] or None,
     }
     return {key: fact for key, fact in facts.items() if fact is not None}
@@ -88,12 +88,15 @@ def glibc_of(target: Target) -> str | None:
     return None if found is None else f"{found[1]}.{found[2]}"
 
 
-def _stack_facts(solution: Solution) -> dict[str, Value | None]:
+def _stack_facts(solution: Solution, closure: Closure) -> dict[str, Value | None]:
+    """The stack as it was locked: of the cuDNNs that go with it the one among the pins, where it is a package."""
+    pinned = next((pin.version for pin in closure.pins if pin.name.startswith("nvidia-cudnn-cu")), None)
+    cudnn = None if solution.cudnn is None else str(solution.cudnn.version)
     return {
         "minimum_driver": None if solution.minimum_driver is None else str(solution.minimum_driver),
         "compute_capabilities": [str(gpu) for gpu in solution.problem.gpus],
         "cuda": None if solution.toolkit is None else str(solution.toolkit.version),
-        "cudnn": None if solution.cudnn is None else str(solution.cudnn.version),
+        "cudnn": pinned or cudnn,
         "frameworks": [_framework(choice) for choice in solution.choices],
     }
 
