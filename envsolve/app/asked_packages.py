@@ -16,6 +16,8 @@ from envsolve.model.request import Packages, without_credentials
 from envsolve.model.version_order import key_of
 
 COMMAND_LINE = "the command line"
+THE_STACK = "the stack"
+"""Where the builds of a stack are asked for."""
 _DIGESTS = ("sha256", "sha384", "sha512")
 
 

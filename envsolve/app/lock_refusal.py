@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envsolve.app.asked_packages import THE_STACK
 from envsolve.app.command import command_of
 from envsolve.app.refusal import refusal
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.index.fitting import Interpreter
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem, Solution
+from envsolve.solve.closure.provider import Ask
 from envsolve.solve.closure.releases import Unfit
 from envsolve.solve.closure.resolve import Conflict
-from envsolve.solve.closure.told import contested, reasons_of, sentences
+from envsolve.solve.closure.told import contested, missing, reasons_of, sentences
 from envsolve.solve.solver import Solver
 
 _MOST_CAUSES = 12
 _FEW_NAMES = 3
+NOT_ON_INDEX = "release-not-on-index"
+"""The code where the matrix knows a build of a framework that the indexes do not have."""
 
 
 def packages_refusal(
@@ -30,9 +34,12 @@ def packages_refusal(
     stack = "" if solution is None else f" with {' and '.join(it.release.label for it in solution.choices)}"
     target = f"Python {interpreter.full_version} on {interpreter.platform}"
     unknown = _unknown(conflict)
+    lacking = [ask for ask in missing(conflict) if ask.origin]
     reasons = {unfit for name in contested(conflict) for unfit in reasons_of(name, conflict)}
     if unknown:
         code, message = "package-not-found", f"no package index of this request knows {' or '.join(unknown)}"
+    elif lacking:
+        code, message = _lacking(lacking)
     elif reasons == {Unfit.YANKED}:
         code, message = "yanked", f"what is asked for of {' and '.join(contested(conflict)[:_FEW_NAMES])} was withdrawn"
     elif reasons:
@@ -44,7 +51,9 @@ def packages_refusal(
         code = "packages-conflict"
         message = f"the requirements of {' and '.join(names)} do not go together for {target}{stack}"
     steps = tuple(ConflictStep(cause, "", "") for cause in causes)
-    return UnsolvableError(code, message, tuple(shown), tuple(_hints(reasons, unknown, request)), conflict=steps)
+    return UnsolvableError(
+        code, message, tuple(shown), tuple(_hints(reasons, unknown, lacking, request)), conflict=steps
+    )
 
 
 def stack_refusal(request: Request, problem: Problem, solver: Solver, *, typed: Request) -> UnsolvableError:
@@ -58,13 +67,23 @@ def stack_refusal(request: Request, problem: Problem, solver: Solver, *, typed: 
     return error
 
 
+def _lacking(asks: list[Ask]) -> tuple[str, str]:
+    asked = " and ".join(dict.fromkeys(f"{ask.name}{ask.specifier.replace('===', '==')}" for ask in asks))
+    if all(ask.origin == THE_STACK for ask in asks):
+        return NOT_ON_INDEX, f"no package index of this request has {asked}, the best build for this machine"
+    return "version-not-found", f"no package index of this request has {asked}"
+
+
 def _unknown(conflict: Conflict) -> list[str]:
     return [name for name in contested(conflict) if conflict.provider.world.releases(name) is None]
 
 
-def _hints(reasons: set[Unfit], unknown: list[str], request: Request) -> Iterator[Hint]:
+def _hints(reasons: set[Unfit], unknown: list[str], lacking: list[Ask], request: Request) -> Iterator[Hint]:
     if unknown:
         yield Hint("check the spelling, or name the index that has it with --extra-index-url")
+        return
+    if lacking:
+        yield Hint("ask for other versions, or name the index that has these with --extra-index-url")
         return
     if Unfit.SOURCE_ONLY in reasons and not request.packages.allow_builds:
         packages = request.packages._replace(allow_builds=True)

@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve import __version__
-from envsolve.app.asked_packages import COMMAND_LINE, Given, for_target, given
+from envsolve.app.asked_packages import COMMAND_LINE, THE_STACK, Given, for_target, given
 from envsolve.app.command import command_of
 from envsolve.app.lock_indexes import Lines, Network, Places, places, settings_of
 from envsolve.app.solving import Solved, matrix_date_of, request_without_credentials
@@ -40,7 +40,7 @@ from envsolve.model.package import Target as LockTarget
 from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Held, Policy, Request, without_credentials
 from envsolve.model.solution import Machine, Problem, Solution
-from envsolve.solve.closure.bounds import Bounds
+from envsolve.solve.closure.bounds import Bounds, cuda_major_of
 from envsolve.solve.closure.releases import Wanted
 from envsolve.solve.closure.resolve import Conflict, Progress, Question, pins_of
 from envsolve.solve.closure.told import contested, involved
@@ -79,7 +79,8 @@ _OF_PYTORCH = (
 _CUDA_EXTRA = re.compile(r"and-cuda|cuda(\d\d)?(?:-pip)?")
 _MOST_STACKS = 24
 _FEW = 4
-THE_STACK = "the stack"
+_PYTHONS = range(8, 20)
+_PATCHES = 40
 
 
 class LockRequest(NamedTuple):
@@ -117,8 +118,8 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Lock
     where = places(asked.request, wanted, settings)
     lines = Lines(asked.network, settings, environ, builds=request.packages.allow_builds)
     try:
-        request = _with_frameworks(request, wanted, where)
-        targets = targets_of(request, matrix, environ)
+        _require_wheels(request)
+        targets = [_with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
         locks = [_Lock(asked, matrix, target, wanted, where, lines).made() for target in targets]
     finally:
         lines.close()
@@ -138,34 +139,74 @@ def _grounds(request: Request, wanted: Given, matrix: Matrix, lines: Lines) -> G
     return Grounds(tuple(files), lines.pool.expires, detected)
 
 
-def _with_frameworks(request: Request, wanted: Given, where: Places) -> Request:
-    """``request`` with the frameworks among its requirements, and the wheels that its indexes can have."""
+def _with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
+    """``target`` with the frameworks among the requirements, and the wheels that its indexes can have.
+
+    What constraints say of a framework counts for the stack, which is solved before the packages around it.
+    """
+    request, problem = target.request, target.problem
     asked = {it.framework: it.specifier for it in request.frameworks}
     cuda = request.cuda
     for need, _ in wanted.needs:
         framework = FRAMEWORK_OF.get(need.name)
-        if framework is None or need.url:
+        if framework is None or need.url or not _may_hold(need.marker, problem):
             continue
         asked[framework] = asked.get(framework, SpecifierSet()) & SpecifierSet(need.specifier)
-        for extra in (*need.extras, need.name.removeprefix("cupy-").removesuffix("x")):
-            found = _CUDA_EXTRA.fullmatch(extra)
-            if found is not None:
-                cuda = _and_major(cuda, found[1])
-                if request.wants_cpu:
-                    message = f"--gpu none asks for CPU and {need} for CUDA: give one of them"
-                    raise UsageError("contradictory-options", message)
-    frameworks = tuple(FrameworkRequest(name, specifier) for name, specifier in asked.items())
-    _require_wheels(request)
+        cuda = _with_extras(need, request, cuda)
+    frameworks = tuple(
+        FrameworkRequest(name, specifier & _constraint(wanted, name, problem)) for name, specifier in asked.items()
+    )
     sources = request.sources or _sources(request, where)
-    return request._replace(frameworks=frameworks, cuda=cuda, sources=sources)
+    return target._replace(
+        request=request._replace(frameworks=frameworks, cuda=cuda, sources=sources),
+        problem=problem._replace(frameworks=frameworks, cuda=cuda),
+    )
+
+
+def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> SpecifierSet | None:
+    """``cuda`` with what a framework's extras, or its name, say of it. Raises UsageError where CPU is asked for."""
+    for major in _cuda_asked_by(need):
+        cuda = _and_major(cuda, major)
+        if request.wants_cpu:
+            message = f"--gpu none asks for CPU and {need} for CUDA: give one of them"
+            raise UsageError("contradictory-options", message)
+    return cuda
+
+
+def _cuda_asked_by(need: Need) -> Iterator[str | None]:
+    """The CUDA majors in the extras of a framework and in its name; None for CUDA of any major."""
+    for word in (*need.extras, need.name.removeprefix("cupy-").removesuffix("x")):
+        found = _CUDA_EXTRA.fullmatch(word)
+        if found is not None:
+            yield found[1]
+
+
+def _may_hold(marker: str, problem: Problem) -> bool:
+    """Whether a marker holds on the platform for some Python of the request: which one, the stack decides later."""
+    return not marker or any(
+        Markers(Interpreter(_python(admitted, Version(f"3.{minor}")), problem.platform).marker_values()).holds(marker)
+        for minor in _PYTHONS
+        if (admitted := problem.python) is None or _admits(admitted, minor)
+    )
+
+
+def _admits(python: SpecifierSet, minor: int) -> bool:
+    return any(python.contains(f"3.{minor}.{patch}") for patch in range(_PATCHES))
+
+
+def _constraint(wanted: Given, framework: str, problem: Problem) -> SpecifierSet:
+    """What constraint files say of the versions of a framework."""
+    found = [
+        need.specifier
+        for need, _ in wanted.constraints
+        if FRAMEWORK_OF.get(need.name) == framework and _may_hold(need.marker, problem)
+    ]
+    return SpecifierSet(",".join(filter(None, found)))
 
 
 def _asks_for_cuda(wanted: Given) -> bool:
-    """Whether a requirement names CUDA by an extra, as ``tensorflow[and-cuda]`` does: a GPU is wanted, there or not."""
-    return any(
-        need.name in FRAMEWORK_OF and any(_CUDA_EXTRA.fullmatch(extra) for extra in need.extras)
-        for need, _ in wanted.needs
-    )
+    """Whether a requirement names CUDA, as ``tensorflow[and-cuda]`` does: a GPU is wanted, there or not."""
+    return any(True for need, _ in wanted.needs if need.name in FRAMEWORK_OF for _ in _cuda_asked_by(need))
 
 
 def _and_major(cuda: SpecifierSet | None, major: str | None) -> SpecifierSet | None:
@@ -215,11 +256,12 @@ class _Lock:
             try:
                 pins = self._packages(attempt)
             except Conflict as conflict:
-                from envsolve.app.lock_refusal import packages_refusal
+                from envsolve.app.lock_refusal import NOT_ON_INDEX, packages_refusal
 
-                first = first or packages_refusal(
-                    conflict, attempt.request, attempt.solution, self._interpreter(attempt)
-                )
+                stack = attempt.request, attempt.solution, self._interpreter(attempt)
+                refused = packages_refusal(conflict, *stack)
+                if first is None or (first.code == NOT_ON_INDEX != refused.code):
+                    first = refused
                 attempt = self._next(attempt, conflict)
                 continue
             joined = self._joined(attempt, pins)
@@ -264,6 +306,8 @@ class _Lock:
 
     def _others(self, attempt: _Attempt, solution: Solution, conflict: Conflict) -> Iterator[tuple[Request, Problem]]:
         request, problem = attempt.request, attempt.problem
+        for cuda in self._other_majors(solution, problem, involved(conflict)):
+            yield request._replace(cuda=cuda), problem._replace(cuda=cuda)
         if _is_about_python(conflict):
             older = (problem.python or SpecifierSet()) & SpecifierSet(f"<{solution.python}")
             yield request._replace(python=older), problem._replace(python=older)
@@ -295,10 +339,22 @@ class _Lock:
             left_out |= {it.version for it in alike if found.position(str(it.full_version)) is None}
         return SpecifierSet(",".join(f"!={version}" for version in sorted(left_out)))
 
+    def _other_majors(
+        self, solution: Solution, problem: Problem, names: frozenset[str]
+    ) -> Iterator[SpecifierSet | None]:
+        """The CUDA majors that packages in a conflict are for, where they are not the stack's."""
+        if solution.toolkit is None:
+            return
+        majors = {major for name in names if (major := cuda_major_of(name)) is not None}
+        majors.discard(solution.toolkit.version.major)
+        for major in sorted(majors, reverse=True):
+            yield _and_major(problem.cuda, str(major))
+
     def _packages(self, attempt: _Attempt) -> tuple[Pin, ...]:
         """Every package that goes with a stack. Raises Conflict, OutsideError, UnsolvableError."""
         solution = attempt.solution
-        wanted = for_target(self._wanted, Markers(self._interpreter(attempt).marker_values()))
+        interpreter = self._interpreter(attempt)
+        wanted = for_target(self._wanted, Markers(interpreter.marker_values()))
         stack = list(self._named(attempt) if solution is None else self._stack_needs(solution))
         limits = _Limits(None if solution is None else self._bounds(solution), wanted)
         upgraded = set(map(normalized, attempt.request.packages.upgraded))
@@ -306,7 +362,7 @@ class _Lock:
         question = Question(
             asked=(*stack, *wanted.needs),
             wanted=Wanted(
-                self._interpreter(attempt),
+                interpreter,
                 attempt.request.packages.exclude_newer,
                 attempt.request.packages.allow_builds,
             ),
@@ -367,7 +423,11 @@ class _Lock:
         if attempt.solution is None and known:
             return None
         new = dict.fromkeys(FRAMEWORK_OF[pin.name] for pin in pins if pin.name in FRAMEWORK_OF)
-        added = tuple(FrameworkRequest(name, SpecifierSet()) for name in new if name not in known)
+        added = tuple(
+            FrameworkRequest(name, _constraint(self._wanted, name, attempt.problem))
+            for name in new
+            if name not in known
+        )
         if not added:
             return None
         frameworks = (*attempt.problem.frameworks, *added)
@@ -470,13 +530,12 @@ def _python(asked: SpecifierSet | None, minor: Version | None) -> tuple[int, int
         running = sys.version_info[:3]
         if asked is None or asked.contains(".".join(map(str, running))):
             return running[0], running[1], running[2]
-        for number in range(30, 7, -1):
-            for patch in range(40):
+        for number in reversed(_PYTHONS):
+            for patch in range(_PATCHES):
                 if asked.contains(f"3.{number}.{patch}"):
                     return 3, number, patch
         raise UsageError("python-not-supported", f"no CPython 3 lies in {asked}")
-    patches = range(40)
-    patch = next((it for it in patches if asked is None or asked.contains(f"{minor}.{it}")), 0)
+    patch = next((it for it in range(_PATCHES) if asked is None or asked.contains(f"{minor}.{it}")), 0)
     return minor.major, minor.minor, patch
 
 

@@ -39,8 +39,8 @@ class Pin(NamedTuple):
     the one an installer picks first. ``index_url`` is the index they are from, without credentials; None for a direct
     reference, whose one file then says where it is. ``via`` names what requires it: packages, and files as
     ``-r requirements.in``. ``because`` are the sentences that bound its version beyond what metadata asks for.
-    ``requires`` names the packages it needs on the target, ``unknown_extras`` the extras that were asked for and that it
-    does not have.
+    ``requires`` names the packages it needs on the target, ``unknown_extras`` the extras that were asked for and that
+    it does not have.
     """
 
     name: str

@@ -36,6 +36,12 @@ _FIRST_NCCL_WITHOUT_MAXWELL = "2.28.3"
 _PASCAL = ComputeCapability(6, 0)
 
 
+def cuda_major_of(name: str) -> int | None:
+    """The CUDA that a package is for by its name; None where that does not say."""
+    named = _MAJOR_IN_NAME.search(name)
+    return None if named is None else int(named[1])
+
+
 class Bounds:
     """The limits that ``solution`` sets, by the name of a package; looked up as packages turn up.
 
@@ -71,9 +77,9 @@ class Bounds:
         if toolkit is None:
             return
         major = toolkit.version.major
-        named = _MAJOR_IN_NAME.search(name)
-        if named is not None and int(named[1]) != major:
-            yield Limit(NEVER, f"it is for CUDA {int(named[1])}, and this stack is of CUDA {major}")
+        named = cuda_major_of(name)
+        if named is not None and named != major:
+            yield Limit(NEVER, f"it is for CUDA {named}, and this stack is of CUDA {major}")
         elif name in _OF_THE_MAJOR:
             yield Limit(f"=={major}.*", f"this stack is of CUDA {major}")
         if self._follows_toolkit(name):

@@ -33,6 +33,15 @@ def sentences(conflict: Conflict) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def missing(conflict: Conflict) -> list[Ask]:
+    """What is asked for that no version of a known project meets, whatever else is asked."""
+    return [
+        ask
+        for ask, parent in conflict.causes
+        if ask.releases is not None and not ask.mask and (parent is None or parent.name != ask.name)
+    ]
+
+
 def contested(conflict: Conflict) -> list[str]:
     """The projects that no version was left of."""
     return list(dict.fromkeys(ask.name for ask, _ in conflict.causes))
@@ -103,8 +112,7 @@ def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
         yield f"no package index of this request knows {name}"
         return
     yield from (f"{name} {version}: {unfit}" for unfit, version in reasons_of(name, conflict).items())
-    asked = [ask.mask for ask, _ in conflict.causes if ask.name == name]
-    if asked and not any(asked):
+    if any(ask.name == name for ask in missing(conflict)):
         yield _there(releases, conflict)
 
 

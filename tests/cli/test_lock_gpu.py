@@ -1,0 +1,155 @@
+"""What a GPU, a driver and an index of PyTorch's decide in a lock, on made-up packages with real names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.locked import pins_in
+from tests.cli.worlds import LINUX, NVIDIA, fill, releases
+from tests.conftest import Envsolve, Result
+from tests.index.packages import wheel
+from tests.index.server import IndexServer
+
+TARGET = ("--python", "3.11.7", "--platform", "linux-64", "--no-cache", "--format", "requirements")
+
+
+@pytest.fixture
+def world() -> Iterator[IndexServer]:
+    """The made-up packages, and none else."""
+    with IndexServer(recorded=False) as server:
+        fill(server)
+        yield server
+
+
+def lock(envsolve: Envsolve, world: IndexServer, *arguments: str) -> Result:
+    where = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+    return envsolve(*arguments, *TARGET, *where)
+
+
+def pins(envsolve: Envsolve, world: IndexServer, *arguments: str) -> dict[str, str]:
+    result = lock(envsolve, world, *arguments)
+    assert result.code == 0, result.err
+    return pins_in(result.out)
+
+
+def test_pytorch_for_an_older_gpu_is_from_the_index_of_pytorch_and_the_rest_is_not(
+    envsolve: Envsolve, world: IndexServer
+) -> None:
+    result = lock(envsolve, world, "torch", "torchvision", "--gpu", "6.1", "--driver", "580.65.06")
+    found = pins_in(result.out)
+    assert (found["torch"], found["torchvision"]) == ("2.14.1+cu126", "0.29.1+cu126")
+    assert f"\n--index-url {world.url}/simple\n--extra-index-url {world.url}/whl/cu126\n\n" in result.out
+    assert result.out.count(f"\n    # from {world.url}/whl/cu126\n") == 2
+    assert world.count("/whl/cu126/numpy/") == world.count("/whl/cu126/nvidia*") == 0
+    assert not [name for name in found if name.endswith("-cu13")]
+
+
+def test_a_framework_that_only_comes_as_a_dependency_is_for_the_gpu(envsolve: Envsolve, world: IndexServer) -> None:
+    world.add("sentence-transformers", [wheel("sentence-transformers", "5.4.0", ["torch>=2.2"])])
+    found = pins(envsolve, world, "sentence-transformers", "--gpu", "8.6", "--driver", "535.183.01")
+    assert found["torch"] == "2.14.1+cu126"
+    assert pins(envsolve, world, "sentence-transformers", "--gpu", "8.6")["torch"] == "2.15.0"
+
+
+def test_without_a_gpu_pytorch_is_the_build_for_the_cpu(envsolve: Envsolve, world: IndexServer) -> None:
+    found = pins(envsolve, world, "torch", "torchvision", "--gpu", "none")
+    assert found["torch"].endswith("+cpu")
+    assert found["torchvision"].endswith("+cpu")
+    assert not [name for name in found if name.startswith("nvidia-")]
+
+
+@pytest.mark.parametrize("driver", [(), ("--driver", "580.65.06")])
+def test_a_volta_never_gets_cuda_13(driver: tuple[str, ...], envsolve: Envsolve, world: IndexServer) -> None:
+    found = pins(envsolve, world, "torch", "--gpu", "7.0", *driver)
+    assert not [name for name in found if name.endswith("-cu13") or name == "nvidia-cublas"]
+    assert found["nvidia-cudnn-cu12"] == "9.10.2.21"
+
+
+def test_three_frameworks_share_one_cuda(envsolve: Envsolve, world: IndexServer) -> None:
+    parts = ["nvidia-cublas-cu12<13,>=12.5", "nvidia-cudnn-cu12<10,>=9.3", "nvidia-nccl-cu12<3,>=2.25"]
+    extra = [f"{it}; extra == 'and-cuda'" for it in parts]
+    flow = wheel("tensorflow", "2.20.0", ["numpy", *extra], tags=f"cp311-cp311-{LINUX}", extras=["and-cuda"])
+    world.add("tensorflow", [flow, wheel("tensorflow", "2.21.0", ["numpy", *extra], tags=f"cp311-cp311-{LINUX}")])
+    plugin = wheel("jax-cuda12-plugin", "0.10.2", parts, tags=NVIDIA)
+    world.add("jax-cuda12-plugin", [plugin])
+    world.add("jax", [wheel("jax", "0.10.2", ["jax-cuda12-plugin==0.10.2; extra == 'cuda12'"], extras=["cuda12"])])
+    found = pins(envsolve, world, "tensorflow[and-cuda]", "torch", "jax[cuda12]", "--gpu", "8.6")
+    assert found["torch"] == "2.14.1+cu126"
+    assert {"tensorflow", "jax", "jax-cuda12-plugin", "nvidia-nccl-cu12"} <= found.keys()
+    assert not [name for name in found if name.endswith("-cu13") or name == "nvidia-cublas"]
+
+
+class TestWhatIsForAnotherCuda:
+    @pytest.fixture(autouse=True)
+    def _packages(self, world: IndexServer) -> None:
+        nccl = [wheel("xgboost", version, ["numpy", "nvidia-nccl-cu12"]) for version in ("3.0.0", "3.1.2")]
+        world.add("xgboost", [*nccl, wheel("xgboost", "2.0.3", ["numpy"])])
+
+    def test_never_stands_beside_the_stack(self, envsolve: Envsolve, world: IndexServer) -> None:
+        found = pins(envsolve, world, "torch", "xgboost", "--gpu", "8.6")
+        assert not {"nvidia-nccl-cu12", "nvidia-nccl-cu13"} <= found.keys()
+
+    def test_takes_a_stack_of_its_cuda(self, envsolve: Envsolve, world: IndexServer) -> None:
+        found = pins(envsolve, world, "torch", "xgboost>=3", "--gpu", "8.6")
+        assert (found["xgboost"], found["torch"]) == ("3.1.2", "2.14.1+cu126")
+        assert not [name for name in found if name.endswith("-cu13") or name == "nvidia-cublas"]
+
+    def test_is_told_where_no_stack_of_its_cuda_is_left(self, envsolve: Envsolve, world: IndexServer) -> None:
+        result = lock(envsolve, world, "torch==2.15.0", "xgboost>=3", "--gpu", "8.6")
+        assert (result.code, result.out) == (1, "")
+        assert "\ncause: xgboost 3.1.2 and 3.0.0 requires nvidia-nccl-cu12\n" in result.err
+        assert "nvidia-nccl-cu12 is bounded: it is for CUDA 12, and this stack is of CUDA 13\n" in result.err
+
+
+class TestTwoPackagesOfOneModule:
+    @pytest.fixture(autouse=True)
+    def _packages(self, world: IndexServer) -> None:
+        for name in ("onnxruntime", "onnxruntime-gpu"):
+            world.add(name, releases(name, ["1.26.0"], ["numpy"], tags=f"cp311-cp311-{LINUX}"))
+        world.add("fastembed", [wheel("fastembed", "0.7", ["onnxruntime>1.20"]), wheel("fastembed", "0.5", ["numpy"])])
+
+    def test_never_stand_side_by_side(self, envsolve: Envsolve, world: IndexServer) -> None:
+        found = pins(envsolve, world, "onnxruntime-gpu", "fastembed", "--gpu", "8.6")
+        assert (found["fastembed"], found["onnxruntime-gpu"]) == ("0.5", "1.26.0")
+        assert "onnxruntime" not in found
+
+    def test_are_told_where_both_are_wanted(self, envsolve: Envsolve, world: IndexServer) -> None:
+        result = lock(envsolve, world, "onnxruntime-gpu", "fastembed>=0.7", "--gpu", "8.6")
+        assert (result.code, result.out) == (1, "")
+        assert "\ncause: fastembed 0.7 requires onnxruntime>1.20\n" in result.err
+        assert "onnxruntime-gpu of this stack installs the same module" in result.err
+
+
+@pytest.mark.parametrize(
+    ("constraint", "expected"),
+    [
+        ("torch<2.9", "2.8.0"),
+        ("torch==2.8.0", "2.8.0"),
+        ("torch==2.8.0; python_version < '3.9'", "2.15.0"),
+        ("torch==2.8.0; sys_platform == 'darwin'", "2.15.0"),
+    ],
+)
+def test_a_constraint_on_a_framework_decides_on_the_stack(
+    constraint: str, expected: str, envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "constraints.txt"
+    path.write_text(f"{constraint}\n", encoding="utf-8")
+    world.add("lightning", [wheel("lightning", "2.6.0", ["torch>=2.1"])])
+    for wanted in ("torch", "lightning"):
+        found = pins(envsolve, world, wanted, "--constraint", str(path), "--gpu", "8.6", "--source", "pypi")
+        assert found["torch"] == expected
+
+
+def test_a_framework_for_another_system_is_none_of_this_one(envsolve: Envsolve, world: IndexServer) -> None:
+    found = pins(envsolve, world, "torch<2; sys_platform == 'darwin'", "numpy", "--gpu", "8.6")
+    assert list(found) == ["numpy"]
+
+
+def test_a_build_that_the_index_does_not_have_is_named(envsolve: Envsolve, world: IndexServer) -> None:
+    result = lock(envsolve, world, "-f", "pytorch==2.7.0", "--gpu", "8.6", "--source", "pypi")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: release-not-on-index\n")
+    assert "has no torch==2.7.0: its newest is 2.15.0\n" in result.err
