@@ -81,7 +81,7 @@ def version_of(name: str, file_name: str) -> str | None:
     """The version in the name of a wheel or a source distribution of ``name``, else None."""
     if file_name.endswith(".whl"):
         parts = file_name.split("-")
-        fits = len(parts) in _WHEEL_PARTS and normalized(parts[0]) == name and "/" not in file_name
+        fits = len(parts) in _WHEEL_PARTS and normalized(parts[0]) == name and _is_file_name(file_name)
         return parts[1].replace("_", "-") if fits else None
     for ending in _SDIST_ENDINGS:
         if file_name.endswith(ending):
@@ -89,11 +89,15 @@ def version_of(name: str, file_name: str) -> str | None:
     return None
 
 
+def _is_file_name(text: str) -> bool:
+    return "/" not in text and text.isprintable()
+
+
 def _sdist_version(name: str, stem: str) -> str | None:
     position = stem.rfind("-")
     while position > 0:
         if normalized(stem[:position]) == name:
-            return stem[position + 1 :] if "/" not in stem else None
+            return stem[position + 1 :] if _is_file_name(stem) else None
         position = stem.rfind("-", 0, position)
     return None
 

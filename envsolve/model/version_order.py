@@ -24,6 +24,8 @@ _LOWEST = -2
 """A phase before every version of a release; dev releases are -1, a b rc 0 to 2, the final release 3."""
 _DEV, _PHASES, _FINAL_PHASE = -1, {"a": 0, "b": 1, "rc": 2}, 3
 _NO_DEV = float("inf")
+_MOST_CHARACTERS = 4000
+"""Of a version in a specifier: int refuses longer numbers, for the time they would take."""
 _ABOVE_ALL_LOCALS = ((2, 0, ""),)
 
 
@@ -31,18 +33,16 @@ _ABOVE_ALL_LOCALS = ((2, 0, ""),)
 def key_of(text: str) -> Key | None:
     """The key of a version as anybody may spell it; None for what is no version (PEP 440)."""
     common = _COMMON.match(text)
-    if common is not None:
-        return _common_key(common)
-    return _any_key(text)
-
-
-def _any_key(text: str) -> Key | None:
-    from packaging.version import InvalidVersion, Version
-
     try:
-        version = Version(text)
-    except InvalidVersion:
+        return _any_key(text) if common is None else _common_key(common)
+    except ValueError:  # of packaging, or of int for a number of thousands of digits
         return None
+
+
+def _any_key(text: str) -> Key:
+    from packaging.version import Version
+
+    version = Version(text)
     if version.pre is not None:
         phase, number = _PHASES[version.pre[0]], version.pre[1]
     else:
@@ -108,6 +108,8 @@ def stretches(specifier: str) -> tuple[Stretch, ...] | None:
 def _of_clause(operator: str, version: str) -> tuple[Stretch, ...] | None:
     if operator == "===":
         return None
+    if len(version) > _MOST_CHARACTERS:
+        raise ValueError(f"a version of {len(version)} characters")
     if operator in ("==", "!=") and version.endswith(".*"):
         inside = _prefix(version.removesuffix(".*"))
     else:
