@@ -39,6 +39,7 @@ class Fault(NamedTuple):
     encoding: str | None = None
     redirect: str | None = None
     alter: Callable[[bytes], bytes] | None = None
+    caching: str | None = None
 
     def meets(self, path: str) -> bool:
         """Whether it is about ``path``; ``*`` stands for anything, slashes too."""

@@ -116,6 +116,16 @@ class IndexServer:
         """List made-up files on the index at ``/simple/``, as :meth:`Shelf.add` does."""
         self._first.add(name, files, page_name=page_name)
 
+    def withdraw(self, name: str) -> None:
+        """Forget the made-up files of a project on the index at ``/simple/``."""
+        self._first.withdraw(name)
+
+    def page(self, name: str) -> bytes:
+        """The page of a project there, as JSON."""
+        found = self._first.page(name, as_json=True)
+        assert found is not None, name
+        return found.body
+
     def require(self, user: str, password: str, *, under: str = "/") -> None:
         """Ask for credentials on paths that start with ``under``."""
         self._credentials[under] = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
@@ -134,16 +144,23 @@ class IndexServer:
         encoding: str | None = None,
         redirect: str | None = None,
         alter: Callable[[bytes], bytes] | None = None,
+        caching: str | None = None,
     ) -> None:
         """Go wrong on paths that match ``pattern`` (``*`` for anything), ``times`` times; the first fault that fits.
 
         ``status`` answers so, with ``retry_after`` in its header. ``body`` takes the place of the right one, as
-        ``content_type`` and packed as ``encoding`` says it is; ``alter`` changes the right one. ``cut`` hangs up in the
-        middle of the body. ``stall`` waits so many seconds before the answer, or with ``cut`` in its middle.
-        ``redirect`` sends elsewhere; ``{path}`` in it stands for the path that was asked for.
+        ``content_type``, packed as ``encoding`` says it is and to be kept as long as a right page; ``alter`` changes
+        the right one. ``cut`` hangs up in the middle of the body. ``stall`` waits so many seconds before the answer, or
+        with ``cut`` in its middle. ``redirect`` sends elsewhere; ``{path}`` in it stands for the path that was asked
+        for. ``caching`` takes the place of the header Cache-Control in a right answer.
         """
-        it = Fault(pattern, status, retry_after, cut, stall, body, content_type, encoding, redirect, alter)
+        it = Fault(pattern, status, retry_after, cut, stall, body, content_type, encoding, redirect, alter, caching)
         self._faults.append((it, [times]))
+
+    def heal(self) -> None:
+        """Go right from now on."""
+        with self._lock:
+            self._faults.clear()
 
     def count(self, pattern: str = "*", *, method: str = "*") -> int:
         """How many requests came for paths that match ``pattern``."""
@@ -257,13 +274,16 @@ class _Answer(BaseHTTPRequestHandler):
             return _Reply(fault.status or 302, b"", {"Location": fault.redirect.replace("{path}", self.path)})
         if fault.body is not None:
             packed = {"Content-Encoding": fault.encoding} if fault.encoding is not None else {}
-            return _Reply(fault.status or 200, fault.body, {"Content-Type": fault.content_type, **packed})
+            told = {"Content-Type": fault.content_type, "Cache-Control": _PAGE_CACHING, **packed}
+            return _Reply(fault.status or 200, fault.body, told)
         if fault.status is not None:
             wait = {"Retry-After": str(fault.retry_after)} if fault.retry_after is not None else {}
             return _Reply(fault.status, b"something is wrong", wait)
         asked = self._asked()
         if fault.alter is None:
-            return self.server.owner.reply(self.path, asked)
+            right = self.server.owner.reply(self.path, asked)
+            caching = {} if fault.caching is None else {"Cache-Control": fault.caching}
+            return right._replace(headers={**right.headers, **caching})
         plain = {name: value for name, value in asked.items() if name not in {"range", "accept-encoding"}}
         right = self.server.owner.reply(self.path, plain)
         told = {name: value for name, value in right.headers.items() if name != "Accept-Ranges"}

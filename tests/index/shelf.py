@@ -69,6 +69,11 @@ class Shelf:
         self._names[project] = page_name or name
         self._pages.clear()
 
+    def withdraw(self, name: str) -> None:
+        """Forget what was added under ``name``."""
+        del self._projects[canonicalize_name(name)], self._names[canonicalize_name(name)]
+        self._pages.clear()
+
     def projects(self) -> Iterator[str]:
         """The normalized names of all projects, sorted."""
         recorded = set(recording.names(RECORDED)) if self._recorded else set()

@@ -1,0 +1,230 @@
+"""What a lock asks of indexes again, what it keeps, and that what is kept never makes another lock."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.locking import FORMAT, TARGET, Locking, assert_in_three_parts, locking_in, pins_of
+from tests.conftest import Envsolve
+from tests.index.packages import wheel
+
+PAGES = "/simple/*/"
+is_root = sys.platform != "win32" and os.geteuid() == 0
+
+
+@pytest.fixture
+def locking(envsolve: Envsolve, tmp_path: Path) -> Iterator[Locking]:
+    with locking_in(envsolve, tmp_path) as made:
+        yield made
+
+
+def kept_files(locking: Locking) -> list[Path]:
+    return sorted(locking.cache.rglob("*.kept"))
+
+
+def asked_by(locking: Locking, *arguments: str) -> list[tuple[str, int]]:
+    """Path and status of what a lock asks for, which must be right."""
+    before = len(locking.index.requests)
+    done = locking(*arguments)
+    assert done.code == 0, done.err
+    return sorted((it.path, it.status) for it in locking.index.requests[before:])
+
+
+def test_what_is_fresh_is_not_asked_for(locking: Locking) -> None:
+    first = locking()
+    assert asked_by(locking) == []
+    assert locking().out == first.out
+
+
+@pytest.mark.parametrize("caching", ["max-age=0", "no-cache", "no-cache, max-age=600", "public"])
+def test_what_is_not_fresh_is_asked_whether_it_changed(locking: Locking, caching: str) -> None:
+    locking.index.fault(PAGES, caching=caching)
+    first = locking()
+    assert asked_by(locking) == [("/simple/alpha/", 304), ("/simple/beta/", 304)]
+    locking.index.add("beta", [wheel("beta", "3.0")])
+    assert asked_by(locking) == [
+        ("/files/beta/beta-3.0-py3-none-any.whl.metadata", 200),
+        ("/simple/alpha/", 304),
+        ("/simple/beta/", 200),
+    ]
+    assert pins_of(locking().out) == {"alpha": "2.0", "beta": "3.0"} != pins_of(first.out)
+
+
+def test_what_changed_and_is_fresh_is_seen_with_refresh(locking: Locking) -> None:
+    assert locking.pins() == {"alpha": "2.0", "beta": "2.0"}
+    locking.index.add("beta", [wheel("beta", "3.0")])
+    assert locking.pins() == {"alpha": "2.0", "beta": "2.0"}
+    assert locking.pins("--refresh") == {"alpha": "2.0", "beta": "3.0"}
+    assert locking.pins() == {"alpha": "2.0", "beta": "3.0"}
+    assert asked_by(locking, "--refresh") == [("/simple/alpha/", 304), ("/simple/beta/", 304)]
+
+
+def test_versions_that_an_index_takes_away_are_gone(locking: Locking) -> None:
+    """Files are kept by the place of their version, which moves."""
+    locking.index.add("gamma", [wheel("gamma", f"{number}.0") for number in range(1, 6)])
+    line = locking.line(asked="gamma")
+    assert pins_of(locking.envsolve(*line).out) == {"gamma": "5.0"}
+    locking.index.withdraw("gamma")
+    locking.index.add("gamma", [wheel("gamma", "0.5"), wheel("gamma", "4.0"), wheel("gamma", "4.5")])
+    done, fresh = (locking.envsolve(*line, word) for word in ("--refresh", "--no-cache"))
+    assert pins_of(done.out) == {"gamma": "4.5"}
+    assert done.out == fresh.out
+    assert locking.envsolve(*line).out == fresh.out
+
+
+def test_what_may_not_be_kept_is_asked_for_each_time(locking: Locking) -> None:
+    locking.index.fault(PAGES, caching="no-store")
+    first = locking()
+    assert asked_by(locking)[-2:] == [("/simple/alpha/", 200), ("/simple/beta/", 200)]
+    assert not [path for path in kept_files(locking) if "simple" in path.name]
+    assert locking().out == first.out
+    assert locking("--offline").code == 3
+
+
+def test_what_may_not_be_kept_does_not_mix_with_what_is(locking: Locking) -> None:
+    locking()
+    locking.index.withdraw("beta")
+    locking.index.add("beta", [wheel("beta", f"1.{number}") for number in range(5)])
+    locking.index.fault(PAGES, caching="no-store", times=2)
+    assert locking.pins("--refresh") == {"alpha": "2.0", "beta": "1.4"}
+    locking.index.heal()
+    assert locking("--refresh").out == locking.right
+
+
+def test_a_page_packed_in_several_streams_is_read_to_its_end(locking: Locking) -> None:
+    body = locking.index.page("beta")
+    streams = b"".join(gzip.compress(part) for part in (body[:50], body[50:]))
+    right = locking.right
+    locking.index.fault("/simple/beta/", body=streams, encoding="gzip")
+    assert locking().out == right
+    assert pins_of(locking.envsolve(*locking.line("beta<2")).out) == {"alpha": "2.0", "beta": "1.0"}
+
+
+def test_without_a_cache_nothing_is_kept(locking: Locking, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "of-the-user"))
+    line = ["alpha", *FORMAT, *TARGET, "--index-url", locking.url, "--no-cache"]
+    first, again = locking.envsolve(*line), locking.envsolve(*line)
+    assert first.out == again.out
+    assert locking.index.count(PAGES) == 4
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in kept if "matrix" not in path.parts]  # the matrix in a form that loads faster
+
+
+def test_a_cache_is_used_for_what_is_kept_and_not_for_the_rest(locking: Locking) -> None:
+    kept = locking()
+    offline = locking("--offline")
+    assert (offline.code, offline.out, offline.err) == (0, kept.out, kept.err)
+    requests = len(locking.index.requests)
+    locking.index.stop()
+    assert locking("--offline").out == kept.out
+    assert len(locking.index.requests) == requests
+
+
+def test_offline_says_what_is_missing(locking: Locking) -> None:
+    done = locking("--offline")
+    assert (done.code, done.out) == (3, "")
+    assert_in_three_parts(done.err)
+    assert done.err.startswith("error: not-kept\n")
+    assert f"{locking.url}alpha/" in done.err
+    locking()
+    locking.index.add("gamma", [wheel("gamma", "1.0", ["beta==1.0"])])
+    assert locking.envsolve(*locking.line(asked="gamma")).code == 0
+    newer = locking("--offline", "alpha<2")
+    assert newer.code == 3
+    assert "the metadata of alpha-1.0-py3-none-any.whl" in newer.err
+    assert locking.index.requests[-1].path != "/simple/alpha/"
+
+
+def test_an_index_that_is_away_leaves_what_is_fresh(locking: Locking) -> None:
+    first = locking()
+    locking.index.stop()
+    assert locking().out == first.out
+    done = locking("--refresh")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("error: index-unreachable\n")
+    assert "--offline" in done.err
+    assert locking().out == first.out
+
+
+def test_processes_share_a_cache(locking: Locking) -> None:
+    command = [sys.executable, "-m", "envsolve", *locking.line()]
+    locking.index.latency_ms = 20
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    said = {it.communicate(timeout=60) for it in running}
+    assert said == {(locking.right, "")}
+    assert asked_by(locking) == []
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "emptied": lambda _: b"",
+    "cut": lambda content: content[: len(content) // 2],
+    "overwritten": lambda content: os.urandom(len(content)),
+    "from another program": lambda _: b"SQLite format 3\0" * 10,
+    "changed in one bit": lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_cache_heals(locking: Locking, damage: str) -> None:
+    first = locking()
+    for path in kept_files(locking):
+        path.write_bytes(DAMAGES[damage](path.read_bytes()))
+    again = locking()
+    assert (again.out, again.err) == (first.out, "")
+    assert asked_by(locking) == []
+
+
+def test_a_page_that_is_lost_from_the_cache_is_fetched_again(locking: Locking) -> None:
+    locking()
+    for path in (locking.cache / "kept" / "pages").iterdir():
+        path.unlink()
+    other = locking("alpha<2")
+    assert pins_of(other.out) == {"alpha": "1.0", "beta": "2.0"}
+    assert locking("--offline", "beta<2").code == 3
+
+
+def test_a_cache_that_cannot_be_is_told_and_done_without(locking: Locking, tmp_path: Path) -> None:
+    right = locking.right
+    (tmp_path / "file").write_text("mine")
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        done = locking("--cache-dir", str(place))
+        assert (done.code, done.out) == (0, right)
+        assert done.err.startswith("note: the cache")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.skipif(is_root, reason="nothing is read-only to root")
+def test_a_cache_that_is_read_only_is_read(locking: Locking) -> None:
+    first = locking()
+    for path in [locking.cache, *locking.cache.rglob("*")]:
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    assert locking().out == first.out
+    assert locking("--offline").out == first.out
+    done = locking("--refresh")
+    assert done.out == first.out
+    assert "note: the cache" in done.err
+
+
+@pytest.mark.skipif(not is_root, reason="only root can give files away")
+def test_a_cache_of_somebody_else_is_not_used(locking: Locking) -> None:
+    first = locking()
+    os.chown(locking.cache / "kept", 12345, 12345)
+    done = locking()
+    assert done.out == first.out
+    assert done.err.startswith("note: the cache is not used")
+    assert locking("--offline").code == 3
+
+
+def test_a_cache_that_others_may_write_to_is_not_used(locking: Locking) -> None:
+    first = locking()
+    (locking.cache / "kept").chmod(0o777)
+    done = locking()
+    assert done.out == first.out
+    assert done.err.startswith("note: the cache is not used")
