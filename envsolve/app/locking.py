@@ -65,6 +65,8 @@ _RIVALS = {
     "cupy": ("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x"),
 }
 """Packages that install the same module; an environment holds one of them."""
+_WHOLE = {"tensorflow-cpu": "tensorflow"}
+"""Builds for the CPU that go by a name of their own, and what all other packages ask for, which runs there as well."""
 _OF_PYTORCH = (
     "torch",
     "torchvision",
@@ -286,7 +288,7 @@ class _Lock:
             problem = problem._replace(cpu=False, machines=(machine,))
         solution = self._solver.solve(request, problem)
         if solution is not None:
-            return _Attempt(request, problem, solution)
+            return _Attempt(request, problem, self._named_as_asked(solution))
         if problem.cpu and self._target.fell_to_cpu and not self._where.is_plain:
             return _Attempt(request, problem, None)
         from envsolve.app.lock_refusal import stack_refusal
@@ -298,11 +300,21 @@ class _Lock:
         solution = attempt.solution
         if solution is None:
             return None
+        whole = _whole(solution)
+        packages = {choice.release.package for choice in (*solution.choices, *whole.choices)}
+        if whole != solution and packages & involved(conflict):
+            return attempt._replace(solution=whole)
         for request, problem in self._others(attempt, solution, conflict):
             found = self._solver.solve(request, problem)
             if found is not None:
-                return _Attempt(request, problem, found)
+                return _Attempt(request, problem, self._named_as_asked(found))
         return None
+
+    def _named_as_asked(self, solution: Solution) -> Solution:
+        """``solution`` with the packages that requirements name: only ``--framework`` leaves it to the stack."""
+        named = {need.name for need, _ in self._wanted.needs}
+        whole = _whole(solution)
+        return whole if named & {choice.release.package for choice in whole.choices} else solution
 
     def _others(self, attempt: _Attempt, solution: Solution, conflict: Conflict) -> Iterator[tuple[Request, Problem]]:
         request, problem = attempt.request, attempt.problem
@@ -493,6 +505,16 @@ class _Lock:
         if self._asked.request.python is None:
             notes.append(f"the lock is for Python {solution.python}; --python names another one")
         return (*notes, *(note for note in solution.notes if "NCCL" not in note))
+
+
+def _whole(solution: Solution) -> Solution:
+    """``solution`` with the framework's own package where it has one for the CPU alone."""
+    choices = (
+        choice._replace(release=release._replace(package=_WHOLE.get(release.package, release.package)))
+        for choice in solution.choices
+        for release in [choice.release]
+    )
+    return solution._replace(choices=tuple(choices))
 
 
 class _Limits:

@@ -61,6 +61,30 @@ def test_without_a_gpu_pytorch_is_the_build_for_the_cpu(envsolve: Envsolve, worl
     assert not [name for name in found if name.startswith("nvidia-")]
 
 
+@pytest.mark.parametrize(
+    ("wanted", "package"),
+    [
+        (("-f", "tensorflow"), "tensorflow-cpu"),
+        (("tensorflow",), "tensorflow"),
+        (("tensorflow-hub",), "tensorflow"),
+        (("-f", "tensorflow", "tensorflow-hub"), "tensorflow"),
+    ],
+)
+def test_without_a_gpu_tensorflow_goes_by_the_name_that_packages_ask_for(
+    wanted: tuple[str, ...], package: str, envsolve: Envsolve, world: IndexServer
+) -> None:
+    for name in ("tensorflow", "tensorflow-cpu"):
+        world.add(name, releases(name, ["2.21.0"], ["numpy"], tags=f"cp311-cp311-{LINUX}"))
+    world.add("tensorflow-hub", [wheel("tensorflow-hub", "0.16.1", ["tensorflow"])])
+    found = pins(envsolve, world, *wanted, "--gpu", "none")
+    assert [name for name in found if name in {"tensorflow", "tensorflow-cpu"}] == [package]
+
+
+def test_an_index_without_the_build_for_the_cpu_gives_the_one_for_all(envsolve: Envsolve, world: IndexServer) -> None:
+    world.add("tensorflow", releases("tensorflow", ["2.21.0"], ["numpy"], tags=f"cp311-cp311-{LINUX}"))
+    assert "tensorflow" in pins(envsolve, world, "-f", "tensorflow", "--gpu", "none")
+
+
 @pytest.mark.parametrize("driver", [(), ("--driver", "580.65.06")])
 def test_a_volta_never_gets_cuda_13(driver: tuple[str, ...], envsolve: Envsolve, world: IndexServer) -> None:
     found = pins(envsolve, world, "torch", "--gpu", "7.0", *driver)
