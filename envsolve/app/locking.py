@@ -275,9 +275,19 @@ class _Lock:
 
     def _first(self) -> _Attempt:
         request, problem = self._target.request, self._target.problem
-        if self._held.packages and request.prefer is Policy.NEWEST_FRAMEWORK:
-            request = request._replace(prefer=Policy.LOCKED, held=self._held)
+        held = self._held._replace(packages=tuple(it for it in self._held.packages if self._stays(it[0])))
+        if any(name in FRAMEWORK_OF and not self._stays(name) for name, _, _ in self._held.packages):
+            others = tuple(it for it in held.packages if it[0] in FRAMEWORK_OF)
+            held = held._replace(packages=others, cuda=None)  # its libraries would hold the framework back
+        if held.packages and request.prefer is Policy.NEWEST_FRAMEWORK:
+            request = request._replace(prefer=Policy.LOCKED, held=held)
         return self._solved(request, problem)
+
+    def _stays(self, name: str) -> bool:
+        """Whether the pin of a package is kept; ``-P`` may name a framework as ``-f`` does."""
+        packages = self._asked.request.packages
+        names = {normalized(it) for it in packages.upgraded}
+        return not packages.upgrade and not names & {name, FRAMEWORK_OF.get(name, name)}
 
     def _solved(self, request: Request, problem: Problem) -> _Attempt:
         """The best stack for ``problem``. Raises UnsolvableError where there is none."""
@@ -369,8 +379,6 @@ class _Lock:
         wanted = for_target(self._wanted, Markers(interpreter.marker_values()))
         stack = list(self._named(attempt) if solution is None else self._stack_needs(solution))
         limits = _Limits(None if solution is None else self._bounds(solution), wanted)
-        upgraded = set(map(normalized, attempt.request.packages.upgraded))
-        held = {} if attempt.request.packages.upgrade else {it.name: it.version for it in self._pins}
         question = Question(
             asked=(*stack, *wanted.needs),
             wanted=Wanted(
@@ -379,7 +387,7 @@ class _Lock:
                 attempt.request.packages.allow_builds,
             ),
             limits=limits,
-            held={name: version for name, version in held.items() if name not in upgraded},
+            held={it.name: it.version for it in self._pins if self._stays(it.name)},
         )
         return pins_of(question, self._indexes(solution, wanted), self._asked.progress)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any])
             "--why and --why-not ask about a stack, not about a lock",
             hints=(Hint("ask without --format"),),
         )
+    _require_file_for_each(request.platforms, options["output"])
     network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
     progress = _Progress(wanted=not options["no_progress"] and not options["quiet"])
     held = _held_by(options["output"])
@@ -63,17 +65,20 @@ def _remember(solved: Solved, grounds: Grounds, options: dict[str, Any]) -> None
 
 
 def _write(solved: Solved, output: str | None) -> None:
-    if len(solved.texts) > 1 and (output is None or PLATFORM not in output):
-        names = " and ".join(platform for platform, _ in solved.texts)
-        raise UsageError(
-            "several-platforms",
-            f"a Python lock is for one platform, and the answer is for {names}",
-            hints=(Hint(f"name a file for each: -o 'requirements.{PLATFORM}.txt'"),),
-        )
+    _require_file_for_each([platform for platform, _ in solved.texts], output)
     if output is None or PLATFORM not in output:
         deliver(solved.texts[0][1], output)
     else:
         write_all([(Path(output.replace(PLATFORM, platform)), text) for platform, text in solved.texts])
+
+
+def _require_file_for_each(platforms: Sequence[Platform], output: str | None) -> None:
+    if len(platforms) > 1 and (output is None or PLATFORM not in output):
+        raise UsageError(
+            "several-platforms",
+            f"a Python lock is for one platform, and the answer is for {' and '.join(platforms)}",
+            hints=(Hint(f"name a file for each: -o 'requirements.{PLATFORM}.txt'"),),
+        )
 
 
 def _held_by(output: str | None) -> Any:

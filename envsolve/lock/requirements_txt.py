@@ -24,6 +24,8 @@ def requirements_txt(lock: PythonLock) -> str:
 
 def _lines(lock: PythonLock) -> Iterator[str]:
     yield from header_lines(lock)
+    if lock.closure.indexes:
+        yield "# From several indexes: uv looks into all of them with --index-strategy unsafe-best-match, pip always."
     yield "#"
     yield f"# {FACTS_TABLE}"
     for line in table_lines(facts_of(lock)):

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.locked import pins_in
-from tests.cli.worlds import LINUX, NVIDIA, fill, releases
+from tests.cli.worlds import LINUX, NVIDIA, releases
 from tests.conftest import Envsolve, Result
 from tests.index.packages import wheel
 from tests.index.server import IndexServer
 
 TARGET = ("--python", "3.11.7", "--platform", "linux-64", "--no-cache", "--format", "requirements")
-
-
-@pytest.fixture
-def world() -> Iterator[IndexServer]:
-    """The made-up packages, and none else."""
-    with IndexServer(recorded=False) as server:
-        fill(server)
-        yield server
 
 
 def lock(envsolve: Envsolve, world: IndexServer, *arguments: str) -> Result:

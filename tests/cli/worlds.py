@@ -50,6 +50,7 @@ def fill(server: IndexServer) -> None:
     server.add("torchvision", [vision("0.30.0", "2.15.0"), vision("0.23.0", "2.8.0"), vision("0.22.1", "2.7.1")])
     cu126 = server.index("/whl/cu126/", "pytorch")
     cu126.add("torch", [torch("2.14.1+cu126", *cuda_12), torch("2.14.0+cu126", *cuda_12)])
+    cu126.add("numpy", releases("numpy", ["1.26.4"], tags=CP311))  # PyTorch's index has old ones of what it needs
     cu126.add("torchvision", [vision("0.29.1+cu126", "2.14.1"), vision("0.29.0+cu126", "2.14.0")])
     cpu = server.index("/whl/cpu/", "pytorch")
     cpu.add("torch", [torch("2.13.0+cpu"), torch("2.12.0+cpu")])

@@ -1,0 +1,148 @@
+"""Where a lock goes and what stays of the one that was there."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+import tomli
+
+from envsolve import __version__
+from tests.cli.locked import pins_in
+from tests.cli.worlds import releases
+from tests.conftest import Envsolve, Result
+from tests.index.packages import wheel
+from tests.index.server import IndexServer
+
+SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
+TARGET = ("--python", "3.11.7", "--platform", "linux-64", "--no-cache", "--gpu", "8.6")
+
+
+def lock(envsolve: Envsolve, world: IndexServer, *arguments: str) -> Result:
+    return envsolve(*arguments, *TARGET, "--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+
+
+def written(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("format_name", "file"), [("requirements", "gpu.requirements.txt"), ("pylock", "gpu.toml")])
+def test_the_whole_lock_of_a_gpu_is_the_recorded_one(
+    format_name: str, file: str, envsolve: Envsolve, world: IndexServer
+) -> None:
+    arguments = ("torch", "torchvision", "--driver", "535.183.01", "--format", format_name)
+    text = lock(envsolve, world, *arguments).out
+    told = text.replace(world.url, "https://index.example.org").replace(__version__, "VERSION")
+    told = re.sub(r"\b[0-9a-f]{64}\b", "SHA256", re.sub(r"size = \d+", "size = 0", told))  # zlib decides on the bytes
+    path = SNAPSHOTS / f"pylock.lock-{file}" if format_name == "pylock" else SNAPSHOTS / f"lock-{file}"
+    if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
+        path.write_text(told, encoding="utf-8")
+    assert told == path.read_text(encoding="utf-8")
+    assert lock(envsolve, world, *arguments).out == text
+
+
+@pytest.mark.parametrize(
+    ("name", "is_toml"),
+    [("requirements.txt", False), ("pylock.toml", True), ("pylock.gpu.toml", True), ("locks.d.txt", False)],
+)
+def test_the_name_of_the_file_decides_on_the_format(
+    name: str, is_toml: bool, envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    result = lock(envsolve, world, "numpy", "-o", str(tmp_path / name))
+    assert (result.code, result.out) == (0, "")
+    text = written(tmp_path / name)
+    if is_toml:
+        assert [it["version"] for it in tomli.loads(text)["packages"]] == ["2.4.6"]
+    else:
+        assert pins_in(text) == {"numpy": "2.4.6"}
+
+
+class TestALockThatIsThere:
+    """``alpha`` and ``beta`` were locked at 1.0, and 2.0 came out since."""
+
+    @pytest.fixture(params=["requirements.txt", "pylock.toml"])
+    def path(self, request: pytest.FixtureRequest, envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> Path:
+        path = tmp_path / str(request.param)
+        world.add("alpha", [wheel("alpha", "1.0", ["beta"])])
+        world.add("beta", releases("beta", ["1.0"]))
+        assert lock(envsolve, world, "alpha", "-o", str(path)).code == 0
+        world.add("alpha", [wheel("alpha", "2.0", ["beta"])])
+        world.add("beta", releases("beta", ["2.0"]))
+        return path
+
+    def pins(self, path: Path) -> dict[str, str]:
+        if path.suffix == ".toml":
+            return {it["name"]: it["version"] for it in tomli.loads(written(path))["packages"]}
+        return pins_in(written(path))
+
+    @pytest.mark.parametrize(
+        ("options", "alpha", "beta"),
+        [
+            ((), "1.0", "1.0"),
+            (("-U",), "2.0", "2.0"),
+            (("-P", "alpha"), "2.0", "1.0"),
+            (("-P", "Beta"), "1.0", "2.0"),
+            (("-P", "alpha", "-P", "beta"), "2.0", "2.0"),
+            (("alpha>1",), "2.0", "1.0"),
+            (("beta==2.*",), "1.0", "2.0"),
+        ],
+    )
+    def test_changes_as_little_as_was_asked(
+        self, options: tuple[str, ...], alpha: str, beta: str, path: Path, envsolve: Envsolve, world: IndexServer
+    ) -> None:
+        result = lock(envsolve, world, "alpha", *options, "-o", str(path))
+        assert result.code == 0, result.err
+        assert self.pins(path) == {"alpha": alpha, "beta": beta}
+
+    def test_is_the_same_after_the_same_command(self, path: Path, envsolve: Envsolve, world: IndexServer) -> None:
+        before = path.read_bytes()
+        assert lock(envsolve, world, "alpha", "-o", str(path)).code == 0
+        assert path.read_bytes() == before
+
+    @pytest.mark.parametrize("wanted", ["nothere", "beta==9", "alpha=="])
+    def test_stays_where_the_command_fails(
+        self, wanted: str, path: Path, envsolve: Envsolve, world: IndexServer
+    ) -> None:
+        before = path.read_bytes()
+        result = lock(envsolve, world, "alpha", wanted, "-o", str(path))
+        assert result.code in (1, 2)
+        assert path.read_bytes() == before
+        assert [it.name for it in path.parent.iterdir()] == [path.name]
+
+    def test_stays_where_the_index_fails(self, path: Path, envsolve: Envsolve, world: IndexServer) -> None:
+        before = path.read_bytes()
+        world.fault("/simple/beta/", status=403)
+        assert lock(envsolve, world, "alpha", "-U", "-o", str(path)).code == 3
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("upgrade", [("-U",), ("-P", "torch"), ("-P", "PyTorch")])
+def test_a_stack_that_was_locked_stays_until_it_is_let_go(
+    upgrade: tuple[str, ...], envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "requirements.txt"
+    assert lock(envsolve, world, "-f", "pytorch==2.8.0", "-o", str(path), "--source", "pypi").code == 0
+    assert lock(envsolve, world, "-f", "pytorch", "-o", str(path), "--source", "pypi").code == 0
+    assert pins_in(written(path))["torch"] == "2.8.0"
+    assert lock(envsolve, world, "-f", "pytorch", *upgrade, "-o", str(path), "--source", "pypi").code == 0
+    assert pins_in(written(path))["torch"] == "2.15.0"
+
+
+def test_each_platform_gets_a_file_of_its_own(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+    for platform in ("win_amd64", "manylinux_2_28_x86_64"):
+        world.add("native", releases("native", ["1.0"], tags=f"cp311-cp311-{platform}"))
+    result = lock(
+        envsolve, world, "native", "--platform", "win-64", "--format", "pylock", "-o", f"{tmp_path}/pylock.{{platform}}"
+    )
+    assert result.code == 0, result.err
+    assert {it.name for it in tmp_path.iterdir()} == {"pylock.win-64", "pylock.linux-64"}
+    assert "win_amd64" in written(tmp_path / "pylock.win-64")
+    assert "win_amd64" not in written(tmp_path / "pylock.linux-64")
+
+
+def test_two_platforms_do_not_fit_on_standard_output(envsolve: Envsolve, world: IndexServer) -> None:
+    result = lock(envsolve, world, "numpy", "--platform", "win-64", "--format", "requirements")
+    assert (result.code, result.out, world.requests) == (2, "", [])
+    assert result.err.startswith("error: several-platforms\n")
