@@ -70,6 +70,8 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         self._asks: dict[tuple[str, str, str], Ask] = {}
         self._dependencies: dict[int, tuple[Ask, ...]] = {}
         self._dead: dict[tuple[str, int, int, int], bool] = {}
+        self.preferred: Mapping[str, Pick] = {}
+        """What is taken before everything else, by name."""
         self._unmet: dict[tuple[str, int], tuple[Fit, Need]] = {}
         """What the dead versions died of."""
         self.refused = 0
@@ -211,6 +213,9 @@ class Provider(AbstractProvider[Ask, Pick, str]):
 
     def _candidates(self, ask: Ask, mask: int, excluded: int, *, pins: bool) -> Iterator[Pick]:
         assert ask.releases is not None
+        preferred = self.preferred.get(ask.name)
+        if preferred is not None and (mask & ~excluded) >> preferred.position & 1:
+            yield self.with_extra(preferred, ask.extra)
         anything = False
         for prereleases in self._stages(ask.name):
             if anything:
@@ -220,7 +225,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
                     continue
                 anything = True
                 if not excluded >> position & 1:
-                    yield self._pick(ask, position, fit)
+                    yield self._pick(ask.name, ask.extra, ask.releases, position, fit)
 
     def _fitting(
         self, releases: Releases, mask: int, prereleases: bool | None, *, pins: bool
@@ -245,11 +250,25 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         position = None if version is None else releases.position(version)
         return position if position is not None and mask >> position & 1 else None
 
-    def _pick(self, ask: Ask, position: int, fit: Fit) -> Pick:
-        key = (ask.name, ask.extra, position)
+    def with_extra(self, pick: Pick, extra: str) -> Pick:
+        """The same version with ``extra``, "" for none."""
+        return self._pick(pick.name, extra, pick.releases, pick.position, pick.fit)
+
+    def in_order(self, asks: Sequence[Ask]) -> Iterator[Pick]:
+        """The versions of a project that all ``asks`` admit, best first, whether they are dead or not."""
+        name, releases = asks[0].name, asks[0].releases
+        assert releases is not None
+        mask = self.root_mask(name)
+        for ask in asks:
+            mask &= ask.mask
+        for prereleases in self._stages(name):
+            for position, fit in self._fitting(releases, mask, prereleases, pins=self.is_pinned(name, asks)):
+                yield self._pick(name, "", releases, position, fit)
+
+    def _pick(self, name: str, extra: str, releases: Releases, position: int, fit: Fit) -> Pick:
+        key = (name, extra, position)
         if key not in self._picks:
-            assert ask.releases is not None
-            self._picks[key] = Pick(ask.name, ask.extra, ask.releases, position, fit)
+            self._picks[key] = Pick(name, extra, releases, position, fit)
         return self._picks[key]
 
     @property

@@ -14,6 +14,7 @@ from envsolve.model.need import Need
 from envsolve.model.package import Pin
 from envsolve.solve.closure.provider import Ask, Pick, Provider
 from envsolve.solve.closure.releases import Wanted
+from envsolve.solve.closure.settle import settled
 from envsolve.solve.closure.world import Limits, World
 
 _MOST_ROUNDS = 200_000
@@ -55,6 +56,10 @@ def pins_of(question: Question, indexes: Indexes, progress: Progress | None = No
         world.look_ahead(tuple(need for need, _ in asked))
         provider = Provider(world, asked, question.held)
         result = _resolved(provider, progress)
+        picks = {pick.name: pick for pick in result.mapping.values()}
+        provider.preferred = settled(picks, provider)
+        if provider.preferred != picks:
+            result = _resolved(provider, progress)
         pins = _pins(result, world)
     finally:
         world.close()

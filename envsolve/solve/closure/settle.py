@@ -1,0 +1,58 @@
+"""What a search leaves behind: versions that are older than they need be.
+
+While it goes, the search takes a version back when a later one does not admit it. What the first had bounded was
+picked with that bound and stays, though nothing asks for it any more. Here such versions are put right, one after the
+other: never by another set of packages, only by a version that goes with all the others as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from envsolve.errors import OutsideError
+from envsolve.solve.closure.provider import Ask, Pick, Provider
+
+_Reached = Mapping[str, list[tuple[Ask, str]]]
+"""What asks for each project, and for each extra of one, with the name of the package that asks."""
+
+
+def settled(picks: Mapping[str, Pick], provider: Provider) -> Mapping[str, Pick]:
+    """``picks``, by name, with whatever can be a better version while all others stay. Raises OutsideError."""
+    while True:
+        reached = _reached(picks, provider)
+        picks = {ask.name: picks[ask.name] for asks in reached.values() for ask, _ in asks}
+        better = next((it for name in sorted(picks) for it in _better(name, picks, reached, provider)), None)
+        if better is None:
+            return picks
+        picks[better.name] = better
+
+
+def _reached(picks: Mapping[str, Pick], provider: Provider) -> _Reached:
+    found: dict[str, list[tuple[Ask, str]]] = {}
+    waiting = [(ask, "") for ask in provider.roots]
+    while waiting:
+        ask, by = waiting.pop()
+        if ask.identifier not in found:
+            pick = provider.with_extra(picks[ask.name], ask.extra)
+            waiting += ((it, ask.name) for it in provider.get_dependencies(pick))
+        found.setdefault(ask.identifier, []).append((ask, by))
+    return found
+
+
+def _better(name: str, picks: Mapping[str, Pick], reached: _Reached, provider: Provider) -> Iterator[Pick]:
+    """The versions before the one that is picked, best first, that go with all other picks."""
+    asks = [ask for its in reached.values() for ask, by in its if ask.name == name and by != name]
+    extras = {ask.extra for its in reached.values() for ask, _ in its if ask.name == name}
+    for pick in provider.in_order(asks):
+        if pick.position == picks[name].position:
+            return
+        if _goes_with(pick, extras, {**picks, name: pick}, reached, provider):
+            yield pick
+
+
+def _goes_with(pick: Pick, extras: set[str], picks: Mapping[str, Pick], reached: _Reached, provider: Provider) -> bool:
+    try:
+        asks = [ask for extra in extras for ask in provider.get_dependencies(provider.with_extra(pick, extra))]
+    except OutsideError:  # what cannot be read is not better
+        return False
+    return all(ask.identifier in reached and ask.mask >> picks[ask.name].position & 1 for ask in asks)
