@@ -88,9 +88,13 @@ class Project:
             if self._body is None:
                 self._body = self._unpack()
             text = self.versions[position]
-            found = [_files_of(self._body, self.name, spelled) for spelled in (text, *self.spellings.get(text, ()))]
+            stated = (text, *self.spellings.get(text, ()))
+            spelled = dict.fromkeys(
+                it for each in stated for it in (each, each.replace("-", "_"))
+            )  # as wheels write it
+            found = [_files_of(self._body, self.name, each) for each in spelled]
             if all(found):
-                return tuple(file for files in found for file in files)
+                return tuple({file[0]: file for files in found for file in files}.values())
         return self._of_whole(position)
 
     def _of_whole(self, position: int) -> tuple[RawFile, ...]:
