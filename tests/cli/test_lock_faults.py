@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from tests.cli.locking import Locking, locking_in
+from tests.cli.locking import OLD, Locking, locking_in
 from tests.conftest import Envsolve
 from tests.index.faults import GARBAGE, INVALID_JSON, WRONG_SHAPES, gzip_bomb, halved, large_page, tampered
 
@@ -141,8 +146,6 @@ def test_what_can_be_healed_is_healed(locking: Locking, name: str) -> None:
 
 
 def test_a_server_that_asks_for_time_gets_it(locking: Locking) -> None:
-    import time
-
     right = locking.right
     locking.index.fault(PAGE, status=429, retry_after=1, times=1)
     begun = time.monotonic()
@@ -181,3 +184,31 @@ def test_a_damaged_wheel_is_told_and_forgotten(envsolve: Envsolve, tmp_path: Pat
         assert "beta-2.0-py3-none-any.whl" in done.err
         locking.index.heal()
         assert locking().out == right
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize("fault", [{"stall": 60.0}, {"stall": 60.0, "cut": True}, {"status": 429, "retry_after": 25}])
+@pytest.mark.parametrize("path", [PAGE, METADATA])
+def test_an_interrupted_lock_ends_at_once_and_writes_nothing(
+    locking: Locking, path: str, fault: dict[str, Any]
+) -> None:
+    right = locking.right
+    locking.index.fault(path, **fault)
+    locking.output.write_text(OLD)
+    command = [sys.executable, "-m", "envsolve", *locking.line("-o", str(locking.output))]
+    environ = os.environ | {"UV_HTTP_TIMEOUT": "60"}
+    before = locking.index.count("/files/alpha/*")
+    running = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while locking.index.count("/files/alpha/*") == before:
+        assert running.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.2)  # now beta is asked for
+    running.send_signal(signal.SIGINT)
+    begun = time.monotonic()
+    out, err = running.communicate(timeout=30)
+    assert time.monotonic() - begun < 3
+    assert (running.returncode, out, err.strip()) == (130, "", "interrupted")
+    assert locking.output.read_text() == OLD
+    assert not [it for it in locking.output.parent.iterdir() if it.name.startswith(".envsolve-")]
+    locking.index.heal()
+    assert locking().out == right
