@@ -17,6 +17,7 @@ import pytest
 from tests.cli.locking import OLD, Locking, locking_in
 from tests.conftest import Envsolve
 from tests.index.faults import GARBAGE, INVALID_JSON, WRONG_SHAPES, gzip_bomb, halved, large_page, tampered
+from tests.index.packages import wheel
 
 PAGE = "/simple/beta/"
 METADATA = "/files/beta/beta-2.0-*.metadata"
@@ -52,8 +53,8 @@ def _entry(**other: object) -> dict[str, object]:
 
 
 FATAL = {
-    "a page that nobody has": Case(PAGE, {"status": 404}, "packages-conflict", 1),
-    "a page that is gone": Case(PAGE, {"status": 410}, "packages-conflict", 1),
+    "a page that nobody has": Case(PAGE, {"status": 404}, "package-not-found", 1),
+    "a page that is gone": Case(PAGE, {"status": 410}, "package-not-found", 1),
     "a page that the server fails at": Case(PAGE, {"status": 500}, "index-failed"),
     "a page that is forbidden": Case(PAGE, {"status": 403}, "index-refused"),
     "a page for those who log in": Case(PAGE, {"status": 401}, "index-refused"),
@@ -161,6 +162,20 @@ def test_patience_is_set_as_for_uv_and_pip(locking: Locking, monkeypatch: pytest
         before = locking.index.count(PAGE)
         locking.refused()
         assert locking.index.count(PAGE) - before == tries, variable
+
+
+def test_what_no_index_has_is_named_with_who_requires_it(locking: Locking) -> None:
+    locking.index.add("gamma", [wheel("gamma", "1.0", ["nowhere"]), wheel("gamma", "2.0", ["nowhere>=1"])])
+    locking.index.add("delta", [wheel("delta", "1.0", ["beta>=9"]), wheel("delta", "2.0", ["beta>=10"])])
+    locking.index.add("omega", [wheel("omega", "1.0", ["delta"])])
+    done = locking(asked="gamma")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: package-not-found\n  no package index of this request knows nowhere\n")
+    assert "cause: gamma 2.0 requires nowhere>=1\n" in done.err
+    done = locking(asked="omega")
+    assert (done.code, done.out) == (1, "")
+    assert "cause: omega 1.0 requires delta\n" in done.err
+    assert "cause: delta 2.0 requires beta>=10\ncause: the index has no such version of beta\n" in done.err
 
 
 POOR: dict[str, Callable[[bytes], bytes]] = {
