@@ -6,6 +6,7 @@ lock, made before anything is wrong.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,23 +96,24 @@ def beta() -> list[IndexFile]:
 
 
 @contextmanager
-def locking_in(envsolve: Envsolve, directory: Path, **options: bool) -> Iterator[Locking]:
-    """A Locking with a server of its own until the block is left; ``options`` are those of the server."""
-    with pytest.MonkeyPatch.context() as patch:
-        undisturbed(patch, directory)
-        with IndexServer("rich", recorded=False, **options) as index:
-            yield Locking(envsolve, index, directory)
+def locking_in(
+    envsolve: Envsolve, directory: Path, patch: pytest.MonkeyPatch, *, ranges: bool = True
+) -> Iterator[Locking]:
+    """A Locking with a server of its own until the block is left; ``ranges`` says whether that gives parts of files.
+
+    ``patch`` is the test's own: two that take turns would put back what the other one set.
+    """
+    undisturbed(patch, directory)
+    with IndexServer(recorded=False, ranges=ranges) as index:
+        yield Locking(envsolve, index, directory)
 
 
 def undisturbed(patch: pytest.MonkeyPatch, directory: Path) -> None:
-    """No index, login, proxy or patience of whoever runs the tests, and little of ours: one more try, half a second."""
-    import os
-
+    """No index, login, proxy or patience of whoever runs the tests, and one more try where we have three."""
     for name in os.environ:
         if name.startswith(("PIP_", "UV_")) or name.lower().endswith("_proxy") or name in OF_OTHERS:
             patch.delenv(name)
     patch.setenv("HOME", str(directory))
     patch.setenv("PIP_CONFIG_FILE", os.devnull)
     patch.setenv("UV_HTTP_RETRIES", "1")
-    patch.setenv("UV_HTTP_TIMEOUT", "0.5")
     patch.chdir(directory)

@@ -20,8 +20,8 @@ is_root = sys.platform != "win32" and os.geteuid() == 0
 
 
 @pytest.fixture
-def locking(envsolve: Envsolve, tmp_path: Path) -> Iterator[Locking]:
-    with locking_in(envsolve, tmp_path) as made:
+def locking(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Locking]:
+    with locking_in(envsolve, tmp_path, monkeypatch) as made:
         yield made
 
 

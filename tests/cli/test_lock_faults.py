@@ -27,8 +27,8 @@ LONG_AGO = "Wed, 21 Oct 2015 07:28:00 GMT"
 
 
 @pytest.fixture
-def locking(envsolve: Envsolve, tmp_path: Path) -> Iterator[Locking]:
-    with locking_in(envsolve, tmp_path) as made:
+def locking(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Locking]:
+    with locking_in(envsolve, tmp_path, monkeypatch) as made:
         yield made
 
 
@@ -112,9 +112,11 @@ FATAL = {
 
 
 @pytest.mark.parametrize("name", FATAL)
-def test_a_fault_is_told_and_forgotten(locking: Locking, name: str) -> None:
+def test_a_fault_is_told_and_forgotten(locking: Locking, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path, fault, error, code = FATAL[name]
     right = locking.right
+    if "stall" in fault:
+        monkeypatch.setenv("UV_HTTP_TIMEOUT", "0.5")
     locking.index.fault(path, **{key: it() if it in (large_page, gzip_bomb) else it for key, it in fault.items()})
     done = locking.refused(code=code)
     assert done.err.startswith(f"error: {error}\n"), done.err
@@ -137,9 +139,11 @@ HEALED: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", HEALED)
-def test_what_can_be_healed_is_healed(locking: Locking, name: str) -> None:
+def test_what_can_be_healed_is_healed(locking: Locking, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path, fault = HEALED[name]
     right = locking.right
+    if "stall" in fault:
+        monkeypatch.setenv("PIP_DEFAULT_TIMEOUT", "0.5")
     locking.index.fault(path, **fault)
     first, again = locking(), locking()
     assert (first.out, first.err, first.code) == (right, "", 0)
@@ -188,8 +192,10 @@ POOR: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("ranges", [True, False], ids=["in parts", "whole"])
 @pytest.mark.parametrize("name", POOR)
-def test_a_damaged_wheel_is_told_and_forgotten(envsolve: Envsolve, tmp_path: Path, name: str, ranges: bool) -> None:
-    with locking_in(envsolve, tmp_path, ranges=ranges) as locking:
+def test_a_damaged_wheel_is_told_and_forgotten(
+    envsolve: Envsolve, tmp_path: Path, name: str, ranges: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with locking_in(envsolve, tmp_path, monkeypatch, ranges=ranges) as locking:
         right = locking.right
         locking.index.fault(METADATA, status=404)
         locking.index.fault(FILE, alter=POOR[name])

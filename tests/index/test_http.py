@@ -27,7 +27,7 @@ from tests.index.flaky import Answer, Flaky, flaky_proxy, flaky_server
 
 VARIABLES = (
     *("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"),
-    *("UV_HTTP_TIMEOUT", "PIP_DEFAULT_TIMEOUT", "NETRC", "REQUEST_METHOD"),
+    *("UV_HTTP_TIMEOUT", "PIP_DEFAULT_TIMEOUT", "UV_HTTP_RETRIES", "PIP_RETRIES", "NETRC", "REQUEST_METHOD"),
 )
 SECRET = "s3cret"  # noqa: S105 - of nobody
 LOGIN = f"ann:{SECRET}"
