@@ -54,8 +54,8 @@ class Target(NamedTuple):
         own = results.get((cell, ENVSOLVE), ())
         if self.peer is None:
             return max(map(self.figure, own)) if own else None
-        value = ratio(own, results.get((cell, self.peer), ()), self.figure)
-        return 1 / value if value and self.faster else value
+        peer = results.get((cell, self.peer), ())
+        return ratio(peer, own, self.figure) if self.faster else ratio(own, peer, self.figure)
 
 
 def seconds(run: Run) -> float:

@@ -11,11 +11,10 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
-from threading import Timer
 from typing import NamedTuple
 
 PYTHON = "3.11.7"
@@ -26,6 +25,18 @@ import compileall, pathlib, sysconfig, envsolve
 for directory in (sysconfig.get_path("purelib"), pathlib.Path(envsolve.__file__).parent):
     compileall.compile_dir(directory, quiet=2)
 """
+_MEASURE = """
+import os, signal, sys, time
+start = time.perf_counter()
+process = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, 2, 1)])
+signal.signal(signal.SIGALRM, lambda *_: os.kill(process, signal.SIGKILL))
+signal.setitimer(signal.ITIMER_REAL, float(sys.argv[1]))
+_, status, usage = os.wait4(process, 0)
+taken = time.perf_counter() - start
+processor = usage.ru_utime + usage.ru_stime
+print(taken, processor, usage.ru_maxrss * 1024 / 1e6, os.waitstatus_to_exitcode(status))
+"""
+"""Runs a command from a process of 10 MB: on Linux a child's peak memory is never less than what its parent has."""
 _SETTINGS = ("UV_", "PIP_", "ENVSOLVE_", "XDG_", "CONDA_OVERRIDE_", "PYTHON")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
 
@@ -105,18 +116,13 @@ def environment(home: Path) -> dict[str, str]:
 def run(command: list[str], directory: Path, seconds: float) -> Run:
     """Run ``command`` in ``directory``, for so many ``seconds`` at most."""
     with tempfile.TemporaryFile() as said:
-        start = time.perf_counter()
-        process = subprocess.Popen(command, cwd=directory, env=environment(directory), stdout=said, stderr=said)
-        timer = Timer(seconds, process.kill)
-        timer.start()
-        _, status, usage = os.wait4(process.pid, 0)
-        taken = time.perf_counter() - start
-        timer.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
+        measure = [sys.executable, "-I", "-S", "-c", _MEASURE, str(seconds), *command]
+        environ = environment(directory)
+        told = subprocess.run(measure, cwd=directory, env=environ, stdout=subprocess.PIPE, stderr=said, check=True)
         said.seek(0)
         complaint = said.read().decode(errors="replace").strip()[-400:]
-    processor = usage.ru_utime + usage.ru_stime
-    return Run(taken, processor, usage.ru_maxrss * 1024 / 1e6, None, process.returncode, complaint)
+    taken, processor, megabytes, status = map(float, told.stdout.split())
+    return Run(taken, processor, megabytes, None, int(status), complaint)
 
 
 def pins_in(output: Path) -> dict[str, str]:

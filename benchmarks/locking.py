@@ -6,8 +6,7 @@ Without ``--index-url`` or ``--replay`` the recorded index of the tests is asked
 was filled just before, and the output is not there. Repeat: the same again, with the output there. Warm and repeat are
 measured at the first latency alone, since they ask for nothing. Tools take turns, and so do workloads: rounds that go
 through all of them slow down together, ratios are those of runs of one round, and medians are shown. When the time is
-over, what was measured until then is shown. The process that measures is kept small, since a child's peak memory is
-never less than its parent's.
+over, what was measured until then is shown.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ REFUSED = ("W7", "W7b")
 PAIRS = {"W4a": ["tensorflow[and-cuda]", "jax[cuda12]"], "W4b": ["torch==2.8.0", "jax[cuda12]"]}
 """In place of W4, whose three frameworks share no CUDA among the releases that have their metadata recorded."""
 FOR_PIP = STACKS
-"""What pip is asked; the others take it minutes."""
+"""What pip is asked, without delay; the others take it minutes. It has no output that it would keep to."""
 WITHOUT_DELAY = ("W6",)
 """What is asked at 0 ms alone: three thousand requests, many of them one after another."""
 PIP_ROUNDS = 2
@@ -63,17 +62,17 @@ class Bench:
                         return
 
     def _take_turns(self, workload: str, latency: int, states: Sequence[str], number: int) -> None:
-        tools = [it for it in self._tools if self._takes_part(it, workload, latency, number)]
         for state in states:
-            pins = {tool.name: self._measure(tool, Cell(workload, latency, state)) for tool in tools}
-            self._compare(Cell(workload, latency, state), pins)
+            cell = Cell(workload, latency, state)
+            pins = {it.name: self._measure(it, cell) for it in self._tools if self._takes_part(it, cell, number)}
+            self._compare(cell, pins)
 
-    def _takes_part(self, tool: Tool, workload: str, latency: int, number: int) -> bool:
-        if (tool.name, workload) in self._given_up:
+    def _takes_part(self, tool: Tool, cell: Cell, number: int) -> bool:
+        if (tool.name, cell.workload) in self._given_up or (cell.latency and cell.workload in WITHOUT_DELAY):
             return False
-        if latency and workload in WITHOUT_DELAY:
-            return False
-        return tool.name != PIP or (number < PIP_ROUNDS and latency == 0 and workload in FOR_PIP)
+        if tool.name != PIP:
+            return True
+        return number < PIP_ROUNDS and cell.latency == 0 and cell.workload in FOR_PIP and cell.state != REPEAT
 
     def _measure(self, tool: Tool, cell: Cell) -> dict[str, str]:
         """Run ``tool`` once and keep what it cost; what it pinned."""
@@ -121,7 +120,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--envsolve", type=Path, default=here / "envsolve", help="the console script to measure")
     parser.add_argument("--uv", type=Path, default=here / "uv")
     parser.add_argument(
-        "--python", type=Path, default=sys.executable, help="a Python 3.11, which uv looks at and runs pip"
+        "--python", type=Path, default=Path(sys.executable), help="a Python 3.11, which uv looks at and runs pip"
     )
     parser.add_argument("--without-pip", action="store_true")
     return parser.parse_args()
@@ -145,8 +144,9 @@ def page(bench: Bench) -> Iterator[str]:
 def main() -> None:
     """Measure what the command line asks for and print the tables."""
     asked = options()
-    tools = [uv_at(asked.uv, asked.python), envsolve_at(asked.envsolve)]
-    tools += [] if asked.without_pip else [pip_of(asked.python)]
+    python = asked.python.absolute()
+    tools = [uv_at(asked.uv.absolute(), python), envsolve_at(asked.envsolve.absolute())]
+    tools += [] if asked.without_pip else [pip_of(python)]
     deadline = time.monotonic() + asked.minutes * 60
     with tempfile.TemporaryDirectory() as directory:
         index = index_of(asked)

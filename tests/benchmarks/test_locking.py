@@ -68,9 +68,9 @@ def test_pins_are_read_from_a_requirements_file_and_from_a_report_of_pip(tmp_pat
 
 
 def test_a_run_tells_status_and_last_words_and_is_ended_when_its_time_is_over(tmp_path: Path) -> None:
-    failed = run(["sh", "-c", "echo so it is >&2; exit 3"], tmp_path, 10)
+    failed = run(["/bin/sh", "-c", "echo so it is >&2; exit 3"], tmp_path, 10)
     assert (failed.status, failed.complaint) == (3, "so it is")
-    assert run(["sleep", "10"], tmp_path, 0.01).status < 0
+    assert run(["/bin/sh", "-c", "exec sleep 10"], tmp_path, 0.05).status < 0
 
 
 def test_the_recorded_index_counts_what_it_was_asked_since_the_last_time() -> None:
