@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from envsolve import __version__
@@ -103,7 +104,8 @@ def _key(arguments: Sequence[str]) -> str:
     steering = sorted(
         (name, value) for name, value in os.environ.items() if name.startswith(_PREFIXES) or name in _NAMES
     )
-    return repr((__version__, sys.version, sys.prefix, os.getcwd(), tuple(arguments), steering))
+    told = repr((__version__, sys.version, sys.prefix, os.getcwd(), tuple(arguments), steering))
+    return blake2b(told.encode("utf-8", "surrogatepass")).hexdigest()  # words and variables may hold passwords
 
 
 def _sign(path: str) -> Sign:
