@@ -6,23 +6,29 @@ An index that is named replaces the settings, so that the command in the head of
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.asked_packages import Given
 from envsolve.errors import OutsideError
-from envsolve.index.client import Pool, Trust
+from envsolve.index.client import Indexes, Pool, Trust
 from envsolve.index.fetch import PAGE_LIMIT, Response
 from envsolve.index.file_metadata import FileMetadata
 from envsolve.index.local import WithFolders
 from envsolve.index.settings import IndexSettings, default_index, read_settings
 from envsolve.index.store import Store, store_at
 from envsolve.model.request import Request, without_credentials
+from envsolve.solve.closure.workers import Workers
 
 if TYPE_CHECKING:
     from envsolve.index.http import HttpFetcher
+
+OF_PYTORCH = ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "torchcodec", "torchao", "pytorch-triton")
+"""What has a build for each CUDA in PyTorch's own index (https://download.pytorch.org/whl)."""
+_EARLY = 16
 
 
 class Network(NamedTuple):
@@ -55,10 +61,23 @@ class Lines:
         self._fetcher = _Nobody() if network.offline else _WhenNeeded(settings)
         shelf = _Nothing() if self._store is None else self._store
         trust = Trust(offline=network.offline, refresh=network.refresh)
+        self._early = Workers(_EARLY)
         self.pool = Pool(WithFolders(self._fetcher), shelf, FileMetadata(allow_builds=builds), trust)
+
+    def have_pages(self, names: Sequence[str], where: Places) -> None:
+        """Have the pages of ``names`` fetched while the stack is solved, as far as they are not at hand.
+
+        Of PyTorch's packages nobody knows yet which index they are from, unless there is only one.
+        """
+        indexes = Indexes((*where.extra, where.default), self.pool, where.mapped)
+        for name in names:
+            if (where.is_plain and name in OF_PYTORCH) or indexes.at_hand(name)[0]:
+                continue
+            self._early.submit(partial(_ask, indexes, name))
 
     def close(self) -> None:
         """Keep what was learned, and end all connections."""
+        self._early.close()
         self.pool.keep()
         self._fetcher.close()
 
@@ -67,6 +86,10 @@ class Lines:
         """What the user should know of settings and cache."""
         failure = None if self._store is None else self._store.failure
         return (*self._fetcher.notes, *([] if failure is None else [failure]))
+
+
+def _ask(indexes: Indexes, name: str) -> None:
+    indexes.project(name)
 
 
 class _WhenNeeded:

@@ -18,7 +18,7 @@ from packaging.version import Version
 from envsolve import __version__
 from envsolve.app.asked_packages import COMMAND_LINE, THE_STACK, Given, for_target, given
 from envsolve.app.command import command_of
-from envsolve.app.lock_indexes import Lines, Network, Places, places, settings_of
+from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Network, Places, places, settings_of
 from envsolve.app.solving import Solved, matrix_date_of, request_without_credentials
 from envsolve.app.targets import Target, targets_of
 from envsolve.app.unchanged import Grounds
@@ -67,17 +67,6 @@ _RIVALS = {
 """Packages that install the same module; an environment holds one of them."""
 _WHOLE = {"tensorflow-cpu": "tensorflow"}
 """Builds for the CPU that go by a name of their own, and what all other packages ask for, which runs there as well."""
-_OF_PYTORCH = (
-    "torch",
-    "torchvision",
-    "torchaudio",
-    "torchtext",
-    "torchdata",
-    "torchcodec",
-    "torchao",
-    "pytorch-triton",
-)
-"""What has a build for each CUDA in PyTorch's own index (https://download.pytorch.org/whl)."""
 _CUDA_EXTRA = re.compile(r"and-cuda|cuda(\d\d)?(?:-pip)?")
 _MOST_STACKS = 24
 _FEW = 4
@@ -120,6 +109,7 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Lock
     where = places(asked.request, wanted, settings)
     lines = Lines(asked.network, settings, environ, builds=request.packages.allow_builds)
     try:
+        lines.have_pages([need.name for need, _ in wanted.needs if not need.url], where)
         _require_wheels(request)
         targets = [_with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
         locks = [_Lock(asked, matrix, target, wanted, where, lines).made() for target in targets]
@@ -396,7 +386,7 @@ class _Lock:
         for choice in [] if solution is None else solution.choices:
             index = self._index_of(choice.release)
             if index is not None:
-                mapped |= dict.fromkeys(_OF_PYTORCH, index)
+                mapped |= dict.fromkeys(OF_PYTORCH, index)
         urls = (*self._where.extra, self._where.default)
         return Indexes(urls, self._lines.pool, mapped, wanted.direct)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from resolvelib import AbstractProvider
@@ -74,6 +75,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         """What is taken before everything else, by name."""
         self._unmet: dict[tuple[str, int], tuple[Fit, Need]] = {}
         """What the dead versions died of."""
+        self._passed: dict[str, int] = {}
         self.refused = 0
         """How many candidates did not go with what was picked already: from the first on, dead ends are looked for."""
         self.contested: set[str] = set()
@@ -222,10 +224,21 @@ class Provider(AbstractProvider[Ask, Pick, str]):
                 return
             for position, fit in self._fitting(ask.releases, mask, prereleases, pins=pins):
                 if self.refused and self._is_dead(ask.releases, position, fit, self._depth):
+                    self.passed_over(ask.releases, position)
                     continue
                 anything = True
                 if not excluded >> position & 1:
                     yield self._pick(ask.name, ask.extra, ask.releases, position, fit)
+
+    def passed_over(self, releases: Releases, position: int) -> None:
+        """One more version that does not do: the metadata of those before it are fetched at once, more each time."""
+        name = releases.project.name
+        count = self._passed[name] = self._passed.get(name, 0) + 1
+        if count & (count - 1) and count % _BATCH:
+            return
+        older = releases.mask("") & self.root_mask(name) & ((1 << position) - 1)
+        fitting = (fit for _, fit in self._fitting(releases, older, False, pins=False))
+        self.world.prepare(releases, [fit.best for fit in islice(fitting, min(count, _BATCH))])
 
     def _fitting(
         self, releases: Releases, mask: int, prereleases: bool | None, *, pins: bool
@@ -316,6 +329,8 @@ class Provider(AbstractProvider[Ask, Pick, str]):
 
 
 _FEW_REFUSED = 4
+_BATCH = 32
+"""Metadata files fetched at once where one version after the other does not do."""
 
 
 def is_pin(specifier: str) -> bool:

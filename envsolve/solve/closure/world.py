@@ -182,7 +182,7 @@ class World:
                 self.workers.submit(partial(self._read, releases, file))
 
     def _read(self, releases: Releases, file: RawFile) -> None:
-        self.indexes.metadata(releases.project, file)
+        self.look_ahead(self.needs(releases, file, "") or ())
 
     def close(self) -> None:
         """End the threads. Raises what went wrong in one of them."""
