@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -18,6 +19,8 @@ from envsolve.model.version_order import key_of
 COMMAND_LINE = "the command line"
 THE_STACK = "the stack"
 """Where the builds of a stack are asked for."""
+_PLACE = re.compile(r"\.{0,2}[/\\]|\.{1,2}$|[a-z+]+://|git\+|[A-Za-z]:\\|\S+\.(whl|tar\.gz|zip)$")
+"""A path or an address without a name."""
 _DIGESTS = ("sha256", "sha384", "sha512")
 
 
@@ -71,15 +74,30 @@ def _files(asked: Given) -> dict[str, PackageFile]:
 
 
 def _need(line: Line) -> Need:
+    if _PLACE.match(line.text):
+        raise _nameless(line)
     try:
         need = parse_need(line.text)
         check_specifier(need.specifier)
         check_marker(need.marker)
     except ValueError as error:
-        where = "" if line.origin == COMMAND_LINE else f"{line.origin}: "
+        said = str(error) if repr(line.text) in str(error) else f"{line.text!r}: {error}"
         hints = (Hint("a requirement is a name with versions, such as 'pandas>=2'"),)
-        raise UsageError("requirement-invalid", f"{where}{error}", hints=hints) from None
+        raise UsageError("requirement-invalid", f"{_where(line)}{said}", hints=hints) from None
     return need
+
+
+def _nameless(line: Line) -> UsageError:
+    message = f"{_where(line)}{without_credentials(line.text)!r} is a place, and a lock is made of packages by name"
+    hints = (
+        Hint("name a package of an index, such as 'pandas>=2'"),
+        Hint("or a wheel with its digest: 'NAME @ https://...whl#sha256=...'"),
+    )
+    return UsageError("direct-reference-not-supported", message, hints=hints)
+
+
+def _where(line: Line) -> str:
+    return "" if line.origin == COMMAND_LINE else f"{line.origin}: "
 
 
 def _direct(need: Need, origin: str) -> PackageFile:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from packaging.specifiers import SpecifierSet
+
 from envsolve.app.asked_packages import THE_STACK
 from envsolve.app.command import command_of
 from envsolve.app.refusal import refusal
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.index.fitting import Interpreter
-from envsolve.model.request import Request
+from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.closure.provider import Ask
 from envsolve.solve.closure.releases import Unfit
@@ -19,6 +21,7 @@ from envsolve.solve.solver import Solver
 
 _MOST_CAUSES = 12
 _FEW_NAMES = 3
+_MEANT = {"pytorch": "pytorch", "pytorch-cuda": "pytorch", "tf": "tensorflow", "tensorflow-gpu": "tensorflow"}
 NOT_ON_INDEX = "release-not-on-index"
 """The code where the matrix knows a build of a framework that the indexes do not have."""
 
@@ -50,10 +53,12 @@ def packages_refusal(
         names = contested(conflict)[:_FEW_NAMES]
         code = "packages-conflict"
         message = f"the requirements of {' and '.join(names)} do not go together for {target}{stack}"
-    steps = tuple(ConflictStep(cause, "", "") for cause in causes)
-    return UnsolvableError(
-        code, message, tuple(shown), tuple(_hints(reasons, unknown, lacking, request)), conflict=steps
+    hints = (
+        *_framework_hints(contested(conflict), request),
+        *_hints(reasons, unknown, lacking, request),
     )
+    steps = tuple(ConflictStep(cause, "", "") for cause in causes)
+    return UnsolvableError(code, message, tuple(shown), hints, conflict=steps)
 
 
 def stack_refusal(request: Request, problem: Problem, solver: Solver, *, typed: Request) -> UnsolvableError:
@@ -76,6 +81,16 @@ def _lacking(asks: list[Ask]) -> tuple[str, str]:
 
 def _unknown(conflict: Conflict) -> list[str]:
     return [name for name in contested(conflict) if conflict.provider.world.releases(name) is None]
+
+
+def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
+    """People call some frameworks by names that are not, or not any more, those of their packages."""
+    for name in names:
+        if name in _MEANT:
+            rest = tuple(it for it in request.packages.requirements if not it.startswith(name))
+            asked = FrameworkRequest(_MEANT[name], SpecifierSet())
+            meant = request._replace(frameworks=(asked,), packages=request.packages._replace(requirements=rest))
+            yield Hint(f"the framework is asked for with --framework {_MEANT[name]}", command_of(meant))
 
 
 def _hints(reasons: set[Unfit], unknown: list[str], lacking: list[Ask], request: Request) -> Iterator[Hint]:

@@ -256,6 +256,8 @@ class _Lock:
                     first = refused
                 attempt = self._next(attempt, conflict)
                 continue
+            except UnsolvableError as error:
+                raise first or error from None
             joined = self._joined(attempt, pins)
             if joined is None:
                 return self._finished(attempt, pins, first)

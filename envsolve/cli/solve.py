@@ -134,7 +134,15 @@ _FILE = Parsed("file", file_name)
 @option("--exclude-newer", metavar="DATE", type=Parsed("date", parse_moment), help="Leave out later uploads (a lock).")
 @option("--allow-builds", is_flag=True, help="Take packages without a wheel too, which runs their code (a lock).")
 @option("-U", "--upgrade", is_flag=True, help="Let go of the pins of the lock that -o names.")
-@option("-P", "--upgrade-package", "upgraded", multiple=True, metavar="NAME", help="Let go of one pin. Repeatable.")
+@option(
+    "-P",
+    "--upgrade-package",
+    "upgraded",
+    multiple=True,
+    metavar="NAME",
+    type=_WORD,
+    help="Let go of one pin. Repeatable.",
+)
 @option(
     "--format",
     "format_name",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.errors import Hint, UsageError
+from envsolve.model.request import without_credentials
 
 _COMMENT = re.compile(r"(^|\s)#.*$")
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
@@ -98,6 +99,9 @@ def _of_line(
         return Asked(index_url=value)
     if kind == "extra-index-url":
         return Asked(extra_index_urls=(value,))
+    if "://" in value:
+        message = f"{place}: {option} takes a file here, and {without_credentials(value)} is an address"
+        raise UsageError("requirements-invalid", message, hints=(Hint("fetch the file first"),))
     included = value if Path(value).is_absolute() or name == "-" else str(Path(name).parent / value)
     return _read(included, constraint or kind == "constraint", environ, within)
 

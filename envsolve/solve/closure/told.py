@@ -24,6 +24,8 @@ def sentences(conflict: Conflict) -> list[str]:
     for ask, parent in conflict.causes:
         groups.setdefault((parent.name if parent else "", ask.name), []).append((ask, parent))
     found = [sentence for group in groups.values() for sentence in _asked(group)]
+    of_people = [ask for ask in provider.roots if ask.name in contested(conflict) and ask.specifier]
+    found += [f"{ask.origin} asks for {_versions(ask)}" for ask in of_people]
     parents = {parent.identifier: parent for _, parent in conflict.causes if parent is not None}
     for parent in parents.values():
         found += _way(parent, provider)

@@ -1,0 +1,175 @@
+"""Requirements as people mistype, misplace and save them: a lock where they mean something, else one clear error."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.cli.locked import pins_in
+from tests.cli.worlds import releases
+from tests.conftest import Envsolve, Result
+from tests.index.packages import sdist, wheel
+from tests.index.server import IndexServer
+
+TARGET = ("--python", "3.11.7", "--platform", "linux-64", "--no-cache", "--format", "requirements")
+
+
+def lock(envsolve: Envsolve, world: IndexServer, *arguments: str) -> Result:
+    where = ("--index-url", world.index_url) if "--index-url" not in arguments else ()
+    return envsolve(*TARGET, *where, "--gpu", "8.6", *arguments)
+
+
+@pytest.fixture(autouse=True)
+def _packages(world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = "2025-01-01T00:00:00Z"
+    world.add("pandas", [wheel("pandas", version, upload_time=old) for version in ("1.5.3", "2.2.0", "3.0.0")])
+    world.add("only-source", [sdist("only-source", "1.0")])
+    world.add("for-later", [wheel("for-later", "1.0", requires_python=">=3.12")])
+    monkeypatch.chdir(tmp_path)
+
+
+class Bad(NamedTuple):
+    """Requirements on the command line, the exit status and what the error is called and says."""
+
+    arguments: tuple[str, ...]
+    exit: int
+    code: str
+    says: str
+
+
+BAD = [
+    Bad(("pandas==",), 2, "requirement-invalid", "'pandas=='"),
+    Bad(("pandas=2.2.0",), 2, "requirement-invalid", "'pandas=2.2.0'"),
+    Bad(("pandas,numpy",), 2, "requirement-invalid", "'pandas,numpy'"),
+    Bad(("pandas 2",), 2, "requirement-invalid", "a name with versions"),
+    Bad(("",), 2, "requirement-invalid", "a name with versions"),
+    Bad(("pandas; bogus == 'x'",), 2, "requirement-invalid", "is not a marker"),
+    Bad(("./local/path",), 2, "direct-reference-not-supported", "#sha256="),
+    Bad((".",), 2, "direct-reference-not-supported", "#sha256="),
+    Bad(("pandas-2.2.0-py3-none-any.whl",), 2, "direct-reference-not-supported", "#sha256="),
+    Bad(("git+https://example.org/pandas",), 2, "direct-reference-not-supported", "#sha256="),
+    Bad(("torch @ git+https://example.org/torch",), 2, "direct-reference-not-supported", "not an address of a file"),
+    Bad(("x @ https://example.org/x-1.0-py3-none-any.whl",), 2, "direct-reference-not-supported", "has no digest"),
+    Bad(("-f", "pandas>2"), 2, "unknown-framework", "known: "),
+    Bad(("pandas", "--exclude-newer", "garbage"), 2, "usage", "2026-11-20"),
+    Bad(("pandas", "-P", ""), 2, "usage", "-P"),
+    Bad(("pandas", "--json"), 2, "contradictory-options", "two formats"),
+    Bad(("pandas", "--why", "torch"), 2, "contradictory-options", "ask without --format"),
+    Bad(("pandas", "--source", "conda-forge"), 2, "contradictory-options", "--format environment"),
+    Bad(("pandas", "--platform", "osx-arm64"), 2, "several-platforms", "{platform}"),
+    Bad(("pandas", "--python", ">=4"), 2, "python-not-supported", ">=4"),
+    Bad(("pandas", "--index-url", "packages"), 2, "url-invalid", "https://"),
+    Bad(("-r", "missing.in"), 2, "requirements-unreadable", "missing.in"),
+    Bad(("-r", "."), 2, "requirements-unreadable", "cannot read ."),
+    Bad(("--constraint", "missing.txt", "pandas"), 2, "requirements-unreadable", "missing.txt"),
+    Bad(("pandas>3",), 1, "version-not-found", "its newest is 3.0.0"),
+    Bad(("pandas>=2", "pandas<2"), 1, "packages-conflict", "the command line asks for pandas<2"),
+    Bad(("pandas", "--exclude-newer", "2024-01-01"), 1, "no-wheel", "uploaded after the day"),
+    Bad(("only-source",), 1, "no-wheel", "--allow-builds"),
+    Bad(("for-later",), 1, "no-wheel", "does not support this Python"),
+    Bad(("pnadas",), 1, "package-not-found", "check the spelling"),
+    Bad(("pytorch", "pandas"), 1, "package-not-found", "envsolve --framework pytorch --python 3.11.7"),
+    Bad(("tensorflow-gpu",), 1, "package-not-found", "envsolve --framework tensorflow --python 3.11.7"),
+    Bad(("pandas", "--offline"), 3, "not-kept", "without --offline"),
+]
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda it: " ".join(it.arguments) or "nothing")
+def test_it_is_one_error_that_says_what_to_do(bad: Bad, envsolve: Envsolve, world: IndexServer) -> None:
+    result = lock(envsolve, world, *bad.arguments)
+    assert result.err.startswith(f"error: {bad.code}\n  ")
+    assert (result.code, result.err.count("error:")) == (bad.exit, 1)
+    assert bad.says in result.err
+    assert "\ncause: " in result.err
+    assert "\nhint: " in result.err
+    assert "Traceback" not in result.err
+    if "--json" not in bad.arguments:
+        assert result.out == ""
+
+
+BAD_FILES = {
+    "-e .": ("editable-not-supported", "asked.in:1: '-e .'"),
+    "numpy\n--editable=../mine": ("editable-not-supported", "asked.in:2: "),
+    "-r asked.in": ("requirements-circular", "asked.in includes asked.in"),
+    "-r nowhere.in": ("requirements-unreadable", "nowhere.in"),
+    "-r": ("requirements-invalid", "-r names nothing"),
+    "-c https://example.org/constraints.txt": ("requirements-invalid", "is an address"),
+    "--find-links wheels": ("requirements-invalid", "--find-links"),
+    "--extra-index-url": ("requirements-invalid", "names nothing"),
+    "git+https://token:secret@example.org/mine": ("direct-reference-not-supported", "'git+https://example.org/mine'"),
+    "../mine": ("direct-reference-not-supported", "-r asked.in: '../mine'"),
+    "pandas two": ("requirement-invalid", "-r asked.in: 'pandas two'"),
+    "${ABSENT_NAME}": ("requirement-invalid", "${ABSENT_NAME}"),
+    "pandas\0": ("requirement-invalid", "pandas"),
+}
+
+
+@pytest.mark.parametrize("text", BAD_FILES)
+def test_a_file_that_cannot_be_locked_is_named(text: str, envsolve: Envsolve, world: IndexServer) -> None:
+    Path("asked.in").write_text(f"{text}\n", encoding="utf-8")
+    result = lock(envsolve, world, "-r", "asked.in")
+    code, says = BAD_FILES[text]
+    assert (result.code, result.out, world.requests) == (2, "", [])
+    assert result.err.startswith(f"error: {code}\n  ")
+    assert says in result.err
+    assert "secret" not in result.err
+
+
+def test_a_file_in_another_encoding_is_named(envsolve: Envsolve, world: IndexServer) -> None:
+    Path("asked.in").write_bytes("pandas".encode("utf-16"))
+    result = lock(envsolve, world, "-r", "asked.in")
+    assert (result.code, result.out) == (2, "")
+    assert "cannot read asked.in: it is not UTF-8" in result.err
+
+
+GOOD_FILES = {
+    "a byte order mark and Windows' line ends": ("\ufeffpandas<3\r\nnumpy\r\n", {"pandas": "2.2.0", "numpy": "2.4.6"}),
+    "comments and continued lines": ("# all\npandas \\\n  >=2, \\\n  <3  # old\n", {"pandas": "2.2.0"}),
+    "hashes of an older lock": (f"pandas==2.2.0 \\\n    --hash=sha256:{'0' * 64}\n", {"pandas": "2.2.0"}),
+    "another file and constraints": ("-r sub/more.in\n-c sub/constraints.txt\n", {"pandas": "1.5.3"}),
+    "options for an installer": ("--prefer-binary\n--pre\npandas\n", {"pandas": "3.0.0"}),
+    "a variable": ("${WANTED_NAME}>=3\n", {"pandas": "3.0.0"}),
+    "nothing": ("\n# nothing yet\n", {}),
+    "what is for another Python": ("Pandas>=2,<3 ; python_version < '3.9'\nnumpy\n", {"numpy": "2.4.6"}),
+    "spellings of one name": ("PANDAS\nPandas>=2\npandas<3\n", {"pandas": "2.2.0"}),
+}
+
+
+@pytest.mark.parametrize("name", GOOD_FILES)
+def test_a_file_is_read_as_pip_reads_it(
+    name: str, envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WANTED_NAME", "pandas")
+    Path("sub").mkdir()
+    Path("sub", "more.in").write_text("pandas\n", encoding="utf-8")
+    Path("sub", "constraints.txt").write_text("pandas<2\nnumpy<2\n", encoding="utf-8")
+    text, expected = GOOD_FILES[name]
+    Path("asked.in").write_text(text, encoding="utf-8", newline="")
+    result = lock(envsolve, world, "-r", "asked.in")
+    assert result.code == 0, result.err
+    assert pins_in(result.out) == expected
+
+
+def test_requirements_come_from_standard_input_too(
+    envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("pandas<2\n"))
+    assert pins_in(lock(envsolve, world, "-r", "-").out) == {"pandas": "1.5.3"}
+
+
+def test_an_index_in_a_file_counts_unless_the_command_line_names_one(envsolve: Envsolve, world: IndexServer) -> None:
+    other = world.index("/other/simple/")
+    other.add("pandas", releases("pandas", ["4.0.0"]))
+    Path("asked.in").write_text(f"--index-url {other.index_url}\npandas\n", encoding="utf-8")
+    result = envsolve("-r", "asked.in", *TARGET, "--gpu", "8.6")
+    assert pins_in(result.out) == {"pandas": "4.0.0"}
+    assert f"\n--index-url {other.index_url.rstrip('/')}\n" in result.out
+    assert pins_in(lock(envsolve, world, "-r", "asked.in").out) == {"pandas": "3.0.0"}
+
+
+def test_letting_go_of_a_pin_that_is_not_there_changes_nothing(envsolve: Envsolve, world: IndexServer) -> None:
+    assert pins_in(lock(envsolve, world, "pandas", "-P", "numpy").out) == {"pandas": "3.0.0"}
