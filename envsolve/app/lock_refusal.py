@@ -11,6 +11,7 @@ from envsolve.app.command import command_of
 from envsolve.app.refusal import refusal
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.index.fitting import Interpreter
+from envsolve.model.need import parse_need
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.closure.provider import Ask
@@ -85,12 +86,17 @@ def _unknown(conflict: Conflict) -> list[str]:
 
 def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
     """People call some frameworks by names that are not, or not any more, those of their packages."""
-    for name in names:
-        if name in _MEANT:
-            rest = tuple(it for it in request.packages.requirements if not it.startswith(name))
-            asked = FrameworkRequest(_MEANT[name], SpecifierSet())
-            meant = request._replace(frameworks=(asked,), packages=request.packages._replace(requirements=rest))
-            yield Hint(f"the framework is asked for with --framework {_MEANT[name]}", command_of(meant))
+    typed = {need.name: need for need in map(parse_need, request.packages.requirements)}
+    for name in (it for it in names if it in _MEANT):
+        command = None
+        if name in typed:
+            rest = tuple(it for it in request.packages.requirements if parse_need(it).name != name)
+            meant = FrameworkRequest(_MEANT[name], SpecifierSet(typed[name].specifier))
+            asked = (*(it for it in request.frameworks if it.framework != meant.framework), meant)
+            command = command_of(
+                request._replace(frameworks=asked, packages=request.packages._replace(requirements=rest))
+            )
+        yield Hint(f"the framework is asked for with --framework {_MEANT[name]}", command)
 
 
 def _hints(reasons: set[Unfit], unknown: list[str], lacking: list[Ask], request: Request) -> Iterator[Hint]:

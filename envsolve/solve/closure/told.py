@@ -24,8 +24,6 @@ def sentences(conflict: Conflict) -> list[str]:
     for ask, parent in conflict.causes:
         groups.setdefault((parent.name if parent else "", ask.name), []).append((ask, parent))
     found = [sentence for group in groups.values() for sentence in _asked(group)]
-    of_people = [ask for ask in provider.roots if ask.name in contested(conflict) and ask.specifier]
-    found += [f"{ask.origin} asks for {_versions(ask)}" for ask in of_people]
     parents = {parent.identifier: parent for _, parent in conflict.causes if parent is not None}
     for parent in parents.values():
         found += _way(parent, provider)
@@ -124,7 +122,8 @@ def _there(releases: Releases, conflict: Conflict) -> str:
     where = conflict.provider.world.indexes.index_url(releases.project) or "the file"
     if not versions:
         return f"{where} has no version of {releases.project.name}"
-    return f"{where} has {releases.project.name} {versions[0]} to {versions[-1]}, and no other index is asked for it"
+    held = " to ".join(dict.fromkeys((versions[0], versions[-1])))
+    return f"{where} has {releases.project.name} {held}, and no other index is asked for it"
 
 
 def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
