@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from time import perf_counter
 
@@ -62,8 +62,9 @@ class Workers:
         """Take no further jobs; those that run end by themselves."""
         with self._lock:
             self._allowed = 0
-            while not self._jobs.empty():
-                self._jobs.get_nowait()
+            with suppress(Empty):  # a thread may take the last one in between
+                while True:
+                    self._jobs.get_nowait()
             for _ in range(self._threads):
                 self._jobs.put(None)
 
