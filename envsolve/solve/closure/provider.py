@@ -71,8 +71,6 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         self._asks: dict[tuple[str, str, str], Ask] = {}
         self._dependencies: dict[int, tuple[Ask, ...]] = {}
         self._dead: dict[tuple[str, int, int, int], bool] = {}
-        self.preferred: Mapping[str, Pick] = {}
-        """What is taken before everything else, by name."""
         self._unmet: dict[tuple[str, int], tuple[Fit, Need]] = {}
         """What the dead versions died of."""
         self._passed: dict[str, int] = {}
@@ -215,9 +213,6 @@ class Provider(AbstractProvider[Ask, Pick, str]):
 
     def _candidates(self, ask: Ask, mask: int, excluded: int, *, pins: bool) -> Iterator[Pick]:
         assert ask.releases is not None
-        preferred = self.preferred.get(ask.name)
-        if preferred is not None and (mask & ~excluded) >> preferred.position & 1:
-            yield self.with_extra(preferred, ask.extra)
         anything = False
         for prereleases in self._stages(ask.name):
             if anything:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from resolvelib import BaseReporter, ResolutionImpossible, Resolver
-from resolvelib.resolvers import Criterion, RequirementInformation, Resolution, ResolutionTooDeep, Result
+from resolvelib import BaseReporter, ResolutionImpossible
+from resolvelib.resolvers import Criterion, RequirementInformation, Resolution, ResolutionTooDeep
 from resolvelib.structs import State
 
 from envsolve.index.client import Indexes, package_file
@@ -14,7 +15,7 @@ from envsolve.model.need import Need
 from envsolve.model.package import Pin
 from envsolve.solve.closure.provider import Ask, Pick, Provider
 from envsolve.solve.closure.releases import Wanted
-from envsolve.solve.closure.settle import settled
+from envsolve.solve.closure.settle import Reached, settled
 from envsolve.solve.closure.world import Limits, World
 
 _MOST_ROUNDS = 200_000
@@ -55,26 +56,23 @@ def pins_of(question: Question, indexes: Indexes, progress: Progress | None = No
         asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
         world.look_ahead(tuple(need for need, _ in asked))
         provider = Provider(world, asked, question.held)
-        result = _resolved(provider, progress)
-        picks = {pick.name: pick for pick in result.mapping.values()}
-        provider.preferred = settled(picks, provider)
-        if provider.preferred != picks:
-            result = _resolved(provider, progress)
-        pins = _pins(result, world)
+        pins = _pins(*settled(_resolved(provider, progress), provider), world)
     finally:
         world.close()
     return pins
 
 
-def _resolved(provider: Provider, progress: Progress | None) -> Result[Ask, Pick, str]:
-    """The result of a search that begins again whenever a conflict shows which projects to decide early.
+def _resolved(provider: Provider, progress: Progress | None) -> Mapping[str, Pick]:
+    """What is picked, by name, by a search that begins again whenever a conflict shows which projects to decide early.
 
     What was learned of pages, metadata and dead ends stays, so that beginning again costs little.
     """
     while True:
         provider.asked_by.clear()
         try:
-            return _Resolver(provider, _Counting(provider, progress)).resolve(provider.roots, max_rounds=_MOST_ROUNDS)
+            resolution = _Resolution(provider, _Counting(provider, progress))
+            found = resolution.resolve(provider.roots, max_rounds=_MOST_ROUNDS).mapping
+            return {pick.name: pick for pick in found.values()}
         except _Again:
             continue
         except ResolutionImpossible as impossible:
@@ -90,33 +88,25 @@ def _whole(causes: Collection[Cause], provider: Provider) -> list[Cause]:
     return [*found, *(Cause(ask, None) for ask in provider.roots if ask.name in names and id(ask) not in told)]
 
 
-def _pins(result: Result[Ask, Pick, str], world: World) -> tuple[Pin, ...]:
+def _pins(picks: Mapping[str, Pick], reached: Reached, world: World) -> tuple[Pin, ...]:
     via: dict[str, set[str]] = {}
     requires: dict[str, set[str]] = {}
-    for identifier, criterion in result.criteria.items():
-        if identifier not in result.mapping:
-            continue
-        name = result.mapping[identifier].name
-        for ask, parent in criterion.information:
-            if parent is None:
-                via.setdefault(name, set()).add(ask.origin)
-            elif parent.name != name and result.mapping.get(parent.identifier) is parent:
-                via.setdefault(name, set()).add(parent.name)
-                requires.setdefault(parent.name, set()).add(name)
     unknown: dict[str, list[str]] = {}
-    for pick in result.mapping.values():
-        if pick.extra and not world.has_extra(pick.releases, pick.fit.best, pick.extra):
-            unknown.setdefault(pick.name, []).append(pick.extra)
-    picks = sorted({pick.name: pick for pick in result.mapping.values()}.items())
+    for asks in reached.values():
+        name, extra, pick = asks[0][0].name, asks[0][0].extra, picks[asks[0][0].name]
+        via.setdefault(name, set()).update(by or ask.origin for ask, by in asks if by != name)
+        for _, by in asks:
+            if by not in ("", name):
+                requires.setdefault(by, set()).add(name)
+        if extra and not world.has_extra(pick.releases, pick.fit.best, extra):
+            unknown.setdefault(name, []).append(extra)
     return tuple(
-        _pin(pick, world, via.get(name, set()), requires.get(name, set()))._replace(
-            unknown_extras=tuple(sorted(unknown.get(name, ())))
-        )
-        for name, pick in picks
+        _pin(pick, world, via[name], requires.get(name, set()), unknown.get(name, []))
+        for name, pick in sorted(picks.items())
     )
 
 
-def _pin(pick: Pick, world: World, via: set[str], requires: set[str]) -> Pin:
+def _pin(pick: Pick, world: World, via: set[str], requires: set[str], unknown_extras: list[str]) -> Pin:
     project = pick.releases.project
     return Pin(
         name=pick.name,
@@ -127,6 +117,7 @@ def _pin(pick: Pick, world: World, via: set[str], requires: set[str]) -> Pin:
         because=tuple(dict.fromkeys(_reasons(pick, world))),
         requires=tuple(sorted(requires)),
         requires_python=pick.fit.best[5],
+        unknown_extras=tuple(sorted(unknown_extras)),
     )
 
 
@@ -190,15 +181,6 @@ class _Resolution(Resolution[Ask, Pick, str]):
         verdict = super()._is_current_pin_satisfying(name, criterion)
         self._verdicts[name] = (criterion, pin, verdict)
         return verdict
-
-
-class _Resolver(Resolver[Ask, Pick, str]):
-    def resolve(self, requirements: Sequence[Ask], max_rounds: int = 100) -> Result[Ask, Pick, str]:  # type: ignore[override]
-        resolution = _Resolution(self.provider, self.reporter)  # type: ignore[arg-type]
-        state = resolution.resolve(requirements, max_rounds=max_rounds)
-        from resolvelib.resolvers.resolution import _build_result
-
-        return _build_result(state)
 
 
 __all__ = ["Asked", "Conflict", "Question", "ResolutionTooDeep", "pins_of"]

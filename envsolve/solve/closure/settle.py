@@ -1,4 +1,4 @@
-"""What a search leaves behind: versions that are older than they need be.
+"""What a search leaves behind: packages that nothing needs, and versions that are older than they need be.
 
 While it goes, the search takes a version back when a later one does not admit it. What the first had bounded was
 picked with that bound and stays, though nothing asks for it any more. Here such versions are put right, one after the
@@ -12,22 +12,25 @@ from collections.abc import Iterator, Mapping
 from envsolve.errors import OutsideError
 from envsolve.solve.closure.provider import Ask, Pick, Provider
 
-_Reached = Mapping[str, list[tuple[Ask, str]]]
+Reached = Mapping[str, list[tuple[Ask, str]]]
 """What asks for each project, and for each extra of one, with the name of the package that asks."""
 
 
-def settled(picks: Mapping[str, Pick], provider: Provider) -> Mapping[str, Pick]:
-    """``picks``, by name, with whatever can be a better version while all others stay. Raises OutsideError."""
+def settled(picks: Mapping[str, Pick], provider: Provider) -> tuple[Mapping[str, Pick], Reached]:
+    """``picks``, by name, with whatever can be a better version while all others stay, and what asks for each.
+
+    What the request does not lead to any more is left out. Raises OutsideError.
+    """
     while True:
         reached = _reached(picks, provider)
         picks = {ask.name: picks[ask.name] for asks in reached.values() for ask, _ in asks}
         better = next((it for name in sorted(picks) for it in _better(name, picks, reached, provider)), None)
         if better is None:
-            return picks
+            return picks, reached
         picks[better.name] = better
 
 
-def _reached(picks: Mapping[str, Pick], provider: Provider) -> _Reached:
+def _reached(picks: Mapping[str, Pick], provider: Provider) -> Reached:
     found: dict[str, list[tuple[Ask, str]]] = {}
     waiting = [(ask, "") for ask in provider.roots]
     while waiting:
@@ -39,7 +42,7 @@ def _reached(picks: Mapping[str, Pick], provider: Provider) -> _Reached:
     return found
 
 
-def _better(name: str, picks: Mapping[str, Pick], reached: _Reached, provider: Provider) -> Iterator[Pick]:
+def _better(name: str, picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> Iterator[Pick]:
     """The versions before the one that is picked, best first, that go with all other picks."""
     asks = [ask for its in reached.values() for ask, by in its if ask.name == name and by != name]
     extras = {ask.extra for its in reached.values() for ask, _ in its if ask.name == name}
@@ -50,7 +53,7 @@ def _better(name: str, picks: Mapping[str, Pick], reached: _Reached, provider: P
             yield pick
 
 
-def _goes_with(pick: Pick, extras: set[str], picks: Mapping[str, Pick], reached: _Reached, provider: Provider) -> bool:
+def _goes_with(pick: Pick, extras: set[str], picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> bool:
     try:
         asks = [ask for extra in extras for ask in provider.get_dependencies(provider.with_extra(pick, extra))]
     except OutsideError:  # what cannot be read is not better
