@@ -126,6 +126,9 @@ class Provider(AbstractProvider[Ask, Pick, str]):
     ) -> Callable[[], Iterator[Pick]] | tuple[()]:
         """The versions that all requirements admit, best first."""
         asks = list(requirements[identifier])
+        if not asks:  # what was abandoned asked for it, and resolvelib looks at it all the same
+            name, _, extra = identifier.partition("[")
+            asks = [self._ask(name, extra.removesuffix("]"), "", "")]
         first = asks[0]
         if first.extra:
             asks += requirements[first.name]

@@ -45,7 +45,7 @@ def _reached(picks: Mapping[str, Pick], provider: Provider) -> Reached:
 def _better(name: str, picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> Iterator[Pick]:
     """The versions before the one that is picked, best first, that go with all other picks."""
     asks = [ask for its in reached.values() for ask, by in its if ask.name == name and by != name]
-    extras = {ask.extra for its in reached.values() for ask, _ in its if ask.name == name}
+    extras = {ask.extra for ask in asks}
     for pick in provider.in_order(asks):
         if pick.position == picks[name].position:
             return
@@ -54,8 +54,17 @@ def _better(name: str, picks: Mapping[str, Pick], reached: Reached, provider: Pr
 
 
 def _goes_with(pick: Pick, extras: set[str], picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> bool:
-    try:
-        asks = [ask for extra in extras for ask in provider.get_dependencies(provider.with_extra(pick, extra))]
-    except OutsideError:  # what cannot be read is not better
-        return False
-    return all(ask.identifier in reached and ask.mask >> picks[ask.name].position & 1 for ask in asks)
+    waiting, seen = list(extras), set(extras)
+    while waiting:
+        try:
+            asks = provider.get_dependencies(provider.with_extra(pick, waiting.pop()))
+        except OutsideError:  # what cannot be read is not better
+            return False
+        for ask in asks:
+            is_own = ask.name == pick.name  # its extras may be asked for by itself alone
+            if not (is_own or ask.identifier in reached) or not ask.mask >> picks[ask.name].position & 1:
+                return False
+            if is_own and ask.extra not in seen:
+                seen.add(ask.extra)
+                waiting.append(ask.extra)
+    return True
