@@ -98,11 +98,15 @@ def sdist(
     *,
     pkg_info: bytes | None = None,
     static: bool = True,
+    members: Mapping[str, bytes] | None = None,
     requires_python: str | None = None,
     upload_time: str | None = None,
     yanked: str | None = None,
 ) -> IndexFile:
-    """A source distribution; one that is not ``static`` says that only a build can tell what it requires (PEP 643)."""
+    """A source distribution; one that is not ``static`` says that only a build can tell what it requires (PEP 643).
+
+    ``members`` are further files, or others in the place of its PKG-INFO and its pyproject.toml.
+    """
     if pkg_info is None:
         more = () if static else ("Dynamic: Requires-Dist",)
         pkg_info = core_metadata(name, version, requires=requires, requires_python=requires_python, more=more)
@@ -110,7 +114,7 @@ def sdist(
     build = b'[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
     held = io.BytesIO()
     with tarfile.open(fileobj=held, mode="w") as archive:
-        for path, content in {"PKG-INFO": pkg_info, "pyproject.toml": build}.items():
+        for path, content in {"PKG-INFO": pkg_info, "pyproject.toml": build, **(members or {})}.items():
             member = tarfile.TarInfo(f"{stem}/{path}")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))

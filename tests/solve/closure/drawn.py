@@ -1,0 +1,109 @@
+"""Random small worlds of packages, and an index of them in memory: without a server hundreds of questions are quick."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from hypothesis import strategies as st
+
+from envsolve.index.client import Indexes, Pool
+from envsolve.index.fetch import PAGE_LIMIT, Response
+from envsolve.index.file_metadata import FileMetadata
+from envsolve.index.fitting import Interpreter
+from envsolve.model.host import Platform
+from envsolve.solve.closure.need import parse_need
+from envsolve.solve.closure.releases import Wanted
+from envsolve.solve.closure.resolve import Conflict, Question, pins_of
+from tests.index.packages import core_metadata
+from tests.index.shelf import JSON_TYPE
+
+EXTRA = "x"
+URL = "https://packages.example.org/simple/"
+_TARGET = Wanted(Interpreter((3, 12, 4), Platform.LINUX_64))
+
+Pins = Mapping[str, str]
+
+
+class Drawn(NamedTuple):
+    """A world: requirements by project and version, and what is asked of it.
+
+    A requirement of the extra ends in ``; extra == 'x'``; every project has that extra.
+    """
+
+    projects: Mapping[str, Mapping[str, Sequence[str]]]
+    asked: tuple[str, ...]
+
+
+class MemoryIndex:
+    """Fills the seam ``Fetcher`` with the pages and the metadata of a world."""
+
+    def __init__(self, world: Drawn) -> None:
+        self._answers: dict[str, bytes] = {}
+        for name, versions in world.projects.items():
+            files = []
+            for version, requires in versions.items():
+                file = f"{name}-{version}-py3-none-any.whl"
+                self._answers[f"/files/{file}.metadata"] = core_metadata(
+                    name, version, requires=requires, extras=[EXTRA]
+                )
+                files.append({"filename": file, "url": f"/files/{file}", "hashes": {}, "core-metadata": True})
+            page = {"meta": {"api-version": "1.1"}, "name": name, "versions": [*versions], "files": files}
+            self._answers[f"/simple/{name}/"] = json.dumps(page).encode()
+
+    def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
+        """See Fetcher."""
+        body = self._answers.get(urlsplit(url).path)
+        return Response(404, {}, b"", url) if body is None else Response(200, {"content-type": JSON_TYPE}, body, url)
+
+
+class _NoShelf:
+    def read(self, bucket: str, key: str) -> bytes | None:
+        return None
+
+    def write(self, bucket: str, key: str, content: bytes) -> None:
+        return None
+
+
+def resolved(world: Drawn, *, held: Pins | None = None, asked: Sequence[str] | None = None) -> Pins | None:
+    """The pins that envsolve finds for a world; None where it finds none."""
+    lines = world.asked if asked is None else asked
+    question = Question(
+        asked=tuple((parse_need(line), "the command line") for line in lines),
+        wanted=_TARGET,
+        limits=lambda _: (),
+        held=held or {},
+    )
+    try:
+        pins = pins_of(question, Indexes((URL,), Pool(MemoryIndex(world), _NoShelf(), FileMetadata())))
+    except Conflict:
+        return None
+    return {pin.name: pin.version for pin in pins}
+
+
+_VERSIONS = ("1.0", "2.0", "3.0", "4.0")
+_NAMES = tuple("abcdef")
+
+
+@st.composite
+def _requirement(draw: st.DrawFn, names: Sequence[str]) -> str:
+    name, extra = draw(st.sampled_from(names)), draw(st.sampled_from(("", "", "", f"[{EXTRA}]")))
+    low, high = draw(st.sampled_from(("", "", "2", "3"))), draw(st.sampled_from(("", "", "3", "4")))
+    bounds = [f">={low}" if low else "", f"<{high}" if high else ""]
+    specifier = draw(st.sampled_from((",".join(filter(None, bounds)), "!=2.0", "==1.0", "~=3.0", f"<={low or 1}")))
+    return f"{name}{extra}{specifier}"
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> Drawn:
+    """Four to six projects of one to four versions, each with up to three requirements, now and then of the extra."""
+    names = _NAMES[: draw(st.integers(4, 6))]
+    of_version = st.lists(
+        st.builds(lambda need, mark: need + mark, _requirement(names), st.sampled_from(("", "", "; extra == 'x'"))),
+        max_size=3,
+    )
+    projects = {name: {it: draw(of_version) for it in _VERSIONS[: draw(st.integers(1, 4))]} for name in names}
+    asked = draw(st.lists(_requirement(names), min_size=1, max_size=3))
+    return Drawn(projects, tuple(asked))
