@@ -97,7 +97,7 @@ def _extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
 def _metadata_of_build(source: Path, file: PackageFile) -> bytes:
     import subprocess
 
-    from build import BuildException, ProjectBuilder
+    from build import BuildBackendException, BuildException, ProjectBuilder
     from build.env import DefaultIsolatedEnv
     from pyproject_hooks import quiet_subprocess_runner
 
@@ -108,7 +108,7 @@ def _metadata_of_build(source: Path, file: PackageFile) -> bytes:
             environment.install(builder.get_requires_for_build("wheel"))
             directory = builder.metadata_path(source / ".envsolve-metadata")
         return (Path(directory) / "METADATA").read_bytes()
-    except (BuildException, subprocess.CalledProcessError, OSError) as error:
+    except (BuildException, BuildBackendException, subprocess.CalledProcessError, OSError) as error:
         raise OutsideError(
             "build-failed",
             f"{file.name} could not be built to know what it requires",
@@ -118,6 +118,7 @@ def _metadata_of_build(source: Path, file: PackageFile) -> bytes:
 
 
 def _last_words(error: Exception) -> str:
+    error = getattr(error, "exception", error)  # what a backend failed with comes wrapped
     output = getattr(error, "output", None) or getattr(error, "stderr", None)
     text = output.decode("utf-8", "replace") if isinstance(output, bytes) else str(output or error)
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), str(error))

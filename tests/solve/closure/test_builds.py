@@ -1,0 +1,57 @@
+"""A source distribution that only a build can ask: it is built where people allow it, and only there."""
+
+from __future__ import annotations
+
+import pytest
+import tomli
+
+from tests.conftest import Envsolve
+from tests.index.packages import sdist, wheel
+from tests.index.server import IndexServer
+
+PYPROJECT = b'[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+BACKEND = b"""
+import os
+def get_requires_for_build_wheel(config_settings=None):
+    return []
+def prepare_metadata_for_build_wheel(directory, config_settings=None):
+    os.mkdir(os.path.join(directory, "app-1.0.dist-info"))
+    with open(os.path.join(directory, "app-1.0.dist-info", "METADATA"), "w") as file:
+        file.write("Metadata-Version: 2.1\\nName: app\\nVersion: 1.0\\nRequires-Dist: part\\n")
+    return "app-1.0.dist-info"
+def build_wheel(directory, config_settings=None, metadata_directory=None):
+    raise SystemExit("the metadata are enough")
+"""
+BROKEN = b"raise RuntimeError('no compiler here')\n"
+
+
+@pytest.fixture
+def words() -> list[str]:
+    return ["--format", "pylock", "--no-cache", "--platform", "linux-64", "--python", "3.12.4", "app"]
+
+
+def listed(server: IndexServer, path: str, backend: bytes) -> list[str]:
+    """The option that names an index with ``app`` in need of a build, and what it turns out to require."""
+    shelf = server.index(path)
+    shelf.add("app", [sdist("app", "1.0", static=False, members={"pyproject.toml": PYPROJECT, "backend.py": backend})])
+    shelf.add("part", [wheel("part", "2.0")])
+    return ["--index-url", shelf.index_url]
+
+
+def test_a_build_tells_what_the_package_requires(server: IndexServer, words: list[str], envsolve: Envsolve) -> None:
+    result = envsolve(*listed(server, "/build/simple/", BACKEND), "--allow-builds", *words)
+    assert result.code == 0, result.err
+    assert [it["name"] for it in tomli.loads(result.out)["packages"]] == ["app", "part"]
+
+
+def test_without_leave_nothing_is_built(server: IndexServer, words: list[str], envsolve: Envsolve) -> None:
+    result = envsolve(*listed(server, "/unbuilt/simple/", BROKEN), *words)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: no-wheel\n")
+
+
+def test_a_build_that_fails_says_what_it_said_last(server: IndexServer, words: list[str], envsolve: Envsolve) -> None:
+    result = envsolve(*listed(server, "/broken/simple/", BROKEN), "--allow-builds", *words)
+    assert (result.code, result.out) == (3, "")
+    assert result.err.startswith("error: build-failed\n")
+    assert "no compiler here" in result.err
