@@ -483,8 +483,7 @@ class _Lock:
             exclude_newer=request.packages.exclude_newer,
             default_is_plain=self._where.is_plain,
         )
-        unknown = (f"{pin.name} {pin.version} has no extra {extra}" for pin in pins for extra in pin.unknown_extras)
-        notes = (*self._notes(attempt), *unknown)
+        notes = (*self._notes(attempt), *(note for pin in pins for note in _notes_of(pin)))
         if better is not None:
             notes = (f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})", *notes)
         return _Made(attempt.problem.platform, made, solution, notes)
@@ -515,6 +514,14 @@ def _whole(solution: Solution) -> Solution:
         for release in [choice.release]
     )
     return solution._replace(choices=tuple(choices))
+
+
+def _notes_of(pin: Pin) -> Iterator[str]:
+    """What the user should know of one pin, as pip and uv tell it."""
+    yield from (f"{pin.name} {pin.version} has no extra {extra}" for extra in pin.unknown_extras)
+    if all(file.yanked is not None for file in pin.files):
+        reason = pin.files[0].yanked
+        yield f"{pin.name} {pin.version} was withdrawn (yanked){f': {reason}' if reason else ''}"
 
 
 class _Limits:
