@@ -17,8 +17,6 @@ from envsolve.model.request import Packages, without_credentials
 from envsolve.model.version_order import key_of
 
 COMMAND_LINE = "the command line"
-THE_STACK = "the stack"
-"""Where the builds of a stack are asked for."""
 _PLACE = re.compile(r"\.{0,2}[/\\]|\.{1,2}$|[a-z+]+://|git\+|[A-Za-z]:\\|\S+\.(whl|tar\.gz|zip)$")
 """A path or an address without a name."""
 _DIGESTS = ("sha256", "sha384", "sha512")

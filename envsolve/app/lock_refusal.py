@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.asked_packages import THE_STACK
 from envsolve.app.command import command_of
 from envsolve.app.refusal import refusal
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
@@ -14,10 +13,11 @@ from envsolve.index.fitting import Interpreter
 from envsolve.model.need import parse_need
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem, Solution
+from envsolve.solve.closure.bounds import THE_STACK
 from envsolve.solve.closure.provider import Ask
 from envsolve.solve.closure.releases import Unfit
 from envsolve.solve.closure.resolve import Conflict
-from envsolve.solve.closure.told import contested, missing, reasons_of, sentences
+from envsolve.solve.closure.told import contested, missing, reasons_of, sentences, versions
 from envsolve.solve.solver import Solver
 
 _MOST_CAUSES = 12
@@ -74,7 +74,7 @@ def stack_refusal(request: Request, problem: Problem, solver: Solver, *, typed: 
 
 
 def _lacking(asks: list[Ask]) -> tuple[str, str]:
-    asked = " and ".join(dict.fromkeys(f"{ask.name}{ask.specifier.replace('===', '==')}" for ask in asks))
+    asked = " and ".join(dict.fromkeys(versions(ask) for ask in asks))
     if all(ask.origin == THE_STACK for ask in asks):
         return NOT_ON_INDEX, f"no package index of this request has {asked}, the best build for this machine"
     return "version-not-found", f"no package index of this request has {asked}"

@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve import __version__
-from envsolve.app.asked_packages import COMMAND_LINE, THE_STACK, Given, for_target, given
+from envsolve.app.asked_packages import COMMAND_LINE, Given, for_target, given
 from envsolve.app.command import command_of
 from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Network, Places, places, settings_of
 from envsolve.app.solving import Solved, matrix_date_of, request_without_credentials
@@ -40,7 +40,7 @@ from envsolve.model.package import Target as LockTarget
 from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Held, Policy, Request, without_credentials
 from envsolve.model.solution import Machine, Problem, Solution
-from envsolve.solve.closure.bounds import Bounds, cuda_major_of
+from envsolve.solve.closure.bounds import THE_STACK, Bounds, cuda_major_of
 from envsolve.solve.closure.releases import Wanted
 from envsolve.solve.closure.resolve import Conflict, Progress, Question, pins_of
 from envsolve.solve.closure.told import contested, involved

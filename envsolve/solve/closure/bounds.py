@@ -20,6 +20,8 @@ from envsolve.model.release import CudnnRelease
 from envsolve.model.solution import Solution
 from envsolve.solve.closure.world import Limit
 
+THE_STACK = "the stack"
+"""Where the builds of a stack are asked for."""
 NEVER = "<0.dev0"
 """A specifier that no version lies in."""
 _MAJOR_IN_NAME = re.compile(r"-cu(?:da)?(\d\d)(?:\d|x)?(?=-|\Z)")

@@ -7,6 +7,7 @@ from contextlib import suppress
 from itertools import islice
 
 from envsolve.errors import OutsideError
+from envsolve.solve.closure.bounds import THE_STACK
 from envsolve.solve.closure.provider import Ask, Pick, Provider
 from envsolve.solve.closure.releases import Releases, Unfit, descending
 from envsolve.solve.closure.resolve import Conflict
@@ -62,15 +63,15 @@ def involved(conflict: Conflict) -> frozenset[str]:
 
 
 def _asked(group: list[tuple[Ask, Pick | None]]) -> Iterator[str]:
-    versions = list(dict.fromkeys(parent.version for _, parent in group if parent is not None))
-    if len(versions) > _FEW:
+    found = list(dict.fromkeys(parent.version for _, parent in group if parent is not None))
+    if len(found) > _FEW:
         ask, parent = group[0]
         assert parent is not None
-        yield f"{parent.name} {versions[-1]} to {versions[0]} require other versions, such as {_versions(ask)}"
+        yield f"{parent.name} {found[-1]} to {found[0]} require other versions, such as {versions(ask)}"
         return
     askers: dict[tuple[str, str], list[str]] = {}
     for ask, parent in group:
-        askers.setdefault((_versions(ask), ask.origin), []).append("" if parent is None else parent.version)
+        askers.setdefault((versions(ask), ask.origin), []).append("" if parent is None else parent.version)
     for (wanted, origin), of in askers.items():
         parent = group[0][1]
         yield (
@@ -80,8 +81,10 @@ def _asked(group: list[tuple[Ask, Pick | None]]) -> Iterator[str]:
         )
 
 
-def _versions(ask: Ask) -> str:
-    return f"{ask.identifier}{ask.specifier.replace('===', '==')}"
+def versions(ask: Ask) -> str:
+    """What is asked for; a stack asks for one build exactly, which a person writes as a version."""
+    specifier = ask.specifier.replace("===", "==") if ask.origin == THE_STACK else ask.specifier
+    return f"{ask.identifier}{specifier}"
 
 
 def _way(pick: Pick, provider: Provider) -> Iterator[str]:
@@ -92,10 +95,10 @@ def _way(pick: Pick, provider: Provider) -> Iterator[str]:
             return
         ask, parent = asked
         if parent is None:
-            yield f"{ask.origin} asks for {_versions(ask)}"
+            yield f"{ask.origin} asks for {versions(ask)}"
             return
         if parent.name != pick.name:
-            yield f"{parent.name} {parent.version} requires {_versions(ask)}"
+            yield f"{parent.name} {parent.version} requires {versions(ask)}"
         pick = parent
 
 
@@ -118,11 +121,11 @@ def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
 
 def _there(releases: Releases, conflict: Conflict) -> str:
     """What the index has where nobody's range has anything in it: the first index that knows a name is the only one."""
-    versions = releases.project.versions
+    there = releases.project.versions
     where = conflict.provider.world.indexes.index_url(releases.project) or "the file"
-    if not versions:
+    if not there:
         return f"{where} has no version of {releases.project.name}"
-    held = " to ".join(dict.fromkeys((versions[0], versions[-1])))
+    held = " to ".join(dict.fromkeys((there[0], there[-1])))
     return f"{where} has {releases.project.name} {held}, and no other index is asked for it"
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from envsolve.solve.closure.need import parse_need
 from hypothesis import strategies as st
 
 from envsolve.index.client import Indexes, Pool
@@ -15,6 +14,7 @@ from envsolve.index.fetch import PAGE_LIMIT, Response
 from envsolve.index.file_metadata import FileMetadata
 from envsolve.index.fitting import Interpreter
 from envsolve.model.host import Platform
+from envsolve.model.need import parse_need
 from envsolve.solve.closure.releases import Wanted
 from envsolve.solve.closure.resolve import Conflict, Question, pins_of
 from tests.index.packages import core_metadata
