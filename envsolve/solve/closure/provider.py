@@ -74,10 +74,13 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         self._unmet: dict[tuple[str, int], tuple[Fit, Need]] = {}
         """What the dead versions died of."""
         self._passed: dict[str, int] = {}
+        self._tried: dict[str, int] = {}
         self.refused = 0
         """How many candidates did not go with what was picked already: from the first on, dead ends are looked for."""
         self.contested: set[str] = set()
         """What took part in a conflict: decided as soon as it is met, so that the next one shows early."""
+        self.rejected: set[str] = set()
+        """The projects of which a version was refused for what it requires."""
         self.troubled: set[str] = set()
         """The projects whose versions did not go together; dead ends are looked for among them alone."""
         self.roots = [ask for need, origin in roots for ask in self._of_need(need, origin)]
@@ -143,6 +146,8 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             excluded |= 1 << pick.position
         if not mask & ~excluded:
             return ()
+        if excluded:
+            self._go_on_from(releases, excluded)
         pins = self.is_pinned(first.name, asks)
         return lambda: self._candidates(first, mask, excluded, pins=pins)
 
@@ -232,11 +237,23 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         """One more version that does not do: the metadata of those before it are fetched at once, more each time."""
         name = releases.project.name
         count = self._passed[name] = self._passed.get(name, 0) + 1
+        self._ahead(releases, position, count, further=False)
+
+    def _go_on_from(self, releases: Releases, excluded: int) -> None:
+        """The same after a conflict took versions back; what those before them require is fetched as well."""
+        count = excluded.bit_count()
+        if self._tried.get(releases.project.name, 0) < count:
+            self._tried[releases.project.name] = count
+            oldest = (excluded & -excluded).bit_length() - 1
+            self._ahead(releases, oldest, count, further=True)
+
+    def _ahead(self, releases: Releases, position: int, count: int, *, further: bool) -> None:
         if count & (count - 1) and count % _BATCH:
             return
-        older = releases.mask("") & self.root_mask(name) & ((1 << position) - 1)
+        older = releases.mask("") & self.root_mask(releases.project.name) & ((1 << position) - 1)
         fitting = (fit for _, fit in self._fitting(releases, older, False, pins=False))
-        self.world.prepare(releases, [fit.best for fit in islice(fitting, min(count, _BATCH))])
+        files = [fit.best for fit in islice(fitting, min(2 * count if further else count, _BATCH))]
+        self.world.prepare(releases, files, further=further)
 
     def _fitting(
         self, releases: Releases, mask: int, prereleases: bool | None, *, pins: bool
@@ -310,7 +327,11 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         if releases is None:
             return False
         mask = releases.mask(need.specifier) & self.root_mask(need.name)
-        every = self._fitting(releases, mask, None, pins=True)  # others may pin what is yanked, or a pre-release
+        if need.name not in self.rejected:
+            depth = 1
+        every = (  # others may pin what is yanked, or a pre-release
+            it for prereleases in (False, True) for it in self._fitting(releases, mask, prereleases, pins=True)
+        )
         return any(depth <= 1 or not self._is_dead(releases, position, fit, depth - 1) for position, fit in every)
 
     def _stages(self, name: str) -> tuple[bool | None, ...]:
@@ -327,7 +348,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
 
 
 _FEW_REFUSED = 4
-_BATCH = 32
+_BATCH = 16
 """Metadata files fetched at once where one version after the other does not do."""
 
 

@@ -148,6 +148,7 @@ class _Counting(BaseReporter[Ask, Pick, str]):
     def rejecting_candidate(self, criterion: Criterion[Ask, Pick], candidate: Pick) -> None:
         """One more candidate that does not go with what was picked."""
         self._provider.refused += 1
+        self._provider.rejected.add(candidate.name)
         self._provider.passed_over(candidate.releases, candidate.position)
         self._provider.troubled |= {candidate.name, *(ask.name for ask in criterion.iter_requirement())}
 

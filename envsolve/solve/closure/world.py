@@ -175,14 +175,16 @@ class World:
         found = None if position is None else releases.fit(position)
         return found if isinstance(found, Fit) else None
 
-    def prepare(self, releases: Releases, files: list[RawFile]) -> None:
-        """Have the metadata of several files fetched at once."""
+    def prepare(self, releases: Releases, files: list[RawFile], *, further: bool) -> None:
+        """Have the metadata of several files fetched at once; ``further``: and what each of them will need."""
         for file in files:
             if self.indexes.metadata_at_hand(releases.project, file) is None:
-                self.workers.submit(partial(self._read, releases, file))
+                self.workers.submit(partial(self._read, releases, file, further=further))
 
-    def _read(self, releases: Releases, file: RawFile) -> None:
-        self.look_ahead(self.needs(releases, file, "") or ())
+    def _read(self, releases: Releases, file: RawFile, *, further: bool) -> None:
+        needs = self.needs(releases, file, "") or ()
+        if further:
+            self.look_ahead(needs)
 
     def close(self) -> None:
         """End the threads. Raises what went wrong in one of them."""
