@@ -1,0 +1,163 @@
+"""The frameworks in a request for a lock: which packages are one, and what requirements say of CUDA and versions."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from envsolve.app.asked_packages import Given
+from envsolve.app.lock_indexes import Places
+from envsolve.app.targets import Target
+from envsolve.errors import Hint, UsageError
+from envsolve.index.fitting import Interpreter
+from envsolve.model.need import Markers, Need
+from envsolve.model.release import Source
+from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.solution import Problem, Solution
+
+FRAMEWORK_OF = {
+    "torch": "pytorch",
+    "tensorflow": "tensorflow",
+    "jax": "jax",
+    "onnxruntime-gpu": "onnxruntime",
+    "paddlepaddle-gpu": "paddlepaddle",
+    "cupy-cuda11x": "cupy",
+    "cupy-cuda12x": "cupy",
+    "cupy-cuda13x": "cupy",
+}
+"""Packages that are a GPU framework, however they come into a request."""
+RIVALS = {
+    "onnxruntime": ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino"),
+    "tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "intel-tensorflow"),
+    "paddlepaddle": ("paddlepaddle", "paddlepaddle-gpu"),
+    "cupy": ("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x"),
+}
+"""Packages that install the same module; an environment holds one of them."""
+_WHOLE = {"tensorflow-cpu": "tensorflow"}
+"""Builds for the CPU that go by a name of their own, and what all other packages ask for, which runs there as well."""
+_CUDA_EXTRA = re.compile(r"and-cuda|cuda(\d\d)?(?:-pip)?")
+_PYTHONS = range(8, 20)
+_PATCHES = 40
+
+
+def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
+    """``target`` with the frameworks among the requirements, and the wheels that its indexes can have.
+
+    What constraints say of a framework counts for the stack, which is solved before the packages around it.
+    """
+    request, problem = target.request, target.problem
+    asked = {it.framework: it.specifier for it in request.frameworks}
+    cuda = request.cuda
+    for need, _ in wanted.needs:
+        framework = FRAMEWORK_OF.get(need.name)
+        if framework is None or need.url or not _may_hold(need.marker, problem):
+            continue
+        asked[framework] = asked.get(framework, SpecifierSet()) & SpecifierSet(need.specifier)
+        cuda = _with_extras(need, request, cuda)
+    frameworks = tuple(
+        FrameworkRequest(name, specifier & constraint_on(wanted, name, problem)) for name, specifier in asked.items()
+    )
+    sources = request.sources or _sources(request, where)
+    return target._replace(
+        request=request._replace(frameworks=frameworks, cuda=cuda, sources=sources),
+        problem=problem._replace(frameworks=frameworks, cuda=cuda),
+    )
+
+
+def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> SpecifierSet | None:
+    """``cuda`` with what a framework's extras, or its name, say of it. Raises UsageError where CPU is asked for."""
+    for major in _cuda_asked_by(need):
+        cuda = with_major(cuda, major)
+        if request.wants_cpu:
+            message = f"--gpu none asks for CPU and {need} for CUDA: give one of them"
+            raise UsageError("contradictory-options", message)
+    return cuda
+
+
+def _cuda_asked_by(need: Need) -> Iterator[str | None]:
+    """The CUDA majors in the extras of a framework and in its name; None for CUDA of any major."""
+    for word in (*need.extras, need.name.removeprefix("cupy-").removesuffix("x")):
+        found = _CUDA_EXTRA.fullmatch(word)
+        if found is not None:
+            yield found[1]
+
+
+def _may_hold(marker: str, problem: Problem) -> bool:
+    """Whether a marker holds on the platform for some Python of the request: which one, the stack decides later."""
+    return not marker or any(
+        Markers(Interpreter(python_of(admitted, Version(f"3.{minor}")), problem.platform).marker_values()).holds(marker)
+        for minor in _PYTHONS
+        if (admitted := problem.python) is None or _admits(admitted, minor)
+    )
+
+
+def _admits(python: SpecifierSet, minor: int) -> bool:
+    return any(python.contains(f"3.{minor}.{patch}") for patch in range(_PATCHES))
+
+
+def constraint_on(wanted: Given, framework: str, problem: Problem) -> SpecifierSet:
+    """What constraint files say of the versions of a framework."""
+    found = [
+        need.specifier
+        for need, _ in wanted.constraints
+        if FRAMEWORK_OF.get(need.name) == framework and _may_hold(need.marker, problem)
+    ]
+    return SpecifierSet(",".join(filter(None, found)))
+
+
+def asks_for_cuda(wanted: Given) -> bool:
+    """Whether a requirement names CUDA, as ``tensorflow[and-cuda]`` does: a GPU is wanted, there or not."""
+    return any(True for need, _ in wanted.needs if need.name in FRAMEWORK_OF for _ in _cuda_asked_by(need))
+
+
+def with_major(cuda: SpecifierSet | None, major: str | None) -> SpecifierSet | None:
+    """``cuda`` with one major alone; None leaves it as it is."""
+    return cuda if major is None else SpecifierSet(f"=={major}.*") & (cuda or SpecifierSet())
+
+
+def require_wheels(request: Request) -> None:
+    """Raise UsageError where a source is named that has no wheels."""
+    for source in request.sources:
+        if not source.is_wheel:
+            hint = Hint("for conda packages write an environment: --format environment")
+            message = f"the source {source} has conda packages, which a Python lock cannot hold"
+            raise UsageError("contradictory-options", message, hints=(hint,))
+
+
+def _sources(request: Request, where: Places) -> tuple[Source, ...]:
+    """An index that is named stands for all: PyTorch's own is then asked only where it has an address of its own."""
+    if where.is_plain or request.packages.pytorch_index_url is not None:
+        return ()
+    return (Source.PYPI,)
+
+
+def whole(solution: Solution) -> Solution:
+    """``solution`` with the framework's own package where it has one for the CPU alone."""
+    choices = (
+        choice._replace(release=release._replace(package=_WHOLE.get(release.package, release.package)))
+        for choice in solution.choices
+        for release in [choice.release]
+    )
+    return solution._replace(choices=tuple(choices))
+
+
+def python_of(asked: SpecifierSet | None, minor: Version | None) -> tuple[int, int, int]:
+    """The full version a lock is for: the one that is named, or the first of the minor, which every later one follows.
+
+    Without a stack it is the Python that runs envsolve, or the oldest that is asked for where that is another.
+    """
+    if minor is None:
+        running = sys.version_info[:3]
+        if asked is None or asked.contains(".".join(map(str, running))):
+            return running[0], running[1], running[2]
+        for number in _PYTHONS:
+            for patch in range(_PATCHES):
+                if asked.contains(f"3.{number}.{patch}"):
+                    return 3, number, patch
+        raise UsageError("python-not-supported", f"no CPython 3 lies in {asked}")
+    patch = next((it for it in range(_PATCHES) if asked is None or asked.contains(f"{minor}.{it}")), 0)
+    return minor.major, minor.minor, patch

@@ -1,0 +1,178 @@
+"""Which stacks a lock is tried with, best first: where its packages cannot be had, another stack may have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.asked_packages import Given
+from envsolve.app.lock_frameworks import FRAMEWORK_OF, asks_for_cuda, constraint_on, python_of, whole, with_major
+from envsolve.app.targets import Target
+from envsolve.index.fitting import ASSUMED_GLIBC, Interpreter
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.names import normalized
+from envsolve.model.package import Pin
+from envsolve.model.release import Release
+from envsolve.model.request import FrameworkRequest, Held, Packages, Policy, Request
+from envsolve.model.solution import Machine, Problem, Solution
+from envsolve.solve.closure.bounds import cuda_major_of
+from envsolve.solve.closure.resolve import Conflict
+from envsolve.solve.closure.told import contested, involved
+from envsolve.solve.solver import Solver
+
+
+class Attempt(NamedTuple):
+    """One stack, or none where no framework is involved, and the problem it solves."""
+
+    request: Request
+    problem: Problem
+    solution: Solution | None
+
+    @property
+    def interpreter(self) -> Interpreter:
+        """The Python and the system that the packages have to suit."""
+        problem, solution = self.problem, self.solution
+        python = python_of(problem.python, None if solution is None else solution.python)
+        if problem.platform not in (Platform.LINUX_64, Platform.LINUX_AARCH64):
+            return Interpreter(python, problem.platform)
+        known = [machine.glibc for machine in problem.machines if machine.glibc is not None]
+        asked = [it.release.glibc for it in (solution.choices if solution else ()) if it.release.glibc is not None]
+        return Interpreter(python, problem.platform, min(known) if known else max([ASSUMED_GLIBC, *asked]))
+
+
+class Stacks:
+    """The stacks for one target. ``only_index`` says that one index stands for all, whose default builds may do."""
+
+    def __init__(self, target: Target, wanted: Given, matrix: Matrix, typed: Request, *, only_index: bool) -> None:
+        self._target, self._wanted, self._matrix, self._typed = target, wanted, matrix, typed
+        self._only_index = only_index
+        self._solver = Solver(matrix)
+
+    def first(self, held_by_lock: Held) -> Attempt:
+        """The best stack, near to what an existing lock holds. Raises UnsolvableError where there is none."""
+        request, problem = self._target.request, self._target.problem
+        held = held_by_lock._replace(
+            packages=tuple(it for it in held_by_lock.packages if stays(self._typed.packages, it[0]))
+        )
+        if any(name in FRAMEWORK_OF and not stays(self._typed.packages, name) for name, _, _ in held_by_lock.packages):
+            others = tuple(it for it in held.packages if it[0] in FRAMEWORK_OF)
+            held = held._replace(packages=others, cuda=None)  # its libraries would hold the framework back
+        if held.packages and request.prefer is Policy.NEWEST_FRAMEWORK:
+            request = request._replace(prefer=Policy.LOCKED, held=held)
+        return self.solved(request, problem)
+
+    def solved(self, request: Request, problem: Problem) -> Attempt:
+        """The best stack for ``problem``. Raises UnsolvableError where there is none."""
+        if not problem.frameworks:
+            return Attempt(request, problem, None)
+        if problem.cpu and self._target.fell_to_cpu and asks_for_cuda(self._wanted):
+            machine = Machine(None, (), problem.machines[0].glibc)
+            problem = problem._replace(cpu=False, machines=(machine,))
+        solution = self._solver.solve(request, problem)
+        if solution is not None:
+            return Attempt(request, problem, self._named_as_asked(solution))
+        if problem.cpu and self._target.fell_to_cpu and self._only_index:
+            return Attempt(request, problem, None)
+        from envsolve.app.lock_refusal import stack_refusal
+
+        raise stack_refusal(request, problem, self._solver, typed=self._typed)
+
+    def after(self, attempt: Attempt, conflict: Conflict) -> Attempt | None:
+        """The next best stack after one whose packages conflict; None where another stack would change nothing."""
+        solution = attempt.solution
+        if solution is None:
+            return None
+        by_its_name = whole(solution)
+        packages = {choice.release.package for choice in (*solution.choices, *by_its_name.choices)}
+        if by_its_name != solution and packages & involved(conflict):
+            return attempt._replace(solution=by_its_name)
+        for request, problem in self._others(attempt, solution, conflict):
+            found = self._solver.solve(request, problem)
+            if found is not None:
+                return Attempt(request, problem, self._named_as_asked(found))
+        return None
+
+    def joined(self, attempt: Attempt, pins: Sequence[Pin]) -> tuple[Request, Problem] | None:
+        """The request with the frameworks that came in as dependencies; None where there are none."""
+        known = {it.framework for it in attempt.problem.frameworks}
+        if attempt.solution is None and known:
+            return None
+        new = dict.fromkeys(FRAMEWORK_OF[pin.name] for pin in pins if pin.name in FRAMEWORK_OF)
+        added = tuple(
+            FrameworkRequest(name, constraint_on(self._wanted, name, attempt.problem))
+            for name in new
+            if name not in known
+        )
+        if not added:
+            return None
+        frameworks = (*attempt.problem.frameworks, *added)
+        return attempt.request._replace(frameworks=frameworks), attempt.problem._replace(frameworks=frameworks)
+
+    def _named_as_asked(self, solution: Solution) -> Solution:
+        """``solution`` with the packages that requirements name: only ``--framework`` leaves it to the stack."""
+        named = {need.name for need, _ in self._wanted.needs}
+        by_its_name = whole(solution)
+        return by_its_name if named & {choice.release.package for choice in by_its_name.choices} else solution
+
+    def _others(self, attempt: Attempt, solution: Solution, conflict: Conflict) -> Iterator[tuple[Request, Problem]]:
+        request, problem = attempt.request, attempt.problem
+        for cuda in self._other_majors(solution, problem, involved(conflict)):
+            yield request._replace(cuda=cuda), problem._replace(cuda=cuda)
+        if _is_about_python(conflict):
+            older = (problem.python or SpecifierSet()) & SpecifierSet(f"<{solution.python}")
+            yield request._replace(python=older), problem._replace(python=older)
+        names = involved(conflict)
+        of_stack = {choice.release.package for choice in solution.choices}
+        limits = conflict.provider.world.limits
+        if not any(name in of_stack or any(not limit.origin for limit in limits(name)) for name in names):
+            return
+        for choice in solution.choices:
+            others = self._without(choice.release, conflict)
+            frameworks = tuple(
+                it._replace(specifier=it.specifier & others) if it.framework == choice.release.framework else it
+                for it in problem.frameworks
+            )
+            python = self._target.problem.python
+            yield (
+                request._replace(frameworks=frameworks, python=python),
+                problem._replace(frameworks=frameworks, python=python),
+            )
+
+    def _without(self, release: Release, conflict: Conflict) -> SpecifierSet:
+        """The versions beside that of ``release``; where its index lacks it, those that the index lacks as well."""
+        left_out = {release.version}
+        found = conflict.provider.world.releases(release.package)
+        if found is not None and found.position(str(release.full_version)) is None:
+            table = self._matrix.framework(release.framework, release.platform)
+            alike = (it for it in table.releases if it.package == release.package and it.source is release.source)
+            left_out |= {it.version for it in alike if found.position(str(it.full_version)) is None}
+        return SpecifierSet(",".join(f"!={version}" for version in sorted(left_out)))
+
+    def _other_majors(
+        self, solution: Solution, problem: Problem, names: frozenset[str]
+    ) -> Iterator[SpecifierSet | None]:
+        """The CUDA majors that packages in a conflict are for, where they are not the stack's."""
+        if solution.toolkit is None:
+            return
+        majors = {major for name in names if (major := cuda_major_of(name)) is not None}
+        majors.discard(solution.toolkit.version.major)
+        for major in sorted(majors, reverse=True):
+            yield with_major(problem.cuda, str(major))
+
+
+def stays(packages: Packages, name: str) -> bool:
+    """Whether the pin of a package in an existing lock is kept; ``-P`` may name a framework as ``-f`` does."""
+    names = {normalized(it) for it in packages.upgraded}
+    return not packages.upgrade and not names & {name, FRAMEWORK_OF.get(name, name)}
+
+
+def _is_about_python(conflict: Conflict) -> bool:
+    """Whether another Python might have what is missing: some project has files, and none for this one."""
+    from envsolve.solve.closure.releases import Unfit
+    from envsolve.solve.closure.told import reasons_of
+
+    about = {Unfit.OTHER_PLATFORM, Unfit.OTHER_PYTHON}
+    return any(about & set(reasons_of(name, conflict)) for name in contested(conflict))
