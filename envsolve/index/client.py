@@ -23,6 +23,8 @@ from envsolve.model.request import without_credentials
 
 _OK, _NOT_MODIFIED, _UNAUTHORIZED, _FORBIDDEN, _NOT_THERE = 200, 304, 401, 403, (404, 410)
 
+_PYTORCH = "https://download.pytorch.org/"
+
 T = TypeVar("T")
 
 
@@ -313,7 +315,7 @@ class Index:
     def _of_response(self, name: str, response: Response, metadata: Mapping[str, Metadata]) -> Project | None:
         kept = Kept(expiry(response), response.headers.get("etag", ""), response.headers.get("last-modified", ""))
         project = None
-        if response.status not in (_OK, *_NOT_THERE):
+        if response.status not in (_OK, *_NOT_THERE) and not self._forbids_what_is_absent(response):
             raise _refused(name, self._key(name), response.status)
         if response.status == _OK:
             content_type = response.headers.get("content-type", "")
@@ -334,6 +336,10 @@ class Index:
         if may_be_kept(response):
             self._kept[name] = kept
         return project
+
+    def _forbids_what_is_absent(self, response: Response) -> bool:
+        """PyTorch's index is a store whose contents may not be listed: it forbids what it does not have."""
+        return response.status == _FORBIDDEN and self.url.startswith(_PYTORCH)
 
     def _of_kept(self, name: str, kept: Kept) -> Project | None:
         if kept.versions is None:

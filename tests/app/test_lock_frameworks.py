@@ -1,0 +1,28 @@
+"""The packages that count as frameworks are those of the matrix."""
+
+from __future__ import annotations
+
+import pytest
+
+from envsolve.app.lock_frameworks import FRAMEWORK_OF, RIVALS
+from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
+
+
+@pytest.mark.parametrize("package", FRAMEWORK_OF)
+def test_a_package_that_counts_as_a_framework_is_one_of_its_builds(package: str, matrix: Matrix) -> None:
+    builds = matrix.framework(FRAMEWORK_OF[package], Platform.LINUX_64).releases
+    assert package in {build.package for build in builds if build.source.is_wheel}
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "pytorch", "jax", "cupy", "onnxruntime", "paddlepaddle"])
+def test_every_wheel_for_a_gpu_counts_as_its_framework_or_is_kept_apart(framework: str, matrix: Matrix) -> None:
+    builds = matrix.framework(framework, Platform.LINUX_64).releases
+    wheels = {build.package for build in builds if build.source.is_wheel and build.cuda is not None}
+    known = {package for package, name in FRAMEWORK_OF.items() if name == framework} | set(RIVALS.get(framework, ()))
+    assert {name for name in wheels if not _is_of_one_toolkit(name)} <= known
+
+
+def _is_of_one_toolkit(package: str) -> bool:
+    """CuPy before 12 has a package for each minor of CUDA: cupy-cuda112."""
+    return package.startswith("cupy-cuda") and not package.endswith("x")
