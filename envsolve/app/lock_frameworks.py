@@ -91,12 +91,8 @@ def _may_hold(marker: str, problem: Problem) -> bool:
     return not marker or any(
         Markers(Interpreter(python_of(admitted, Version(f"3.{minor}")), problem.platform).marker_values()).holds(marker)
         for minor in _PYTHONS
-        if (admitted := problem.python) is None or _admits(admitted, minor)
+        if (admitted := problem.python) is None or _first_patch(admitted, minor) is not None
     )
-
-
-def _admits(python: SpecifierSet, minor: int) -> bool:
-    return any(python.contains(f"3.{minor}.{patch}") for patch in range(_PATCHES))
 
 
 def constraint_on(wanted: Given, framework: str, problem: Problem) -> SpecifierSet:
@@ -148,16 +144,20 @@ def whole(solution: Solution) -> Solution:
 def python_of(asked: SpecifierSet | None, minor: Version | None) -> tuple[int, int, int]:
     """The full version a lock is for: the one that is named, or the first of the minor, which every later one follows.
 
-    Without a stack it is the Python that runs envsolve, or the oldest that is asked for where that is another.
+    Without a stack to decide on the minor it is that of the Python that runs envsolve, where that is asked for, else
+    the oldest that is; where nothing is asked for, it is this Python itself. Raises UsageError where there is none.
     """
-    if minor is None:
-        running = sys.version_info[:3]
-        if asked is None or asked.contains(".".join(map(str, running))):
-            return running[0], running[1], running[2]
-        for number in _PYTHONS:
-            for patch in range(_PATCHES):
-                if asked.contains(f"3.{number}.{patch}"):
-                    return 3, number, patch
-        raise UsageError("python-not-supported", f"no CPython 3 lies in {asked}")
-    patch = next((it for it in range(_PATCHES) if asked is None or asked.contains(f"{minor}.{it}")), 0)
-    return minor.major, minor.minor, patch
+    running = sys.version_info
+    if minor is not None:
+        return minor.major, minor.minor, _first_patch(asked, minor.minor) or 0
+    if asked is None:
+        return running[0], running[1], running[2]
+    for number in (running[1], *_PYTHONS):
+        patch = _first_patch(asked, number)
+        if patch is not None:
+            return 3, number, patch
+    raise UsageError("python-not-supported", f"no CPython 3 lies in {asked}")
+
+
+def _first_patch(asked: SpecifierSet | None, minor: int) -> int | None:
+    return next((it for it in range(_PATCHES) if asked is None or asked.contains(f"3.{minor}.{it}")), None)

@@ -27,11 +27,10 @@ if TYPE_CHECKING:
 class Ask:
     """A requirement: versions of a project, or of a project with an extra.
 
-    ``origin`` says where a person wrote it, "" for one of a package. ``only`` is the one position that fits where it
-    ties a project with an extra to the project itself.
+    ``origin`` says where a person wrote it, "" for one of a package. ``mask`` holds the versions in its range.
     """
 
-    __slots__ = ("extra", "identifier", "mask", "name", "only", "origin", "releases", "specifier")
+    __slots__ = ("extra", "identifier", "mask", "name", "origin", "releases", "specifier")
 
     def __init__(self, name: str, extra: str, specifier: str, releases: Releases | None, origin: str = "") -> None:
         self.identifier = f"{name}[{extra}]" if extra else name

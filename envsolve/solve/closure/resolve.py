@@ -9,6 +9,7 @@ from resolvelib import BaseReporter, ResolutionImpossible
 from resolvelib.resolvers import Criterion, RequirementInformation, Resolution, ResolutionTooDeep
 from resolvelib.structs import State
 
+from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.client import Indexes, package_file
 from envsolve.model.need import Need
 from envsolve.model.package import Pin
@@ -49,7 +50,7 @@ class Question(NamedTuple):
 
 
 def pins_of(question: Question, indexes: Indexes, progress: Progress | None = None) -> tuple[Pin, ...]:
-    """Every package that the question needs, by name. Raises Conflict, OutsideError."""
+    """Every package that the question needs, by name. Raises Conflict, OutsideError, UnsolvableError."""
     world = World(indexes, question.wanted, question.limits)
     try:
         asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
@@ -76,6 +77,10 @@ def _resolved(provider: Provider, progress: Progress | None) -> Mapping[str, Pic
             continue
         except ResolutionImpossible as impossible:
             raise Conflict(_whole(impossible.causes, provider), provider) from None
+        except ResolutionTooDeep:
+            message = f"no answer was found in {_MOST_ROUNDS} rounds: too many versions were tried one after the other"
+            hint = Hint("name versions of the packages that matter, which leaves less to try")
+            raise UnsolvableError("search-too-long", message, hints=(hint,)) from None
 
 
 def _whole(causes: Collection[Cause], provider: Provider) -> list[Cause]:
@@ -181,6 +186,3 @@ class _Resolution(Resolution[Ask, Pick, str]):
         verdict = super()._is_current_pin_satisfying(name, criterion)
         self._verdicts[name] = (criterion, pin, verdict)
         return verdict
-
-
-__all__ = ["Asked", "Conflict", "Question", "ResolutionTooDeep", "pins_of"]
