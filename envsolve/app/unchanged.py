@@ -33,11 +33,15 @@ Sign = tuple[str, int, int] | tuple[str]
 
 
 class Answer(NamedTuple):
-    """What the command wrote: ``output`` is the file of -o, None for standard output; ``notes`` went to stderr."""
+    """What the command wrote: ``output`` is the file of -o, None for standard output; ``notes`` went to stderr.
+
+    ``keeps_pins`` says that it is near to what that file held before, and no answer to the same words without it.
+    """
 
     text: str
     output: str | None
     notes: tuple[str, ...]
+    keeps_pins: bool = False
 
 
 class Grounds(NamedTuple):
@@ -59,14 +63,15 @@ def recalled(arguments: Sequence[str]) -> Answer | None:
         return None
     try:
         kept: Any = marshal.loads(content)  # noqa: S302 - a file of this user whose checksum was right
-        signs, expires, machine, text, output, notes = kept
+        signs, expires, machine, *answer = kept
+        found = Answer._make(answer)
     except (EOFError, ValueError, TypeError):
         return None
     if expires <= time.time() or (machine is not None and machine != fingerprint()):
         return None
     if any(_sign(sign[0]) != sign for sign in signs):
         return None
-    return Answer(text, output, notes) if _may_stand(output, text) else None
+    return found if _may_stand(found) else None
 
 
 def remember(arguments: Sequence[str], answer: Answer, grounds: Grounds) -> None:
@@ -76,7 +81,7 @@ def remember(arguments: Sequence[str], answer: Answer, grounds: Grounds) -> None
     if store is None or grounds.expires <= time.time() or (grounds.detected and machine is None):
         return
     signs = tuple(map(_sign, sorted({*grounds.files, *_own_files()})))
-    content: Any = (signs, grounds.expires, machine, answer.text, answer.output, answer.notes)
+    content: Any = (signs, grounds.expires, machine, *answer)
     store.write(_BUCKET, _key(arguments), marshal.dumps(content))
 
 
@@ -124,14 +129,14 @@ def _own_files() -> Iterable[str]:
         yield folder
 
 
-def _may_stand(output: str | None, text: str) -> bool:
+def _may_stand(answer: Answer) -> bool:
     """Whether the file of -o is not there yet, or is this answer: pins of another one would be kept."""
-    if output is None:
+    if answer.output is None:
         return True
     try:
-        with open(output, encoding="utf-8", newline="") as file:
-            return file.read() == text
+        with open(answer.output, encoding="utf-8", newline="") as file:
+            return file.read() == answer.text
     except FileNotFoundError:
-        return os.path.isdir(os.path.dirname(output) or ".")
+        return not answer.keeps_pins and os.path.isdir(os.path.dirname(answer.output) or ".")
     except (OSError, UnicodeDecodeError):
         return False

@@ -41,6 +41,7 @@ def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any])
     network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
     progress = _Progress(wanted=not options["no_progress"] and not options["quiet"])
     held = _held_by(options["output"])
+    keeps_pins = options["output"] not in (None, "-") and Path(options["output"]).exists()
     try:
         solved, grounds = lock(LockRequest(request, network, held, progress.show), matrix, os.environ)
     finally:
@@ -49,11 +50,11 @@ def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any])
     for text in solved.notes:
         note(text, quiet=options["quiet"])
     if grounds is not None and len(solved.texts) == 1 and not options["upgraded"]:
-        _remember(solved, grounds, options)
+        _remember(solved, grounds, options, keeps_pins=keeps_pins)
     return 0
 
 
-def _remember(solved: Solved, grounds: Grounds, options: dict[str, Any]) -> None:
+def _remember(solved: Solved, grounds: Grounds, options: dict[str, Any], *, keeps_pins: bool) -> None:
     """Keep the answer for the next time the same command is typed."""
     from envsolve.app.unchanged import Answer, remember
 
@@ -61,7 +62,7 @@ def _remember(solved: Solved, grounds: Grounds, options: dict[str, Any]) -> None
     notes = () if options["quiet"] else solved.notes
     if output is None or PLATFORM not in output:
         words = click.get_current_context().find_root().obj
-        remember(words, Answer(solved.texts[0][1], output, notes), grounds)
+        remember(words, Answer(solved.texts[0][1], output, notes, keeps_pins), grounds)
 
 
 def _write(solved: Solved, output: str | None) -> None:

@@ -26,7 +26,8 @@ _WITH_VALUE = {
     "--index-url": "index-url",
     "--extra-index-url": "extra-index-url",
 }
-_HARMLESS = ("--prefer-binary", "--only-binary", "--no-binary", "--trusted-host", "--require-hashes", "--pre")
+_HARMLESS = ("--prefer-binary", "--only-binary", "--trusted-host", "--require-hashes")
+"""What a lock does anyway, or what is about the connection alone."""
 _DEEPEST = 20
 
 
