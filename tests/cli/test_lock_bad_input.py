@@ -94,6 +94,7 @@ def test_it_is_one_error_that_says_what_to_do(bad: Bad, envsolve: Envsolve, worl
 
 BAD_FILES = {
     "-e .": ("editable-not-supported", "asked.in:1: '-e .'"),
+    "--pre": ("requirements-invalid", "asked.in:1: envsolve does not know the option --pre"),
     "numpy\n--editable=../mine": ("editable-not-supported", "asked.in:2: "),
     "-r asked.in": ("requirements-circular", "asked.in includes asked.in"),
     "-r nowhere.in": ("requirements-unreadable", "nowhere.in"),
@@ -132,7 +133,7 @@ GOOD_FILES = {
     "comments and continued lines": ("# all\npandas \\\n  >=2, \\\n  <3  # old\n", {"pandas": "2.2.0"}),
     "hashes of an older lock": (f"pandas==2.2.0 \\\n    --hash=sha256:{'0' * 64}\n", {"pandas": "2.2.0"}),
     "another file and constraints": ("-r sub/more.in\n-c sub/constraints.txt\n", {"pandas": "1.5.3"}),
-    "options for an installer": ("--prefer-binary\n--pre\npandas\n", {"pandas": "3.0.0"}),
+    "options for an installer": ("--prefer-binary\n--only-binary :all:\npandas\n", {"pandas": "3.0.0"}),
     "a variable": ("${WANTED_NAME}>=3\n", {"pandas": "3.0.0"}),
     "nothing": ("\n# nothing yet\n", {}),
     "what is for another Python": ("Pandas>=2,<3 ; python_version < '3.9'\nnumpy\n", {"numpy": "2.4.6"}),
