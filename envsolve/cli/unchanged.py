@@ -16,6 +16,8 @@ def give_again(arguments: Sequence[str]) -> bool:
     """
     if not any(word in argument for argument in arguments for word in _LOCK_WORDS):
         return False
+    if any(argument.startswith("--color") for argument in arguments) or os.environ.get("ENVSOLVE_COLOR"):
+        return False  # how notes look is for the command to read
     from envsolve.app.unchanged import recalled
 
     answer = recalled(arguments)
@@ -27,12 +29,21 @@ def give_again(arguments: Sequence[str]) -> bool:
         raise
     except OSError:
         return False
-    if answer.notes:
-        from envsolve.cli.report import note
-
-        for text in answer.notes:
-            note(text, quiet=False)
+    _tell(answer.notes)
     return True
+
+
+def _tell(notes: Sequence[str]) -> None:
+    """Print notes as the command does; without a terminal they are plain, which takes no library."""
+    if sys.stderr is None or not notes:
+        return
+    if not os.environ.get("FORCE_COLOR") and not sys.stderr.isatty():
+        sys.stderr.writelines(f"note: {text}\n" for text in notes)
+        return
+    from envsolve.cli.report import note
+
+    for text in notes:
+        note(text, quiet=False)
 
 
 def _give(text: str, output: str | None) -> None:

@@ -37,7 +37,7 @@ def _lines(lock: PythonLock) -> Iterator[str]:
     markers = _markers(target)
     if markers:
         yield f"environments = [{string(markers)}]"
-    yield f"requires-python = {string(f'=={_minor(target)}.*')}"
+    yield f"requires-python = {string(f'>={target.python},=={_minor(target)}.*')}"
     yield 'created-by = "envsolve"'
     if not lock.closure.pins:
         yield "packages = []"

@@ -97,10 +97,24 @@ def test_an_answer_on_standard_output_is_printed_again(locking: Locking) -> None
     assert first.out == again.out != ""
 
 
+@pytest.mark.parametrize("words", [[], ["-q"]])
+def test_notes_are_printed_again_as_they_were(words: list[str], locking: Locking) -> None:
+    words += ["--extra-index-url", locking.server.index_url.replace("//", "//user:word@") + "more/"]
+    first, again = locking(*words), locking(*words)
+    assert (first.worked, again.worked) == (True, False)
+    assert first.err == again.err
+    assert ("note" in again.err) == ("-q" not in words)
+
+
 @pytest.mark.parametrize("words", [["--refresh"], ["--no-cache"], ["-U"], ["-P", "alpha"], ["--offline"]])
 def test_who_asks_again_gets_an_answer_that_is_made_anew(words: list[str], locking: Locking) -> None:
     locking(*words) if "--offline" not in words else locking()
     assert locking(*words).worked
+
+
+def test_colour_is_what_the_command_reads(locking: Locking) -> None:
+    locking("--color", "always")
+    assert locking("--color", "always").worked
 
 
 def test_a_changed_requirement_is_seen(locking: Locking) -> None:

@@ -56,7 +56,11 @@ def test_the_order_of_the_pins_does_not_matter() -> None:
 
 def test_it_says_for_whom_it_is() -> None:
     lock = read(plain())
-    assert (str(lock.requires_python), lock.created_by, str(lock.lock_version)) == ("==3.11.*", "envsolve", "1.0")
+    assert (str(lock.requires_python), lock.created_by, str(lock.lock_version)) == (
+        "==3.11.*,>=3.11.7",
+        "envsolve",
+        "1.0",
+    )
     assert lock.environments is not None
     assert [str(marker) for marker in lock.environments] == [_MARKERS]
     assert lock.environments[0].evaluate(dict(TARGET.environment))
