@@ -17,7 +17,7 @@ from envsolve.index.metadata import Metadata
 from envsolve.index.page import RawFile
 from envsolve.model.need import Need
 
-_FORMAT = (2, sys.version_info[:2])
+_FORMAT = (3, sys.version_info[:2])
 """Of the record: another one, and what is kept counts as absent."""
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.model.names import normalized
 from envsolve.model.version_order import stretches
+
+if TYPE_CHECKING:
+    from packaging.markers import Marker
 
 _USUAL = re.compile(
     r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*"
@@ -20,8 +23,9 @@ _USUAL = re.compile(
     r"(?:\(([^()]*)\)|([^()@;'\"]*?))\s*(?:;(.*))?\Z",
     re.ASCII | re.DOTALL,
 )
-_EXTRA = re.compile(r"""\bextra\s*==\s*["']([^"']+)["']""")
-_OR = re.compile(r"\bor\b")
+_EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
+_AND_OR = re.compile(r"\s+(and|or)\s+")
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
 
 
 class Need(NamedTuple):
@@ -79,10 +83,16 @@ def _by_packaging(line: str) -> Need:
 
 
 def _extra_of(marker: str) -> str:
-    """The extra that a marker without alternatives asks for; two of them never hold at once, so one says enough."""
-    if "extra" not in marker or _OR.search(marker):
+    """The extra that a marker cannot do without: one that stands by itself between the ``and`` of the whole.
+
+    Two of them never hold at once, so that one says enough.
+    """
+    if "extra" not in marker:
         return ""
-    named = _EXTRA.search(marker)
+    parts = _AND_OR.split(_IN_BRACKETS.sub("", marker)) if "(" in marker else _AND_OR.split(marker)
+    if "or" in parts[1::2]:
+        return ""
+    named = next((found for part in parts[::2] if (found := _EXTRA.fullmatch(part.strip())) is not None), None)
     return "" if named is None else normalized(named[1])
 
 
@@ -104,14 +114,21 @@ class Markers:
         return known
 
     def _evaluate(self, marker: str, extra: str) -> bool:
-        from packaging.markers import InvalidMarker, Marker, UndefinedComparison
+        from packaging.markers import InvalidMarker, UndefinedComparison
 
         try:
-            return Marker(marker).evaluate({**self._environment, "extra": extra})
+            return _parsed(marker).evaluate({**self._environment, "extra": extra})
         except (InvalidMarker, UndefinedComparison) as error:
             raise ValueError(f"{marker!r} is not a marker: {str(error).splitlines()[0]}") from None
         except RecursionError:
             raise ValueError("a marker with too many brackets within brackets") from None
+
+
+@cache
+def _parsed(marker: str) -> Marker:
+    from packaging.markers import Marker
+
+    return Marker(marker)
 
 
 @cache
