@@ -76,5 +76,5 @@ def test_a_line_is_read_as_packaging_reads_it(line: str) -> None:
 
 @pytest.mark.parametrize("line", ["", "alpha beta", ">=1", "alpha[", "alpha>=1 >=2"])
 def test_what_is_no_requirement_is_refused(line: str) -> None:
-    with pytest.raises(ValueError, match="not a requirement|not a version specifier"):
+    with pytest.raises(ValueError, match=r"not a requirement|not a version specifier"):
         check_specifier(parse_need(line).specifier)
