@@ -106,6 +106,8 @@ class TestWhatIsForAnotherCuda:
     def test_never_stands_beside_the_stack(self, envsolve: Envsolve, world: IndexServer) -> None:
         found = pins(envsolve, world, "torch", "xgboost", "--gpu", "8.6")
         assert not {"nvidia-nccl-cu12", "nvidia-nccl-cu13"} <= found.keys()
+        result = lock(envsolve, world, "torch", "xgboost", "--gpu", "8.6")
+        assert "requires nvidia-nccl-cu12: it is for CUDA 12, and this stack is of CUDA 13\n" in result.out
 
     def test_takes_a_stack_of_its_cuda(self, envsolve: Envsolve, world: IndexServer) -> None:
         found = pins(envsolve, world, "torch", "xgboost>=3", "--gpu", "8.6")

@@ -187,6 +187,14 @@ class Provider(AbstractProvider[Ask, Pick, str]):
                     yield unmet, Pick(ask.name, "", ask.releases, position, fit)
                     waiting.append(unmet)
 
+    def ruled_out_above(self, pick: Pick) -> tuple[str, Need] | None:
+        """The newest version after ``pick`` that is a dead end, as far as was looked, and what it died of."""
+        name = pick.name
+        positions = [position for known, position in self._unmet if known == name and position > pick.position]
+        if not positions:
+            return None
+        return pick.releases.project.versions[max(positions)], self._unmet[name, max(positions)][1]
+
     def _worked_out(self, pick: Pick) -> tuple[Ask, ...]:
         needs = self.world.needs(pick.releases, pick.fit.best, pick.extra)
         pick.releases.project.fold()

@@ -56,7 +56,7 @@ def pins_of(question: Question, indexes: Indexes, progress: Progress | None = No
         asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
         world.look_ahead(tuple(need for need, _ in asked))
         provider = Provider(world, asked, question.held)
-        pins = _pins(*settled(_resolved(provider, progress), provider), world)
+        pins = _pins(*settled(_resolved(provider, progress), provider), provider)
     finally:
         world.close()
     return pins
@@ -92,7 +92,8 @@ def _whole(causes: Collection[Cause], provider: Provider) -> list[Cause]:
     return [*found, *(Cause(ask, None) for ask in provider.roots if ask.name in names and id(ask) not in told)]
 
 
-def _pins(picks: Mapping[str, Pick], reached: Reached, world: World) -> tuple[Pin, ...]:
+def _pins(picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> tuple[Pin, ...]:
+    world = provider.world
     via: dict[str, set[str]] = {}
     requires: dict[str, set[str]] = {}
     unknown: dict[str, list[str]] = {}
@@ -105,33 +106,40 @@ def _pins(picks: Mapping[str, Pick], reached: Reached, world: World) -> tuple[Pi
         if extra and not world.has_extra(pick.releases, pick.fit.best, extra):
             unknown.setdefault(name, []).append(extra)
     return tuple(
-        _pin(pick, world, via[name], requires.get(name, set()), unknown.get(name, []))
+        _pin(pick, provider, via[name], requires.get(name, set()), unknown.get(name, []))
         for name, pick in sorted(picks.items())
     )
 
 
-def _pin(pick: Pick, world: World, via: set[str], requires: set[str], unknown_extras: list[str]) -> Pin:
-    project = pick.releases.project
+def _pin(pick: Pick, provider: Provider, via: set[str], requires: set[str], unknown_extras: list[str]) -> Pin:
+    project, world = pick.releases.project, provider.world
     return Pin(
         name=pick.name,
         version=pick.version,
         files=tuple(package_file(project, raw) for raw in pick.fit.files),
         index_url=world.indexes.index_url(project),
         via=tuple(sorted(via)),
-        because=tuple(dict.fromkeys(_reasons(pick, world))),
+        because=tuple(dict.fromkeys(_reasons(pick, provider))),
         requires=tuple(sorted(requires)),
         requires_python=pick.fit.best[5],
         unknown_extras=tuple(sorted(unknown_extras)),
     )
 
 
-def _reasons(pick: Pick, world: World) -> Iterator[str]:
-    """The limits that keep newer versions away."""
+def _reasons(pick: Pick, provider: Provider) -> Iterator[str]:
+    """The limits that keep newer versions away, those on what these require among them."""
+    world = provider.world
     everything = pick.releases.mask("")
     for limit in world.limits(pick.name):
         kept_away = everything & ~pick.releases.mask(limit.specifier)
         if limit.because and kept_away >> (pick.position + 1):
             yield limit.because
+    ruled_out = provider.ruled_out_above(pick)
+    if ruled_out is not None:
+        version, need = ruled_out
+        yield from (
+            f"{pick.name} {version} requires {need}: {it.because}" for it in world.limits(need.name) if it.because
+        )
 
 
 class _Counting(BaseReporter[Ask, Pick, str]):

@@ -1,0 +1,63 @@
+"""Progress is for whoever watches: on a terminal one line that goes away, elsewhere nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.index.packages import wheel
+from tests.index.server import IndexServer
+
+pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
+
+
+def said(folder: Path, *words: str) -> str:
+    """What a lock says on a terminal."""
+    with IndexServer(recorded=False) as server:
+        server.add("alpha", [wheel("alpha", "1.0", ["beta"])])
+        server.add("beta", [wheel("beta", "1.0")])
+        asked = [
+            "alpha",
+            "--format",
+            "requirements",
+            "--index-url",
+            server.index_url,
+            "--python",
+            "3.12.4",
+            "--no-cache",
+        ]
+        program = "import sys; from envsolve.cli import main; main(sys.argv[1:])"
+        ours, theirs = pty.openpty()
+        environment = {**os.environ, "PIP_CONFIG_FILE": os.devnull, "NO_COLOR": "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", program, *asked, *words],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=theirs,
+            check=False,
+        )
+        os.write(theirs, b"end")
+        os.close(theirs)
+        text = b""
+        while not text.endswith(b"end"):
+            text += os.read(ours, 4096)
+        os.close(ours)
+    assert done.returncode == 0
+    return text.decode().removesuffix("end")
+
+
+def test_a_terminal_sees_what_is_resolved_and_then_nothing_of_it(tmp_path: Path) -> None:
+    text = said(tmp_path)
+    assert "resolving: 1 packages, alpha" in text
+    assert "resolving: 2 packages, beta" in text
+    assert text.rpartition("resolving:")[2].rpartition("\r")[0].endswith(" ")
+
+
+@pytest.mark.parametrize("words", [["--no-progress"], ["-q"]])
+def test_who_does_not_want_it_sees_none(words: list[str], tmp_path: Path) -> None:
+    assert "resolving" not in said(tmp_path, *words)
