@@ -154,12 +154,12 @@ class Stacks:
     def _other_majors(
         self, solution: Solution, problem: Problem, names: frozenset[str]
     ) -> Iterator[SpecifierSet | None]:
-        """The CUDA majors that packages in a conflict are for, where they are not the stack's."""
+        """The CUDA majors that packages in a conflict are for; where that is the stack's own, the one before it."""
         if solution.toolkit is None:
             return
+        own = solution.toolkit.version.major
         majors = {major for name in names if (major := cuda_major_of(name)) is not None}
-        majors.discard(solution.toolkit.version.major)
-        for major in sorted(majors, reverse=True):
+        for major in sorted(majors - {own} | ({own - 1} if own in majors else set()), reverse=True):
             yield with_major(problem.cuda, str(major))
 
 

@@ -19,6 +19,8 @@ from envsolve.model.solution import Choice, Solution
 
 SCHEMA_VERSION = 1
 FACTS_TABLE = "[tool.envsolve]"
+_RUNTIME = re.compile(r"nvidia-cuda-runtime(?:-cu\d\d)?")
+"""The CUDA runtime, whose version begins with that of the toolkit it is of, as no other part's does throughout."""
 _GLIBC_TAG = re.compile(r"manylinux_(\d+)_(\d+)_")
 
 
@@ -91,14 +93,19 @@ def glibc_of(target: Target) -> str | None:
 def _stack_facts(solution: Solution, closure: Closure) -> dict[str, Value | None]:
     """The stack as it was locked: of the cuDNNs that go with it the one among the pins, where it is a package."""
     pinned = next((pin.version for pin in closure.pins if pin.name.startswith("nvidia-cudnn-cu")), None)
+    runtime = next((pin.version for pin in closure.pins if _RUNTIME.fullmatch(pin.name)), None)
     cudnn = None if solution.cudnn is None else str(solution.cudnn.version)
     return {
         "minimum_driver": None if solution.minimum_driver is None else str(solution.minimum_driver),
         "compute_capabilities": [str(gpu) for gpu in solution.problem.gpus],
-        "cuda": None if solution.toolkit is None else str(solution.toolkit.version),
+        "cuda": _cuda_of(runtime) or (None if solution.toolkit is None else str(solution.toolkit.version)),
         "cudnn": pinned or cudnn,
         "frameworks": [_framework(choice) for choice in solution.choices],
     }
+
+
+def _cuda_of(runtime: str | None) -> str | None:
+    return None if runtime is None else ".".join(runtime.split(".")[:2])
 
 
 def _framework(choice: Choice) -> dict[str, Value]:

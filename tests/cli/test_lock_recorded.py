@@ -134,3 +134,17 @@ def test_uv_takes_the_lock_and_its_hashes(envsolve: Envsolve, index: IndexServer
     assert again.returncode == 0, again.stderr
     hashes = re.compile(r"--hash=(\S+)")
     assert set(hashes.findall(lock)) <= set(hashes.findall(again.stdout))
+
+
+def test_a_driver_of_an_older_toolkit_gets_the_libraries_of_its_major(envsolve: Envsolve, index: IndexServer) -> None:
+    found = pins_in(locked(envsolve, index, Case("W3", ("--gpu", "8.6", "--driver", "535.183.01"))))
+    assert (found["jax"], found["nvidia-cublas-cu12"]) == ("0.10.2", "12.9.3.13")
+
+
+def test_where_an_index_lacks_a_package_for_one_cuda_the_one_before_is_tried(
+    envsolve: Envsolve, index: IndexServer
+) -> None:
+    result = envsolve("-f", "jax", "--gpu", "8.6", "--driver", "580.65.06", *TARGET, "--index-url", index.index_url)
+    assert result.code == 0, result.err
+    assert "jax-cuda12-plugin==0.10.2" in result.out
+    assert "note: this is not the newest stack: no package index of this request knows jax-cuda13-plugin" in result.err

@@ -96,19 +96,14 @@ class Bounds:
             yield from self._of_nccl()
 
     def _follows_toolkit(self, name: str) -> bool:
-        """Whether a package must not be newer than the stack's toolkit.
+        """Whether a package must not be newer than the stack's toolkit: a compiler, where it makes PTX on the machine.
 
-        A library must not where a driver is known, which decided on the toolkit. A compiler must not where kernels are
-        compiled from PTX on the machine: a driver reads PTX only up to its own CUDA (traps of minor-version
-        compatibility, https://docs.nvidia.com/deploy/cuda-compatibility). Else it makes machine code, which all do.
+        A driver reads PTX only up to its own CUDA, while it runs the machine code of its whole major: the libraries of
+        a newer toolkit of that major do (https://docs.nvidia.com/deploy/cuda-compatibility, minor-version).
         """
-        if name not in self._toolkit_parts:
+        if name not in self._toolkit_parts or not name.startswith(_COMPILERS):
             return False
-        if name.startswith(_COMPILERS):
-            return any(
-                runs_as.startswith("compute_") for it in self._solution.choices for runs_as in it.runs_as.values()
-            )
-        return any(machine.driver is not None for machine in self._solution.problem.machines)
+        return any(runs_as.startswith("compute_") for it in self._solution.choices for runs_as in it.runs_as.values())
 
     @cached_property
     def _toolkit_parts(self) -> Mapping[str, Version]:
