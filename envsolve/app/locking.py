@@ -202,7 +202,7 @@ class _Lock:
             it.release.package: frozenset(RIVALS.get(it.release.framework, ())) - {it.release.package}
             for it in solution.choices
         }
-        return Bounds(solution, self._matrix.components, cudnn, rivals)
+        return Bounds(solution, lambda: self._matrix.components, cudnn, rivals)
 
     def _finished(self, attempt: Attempt, pins: tuple[Pin, ...], better: UnsolvableError | None) -> _Made:
         solution, interpreter = attempt.solution, attempt.interpreter

@@ -8,7 +8,7 @@ GPUs, and one package only of those that install the same module.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from packaging.version import Version
@@ -47,13 +47,14 @@ def cuda_major_of(name: str) -> int | None:
 class Bounds:
     """The limits that ``solution`` sets, by the name of a package; looked up as packages turn up.
 
-    ``rivals`` are, for each package of the stack, those that install the same module.
+    ``components`` gives the parts of toolkits, which are read where they are needed. ``rivals`` are, for each package
+    of the stack, those that install the same module.
     """
 
     def __init__(
         self,
         solution: Solution,
-        components: ComponentTable,
+        components: Callable[[], ComponentTable],
         cudnn: Iterable[CudnnRelease],
         rivals: Mapping[str, frozenset[str]],
     ) -> None:
@@ -86,7 +87,7 @@ class Bounds:
             yield Limit(f"=={major}.*", f"this stack is of CUDA {major}")
         if self._follows_toolkit(name):
             yield self._of_part(name)
-        elif major < _FIRST_WITHOUT_SUFFIX and name in self._parts_without_suffix:
+        elif named is None and major < _FIRST_WITHOUT_SUFFIX and self._is_part_without_suffix(name):
             yield Limit(
                 NEVER, f"without -cu{major} in its name it is for CUDA 13 or newer, this stack is of CUDA {major}"
             )
@@ -101,9 +102,10 @@ class Bounds:
         A driver reads PTX only up to its own CUDA, while it runs the machine code of its whole major: the libraries of
         a newer toolkit of that major do (https://docs.nvidia.com/deploy/cuda-compatibility, minor-version).
         """
-        if name not in self._toolkit_parts or not name.startswith(_COMPILERS):
+        if not name.startswith(_COMPILERS):
             return False
-        return any(runs_as.startswith("compute_") for it in self._solution.choices for runs_as in it.runs_as.values())
+        compiled = any(it.startswith("compute_") for choice in self._solution.choices for it in choice.runs_as.values())
+        return compiled and name in self._toolkit_parts
 
     @cached_property
     def _toolkit_parts(self) -> Mapping[str, Version]:
@@ -112,12 +114,12 @@ class Bounds:
         cuda = self._solution.toolkit.version
         found = [
             (it.package, it.version)
-            for release in self._components.releases
+            for release in self._components().releases
             if release.cuda == cuda
             for it in release.components
         ]
         found += [
-            (it.package, version) for it in self._components.patches if it.cuda == cuda for version in it.versions
+            (it.package, version) for it in self._components().patches if it.cuda == cuda for version in it.versions
         ]
         newest: dict[str, Version] = {}
         for package, version in found:
@@ -125,10 +127,13 @@ class Bounds:
             newest[name] = max(version, newest.get(name, version))
         return {name: version for name, version in newest.items() if not name.startswith(_ASSEMBLER)}
 
+    def _is_part_without_suffix(self, name: str) -> bool:
+        return name.startswith("nvidia-") and name in self._parts_without_suffix
+
     @cached_property
     def _parts_without_suffix(self) -> frozenset[str]:
         """The names of toolkit packages from CUDA 13 on."""
-        releases = (it for it in self._components.releases if it.cuda.major >= _FIRST_WITHOUT_SUFFIX)
+        releases = (it for it in self._components().releases if it.cuda.major >= _FIRST_WITHOUT_SUFFIX)
         return frozenset(normalized(part.package) for release in releases for part in release.components)
 
     def _of_part(self, name: str) -> Limit:

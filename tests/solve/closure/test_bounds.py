@@ -31,7 +31,7 @@ def solution(matrix: Matrix, framework: str, gpu: str, driver: str | None = None
 
 
 def bounds(matrix: Matrix, found: Solution) -> Bounds:
-    return Bounds(found, matrix.components, matrix.cudnn, {"onnxruntime-gpu": frozenset({"onnxruntime"})})
+    return Bounds(found, lambda: matrix.components, matrix.cudnn, {"onnxruntime-gpu": frozenset({"onnxruntime"})})
 
 
 def specifiers(limits: Bounds, name: str) -> list[str]:
