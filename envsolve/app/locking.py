@@ -7,6 +7,7 @@ turns up as a dependency joins the stack, so that it is never one for another GP
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -66,6 +67,7 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Lock
 
     Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where an index fails.
     """
+    since = time.time()
     request, hidden = request_without_credentials(asked.request)
     wanted = given(request.packages)
     settings = settings_of(environ)
@@ -82,16 +84,16 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Lock
     solutions = tuple(made.solution for made in locks if made.solution is not None)
     notes = (*(note for made in locks for note in made.notes), *where.notes, *lines.notes, *hidden)
     solved = Solved(texts, tuple(dict.fromkeys(notes)), solutions)
-    return Locked(solved, _grounds(asked.request, wanted, matrix, lines))
+    return Locked(solved, _grounds(asked.request, wanted, matrix, lines, since))
 
 
-def _grounds(request: Request, wanted: Given, matrix: Matrix, lines: Lines) -> Grounds | None:
+def _grounds(request: Request, wanted: Given, matrix: Matrix, lines: Lines, since: float) -> Grounds | None:
     if not wanted.is_fixed:
         return None
     tables = (str(path) for path in matrix.directory.glob("*.toml"))
     detected = not request.hosts and (not request.gpus or request.gpus == ("auto",))
-    files = (*wanted.files, *request.hosts, *tables, *LOOKED_FOR)
-    return Grounds(tuple(files), lines.pool.expires, detected)
+    files = (*wanted.files, *request.hosts, str(matrix.directory), *tables, *LOOKED_FOR)
+    return Grounds(tuple(files), since, lines.pool.expires, detected)
 
 
 class _Made(NamedTuple):

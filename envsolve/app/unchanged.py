@@ -47,10 +47,12 @@ class Answer(NamedTuple):
 class Grounds(NamedTuple):
     """What an answer rests on: the files that were read or looked for, and until when what the indexes said counts.
 
-    ``expires`` is in seconds since the epoch. ``detected`` says that this machine was looked at.
+    ``since`` is when the first of the files was read, ``expires`` when the pages no longer count, both in seconds since
+    the epoch. ``detected`` says that this machine was looked at.
     """
 
     files: tuple[str, ...]
+    since: float
     expires: float
     detected: bool
 
@@ -80,6 +82,8 @@ def remember(arguments: Sequence[str], answer: Answer, grounds: Grounds) -> None
     machine = fingerprint() if grounds.detected else None
     if store is None or grounds.expires <= time.time() or (grounds.detected and machine is None):
         return
+    if any(_changed_since(path, grounds.since) for path in grounds.files):
+        return  # what was read is no longer what lies there
     signs = tuple(map(_sign, sorted({*grounds.files, *_own_files()})))
     content: Any = (signs, grounds.expires, machine, *answer)
     store.write(_BUCKET, _key(arguments), marshal.dumps(content))
@@ -119,6 +123,15 @@ def _sign(path: str) -> Sign:
     except OSError:
         return (path,)
     return (path, found.st_mtime_ns, found.st_size)
+
+
+def _changed_since(path: str, moment: float) -> bool:
+    """Whether a file was written, or put in the place of another, after ``moment``."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return False
+    return max(found.st_mtime, found.st_ctime) > moment
 
 
 def _own_files() -> Iterable[str]:

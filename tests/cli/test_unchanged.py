@@ -124,6 +124,19 @@ def test_a_changed_requirement_is_seen(locking: Locking) -> None:
     assert "alpha==1.0" in locking.lock
 
 
+def test_a_requirement_that_changes_while_the_lock_is_made_is_seen_the_next_time(locking: Locking) -> None:
+    def edit(page: bytes) -> bytes:
+        (locking.folder / "requirements.in").write_text("alpha<2\n")
+        return page
+
+    locking.server.fault("/simple/alpha/", times=1, alter=edit)
+    locking()
+    assert "alpha==2.0" in locking.lock
+    (locking.folder / "lock.txt").unlink()
+    assert locking().worked
+    assert "alpha==1.0" in locking.lock
+
+
 def test_a_changed_variable_is_seen(locking: Locking) -> None:
     locking()
     locking.variables["ENVSOLVE_CONSTRAINT"] = "limits.txt"
