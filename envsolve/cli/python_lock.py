@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from envsolve.cli.output import deliver, write_all
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
-from envsolve.model.request import Held, Request
+from envsolve.model.request import Held, Request, without_credentials
 
 if TYPE_CHECKING:
     from envsolve.app.solving import Solved
@@ -37,6 +38,7 @@ def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any])
             "--why and --why-not ask about a stack, not about a lock",
             hints=(Hint("ask without --format"),),
         )
+    _refuse_channels(request)
     _require_file_for_each(request.platforms, options["output"])
     network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
     progress = _Progress(wanted=not options["no_progress"] and not options["quiet"])
@@ -79,6 +81,20 @@ def _require_file_for_each(platforms: Sequence[Platform], output: str | None) ->
             "several-platforms",
             f"a Python lock is for one platform, and the answer is for {' and '.join(platforms)}",
             hints=(Hint(f"name a file for each: -o 'requirements.{PLATFORM}.txt'"),),
+        )
+
+
+def _refuse_channels(request: Request) -> None:
+    """Raise UsageError where a channel is typed: pip's ``-c`` is a constraint file, and would hold nothing here.
+
+    A variable that names channels for all commands is about the others.
+    """
+    if click.get_current_context().get_parameter_source("channels") is ParameterSource.COMMANDLINE:
+        named = request.channels[0]
+        raise UsageError(
+            "contradictory-options",
+            f"-c {without_credentials(named)} names a conda channel, and a Python lock is made from package indexes",
+            hints=(Hint(f"a file of constraints is named with --constraint {without_credentials(named)}"),),
         )
 
 
