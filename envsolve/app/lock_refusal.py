@@ -112,7 +112,7 @@ def _hints(reasons: set[Unfit], unknown: list[str], lacking: list[Ask], request:
             "build it from source, which runs code of the package", command_of(request._replace(packages=packages))
         )
     if reasons & {Unfit.OTHER_PYTHON, Unfit.OTHER_PLATFORM}:
-        yield Hint("another Python may have it: --python 3.12, or another version of the package")
+        yield Hint("another Python may have it (--python), or another version of the package")
     if Unfit.YANKED in reasons:
         yield Hint("a version that was withdrawn is taken where it is pinned: name it with ==")
     if Unfit.TOO_NEW in reasons:
