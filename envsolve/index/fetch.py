@@ -9,6 +9,12 @@ PAGE_LIMIT = 100_000_000
 """Bytes that the page of a project may have; the largest real one has 15 MB (the whole history of a nightly build)."""
 METADATA_LIMIT = 10_000_000
 """Bytes that a metadata file may have; the largest real ones hold a change log of 1 MB."""
+_MOST_DIGITS = 18
+
+
+def number_of(text: str) -> int | None:
+    """A whole number that an index states; None where it is none, or one of more digits than Python reads."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
 class Response(NamedTuple):

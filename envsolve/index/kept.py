@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from envsolve.index.fetch import Response
+from envsolve.index.fetch import Response, number_of
 from envsolve.index.metadata import Metadata
 from envsolve.index.page import RawFile
 from envsolve.model.need import Need
@@ -92,8 +92,8 @@ def expiry(response: Response) -> float:
         return 0.0
     for directive in said:
         name, _, seconds = directive.partition("=")
-        if name == "max-age" and seconds.isdigit():
-            return time.time() + int(seconds) - _age(response)
+        if name == "max-age" and (age := number_of(seconds)) is not None:
+            return time.time() + age - _age(response)
     return 0.0
 
 
@@ -103,5 +103,4 @@ def may_be_kept(response: Response) -> bool:
 
 
 def _age(response: Response) -> int:
-    stated = response.headers.get("age", "")
-    return int(stated) if stated.isdigit() else 0
+    return number_of(response.headers.get("age", "")) or 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from envsolve.index.fetch import number_of
 from envsolve.model.need import Need, check_specifier, parse_need
 
 _FIELD = re.compile(
@@ -62,4 +63,4 @@ def _needs(lines: list[str]) -> tuple[Need, ...] | None:
 
 def _version(fields: dict[str, list[str]]) -> tuple[int, ...]:
     stated = fields.get("metadata-version", ["1.0"])[0]
-    return tuple(int(part) for part in stated.split(".") if part.isdigit())
+    return tuple(number for part in stated.split(".") if (number := number_of(part)) is not None)

@@ -11,7 +11,7 @@ import zlib
 
 from envsolve.errors import Hint, OutsideError
 from envsolve.index.checks import check_hash, not_had
-from envsolve.index.fetch import METADATA_LIMIT, Fetcher, Response
+from envsolve.index.fetch import METADATA_LIMIT, Fetcher, Response, number_of
 from envsolve.model.package import PackageFile
 
 _OK, _PARTIAL, _NOT_THERE = 200, 206, (404, 410)
@@ -78,7 +78,7 @@ def _whole(fetcher: Fetcher, file: PackageFile) -> io.IOBase:
 def _size(response: Response) -> int | None:
     """The size of the whole file, from ``Content-Range: bytes 10-20/21`` (RFC 9110, section 14.4)."""
     total = response.headers.get("content-range", "").rpartition("/")[2]
-    return int(total) if total.isdigit() else None
+    return number_of(total)
 
 
 class _Ranges(io.RawIOBase):

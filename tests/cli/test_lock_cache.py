@@ -57,6 +57,13 @@ def test_what_is_not_fresh_is_asked_whether_it_changed(locking: Locking, caching
     assert pins_of(locking().out) == {"alpha": "2.0", "beta": "3.0"} != pins_of(first.out)
 
 
+@pytest.mark.parametrize("seconds", ["\xb2", "9" * 20, "9" * 400, "9" * 5000])
+def test_a_time_that_no_clock_shows_costs_nothing(locking: Locking, seconds: str) -> None:
+    right = locking.right
+    locking.index.fault(PAGES, caching=f"max-age={seconds}")
+    assert locking().out == right
+
+
 def test_what_changed_and_is_fresh_is_seen_with_refresh(locking: Locking) -> None:
     assert locking.pins() == {"alpha": "2.0", "beta": "2.0"}
     locking.index.add("beta", [wheel("beta", "3.0")])

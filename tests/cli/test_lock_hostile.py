@@ -190,6 +190,13 @@ def test_a_version_that_requires_nonsense_is_not_taken(locking: Locking, kind: s
     assert "evil" not in done.out
 
 
+@pytest.mark.parametrize("stated", ["2.\xb2", "9" * 5000])
+def test_a_number_that_python_cannot_read_is_no_number(locking: Locking, stated: str) -> None:
+    metadata = core_metadata("gamma", "1.0").replace(b"2.2", stated.encode(), 1)
+    locking.index.add("gamma", [wheel("gamma", "1.0", metadata=metadata)])
+    assert pins_of(locking(asked="gamma").out) == {"gamma": "1.0"}
+
+
 METADATA = {
     "of another project": core_metadata("beta", "1.0"),
     "of another version": core_metadata("gamma", "1.1"),
