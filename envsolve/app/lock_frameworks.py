@@ -30,6 +30,8 @@ FRAMEWORK_OF = {
     "cupy-cuda13x": "cupy",
 }
 """Packages that are a GPU framework, however they come into a request."""
+NEED_GPU = ("cupy",)
+"""Frameworks that do nothing without a GPU: their default builds are no way out where there is none."""
 RIVALS = {
     "onnxruntime": ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino"),
     "tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "intel-tensorflow"),

@@ -8,7 +8,15 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.asked_packages import Given
-from envsolve.app.lock_frameworks import FRAMEWORK_OF, asks_for_cuda, constraint_on, python_of, whole, with_major
+from envsolve.app.lock_frameworks import (
+    FRAMEWORK_OF,
+    NEED_GPU,
+    asks_for_cuda,
+    constraint_on,
+    python_of,
+    whole,
+    with_major,
+)
 from envsolve.app.targets import Target
 from envsolve.index.fitting import ASSUMED_GLIBC, Interpreter
 from envsolve.matrix.load import Matrix
@@ -74,7 +82,8 @@ class Stacks:
         solution = self._solver.solve(request, problem)
         if solution is not None:
             return Attempt(request, problem, self._named_as_asked(solution))
-        if problem.cpu and self._target.fell_to_cpu and self._only_index:
+        needs_gpu = any(it.framework in NEED_GPU for it in problem.frameworks)
+        if problem.cpu and self._target.fell_to_cpu and self._only_index and not needs_gpu:
             return Attempt(request, problem, None)
         from envsolve.app.lock_refusal import stack_refusal
 

@@ -76,6 +76,14 @@ def test_an_index_without_the_build_for_the_cpu_gives_the_one_for_all(envsolve: 
     assert "tensorflow" in pins(envsolve, world, "-f", "tensorflow", "--gpu", "none")
 
 
+def test_cupy_is_refused_without_a_gpu(envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
+    world.add("cupy-cuda11x", releases("cupy-cuda11x", ["13.6.0"], tags=f"cp311-cp311-{LINUX}"))
+    result = envsolve("-f", "cupy", *TARGET, "--index-url", world.index_url)
+    assert (result.code, result.out) == (1, "")
+    assert "no CPU build of cupy" in result.err
+
+
 @pytest.mark.parametrize("driver", [(), ("--driver", "580.65.06")])
 def test_a_volta_never_gets_cuda_13(driver: tuple[str, ...], envsolve: Envsolve, world: IndexServer) -> None:
     found = pins(envsolve, world, "torch", "--gpu", "7.0", *driver)
