@@ -39,6 +39,7 @@ def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any])
             hints=(Hint("ask without --format"),),
         )
     _refuse_channels(request)
+    request = request._replace(channels=())
     _require_file_for_each(request.platforms, options["output"])
     network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
     progress = _Progress(wanted=not options["no_progress"] and not options["quiet"])
