@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol, cast
 
 from envsolve.index.failures import Failure
+from envsolve.index.fetch import number_of
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
@@ -111,8 +112,7 @@ def _decoder(encoding: str) -> _Decoder | None:
 
 def _announced(answer: BaseHTTPResponse) -> int:
     """The length of the body in bytes, as far as its head tells."""
-    length = answer.headers.get("Content-Length", "")
-    return int(length) if length.isdecimal() else 0
+    return number_of(answer.headers.get("Content-Length", "")) or 0
 
 
 def _too_large(limit: int) -> Failure:

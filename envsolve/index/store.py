@@ -242,7 +242,7 @@ def parse_size(text: str) -> int:
     unit = None if found is None else _UNITS.get(found[2].lower())
     if found is None or unit is None:
         raise ValueError(f"{text!r} is no size; write bytes, or 500MB, or 2GB")
-    return int(float(found[1]) * unit)
+    return int(min(float(found[1]) * unit, sys.maxsize))
 
 
 def _problem(directory: Path, root: Path) -> str | None:

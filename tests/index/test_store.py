@@ -389,6 +389,10 @@ def test_a_size_is_bytes_or_has_a_unit(text: str, size: int) -> None:
     assert store_at(None, {"ENVSOLVE_CACHE_SIZE": text}).limit == size
 
 
+def test_a_size_beyond_all_disks_is_no_limit() -> None:
+    assert parse_size(f"{'9' * 400} GB") > 10**18
+
+
 @pytest.mark.parametrize("text", ["much", "-1", "5 MiB", "1,5GB", "MB"])
 def test_another_size_is_refused_in_words(text: str) -> None:
     with pytest.raises(UsageError, match=r"ENVSOLVE_CACHE_SIZE.*500MB"):
