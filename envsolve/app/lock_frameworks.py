@@ -112,6 +112,12 @@ def asks_for_cuda(wanted: Given) -> bool:
     return any(True for need, _ in wanted.needs if need.name in FRAMEWORK_OF for _ in _cuda_asked_by(need))
 
 
+def depends_on_python(wanted: Given) -> bool:
+    """Whether markers ask for a framework by the Python, which the stack decides on: all of them count for it."""
+    asked = (need for need, _ in (*wanted.needs, *wanted.constraints) if need.name in FRAMEWORK_OF)
+    return any(re.search("python_(full_)?version", need.marker) for need in asked)
+
+
 def with_major(cuda: SpecifierSet | None, major: str | None) -> SpecifierSet | None:
     """``cuda`` with one major alone; None leaves it as it is."""
     return cuda if major is None else SpecifierSet(f"=={major}.*") & (cuda or SpecifierSet())

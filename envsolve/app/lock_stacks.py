@@ -13,11 +13,13 @@ from envsolve.app.lock_frameworks import (
     NEED_GPU,
     asks_for_cuda,
     constraint_on,
+    depends_on_python,
     python_of,
     whole,
     with_major,
 )
 from envsolve.app.targets import Target
+from envsolve.errors import Hint
 from envsolve.index.fitting import ASSUMED_GLIBC, Interpreter
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -87,7 +89,10 @@ class Stacks:
             return Attempt(request, problem, None)
         from envsolve.app.lock_refusal import stack_refusal
 
-        raise stack_refusal(request, problem, self._solver, typed=self._typed)
+        error = stack_refusal(request, problem, self._solver, typed=self._typed)
+        if depends_on_python(self._wanted) and self._typed.python is None:
+            error.hints = (Hint("what is asked of a framework depends on the Python: name one with --python"),)
+        raise error
 
     def after(self, attempt: Attempt, conflict: Conflict) -> Attempt | None:
         """The next best stack after one whose packages conflict; None where another stack would change nothing."""

@@ -173,6 +173,14 @@ def test_a_framework_for_another_system_is_none_of_this_one(envsolve: Envsolve, 
     assert list(found) == ["numpy"]
 
 
+def test_versions_by_the_python_want_a_python_to_be_named(envsolve: Envsolve, world: IndexServer) -> None:
+    asked = ("torch>=2.8; python_version>='3.11'", "torch<2.8; python_version<'3.11'", "--gpu", "8.6")
+    assert pins(envsolve, world, *asked, "--source", "pypi")["torch"] == "2.15.0"
+    result = envsolve(*asked, *TARGET[2:], "--index-url", world.index_url)
+    assert (result.code, result.out) == (1, "")
+    assert "hint: what is asked of a framework depends on the Python: name one with --python\n" in result.err
+
+
 def test_a_build_that_the_index_does_not_have_is_named(envsolve: Envsolve, world: IndexServer) -> None:
     result = lock(envsolve, world, "-f", "pytorch==2.7.0", "--gpu", "8.6", "--source", "pypi")
     assert (result.code, result.out) == (1, "")
