@@ -41,6 +41,7 @@ def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any])
     _refuse_channels(request)
     request = request._replace(channels=())
     _require_file_for_each(request.platforms, options["output"])
+    _require_other_file(request.packages.files, options["output"])
     network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
     progress = _Progress(wanted=not options["no_progress"] and not options["quiet"])
     held = _held_by(options["output"])
@@ -82,6 +83,16 @@ def _require_file_for_each(platforms: Sequence[Platform], output: str | None) ->
             "several-platforms",
             f"a Python lock is for one platform, and the answer is for {' and '.join(platforms)}",
             hints=(Hint(f"name a file for each: -o 'requirements.{PLATFORM}.txt'"),),
+        )
+
+
+def _require_other_file(read: Sequence[str], output: str | None) -> None:
+    """Raise UsageError where -o names a file of -r: what somebody wrote by hand would be gone."""
+    if output is not None and any(name != "-" and Path(name).resolve() == Path(output).resolve() for name in read):
+        raise UsageError(
+            "contradictory-options",
+            f"-o {output} is the file of the requirements, and the lock would take its place",
+            hints=(Hint("keep the requirements in a file of their own: -r requirements.in -o requirements.txt"),),
         )
 
 

@@ -176,3 +176,13 @@ def test_an_index_in_a_file_counts_unless_the_command_line_names_one(envsolve: E
 
 def test_letting_go_of_a_pin_that_is_not_there_changes_nothing(envsolve: Envsolve, world: IndexServer) -> None:
     assert pins_in(lock(envsolve, world, "pandas", "-P", "numpy").out) == {"pandas": "3.0.0"}
+
+
+def test_a_lock_does_not_take_the_place_of_its_requirements(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    asked = tmp_path / "requirements.txt"
+    asked.write_text("pandas\n")
+    result = lock(envsolve, world, "-r", "requirements.txt", "-o", str(asked))
+    assert (result.code, result.out, asked.read_text()) == (2, "", "pandas\n")
+    assert result.err.startswith("error: contradictory-options\n")
