@@ -103,6 +103,15 @@ def file_name(text: str) -> str:
     return text
 
 
+def package_name(text: str) -> str:
+    """``text`` as it is; ValueError where it is no name of a package, as with versions behind it."""
+    from envsolve.model.names import is_name
+
+    if not is_name(text):
+        raise ValueError(f"{text!r} is not the name of a package such as 'numpy'; versions go into the requirements")
+    return text
+
+
 def parse_moment(text: str) -> str:
     """A day or a moment as RFC 3339 writes it, in UTC: ``2026-11-20`` is the end of that day.
 

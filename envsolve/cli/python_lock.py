@@ -53,7 +53,9 @@ def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any])
     _write(solved, options["output"])
     for text in solved.notes:
         note(text, quiet=options["quiet"])
-    if grounds is not None and len(solved.texts) == 1 and not options["upgraded"]:
+    for fact in solved.because if options["verbose"] else ():
+        note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
+    if grounds is not None and len(solved.texts) == 1 and not options["upgraded"] and not options["verbose"]:
         _remember(solved, grounds, options, keeps_pins=keeps_pins)
     return 0
 

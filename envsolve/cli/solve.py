@@ -17,6 +17,7 @@ from envsolve.cli.options import (
     one_word,
     option,
     output_options,
+    package_name,
     parse_moment,
 )
 from envsolve.cli.output import deliver, write_all
@@ -140,7 +141,7 @@ _FILE = Parsed("file", file_name)
     "upgraded",
     multiple=True,
     metavar="NAME",
-    type=_WORD,
+    type=Parsed("name", package_name),
     help="Let go of one pin. Repeatable.",
 )
 @option(
