@@ -36,7 +36,7 @@ from envsolve.model.package import Closure, Pin
 from envsolve.model.package import Target as LockTarget
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Request, without_credentials
-from envsolve.model.solution import Solution
+from envsolve.model.solution import Problem, Solution
 from envsolve.solve.closure.bounds import THE_STACK, Bounds
 from envsolve.solve.closure.releases import Wanted
 from envsolve.solve.closure.resolve import Conflict, Progress, Question, pins_of
@@ -248,14 +248,22 @@ class _Lock:
     def _notes(self, attempt: Attempt) -> tuple[str, ...]:
         solution = attempt.solution
         if solution is None:
-            none = (
-                "no NVIDIA GPU was found, and the index that is named has no CPU build: the default builds, which run"
-            )
-            return (f"{none} without a GPU as well",) if attempt.problem.frameworks else ()
+            return tuple(_of_default_builds(attempt.problem))
         notes = [] if self._target.fell_to_cpu and not attempt.problem.cpu else list(self._target.notes)
         if self._asked.request.python is None:
             notes.append(f"the lock is for Python {solution.python}; --python names another one")
         return (*notes, *(note for note in solution.notes if "NCCL" not in note))
+
+
+def _of_default_builds(problem: Problem) -> Iterator[str]:
+    """What to know where there is no GPU, and one index that has no builds for that."""
+    if problem.frameworks:
+        yield (
+            "no NVIDIA GPU was found, and the index that is named has no CPU build: these are the default builds, "
+            "which run without a GPU as well and bring CUDA libraries along"
+        )
+    if any(it.framework == "pytorch" for it in problem.frameworks):
+        yield "PyTorch's CPU builds are in its own index: --pytorch-index-url https://download.pytorch.org/whl"
 
 
 def _notes_of(pin: Pin) -> Iterator[str]:
