@@ -12,6 +12,8 @@ import click
 
 from envsolve.errors import Hint, OutsideError, UsageError
 
+PLATFORM = "{platform}"
+"""Stands for the platform in the name of an output file."""
 _TO_A_FILE = Hint("write to a file with -o")
 TO_A_PLACE = Hint(
     "send standard output to a place that takes it, such as a file on a disk with room: envsolve ... > FILE"
@@ -35,6 +37,17 @@ def deliver(text: str, output: str | None, *, color: bool | None = None) -> None
         raise
     except OSError as error:
         raise output_failed(error) from error
+
+
+def deliver_each(texts: Sequence[tuple[str, str]], output: str | None) -> None:
+    """Deliver the text for each platform: to a file of its own where ``output`` names the platform, else the only one.
+
+    Errors as in :func:`deliver`.
+    """
+    if output is None or PLATFORM not in output:
+        deliver(texts[0][1], output)
+    else:
+        write_all([(Path(output.replace(PLATFORM, platform)), text) for platform, text in texts])
 
 
 def output_failed(error: OSError) -> OutsideError:

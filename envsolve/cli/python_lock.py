@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from envsolve.cli.output import deliver, write_all
+from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from envsolve.lock.held_pins import HeldPin
     from envsolve.matrix import Matrix
 
-PLATFORM = "{platform}"
 _WIDTH = 78
 
 
@@ -50,7 +49,8 @@ def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any])
         solved, grounds = lock(LockRequest(request, network, held, progress.show), matrix, os.environ)
     finally:
         progress.clear()
-    _write(solved, options["output"])
+    _require_file_for_each([platform for platform, _ in solved.texts], options["output"])
+    deliver_each(solved.texts, options["output"])
     for text in solved.notes:
         note(text, quiet=options["quiet"])
     for fact in solved.because if options["verbose"] else ():
@@ -69,14 +69,6 @@ def _remember(solved: Solved, grounds: Grounds, options: dict[str, Any], *, keep
     if output is None or PLATFORM not in output:
         words = click.get_current_context().find_root().obj
         remember(words, Answer(solved.texts[0][1], output, notes, keeps_pins), grounds)
-
-
-def _write(solved: Solved, output: str | None) -> None:
-    _require_file_for_each([platform for platform, _ in solved.texts], output)
-    if output is None or PLATFORM not in output:
-        deliver(solved.texts[0][1], output)
-    else:
-        write_all([(Path(output.replace(PLATFORM, platform)), text) for platform, text in solved.texts])
 
 
 def _require_file_for_each(platforms: Sequence[Platform], output: str | None) -> None:

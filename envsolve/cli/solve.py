@@ -20,7 +20,7 @@ from envsolve.cli.options import (
     package_name,
     parse_moment,
 )
-from envsolve.cli.output import deliver, write_all
+from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.lock import FORMATS, PLANNED_FORMATS, PYTHON_FORMATS, format_for_file
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from envsolve.app.solving import HeldOn, Solved
     from envsolve.matrix import Matrix
 
-PLATFORM = "{platform}"
-"""Stands for the platform in the name of an output file."""
 _COMMANDS = ("solve", "detect", "matrix", "cache")
 _VERSIONS = Parsed("spec", parse_versions)
 _WORD = Parsed("address", one_word)
@@ -255,10 +253,7 @@ def _deliver(solved: Solved, output: str | None) -> None:
                 Hint("--format json holds them all"),
             ),
         )
-    if output is None or PLATFORM not in output:
-        deliver(texts[0][1], output)
-    else:
-        write_all([(Path(output.replace(PLATFORM, platform)), text) for platform, text in texts])
+    deliver_each(texts, output)
 
 
 def _format(options: dict[str, Any]) -> str:
