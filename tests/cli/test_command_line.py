@@ -43,6 +43,16 @@ def test_output_is_written_and_its_name_says_the_format(envsolve: Envsolve, tmp_
     assert (path.stat().st_mode & 0o777) == (0o666 & ~_umask())
 
 
+def test_a_dash_is_standard_output_and_no_file(
+    envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("-f", "jax", "--gpu", "8.6", "--driver", "580.65.06")
+    result = envsolve(*words, "-o", "-")
+    assert (result.code, yaml.safe_load(result.out)) == (0, yaml.safe_load(envsolve(*words).out))
+    assert list(tmp_path.iterdir()) == []
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

@@ -43,6 +43,15 @@ def test_the_whole_lock_of_a_gpu_is_the_recorded_one(
     assert lock(envsolve, world, *arguments).out == text
 
 
+def test_a_dash_is_standard_output_and_no_file(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = lock(envsolve, world, "numpy", "--format", "requirements", "-o", "-")
+    assert (result.code, pins_in(result.out)) == (0, {"numpy": "2.4.6"})
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("name", "is_toml"),
     [("requirements.txt", False), ("pylock.toml", True), ("pylock.gpu.toml", True), ("locks.d.txt", False)],
