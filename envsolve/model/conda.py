@@ -1,0 +1,57 @@
+"""Packages of conda channels: what a channel lists, and what a lock takes from it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class VirtualPackage(NamedTuple):
+    """A property of a machine that conda packages may require: ``__cuda 12.4``, ``__archspec 1 x86_64``.
+
+    https://docs.conda.io/projects/conda/en/stable/user-guide/tasks/manage-virtual.html
+    """
+
+    name: str
+    version: str
+    build: str = "0"
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.version}" + ("" if self.build == "0" else f"={self.build}")
+
+
+class CondaPackage(NamedTuple):
+    """One package of a channel, or of a lock; what is not known is empty or None.
+
+    ``subdir`` is a platform or ``noarch``. ``url`` is the address of the file and ``channel`` that of its channel,
+    both without credentials. ``size`` is in bytes. ``depends`` and ``constrains`` are match specs as the record has
+    them, ``__cuda`` and the like among them.
+    """
+
+    name: str
+    version: str
+    build: str
+    subdir: str
+    url: str
+    md5: str | None = None
+    sha256: str | None = None
+    size: int | None = None
+    build_number: int = 0
+    depends: tuple[str, ...] = ()
+    constrains: tuple[str, ...] = ()
+    channel: str = ""
+
+    @property
+    def file_name(self) -> str:
+        """The last part of its address."""
+        return self.url.rpartition("/")[2]
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """The names of the packages it depends on, virtual ones left out, each once."""
+        names = (spec.split()[0] for spec in self.depends if spec.strip())
+        return tuple(dict.fromkeys(name for name in names if not name.startswith("__")))
+
+    @property
+    def is_python_package(self) -> bool:
+        """Whether it installs for Python: the conda packages tzdata and graphviz are none, whatever their names say."""
+        return bool({"python", "python_abi"} & set(self.requires))
