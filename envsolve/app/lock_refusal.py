@@ -39,6 +39,7 @@ def packages_refusal(
     target = f"Python {interpreter.full_version} on {interpreter.platform}"
     unknown = _unknown(conflict)
     lacking = [ask for ask in missing(conflict) if ask.origin]
+    beside = [name for name in contested(conflict) if name in conflict.provider.world.present]
     reasons = {unfit for name in contested(conflict) for unfit in reasons_of(name, conflict)}
     if unknown:
         code, message = "package-not-found", f"no package index of this request knows {' or '.join(unknown)}"
@@ -50,12 +51,17 @@ def packages_refusal(
         names = [name for name in contested(conflict) if reasons_of(name, conflict)]
         code = "no-wheel"
         message = f"{' and '.join(names[:_FEW_NAMES])} cannot be installed on {target}{stack}"
+    elif beside:
+        code = "packages-conflict"
+        names = beside[:_FEW_NAMES]
+        message = f"what conda installs of {' and '.join(names)} does not meet the requirements for {target}{stack}"
     else:
         names = contested(conflict)[:_FEW_NAMES]
         code = "packages-conflict"
         message = f"the requirements of {' and '.join(names)} do not go together for {target}{stack}"
     hints = (
         *_framework_hints(contested(conflict), request),
+        *([Hint("have conda install a version that is asked for")] if beside else []),
         *_hints(reasons, unknown, lacking, request),
     )
     steps = tuple(ConflictStep(cause, "", "") for cause in causes)

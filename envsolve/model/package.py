@@ -1,4 +1,4 @@
-"""Packages of a Python index: the files of a release, and the pins a lock is made of."""
+"""Packages of a Python index: the files of a release, the pins a lock is made of, and what is there beside them."""
 
 from __future__ import annotations
 
@@ -32,6 +32,19 @@ class PackageFile(NamedTuple):
         return self.name.endswith(".whl")
 
 
+class Present(NamedTuple):
+    """A project that an environment has already, from conda: its version as conda writes it, and the conda package.
+
+    The version may be none that Python knows (``9e``).
+    """
+
+    version: str
+    package: str
+
+    def __str__(self) -> str:
+        return f"{self.package} {self.version}"
+
+
 class Pin(NamedTuple):
     """One package of a lock.
 
@@ -39,8 +52,8 @@ class Pin(NamedTuple):
     the one an installer picks first. ``index_url`` is the index they are from, without credentials; None for a direct
     reference, whose one file then says where it is. ``via`` names what requires it: packages, and files as
     ``-r requirements.in``. ``because`` are the sentences that bound its version beyond what metadata asks for.
-    ``requires`` names the packages it needs on the target, ``unknown_extras`` the extras that were asked for and that
-    it does not have.
+    ``requires`` names the packages it needs on the target, pins or not. ``unknown_extras`` are the extras that were
+    asked for and that it does not have.
     """
 
     name: str

@@ -195,6 +195,18 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             return None
         return pick.releases.project.versions[max(positions)], self._unmet[name, max(positions)][1]
 
+    def is_met_by_present(self, ask: Ask) -> bool:
+        """Whether ``ask`` is on a project that is there, in a version that it and all limits admit."""
+        if ask.name not in self.world.present or ask.releases is None:
+            return False
+        return bool(ask.mask & self.world.limited(ask.releases))
+
+    def refuse(self, pick: Pick, ask: Ask) -> None:
+        """Remember what ``pick`` was refused for, where no other answer is possible: what is there stays as it is."""
+        if ask.name in self.world.present:
+            need = Need(ask.name, (), ask.specifier, "")
+            self._unmet.setdefault((pick.name, pick.position), (pick.fit, need))
+
     def _worked_out(self, pick: Pick) -> tuple[Ask, ...]:
         needs = self.world.needs(pick.releases, pick.fit.best, pick.extra)
         pick.releases.project.fold()
@@ -215,7 +227,12 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         return ask
 
     def _of_need(self, need: Need, origin: str) -> list[Ask]:
-        return [self._ask(need.name, extra, need.specifier, origin) for extra in ("", *need.extras)]
+        specifier = need.specifier
+        if need.url and need.name in self.world.present:
+            from envsolve.solve.closure.present import specifier_of
+
+            specifier = specifier_of(need)
+        return [self._ask(need.name, extra, specifier, origin) for extra in ("", *need.extras)]
 
     def _ask(self, name: str, extra: str, specifier: str, origin: str) -> Ask:
         key = (name, extra, specifier)

@@ -12,7 +12,7 @@ from resolvelib.structs import State
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.client import Indexes, package_file
 from envsolve.model.need import Need
-from envsolve.model.package import Pin
+from envsolve.model.package import Pin, Present
 from envsolve.solve.closure.provider import Ask, Pick, Provider
 from envsolve.solve.closure.releases import Wanted
 from envsolve.solve.closure.settle import Reached, settled
@@ -41,25 +41,46 @@ class Conflict(Exception):  # noqa: N818 - an answer, not an error: whoever aske
 
 
 class Question(NamedTuple):
-    """What a closure is asked for. ``held`` are the versions of an existing lock, which stay where they fit."""
+    """What a closure is asked for. ``held`` are the versions of an existing lock, which stay where they fit.
+
+    ``present`` are the projects that conda installs, by normalized name: what asks for one is met by its version or
+    not at all, and what it requires itself is met.
+    """
 
     asked: tuple[Asked, ...]
     wanted: Wanted
     limits: Limits
     held: Mapping[str, str]
+    present: Mapping[str, Present] = {}
+
+
+class Found(NamedTuple):
+    """Every package that a question needs, by name, without what is present.
+
+    ``bare`` are the extras that were asked for of what is present, with its name: conda knows no extras.
+    """
+
+    pins: tuple[Pin, ...]
+    bare: tuple[tuple[str, str], ...]
 
 
 def pins_of(question: Question, indexes: Indexes, progress: Progress | None = None) -> tuple[Pin, ...]:
     """Every package that the question needs, by name. Raises Conflict, OutsideError, UnsolvableError."""
-    world = World(indexes, question.wanted, question.limits)
+    return found_for(question, indexes, progress).pins
+
+
+def found_for(question: Question, indexes: Indexes, progress: Progress | None = None) -> Found:
+    """The same, with what to know of it. Raises Conflict, OutsideError, UnsolvableError."""
+    world = World(indexes, question.wanted, question.limits, question.present)
     try:
         asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
         world.look_ahead(tuple(need for need, _ in asked))
         provider = Provider(world, asked, question.held)
-        pins = _pins(*settled(_resolved(provider, progress), provider), provider)
+        picks, reached = settled(_resolved(provider, progress), provider)
+        found = Found(_pins(picks, reached, provider), tuple(_bare(reached, world)))
     finally:
         world.close()
-    return pins
+    return found
 
 
 def _resolved(provider: Provider, progress: Progress | None) -> Mapping[str, Pick]:
@@ -89,7 +110,8 @@ def _whole(causes: Collection[Cause], provider: Provider) -> list[Cause]:
     found += [Cause(*it) for it in provider.dead_ends([ask for ask, _ in causes])]
     names = {ask.name for ask, _ in found}
     told = {id(ask) for ask, _ in found}
-    return [*found, *(Cause(ask, None) for ask in provider.roots if ask.name in names and id(ask) not in told)]
+    whole = [*found, *(Cause(ask, None) for ask in provider.roots if ask.name in names and id(ask) not in told)]
+    return [it for it in whole if not provider.is_met_by_present(it.requirement)]
 
 
 def _pins(picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> tuple[Pin, ...]:
@@ -103,12 +125,18 @@ def _pins(picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> tu
         for _, by in asks:
             if by not in ("", name):
                 requires.setdefault(by, set()).add(name)
-        if extra and not world.has_extra(pick.releases, pick.fit.best, extra):
+        if extra and name not in world.present and not world.has_extra(pick.releases, pick.fit.best, extra):
             unknown.setdefault(name, []).append(extra)
     return tuple(
         _pin(pick, provider, via[name], requires.get(name, set()), unknown.get(name, []))
         for name, pick in sorted(picks.items())
+        if name not in world.present
     )
+
+
+def _bare(reached: Reached, world: World) -> Iterator[tuple[str, str]]:
+    asks = (asks[0][0] for asks in reached.values())
+    yield from sorted((ask.name, ask.extra) for ask in asks if ask.extra and ask.name in world.present)
 
 
 def _pin(pick: Pick, provider: Provider, via: set[str], requires: set[str], unknown_extras: list[str]) -> Pin:
@@ -137,6 +165,8 @@ def _reasons(pick: Pick, provider: Provider) -> Iterator[str]:
     ruled_out = provider.ruled_out_above(pick)
     if ruled_out is not None:
         version, need = ruled_out
+        if need.name in world.present:
+            yield f"{pick.name} {version} requires {need}, and conda installs {world.present[need.name]}"
         yield from (
             f"{pick.name} {version} requires {need}: {it.because}" for it in world.limits(need.name) if it.because
         )
@@ -162,6 +192,8 @@ class _Counting(BaseReporter[Ask, Pick, str]):
         """One more candidate that does not go with what was picked."""
         self._provider.refused += 1
         self._provider.rejected.add(candidate.name)
+        *_, last = criterion.information
+        self._provider.refuse(candidate, last.requirement)
         self._provider.passed_over(candidate.releases, candidate.position)
         self._provider.troubled |= {candidate.name, *(ask.name for ask in criterion.iter_requirement())}
 

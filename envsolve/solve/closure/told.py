@@ -24,12 +24,12 @@ def sentences(conflict: Conflict) -> list[str]:
     groups: dict[tuple[str, str], list[tuple[Ask, Pick | None]]] = {}
     for ask, parent in conflict.causes:
         groups.setdefault((parent.name if parent else "", ask.name), []).append((ask, parent))
-    found = [sentence for group in groups.values() for sentence in _asked(group)]
+    found = [sentence + _instead(name, provider) for (_, name), group in groups.items() for sentence in _asked(group)]
     parents = {parent.identifier: parent for _, parent in conflict.causes if parent is not None}
     for parent in parents.values():
         found += _way(parent, provider)
     for name in contested(conflict):
-        found += [_limited(name, limit) for limit in provider.world.limits(name)]
+        found += _limited(name, conflict)
         found += _unfit(name, conflict)
     return list(dict.fromkeys(found))
 
@@ -39,7 +39,10 @@ def missing(conflict: Conflict) -> list[Ask]:
     return [
         ask
         for ask, parent in conflict.causes
-        if ask.releases is not None and not ask.mask and (parent is None or parent.name != ask.name)
+        if ask.releases is not None
+        and ask.name not in conflict.provider.world.present
+        and not ask.mask
+        and (parent is None or parent.name != ask.name)
     ]
 
 
@@ -102,10 +105,23 @@ def _way(pick: Pick, provider: Provider) -> Iterator[str]:
         pick = parent
 
 
-def _limited(name: str, limit: Limit) -> str:
+def _limited(name: str, conflict: Conflict) -> Iterator[str]:
+    """The limits on what no version is left of; of what conda installs those alone that exclude its version."""
+    world, releases = conflict.provider.world, _releases(name, conflict)
+    for limit in world.limits(name):
+        if name not in world.present or releases is None or not releases.mask(limit.specifier):
+            yield _bound(name, limit) + _instead(name, conflict.provider)
+
+
+def _bound(name: str, limit: Limit) -> str:
     if limit.origin:
         return f"{limit.origin} holds {name}{limit.specifier}"
     return f"{name} is bounded: {limit.because}"
+
+
+def _instead(name: str, provider: Provider) -> str:
+    present = provider.world.present.get(name)
+    return "" if present is None else f", and conda installs {present}"
 
 
 def _unfit(name: str, conflict: Conflict) -> Iterator[str]:

@@ -7,7 +7,7 @@ time (measured). It decides nothing: the resolver takes the same versions with a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from envsolve.index.metadata import Metadata
 from envsolve.index.page import RawFile
 from envsolve.model.names import normalized
 from envsolve.model.need import Markers, Need
+from envsolve.model.package import Present
 from envsolve.solve.closure.releases import Fit, Fitting, Releases, Unfit, Wanted
 from envsolve.solve.closure.workers import Workers
 
@@ -38,12 +39,16 @@ Limits = Callable[[str], tuple[Limit, ...]]
 
 
 class World:
-    """The packages of ``indexes`` for one target. ``limits`` bound the versions of projects by name."""
+    """The packages of ``indexes`` for one target, and those that are ``present``, for which no index is asked.
 
-    def __init__(self, indexes: Indexes, wanted: Wanted, limits: Limits) -> None:
+    ``limits`` bound the versions of projects by name.
+    """
+
+    def __init__(self, indexes: Indexes, wanted: Wanted, limits: Limits, present: Mapping[str, Present]) -> None:
         self.indexes = indexes
         self.wanted = wanted
         self.limits = limits
+        self.present = present
         self._markers_key = f"markers {sorted(wanted.interpreter.marker_values().items())}"
         known = indexes.pool.recalled(self._markers_key)
         self.markers = Markers(wanted.interpreter.marker_values(), known if isinstance(known, dict) else None)
@@ -51,6 +56,10 @@ class World:
         self.fitting = Fitting(wanted)
         self.workers = Workers(_CONNECTIONS)
         self._releases: dict[str, Releases | None] = {}
+        if present:
+            from envsolve.solve.closure.present import releases_of
+
+            self._releases.update(releases_of(present, self.fitting))
         self._needs: dict[tuple[str, str], tuple[Need, ...] | None] = {}
         self._visited: set[tuple[str, str, int]] = set()
 
@@ -76,7 +85,10 @@ class World:
         """
         key = (identity(file), extra)
         if key not in self._needs:
-            self._needs[key] = self._worked_out(self.indexes.metadata(releases.project, file), extra)
+            is_there = releases.project.name in self.present
+            self._needs[key] = (
+                () if is_there else self._worked_out(self.indexes.metadata(releases.project, file), extra)
+            )
         return self._needs[key]
 
     def has_extra(self, releases: Releases, file: RawFile, extra: str) -> bool:
@@ -120,7 +132,7 @@ class World:
         waiting = list(needs)
         while waiting:
             need = waiting.pop()
-            if need.url:
+            if need.url or need.name in self.present:
                 continue
             known, _ = self.indexes.at_hand(need.name) if need.name not in self._releases else (True, None)
             if known:

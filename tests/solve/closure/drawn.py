@@ -15,8 +15,10 @@ from envsolve.index.file_metadata import FileMetadata
 from envsolve.index.fitting import Interpreter
 from envsolve.model.host import Platform
 from envsolve.model.need import parse_need
+from envsolve.model.package import Present
 from envsolve.solve.closure.releases import Wanted
-from envsolve.solve.closure.resolve import Conflict, Question, pins_of
+from envsolve.solve.closure.resolve import Conflict, Found, Question, found_for
+from envsolve.solve.closure.world import Limit
 from tests.index.packages import core_metadata
 from tests.index.shelf import JSON_TYPE
 
@@ -38,9 +40,10 @@ class Drawn(NamedTuple):
 
 
 class MemoryIndex:
-    """Fills the seam ``Fetcher`` with the pages and the metadata of a world."""
+    """Fills the seam ``Fetcher`` with the pages and the metadata of a world. ``asked`` are the paths it was asked."""
 
     def __init__(self, world: Drawn) -> None:
+        self.asked: list[str] = []
         self._answers: dict[str, bytes] = {}
         for name, versions in world.projects.items():
             files = []
@@ -55,6 +58,7 @@ class MemoryIndex:
 
     def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
         """See Fetcher."""
+        self.asked.append(urlsplit(url).path)
         body = self._answers.get(urlsplit(url).path)
         return Response(404, {}, b"", url) if body is None else Response(200, {"content-type": JSON_TYPE}, body, url)
 
@@ -67,20 +71,41 @@ class _NoShelf:
         return None
 
 
-def resolved(world: Drawn, *, held: Pins | None = None, asked: Sequence[str] | None = None) -> Pins | None:
+def resolved(
+    world: Drawn,
+    *,
+    held: Pins | None = None,
+    asked: Sequence[str] | None = None,
+    present: Mapping[str, Present] | None = None,
+) -> Pins | None:
     """The pins that envsolve finds for a world; None where it finds none."""
+    try:
+        found = answer_for(world, MemoryIndex(world), held=held, asked=asked, present=present)
+    except Conflict:
+        return None
+    return {pin.name: pin.version for pin in found.pins}
+
+
+def answer_for(
+    world: Drawn,
+    index: MemoryIndex,
+    *,
+    held: Pins | None = None,
+    asked: Sequence[str] | None = None,
+    present: Mapping[str, Present] | None = None,
+    limits: Mapping[str, Limit] | None = None,
+    urls: Sequence[str] = (URL,),
+) -> Found:
+    """Everything that envsolve finds for a world on ``index``, which all ``urls`` lead to. Raises Conflict."""
     lines = world.asked if asked is None else asked
     question = Question(
         asked=tuple((parse_need(line), "the command line") for line in lines),
         wanted=_TARGET,
-        limits=lambda _: (),
+        limits=lambda name: (limits[name],) if limits and name in limits else (),
         held=held or {},
+        present=present or {},
     )
-    try:
-        pins = pins_of(question, Indexes((URL,), Pool(MemoryIndex(world), _NoShelf(), FileMetadata())))
-    except Conflict:
-        return None
-    return {pin.name: pin.version for pin in pins}
+    return found_for(question, Indexes(urls, Pool(index, _NoShelf(), FileMetadata())))
 
 
 _VERSIONS = ("1.0", "2.0", "3.0", "4.0")
