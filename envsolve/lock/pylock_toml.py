@@ -41,7 +41,7 @@ def _lines(lock: PythonLock) -> Iterator[str]:
     yield 'created-by = "envsolve"'
     if not lock.closure.pins:
         yield "packages = []"
-    for pin in sound_pins(lock.closure):
+    for pin in sound_pins(lock.closure.pins):
         yield ""
         yield "[[packages]]"
         yield from _package(pin)

@@ -7,7 +7,7 @@ TOML in the comments of its header. :func:`envsolve.lock.held_pins.read_recorded
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from envsolve.lock.answer import Answer
@@ -19,8 +19,10 @@ from envsolve.model.solution import Choice, Solution
 
 SCHEMA_VERSION = 1
 FACTS_TABLE = "[tool.envsolve]"
-_RUNTIME = re.compile(r"nvidia-cuda-runtime(?:-cu\d\d)?")
-"""The CUDA runtime, whose version begins with that of the toolkit it is of, as no other part's does throughout."""
+_RUNTIME = re.compile(r"nvidia-cuda-runtime(?:-cu\d\d)?|cuda-version|cudatoolkit|pytorch-cuda")
+"""The CUDA runtime, whose version begins with that of the toolkit it is of, as no other part's does throughout; of
+conda packages those that say the version for all parts."""
+_CUDNN = re.compile(r"nvidia-cudnn-cu\d\d|cudnn|libcudnn")
 _GLIBC_TAG = re.compile(r"manylinux_(\d+)_(\d+)_")
 
 
@@ -78,7 +80,7 @@ def facts_of(lock: PythonLock) -> dict[str, Value]:
         "platform": lock.closure.target.platform,
         "python": lock.closure.target.python,
         "glibc": glibc_of(lock.closure.target),
-        **({} if lock.answer is None else _stack_facts(lock.answer.solution, lock.closure)),
+        **({} if lock.answer is None else stack_facts(lock.answer.solution, _versions(lock.closure))),
         "notes": [without_credentials_in(note) for note in lock.notes] or None,
     }
     return {key: fact for key, fact in facts.items() if fact is not None}
@@ -90,10 +92,13 @@ def glibc_of(target: Target) -> str | None:
     return None if found is None else f"{found[1]}.{found[2]}"
 
 
-def _stack_facts(solution: Solution, closure: Closure) -> dict[str, Value | None]:
-    """The stack as it was locked: of the cuDNNs that go with it the one among the pins, where it is a package."""
-    pinned = next((pin.version for pin in closure.pins if pin.name.startswith("nvidia-cudnn-cu")), None)
-    runtime = next((pin.version for pin in closure.pins if _RUNTIME.fullmatch(pin.name)), None)
+def stack_facts(solution: Solution, versions: Mapping[str, str]) -> dict[str, Value | None]:
+    """The stack as it was locked; ``versions`` are those of the packages that are installed, by name.
+
+    Of the cuDNNs that go with a stack it tells the one among them, where it is a package.
+    """
+    pinned = next((version for name, version in versions.items() if _CUDNN.fullmatch(name)), None)
+    runtime = next((version for name, version in versions.items() if _RUNTIME.fullmatch(name)), None)
     cudnn = None if solution.cudnn is None else str(solution.cudnn.version)
     return {
         "minimum_driver": None if solution.minimum_driver is None else str(solution.minimum_driver),
@@ -102,6 +107,10 @@ def _stack_facts(solution: Solution, closure: Closure) -> dict[str, Value | None
         "cudnn": pinned or cudnn,
         "frameworks": [_framework(choice) for choice in solution.choices],
     }
+
+
+def _versions(closure: Closure) -> dict[str, str]:
+    return {pin.name: pin.version for pin in closure.pins}
 
 
 def _cuda_of(runtime: str | None) -> str | None:

@@ -37,7 +37,7 @@ def _lines(lock: PythonLock) -> Iterator[str]:
     if options:
         yield from dict.fromkeys(options)
         yield ""
-    for pin in sound_pins(closure):
+    for pin in sound_pins(closure.pins):
         yield from _requirement(pin, closure)
 
 

@@ -1,4 +1,4 @@
-"""What of a closure may be written into a lock: pins with strong hashes, on one line each, without credentials.
+"""What of pins may be written into a lock: pins with strong hashes, on one line each, without credentials.
 
 An index is somebody else's word. A name or an address that could begin another line of a requirements file, and with
 it another requirement or option, is refused here, before any format is written.
@@ -7,10 +7,10 @@ it another requirement or option, is refused here, before any format is written.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from envsolve.errors import Hint, OutsideError
-from envsolve.model.package import Closure, Hashes, PackageFile, Pin
+from envsolve.model.package import Hashes, PackageFile, Pin
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 """PEP 503, after normalization."""
@@ -28,13 +28,13 @@ _USER_INFORMATION = re.compile(r"""(?<!ssh)://[^/?#\s'"]*@""")
 """Of ssh it names the account, as in ``git+ssh://git@``, and opens nothing."""
 
 
-def sound_pins(closure: Closure) -> Iterator[Pin]:
-    """The pins by name, each with at least one file.
+def sound_pins(pins: Iterable[Pin]) -> Iterator[Pin]:
+    """``pins`` by name, each with at least one file.
 
     Raises OutsideError ``unsound-package`` where a name or a version cannot stand in a lock, ``no-hash`` for a pin
     without any file.
     """
-    for pin in sorted(closure.pins, key=lambda pin: pin.name):
+    for pin in sorted(pins, key=lambda pin: pin.name):
         if not _NAME.match(pin.name):
             raise _unsound(f"{pin.name!r} is no normalized name of a package")
         if not _VERSION.match(pin.version):

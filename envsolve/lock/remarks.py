@@ -1,0 +1,60 @@
+"""The comments on top of a file of an environment that say how to use what it installs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envsolve.lock.answer import Answer
+from envsolve.model.release import CudaLibraries, Release, Source
+from envsolve.model.solution import Owner, Solution
+
+_PRELOADS = {"onnxruntime": "import onnxruntime; onnxruntime.preload_dlls()"}
+"""The call after which a framework finds CUDA libraries installed by pip (onnxruntime.ai/docs/execution-providers,
+CUDA-ExecutionProvider, Preload DLLs)."""
+_OWNED_BY = {
+    Owner.CONDA: "conda packages of this file",
+    Owner.PIP: "wheels that pip installs, or what lies inside them",
+}
+
+
+def use_remarks(answer: Answer) -> Iterator[str]:
+    """Who brings CUDA to several frameworks, and what a framework wants before it finds its CUDA libraries."""
+    solution = answer.solution
+    if solution.problem.cpu:
+        return
+    if solution.owner is not None and len(solution.choices) > 1:
+        yield f"# CUDA and cuDNN: {_OWNED_BY[solution.owner]}, for all of the frameworks"
+    if needs_library_path(solution):
+        yield "# The wheel looks for this environment's CUDA libraries on the library path only. After activating it:"
+        yield "#   export LD_LIBRARY_PATH=$CONDA_PREFIX/lib"
+    yield from call_remarks(solution)
+
+
+def call_remarks(solution: Solution) -> Iterator[str]:
+    """The calls that a program makes before a framework finds CUDA libraries that pip installed."""
+    for choice in solution.choices:
+        call = _PRELOADS.get(choice.release.framework)
+        if call is not None and choice.release.cuda_libraries is CudaLibraries.DEPENDENCIES:
+            yield from _asks_for_a_call(choice.release, call)
+
+
+def needs_library_path(solution: Solution) -> bool:
+    """Whether a wheel finds CUDA through the loader alone; on Windows an activated environment is on its path."""
+    releases = [choice.release for choice in solution.choices]
+    return any(it.cuda_libraries is CudaLibraries.NONE and not it.platform.is_windows for it in releases)
+
+
+def override_remarks(solution: Solution) -> Iterator[str]:
+    """How conda and mamba solve the file where there is no GPU; nothing where no package asks for one."""
+    conda_alone = all(choice.release.source is Source.CONDA_FORGE for choice in solution.choices)
+    if solution.toolkit is not None and conda_alone and not solution.problem.cpu:
+        yield "# To create it on a machine without the GPU, put"
+        yield f"#   CONDA_OVERRIDE_CUDA={solution.toolkit.version}"
+        yield "# before conda or mamba: the builds ask for the virtual package __cuda."
+
+
+def _asks_for_a_call(release: Release, call: str) -> Iterator[str]:
+    """Wheels whose CUDA libraries lie where the loader does not look; conda's lie where it does."""
+    if release.source.is_wheel:
+        yield f"# {release.framework} uses the CUDA libraries of its extras after this call only; without it, the CPU:"
+        yield f"#   {call}"

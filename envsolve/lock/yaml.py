@@ -1,0 +1,47 @@
+"""YAML for the parts of an environment or a lock: strings that stay on their line and stay strings.
+
+The files are written line by line: comments are half of their worth, and no YAML library of the standard weight writes
+them.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./:+~=%-]*(?<!:)\Z")
+"""What no reader takes for anything but a string, but for the words below. Whatever begins with a digit is quoted:
+3.10, 1e3 and 12:30:45 are numbers to some of them."""
+_WORDS = frozenset(("true", "false", "yes", "no", "on", "off", "null", "y", "n"))
+_ESCAPED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_SURROGATES = range(0xD800, 0xE000)
+"""Code points that no file in UTF-8 holds; a command line of other bytes has them (PEP 383)."""
+_FOUR_DIGITS = 0xFFFF
+_COMMENT_COLUMN = 44
+
+
+@lru_cache(maxsize=4096)
+def scalar(text: str) -> str:
+    """``text`` as YAML on one line: plain where it reads as a string, else quoted. A lone surrogate becomes U+FFFD."""
+    if _PLAIN.match(text) and text.casefold() not in _WORDS:
+        return text
+    if text.isprintable():
+        doubled = text.replace("'", "''")
+        return f"'{doubled}'"
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def commented(line: str, reason: str) -> str:
+    """``line`` with ``reason`` beside it, where there is one."""
+    return f"{line.ljust(_COMMENT_COLUMN)}  # {reason}" if reason else line
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPED:
+        return _ESCAPED[character]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code in _SURROGATES:
+        return "\ufffd"
+    return f"\\u{code:04X}" if code <= _FOUR_DIGITS else f"\\U{code:08X}"
