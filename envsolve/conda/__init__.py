@@ -1,0 +1,1 @@
+"""Conda channels: what their packages are."""

@@ -1,0 +1,67 @@
+"""What a conda package is called on package indexes, and where on conda channels a project of an index is found.
+
+Most Python packages have one name everywhere, spelled with dashes, underscores or dots; envsolve.conda.name_table holds
+the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+
+from envsolve.conda.name_table import IN_CUDA_BUILDS, OF_THE_SAME_NAME, RENAMED, WITHOUT_PROJECT
+from envsolve.model.conda import CondaPackage
+from envsolve.model.names import is_name, normalized
+from envsolve.model.package import Present
+
+
+def python_names(package: CondaPackage) -> tuple[str, ...]:
+    """The projects that are installed with ``package``, normalized; none for what is not for Python."""
+    if not package.is_python_package or package.name in WITHOUT_PROJECT:
+        return ()
+    own = normalized(package.name)
+    names = RENAMED.get(package.name, (own,) if is_name(own) else ())
+    builds = IN_CUDA_BUILDS.get(package.name, {})
+    return (*names, *(name for word, more in builds.items() if word in package.build for name in more))
+
+
+def conda_names(project: str) -> tuple[str, ...]:
+    """The conda packages that may be ``project``, the likeliest first; whether a channel has them is not known here."""
+    name = normalized(project)
+    return _carriers().get(name) or tuple(
+        it for it in _spellings(name) if it not in RENAMED and it not in WITHOUT_PROJECT
+    )
+
+
+def present_projects(packages: Iterable[CondaPackage]) -> Mapping[str, Present]:
+    """The projects that are there where ``packages`` are installed, by normalized name."""
+    found: dict[str, list[CondaPackage]] = {}
+    for package in packages:
+        for name in python_names(package):
+            found.setdefault(name, []).append(package)
+    holders = {name: _with_the_files(several) for name, several in found.items()}
+    return {name: Present(package.version, package.name) for name, package in holders.items()}
+
+
+def _with_the_files(packages: Sequence[CondaPackage]) -> CondaPackage:
+    """Of several packages for one project that which the others require: matplotlib only adds to matplotlib-base."""
+    names = {it.name for it in packages}
+    return next((it for it in packages if not names & set(it.requires)), packages[0])
+
+
+@cache
+def _carriers() -> Mapping[str, tuple[str, ...]]:
+    """Projects with a conda package of another name: all that there are, one of the same name first."""
+    found: dict[str, list[str]] = {normalized(it): [it] for it in sorted(OF_THE_SAME_NAME)}
+    in_builds = [(it, name) for it, builds in IN_CUDA_BUILDS.items() for names in builds.values() for name in names]
+    for package, name in (*((it, name) for it, names in RENAMED.items() for name in names), *in_builds):
+        carriers = found.setdefault(name, [])
+        carriers.insert(0 if normalized(package) == name else len(carriers), package)
+    return {name: tuple(carriers) for name, carriers in found.items()}
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    """How channels may write a normalized name, the usual ways first: all but one in a hundred have dashes."""
+    dotted = name.replace("-", ".", 1)
+    ways = (name, name.replace("-", "_"), name.replace("-", "."), dotted, dotted.replace("-", "_"))
+    return tuple(dict.fromkeys(ways))
