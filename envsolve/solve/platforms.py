@@ -17,7 +17,7 @@ from envsolve.model.release import Release
 from envsolve.model.request import FrameworkRequest, Policy, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.parts import framework_identifier
-from envsolve.solve.solver import Solver
+from envsolve.solve.solver import NATIVE_SOURCE_FIRST, Solver
 
 Part = tuple[Request, Problem]
 """The request and the problem of one platform."""
@@ -48,22 +48,26 @@ def differing(solutions: Sequence[Solution]) -> Iterator[str]:
 def _common_version(
     framework: str, parts: Sequence[Part], pins: Mapping[str, Version], solver: Solver
 ) -> Version | None:
-    """The best version with which every platform has a stack."""
-    offered = [dict.fromkeys(_running_versions(framework, part, solver)) for part in parts]
+    """The best version with which every platform has a stack; of a native source first, as for one platform."""
+    offered = [list(_running_versions(framework, part, solver)) for part in parts]
     newest_first = parts[0][0].prefer in (Policy.NEWEST_FRAMEWORK, Policy.NEWEST_CUDA)
-    for version in sorted(offered[0], reverse=True) if newest_first else offered[0]:
-        pinned = {**pins, framework: version}
-        if all(version in other for other in offered[1:]) and _all_fit(parts, pinned, None, solver):
-            return version
+    anywhere = [[version for group in groups for version in group] for groups in offered]
+    tried: list[Sequence[list[Version]]] = [anywhere]
+    if parts[0][0].format in NATIVE_SOURCE_FIRST:
+        tried = [*zip(*offered, strict=False), anywhere]
+    for first, *others in tried:
+        for version in sorted(set(first), reverse=True) if newest_first else dict.fromkeys(first):
+            pinned = {**pins, framework: version}
+            if all(version in other for other in others) and _all_fit(parts, pinned, None, solver):
+                return version
     return None
 
 
-def _running_versions(framework: str, part: Part, solver: Solver) -> Iterator[Version]:
-    """The versions that run on a platform, the best of each group of sources before the next group's."""
+def _running_versions(framework: str, part: Part, solver: Solver) -> Iterator[list[Version]]:
+    """The versions that run on a platform, for each group of sources."""
     for provider in solver.providers(*part):
-        for candidate in provider.running(framework_identifier(framework)):
-            assert isinstance(candidate.thing, Release)
-            yield candidate.thing.version
+        running = (candidate.thing for candidate in provider.running(framework_identifier(framework)))
+        yield [thing.version for thing in running if isinstance(thing, Release)]
 
 
 def _with_one_python(

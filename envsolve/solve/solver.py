@@ -13,7 +13,7 @@ from packaging.version import Version
 from resolvelib import BaseReporter, ResolutionImpossible, Resolver
 from resolvelib.resolvers import Criterion
 
-from envsolve.matrix.load import CudaTable, Matrix
+from envsolve.matrix.load import CudaTable, FrameworkTable, Matrix
 from envsolve.model.host import Platform
 from envsolve.model.release import Source, Toolkit
 from envsolve.model.request import Policy, Request
@@ -30,8 +30,8 @@ _WHEELS = (Source.PYPI, Source.PYTORCH)
 _MAX_ROUNDS = 20_000
 _FEW_REFUSED = 30
 """Refusing a build costs 20 microseconds, agreeing on frameworks first some milliseconds."""
-NATIVE_SOURCE_FIRST = frozenset({"environment"})
-"""Formats with a native source: conda-forge for an environment.yml. The others take the newest release anywhere."""
+NATIVE_SOURCE_FIRST = frozenset({"environment", "conda-lock", "explicit", "pixi"})
+"""Formats with a native source: conda-forge for what conda reads. The others take the newest release anywhere."""
 
 WHEELS_ONLY = frozenset({"requirements", "pylock"})
 """Formats for pip and uv, which install wheels alone."""
@@ -40,11 +40,13 @@ WHEELS_ONLY = frozenset({"requirements", "pylock"})
 class Solver:
     """Answers requests from one matrix; what it learns of the matrix serves the next request too.
 
+    ``narrowed`` leaves out of a framework's table what cannot be had where the stack is to be installed from.
     Every method raises MatrixError where the matrix is unsound.
     """
 
-    def __init__(self, matrix: Matrix) -> None:
+    def __init__(self, matrix: Matrix, narrowed: Callable[[FrameworkTable], FrameworkTable] | None = None) -> None:
         self._matrix = matrix
+        self._narrowed = narrowed
         self._libraries: dict[bool, Libraries] = {}
         self._builds: dict[tuple[str, Platform], Builds] = {}
 
@@ -102,7 +104,8 @@ class Solver:
     def _builds_of(self, name: str, platform: Platform) -> Builds:
         key = (name, platform)
         if key not in self._builds:
-            self._builds[key] = Builds(self._matrix.framework(name, platform))
+            table = self._matrix.framework(name, platform)
+            self._builds[key] = Builds(table if self._narrowed is None else self._narrowed(table))
         return self._builds[key]
 
     def _by_group(self, request: Request, problem: Problem) -> Iterator[Solution]:

@@ -6,8 +6,10 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from envsolve.matrix import Matrix, find_matrix
+from envsolve.matrix.load import FrameworkTable
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
+from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request, parse_framework
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
@@ -93,3 +95,17 @@ def test_the_python_is_the_newest_that_all_platforms_have(frameworks: tuple[str,
             for request, problem in parts
         ]
         assert not all(SOLVER.can_solve(*it) for it in newer), minor
+
+
+def test_where_conda_has_a_version_for_all_platforms_none_of_them_gets_wheels_for_a_newer_one() -> None:
+    there = {Platform.LINUX_64: ("2.9.1", "2.11.0"), Platform.WIN_64: ("2.9.1", "2.10.0")}
+
+    def narrowed(table: FrameworkTable) -> FrameworkTable:
+        kept = (it for it in table.releases if it.source.is_wheel or str(it.version) in there[it.platform])
+        return table._replace(releases=tuple(kept))
+
+    parts = [part(platform, "pytorch") for platform in there]
+    parts = [(request._replace(format="environment"), problem) for request, problem in parts]
+    both = agreed(parts, Solver(Matrix(find_matrix()), narrowed))
+    assert versions(both) == ["2.9.1", "2.9.1"]
+    assert {it.choices[0].release.source for it in both} == {Source.CONDA_FORGE}
