@@ -1,4 +1,4 @@
-"""``envsolve cache``: where the answers of package indexes are kept, how much that is, and making room."""
+"""``envsolve cache``: where what indexes and channels said is kept, how much that is, and making room."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from envsolve.cli.output import deliver
 from envsolve.errors import Hint, OutsideError
 
 if TYPE_CHECKING:
+    from envsolve.conda.repodata_cache import RepodataCache
     from envsolve.index.store import Amount, Store
 
 cache_dir_option = option(
@@ -27,7 +28,7 @@ cache_dir_option = option(
 
 @click.group()
 def cache() -> None:
-    """Look after what is kept of package indexes."""
+    """Look after what is kept of package indexes and conda channels."""
 
 
 @cache.command("dir")
@@ -45,7 +46,7 @@ def show_directory(given: str | None) -> None:
 def show_size(given: str | None, as_json: bool) -> None:
     """Print how many files are kept and their bytes."""
     store = _store(given)
-    amount = store.size()
+    amount = _with(store.size(), _repodata(store).size())
     _refuse_failed(store)
     facts = {"directory": str(_directory(store)), **amount._asdict(), "limit": store.limit}
     deliver(json.dumps(facts, indent=2, ensure_ascii=False) + "\n" if as_json else f"{_told(amount)}\n", None)
@@ -57,7 +58,7 @@ def show_size(given: str | None, as_json: bool) -> None:
 def prune(given: str | None) -> None:
     """Remove what was not used for 90 days, and the longest unused beyond ENVSOLVE_CACHE_SIZE (default: 1GB)."""
     store = _store(given)
-    amount = store.prune()
+    amount = _with(store.prune(), _repodata(store).prune())
     _refuse_failed(store)
     deliver(f"removed {_told(amount)}\n", None)
 
@@ -66,10 +67,11 @@ def prune(given: str | None) -> None:
 @cache_dir_option
 @color_option
 def clear(given: str | None) -> None:
-    """Remove everything that is kept of package indexes."""
+    """Remove everything that is kept of package indexes and conda channels."""
     store = _store(given)
-    amount = store.clear()
-    left = store.size()
+    repodata = _repodata(store)
+    amount = _with(store.clear(), repodata.clear())
+    left = _with(store.size(), repodata.size())
     _refuse_failed(store)
     if left.files:
         message = f"the cache in {store.directory} still holds {_told(left)}"
@@ -81,6 +83,16 @@ def _store(given: str | None) -> Store:
     from envsolve.index.store import store_at
 
     return store_at(given, os.environ)
+
+
+def _repodata(store: Store) -> RepodataCache:
+    from envsolve.conda.repodata_cache import RepodataCache
+
+    return RepodataCache(_directory(store))
+
+
+def _with(amount: Amount, more: tuple[int, int]) -> Amount:
+    return amount._replace(files=amount.files + more[0], bytes=amount.bytes + more[1])
 
 
 def _directory(store: Store) -> Path:

@@ -1,0 +1,78 @@
+"""What conda's own settings say of where channels are: ``channel_alias`` and ``custom_channels``.
+
+Query, in order: 1. CONDA_CHANNEL_ALIAS 2. the file of CONDARC 3. ``.condarc`` in the home directory and its conda
+folders 4. in CONDA_PREFIX 5. of the system. The first that says something wins, as in conda
+(https://docs.conda.io/projects/conda/en/stable/user-guide/configuration/settings.html). Nothing else is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.errors import Hint, UsageError
+
+_MENTIONED = re.compile(r"^\s*(channel_alias|custom_channels)\s*:", re.MULTILINE)
+_NAMES = (".condarc", "condarc")
+
+
+class Condarc(NamedTuple):
+    """Where channels are by name: ``alias`` for all, ``custom`` for some; a name is added to either."""
+
+    alias: str | None = None
+    custom: tuple[tuple[str, str], ...] = ()
+
+    def address_of(self, channel: str) -> str:
+        """The address of a channel that has one of its own here, else ``channel`` as it is."""
+        for name, base in self.custom:
+            if channel == name or channel.startswith(f"{name}/"):
+                return f"{base.rstrip('/')}/{channel}"
+        return channel
+
+
+def read_condarc(environ: Mapping[str, str], home: Path | None) -> Condarc:
+    """What the settings of this user say. Raises UsageError ``conda-settings-invalid`` where a file cannot be read."""
+    found = [_read(path) for path in _places(environ, home)]
+    aliases = [environ.get("CONDA_CHANNEL_ALIAS"), *(it.alias for it in found)]
+    custom = {name: base for it in reversed(found) for name, base in it.custom}
+    return Condarc(next(filter(None, aliases), None), tuple(custom.items()))
+
+
+def _places(environ: Mapping[str, str], home: Path | None) -> Iterator[Path]:
+    if environ.get("CONDARC"):
+        yield Path(environ["CONDARC"])
+    folders = [] if home is None else [home, home / ".conda", home / ".config" / "conda"]
+    if environ.get("XDG_CONFIG_HOME"):
+        folders.append(Path(environ["XDG_CONFIG_HOME"]) / "conda")
+    if environ.get("CONDA_PREFIX"):
+        folders.append(Path(environ["CONDA_PREFIX"]))
+    folders += [Path("/etc/conda"), Path("/opt/conda"), Path("/var/lib/conda")]
+    for folder in folders:
+        yield from (folder / name for name in _NAMES)
+
+
+def _read(path: Path) -> Condarc:
+    try:
+        text = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, str(error)) from None
+    if not _MENTIONED.search(text):
+        return Condarc()
+    import yaml
+
+    try:
+        document = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are safe loaders
+    except (yaml.YAMLError, RecursionError) as error:
+        raise _unreadable(path, str(error).splitlines()[0]) from None
+    document = document if isinstance(document, dict) else {}
+    alias, custom = document.get("channel_alias"), document.get("custom_channels") or {}
+    if not isinstance(alias, str | None) or not isinstance(custom, dict):
+        raise _unreadable(path, "channel_alias is no address, or custom_channels no table of addresses")
+    return Condarc(alias or None, tuple((str(name), str(base)) for name, base in custom.items()))
+
+
+def _unreadable(path: Path, reason: str) -> UsageError:
+    hint = Hint("mend the file, or name channels by their whole addresses")
+    return UsageError("conda-settings-invalid", f"{path} cannot be read", (reason,), (hint,))

@@ -1,0 +1,182 @@
+"""The program that runs py-rattler: jobs come in on standard input, answers go out on standard output.
+
+It is a process of its own because py-rattler (0.28) now and then crashes when an interpreter ends, after the work is
+done: threads of its runtime outlive the interpreter (PyO3/pyo3-async-runtimes issue 40). Here the process ends without
+any clean-up, and a crash would lose an exit code that nobody looks at. It imports nothing of envsolve, so that it
+starts while the rest is still loading, and is the only module that imports rattler.
+
+A message is its length in bytes on a line of its own, then JSON. The first job is the settings, and is not answered;
+nor is ``prepare``, which only has channels read that will be asked for later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+Job = Mapping[str, Any]
+_TOOLS = ("pixi", "envsolve")
+"""Whose settings count, later ones first: mirrors, proxies, certificates (rattler's own, shared, among each)."""
+_RETRIES = 3
+_CACHE_ACTIONS = {"": "cache-or-fetch", "offline": "force-cache-only", "refresh": "no-cache"}
+
+
+class Engine:
+    """rattler with the settings of one command: its channels and its cache of what they list."""
+
+    def __init__(self, settings: Job) -> None:
+        from rattler import ChannelConfig, Client, Config, Gateway, SourceConfig
+
+        locations = {str(path): shared for tool in _TOOLS for path, shared in Config.config_search_paths(tool)}
+        config = Config.load_from_locations([(path, shared) for path, shared in locations.items() if _is_file(path)])
+        alias = settings["channel_alias"]
+        self._channels = ChannelConfig(alias, str(Path.cwd())) if alias else config.channel_config
+        client = Client.from_config(
+            config, max_retries=_RETRIES, user_agent=settings["user_agent"], timeout=settings["timeout"]
+        )
+        self._gateway = Gateway(
+            cache_dir=settings["cache_directory"],
+            default_config=SourceConfig(cache_action=_CACHE_ACTIONS[settings["mode"]]),  # type: ignore[arg-type]
+            client=client,
+        )
+
+    async def listed(self, job: Job) -> str:
+        """The packages of some names that the first channel with the name has, as ``[version, build, depends]``."""
+        found = await self._first_with(job, job["names"])
+        entries = {
+            name: [[str(it.version), str(it.build), list(it.depends)] for it in records]
+            for name, records in found.items()
+        }
+        return json.dumps({"packages": entries})
+
+    async def solve(self, job: Job) -> str:
+        """The packages that specs need, with everything they depend on."""
+        from rattler import GenericVirtualPackage, MatchSpec, PackageName, Version, solve
+        from rattler.package import BuildString
+
+        newest = job["exclude_newer"]
+        records = await solve(
+            self._sources(job),
+            await self._asked(job),
+            gateway=self._gateway,
+            platforms=[job["platform"], "noarch"],
+            locked_packages=await self._held(job),
+            virtual_packages=[
+                GenericVirtualPackage(PackageName(name), Version(version), BuildString(build))
+                for name, version, build in job["virtual_packages"]
+            ],
+            exclude_newer=None if newest is None else datetime.fromisoformat(newest),
+            timestamp_policy="allow-missing",
+            constraints=[MatchSpec(spec) for spec in job["constraints"]],
+        )
+        return f'{{"records": [{", ".join(record.to_json() for record in records)}]}}'
+
+    async def _asked(self, job: Job) -> list[Any]:
+        """What to install, each tied to the channel that it has to come from.
+
+        rattler reads only those packages of a channel that what is asked for admits, and so finds in a later channel
+        what strict priority would keep from it.
+        """
+        from rattler import MatchSpec
+
+        specs = [MatchSpec(spec) for spec in job["specs"]]
+        free = [None if spec.channel is not None else str(spec.name.normalized) for spec in specs]
+        if len(job["channels"]) == 1 or not any(free):
+            return specs
+        found = await self._first_with(job, filter(None, free))
+        channels = {name: str(records[0].channel).rstrip("/") for name, records in found.items()}
+        return [
+            MatchSpec(f"{channels[name]}::{text}") if name in channels else spec
+            for name, spec, text in zip(free, specs, job["specs"], strict=True)
+        ]
+
+    async def _held(self, job: Job) -> list[Any]:
+        """The packages of an existing lock, as far as the channels still have them."""
+        if not job["held"]:
+            return []
+        from rattler import MatchSpec
+
+        specs = [MatchSpec(f"{name} =={version} {build}") for name, version, build in job["held"]]
+        found = await self._gateway.query(self._sources(job), [job["platform"], "noarch"], specs, recursive=False)
+        return [record for records in found for record in records]
+
+    async def _first_with(self, job: Job, names: Iterable[str]) -> dict[str, list[Any]]:
+        """The records of each name in the first channel that has it: with strict priority the others do not count."""
+        from rattler import MatchSpec
+
+        specs = [MatchSpec(name) for name in sorted(set(names))]
+        queried = await self._gateway.query(self._sources(job), [job["platform"], "noarch"], specs, recursive=False)
+        found: dict[str, list[Any]] = {}
+        for record in (record for records in queried for record in records):
+            same = found.setdefault(record.name.normalized, [])
+            if not same or same[0].channel == record.channel:
+                same.append(record)
+        return found
+
+    def _sources(self, job: Job) -> list[Any]:
+        from rattler import Channel
+
+        return [Channel(name, self._channels) for name in job["channels"]]
+
+
+def main() -> None:
+    """Answer jobs until there are no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both processes, and ours decides
+    came, goes = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr
+    loop = asyncio.new_event_loop()
+    settings, engine = receive(came), None
+    import rattler  # noqa: F401  # while the other process still thinks about the first job
+
+    while (job := receive(came)) is not None:
+        try:
+            if engine is None:
+                assert settings is not None
+                engine = Engine(settings)
+            if job["kind"] == "prepare":
+                with suppress(Exception):  # whoever asks for it later hears of it
+                    loop.run_until_complete(engine.listed(job))
+                continue
+            answer = loop.run_until_complete(_answering(engine, job)(job))
+        except Exception as error:  # noqa: BLE001  # whatever rattler raises is for the other process to tell
+            answer = json.dumps({"error": type(error).__name__, "text": str(error)})
+        _send(answer, goes)
+    os._exit(0)
+
+
+def _answering(engine: Engine, job: Job) -> Callable[[Job], Awaitable[str]]:
+    return {"list": engine.listed, "solve": engine.solve}[job["kind"]]
+
+
+def receive(stream: BinaryIO) -> Job | None:
+    """The next message; None at the end."""
+    length = stream.readline()
+    if not length.strip():
+        return None
+    return json.loads(stream.read(int(length)))  # type: ignore[no-any-return]
+
+
+def _send(answer: str, stream: BinaryIO) -> None:
+    content = answer.encode()
+    stream.write(b"%d\n" % len(content))
+    stream.write(content)
+    stream.flush()
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    main()

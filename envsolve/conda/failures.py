@@ -1,0 +1,115 @@
+"""What rattler says when a channel cannot be read, as errors for people. Loaded only where something went wrong.
+
+rattler 0.28 raises one class for everything that goes wrong on the way to a channel, so that its words have to tell.
+Which of a channel's two folders they name is chance, and a token in an address stands in them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
+from envsolve.model.conda import without_token
+
+_ADDRESS = re.compile(r"""[a-z]+://[^\s'"()<>]+""")
+_STATUS = re.compile(r"HTTP status (?:client|server) error \((\d{3})[^)]*\)")
+_INPUT = {
+    "InvalidMatchSpecError": ("conda-spec-invalid", "a conda package is asked for in a way that conda does not know"),
+    "InvalidPackageNameError": ("conda-spec-invalid", "a conda package is asked for by what is no name"),
+    "InvalidVersionError": ("conda-spec-invalid", "a version is none that conda knows"),
+    "InvalidChannelError": ("channel-invalid", "a channel is named by what is neither a name nor an address"),
+    "ConfigError": ("conda-settings-invalid", "the settings of rattler or pixi cannot be read"),
+}
+_REFUSED = (401, 403)
+
+
+class _Kind(NamedTuple):
+    """What went wrong: words of rattler that tell it, the code, the message about a channel, the way out."""
+
+    words: tuple[str, ...]
+    code: str
+    message: str
+    hint: str
+
+
+_KINDS = (
+    _Kind(
+        ("no usable repodata cache",),
+        "offline",
+        "{channel} is not in the cache, and --offline asks nobody",
+        "run it once without --offline",
+    ),
+    _Kind(
+        ("could not find subdir",),
+        "channel-not-found",
+        "{channel} is no conda channel: it has no packages for any platform (noarch/repodata.json)",
+        "check the name, or name the channel by its whole address",
+    ),
+    _Kind(
+        ("failed to parse", "failed to extract", "Unknown frame", "did not finish", "decoding", "corrupt", "checksum"),
+        "channel-corrupt",
+        "what {channel} sends is no list of packages",
+        "try again later; where a proxy or a mirror stands between, ask it what it sends",
+    ),
+    _Kind(
+        ("lock on the repodata cache", "No space", "Permission denied", "Read-only", "os error 20)"),
+        "cache-unusable",
+        "the cache of conda channels cannot be used",
+        "name another directory with --cache-dir, or use --no-cache",
+    ),
+    _Kind(
+        ("error sending request", "Request failed", "timed out", "redirect", "connection", "failed to download"),
+        "channel-unreachable",
+        "{channel} does not answer",
+        "check the network and the proxy settings, or take what is in the cache: --offline",
+    ),
+)
+_LINES = 4
+
+
+def outside(kind: str, text: str, job: Mapping[str, Any], *, offline: bool) -> EnvsolveError:
+    """The error for an exception of rattler, by the name of its class and its text."""
+    said = tuple(_without_secrets(line.strip()) for line in text.strip().splitlines() if line.strip())[:_LINES]
+    cause = tuple(line.removeprefix("Caused by: ") for line in said)
+    if kind in _INPUT:
+        code, message = _INPUT[kind]
+        return UsageError(code, message, cause, (Hint("check how it is written"),))
+    channel = _channel_in(text, job)
+    status = _STATUS.search(text)
+    if status is not None and not text.startswith("could not find subdir"):
+        return _of_status(int(status[1]), channel, cause)
+    found = next((it for it in _KINDS if any(word in text for word in it.words)), None)
+    if found is None:
+        message = f"{'the cache of ' if offline else ''}{channel} could not be read"
+        return OutsideError("channel-unreadable", message, cause, (Hint("try again, or with --no-cache"),))
+    return OutsideError(found.code, found.message.format(channel=channel), cause, (Hint(found.hint),))
+
+
+def _of_status(status: int, channel: str, cause: tuple[str, ...]) -> OutsideError:
+    if status in _REFUSED:
+        hint = Hint(
+            "log in: name and password in netrc, a token in the channel's address (/t/TOKEN/), or "
+            "`pixi auth login`, whose store is read too"
+        )
+        return OutsideError("channel-refused", f"{channel} does not let you in (HTTP {status})", cause, (hint,))
+    return OutsideError(
+        "channel-failed", f"{channel} answers with HTTP {status}", cause, (Hint("try again later, or name a mirror"),)
+    )
+
+
+def _channel_in(text: str, job: Mapping[str, Any]) -> str:
+    """The channel that rattler's words name, as it was asked for; all of them where they name none."""
+    addresses = _ADDRESS.findall(text)
+    asked = [str(channel) for channel in job.get("channels", ())]
+    for channel in asked:
+        name = without_token(channel).rstrip("/").rpartition("/")[2]
+        if any(f"/{name}/" in address for address in addresses):
+            return f"the channel {without_token(channel)}"
+    listed = " or ".join(map(without_token, asked))
+    return f"the channel {listed}" if len(asked) == 1 else f"one of the channels {listed}"
+
+
+def _without_secrets(line: str) -> str:
+    return _ADDRESS.sub(lambda found: without_token(found[0]), line)

@@ -1,0 +1,245 @@
+"""The other end of the process that runs py-rattler: questions in, answers or errors out.
+
+The process is started as soon as it is known to be needed, and loads py-rattler while the stack is being solved.
+Whatever becomes of it after its answer does not matter.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
+
+from envsolve import __version__
+from envsolve.conda.condarc import Condarc
+from envsolve.conda.failures import outside
+from envsolve.errors import Hint, OutsideError
+from envsolve.model.conda import CondaPackage, VirtualPackage, without_token
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+_ENGINE = Path(__file__).with_name("engine.py")
+_ATTEMPTS = 2
+"""A process that died without an answer gets a second one; what kills both is no accident."""
+_GRACE = 2.0
+"""Seconds that the process may take to end by itself."""
+_TIMEOUT = 60
+"""Seconds without a word from a server after which it counts as gone."""
+_LAST_LINES = 3
+
+
+class Settings(NamedTuple):
+    """How channels are asked. ``mode`` is ``""``, ``offline`` (nobody is) or ``refresh`` (nothing kept counts).
+
+    ``condarc`` is where channels with a bare name are; what it does not say is left to the settings of rattler.
+    """
+
+    cache_directory: str
+    mode: str = ""
+    condarc: Condarc = Condarc()
+
+
+class Question(NamedTuple):
+    """What is wanted for a platform: match specs to install, and constraints on what comes in.
+
+    ``held`` are name, version and build of packages that are kept where they fit; ``exclude_newer`` is a moment in
+    RFC 3339 after which packages do not count.
+    """
+
+    channels: tuple[str, ...]
+    platform: str
+    specs: tuple[str, ...]
+    virtual_packages: tuple[VirtualPackage, ...]
+    constraints: tuple[str, ...] = ()
+    held: tuple[tuple[str, str, str], ...] = ()
+    exclude_newer: str | None = None
+
+
+class Listed(NamedTuple):
+    """A package that a channel has: version, build, and the match specs it depends on."""
+
+    version: str
+    build: str
+    depends: tuple[str, ...]
+
+
+class CondaConflict(Exception):  # noqa: N818  # an answer, and no fault of the program
+    """The channels have no set of packages for a question; ``text`` is what rattler's solver says of it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+class Session:
+    """One process for the questions of one command. Use it as a context manager, or close it.
+
+    Every question raises OutsideError where channels cannot be read, or where py-rattler is not installed.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        if find_spec("rattler") is None:
+            raise _not_installed()
+        self._settings = settings
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the session
+        self._process = self._started()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def prepare(self, channels: Sequence[str], platform: str) -> None:
+        """Have channels read while nobody needs them yet. Whatever goes wrong is told by whoever asks for them."""
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            job = {"kind": "prepare", "channels": self._addresses(channels), "platform": platform, "names": ["python"]}
+            _send(job, self._process.stdin)
+
+    def packages(
+        self, channels: Sequence[str], platform: str, names: Iterable[str]
+    ) -> Mapping[str, tuple[Listed, ...]]:
+        """What the first channel with a name has of it, for a platform or for all; unknown names are left out."""
+        job = {"kind": "list", "channels": self._addresses(channels), "platform": platform, "names": sorted(set(names))}
+        found = self._answer(job)["packages"]
+        return {
+            name: tuple(Listed(version, build, tuple(depends)) for version, build, depends in packages)
+            for name, packages in found.items()
+        }
+
+    def solve(self, question: Question) -> tuple[CondaPackage, ...]:
+        """Everything to install, sorted by name. Raises CondaConflict where nothing fits together."""
+        answer = self._answer({"kind": "solve", **question._asdict(), "channels": self._addresses(question.channels)})
+        return tuple(sorted(map(_package, answer["records"])))
+
+    def _addresses(self, channels: Sequence[str]) -> list[str]:
+        return [self._settings.condarc.address_of(channel) for channel in channels]
+
+    def close(self) -> None:
+        """End the process."""
+        import subprocess
+
+        process = self._process
+        with suppress(OSError):
+            assert process.stdin is not None
+            process.stdin.close()
+        try:
+            process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+        self._errors.close()
+
+    def _answer(self, job: Mapping[str, Any]) -> Any:
+        for _ in range(_ATTEMPTS):
+            answer = self._exchange(job)
+            if answer is not None:
+                break
+            self._process.kill()
+            self._process.wait()
+            self._process = self._started()
+        else:
+            raise self._died()
+        if "error" not in answer:
+            return answer
+        if answer["error"] == "SolverError":
+            raise CondaConflict(answer["text"])
+        raise outside(answer["error"], answer["text"], job, offline=self._settings.mode == "offline")
+
+    def _exchange(self, job: Mapping[str, Any]) -> Any:
+        """Send a job and wait for its answer; None where the process dies before it gave one."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        try:
+            _send(job, stdin)
+            length = stdout.readline()
+            content = stdout.read(int(length)) if length.strip() else b""
+        except OSError:
+            return None
+        return json.loads(content) if length.strip() and len(content) == int(length) else None
+
+    def _started(self) -> Popen[bytes]:
+        import subprocess
+
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-X", "utf8", str(_ENGINE)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env=_environment(),
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+        assert process.stdin is not None
+        settings = {
+            "cache_directory": self._settings.cache_directory,
+            "mode": self._settings.mode,
+            "channel_alias": self._settings.condarc.alias,
+            "user_agent": f"envsolve/{__version__}",
+            "timeout": _TIMEOUT,
+        }
+        with suppress(OSError):  # the first job finds out
+            _send(settings, process.stdin)
+        return process
+
+    def _died(self) -> OutsideError:
+        self._errors.seek(0)
+        said = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+        return OutsideError(
+            "conda-solver-failed",
+            "py-rattler, which solves conda packages, ended without an answer",
+            tuple(without_token(line) for line in said[-_LAST_LINES:]),
+            (Hint("install it anew", f"{Path(sys.executable).name} -m pip install --force-reinstall py-rattler"),),
+        )
+
+
+def _environment() -> dict[str, str]:
+    """The variables of this process, without those that would have the other one say more than it is asked."""
+    return {**os.environ, "RUST_BACKTRACE": "0", "PYTHONFAULTHANDLER": ""}
+
+
+def _send(message: Mapping[str, Any], stream: IO[bytes]) -> None:
+    content = json.dumps(message).encode()
+    stream.write(b"%d\n" % len(content) + content)
+    stream.flush()
+
+
+def _package(record: Mapping[str, Any]) -> CondaPackage:
+    return CondaPackage(
+        name=record["name"],
+        version=record["version"],
+        build=record["build"],
+        subdir=record["subdir"],
+        url=without_token(record["url"]),
+        md5=record.get("md5"),
+        sha256=record.get("sha256"),
+        size=record.get("size"),
+        build_number=record["build_number"],
+        depends=tuple(record["depends"]),
+        constrains=tuple(record.get("constrains", ())),
+        channel=without_token(record.get("channel") or ""),
+    )
+
+
+def _not_installed() -> OutsideError:
+    return OutsideError(
+        "conda-extra-missing",
+        "conda packages are solved by py-rattler, which is not installed beside envsolve",
+        hints=(
+            Hint("install it", "pip install 'envsolve[conda]'"),
+            Hint("an environment file and a Python lock need none of it: --format environment, --format requirements"),
+        ),
+    )

@@ -1,0 +1,50 @@
+from pathlib import Path
+
+import pytest
+
+from envsolve.conda.condarc import Condarc, read_condarc
+from envsolve.errors import UsageError
+
+
+def _home(directory: Path, text: str) -> Path:
+    (directory / ".condarc").write_text(text)
+    return directory
+
+
+def test_no_settings_say_nothing(tmp_path: Path) -> None:
+    assert read_condarc({}, tmp_path) == Condarc()
+    assert read_condarc({}, None) == Condarc()
+
+
+def test_the_alias_is_where_channels_with_a_bare_name_are(tmp_path: Path) -> None:
+    assert (
+        read_condarc({}, _home(tmp_path, "channel_alias: http://127.0.0.1/conda\n")).alias == "http://127.0.0.1/conda"
+    )
+
+
+def test_the_variable_comes_before_the_file_and_the_named_file_before_the_one_at_home(tmp_path: Path) -> None:
+    home = _home(tmp_path, "channel_alias: http://127.0.0.1/home\n")
+    named = tmp_path / "other"
+    named.write_text("channel_alias: http://127.0.0.1/named\n")
+    assert read_condarc({"CONDARC": str(named)}, home).alias == "http://127.0.0.1/named"
+    environ = {"CONDARC": str(named), "CONDA_CHANNEL_ALIAS": "http://127.0.0.1/variable"}
+    assert read_condarc(environ, home).alias == "http://127.0.0.1/variable"
+
+
+def test_a_channel_may_have_an_address_of_its_own(tmp_path: Path) -> None:
+    found = read_condarc({}, _home(tmp_path, "custom_channels:\n  ours: http://127.0.0.1/chan/\n"))
+    assert found.address_of("ours") == "http://127.0.0.1/chan/ours"
+    assert found.address_of("ours/label/dev") == "http://127.0.0.1/chan/ours/label/dev"
+    assert found.address_of("conda-forge") == "conda-forge"
+
+
+def test_settings_about_other_things_are_not_even_parsed(tmp_path: Path) -> None:
+    assert read_condarc({}, _home(tmp_path, "channels: [defaults\n")) == Condarc()
+
+
+@pytest.mark.parametrize("text", ["channel_alias: [1, 2]\n", "custom_channels: 3\n", "channel_alias: {\n"])
+def test_settings_that_cannot_be_read_are_one_clear_error(text: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_condarc({}, _home(tmp_path, text))
+    assert caught.value.code == "conda-settings-invalid"
+    assert str(tmp_path) in caught.value.message

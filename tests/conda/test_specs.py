@@ -1,0 +1,74 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.specifiers import SpecifierSet
+
+from envsolve.conda.specs import conda_versions, specifier_of, split_spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "name", "versions"),
+    [
+        ("python", "python", ""),
+        ("pytorch=2.5=cuda*", "pytorch", "=2.5"),
+        ("tensorflow ==2.19.1 cuda128*", "tensorflow", "==2.19.1"),
+        ("numpy >=1.2,<2", "numpy", ">=1.2,<2"),
+        ("numpy>=1.2,<2", "numpy", ">=1.2,<2"),
+        ("conda-forge::numpy=1.26", "numpy", "=1.26"),
+        ("https://conda.anaconda.org/conda-forge::numpy 1.26.*", "numpy", "1.26.*"),
+        ("libblas=*=*mkl", "libblas", "=*"),
+        ("libblas * *mkl", "libblas", "*"),
+        ("numpy[version='>=1,<2',build='py*']", "numpy", ">=1,<2"),
+        ("numpy 1.26.*[md5=0123]", "numpy", "1.26.*"),
+        ("python=3.12.*,>=3.12.3", "python", "=3.12.*,>=3.12.3"),
+        ("_openmp_mutex", "_openmp_mutex", ""),
+        (">=3", "", ""),
+    ],
+)
+def test_a_match_spec_has_a_name_and_versions(spec: str, name: str, versions: str) -> None:
+    assert split_spec(spec) == (name, versions)
+
+
+@pytest.mark.parametrize(
+    ("versions", "inside", "outside"),
+    [
+        ("", ["1", "2.5"], []),
+        ("*", ["1", "2.5"], []),
+        ("=2.5", ["2.5", "2.5.1"], ["2.6", "2.50"]),
+        ("=2.5.*", ["2.5", "2.5.1"], ["2.6"]),
+        ("2.5.*", ["2.5", "2.5.1"], ["2.6"]),
+        ("2.5*", ["2.5", "2.5.1"], ["2.6"]),
+        ("2.5", ["2.5"], ["2.5.1"]),
+        ("==2.5", ["2.5"], ["2.5.1"]),
+        (">=3.12,<3.13.0a0", ["3.12", "3.12.99"], ["3.13", "3.11"]),
+        (">=3.12.*", ["3.12", "3.13"], ["3.11"]),
+        ("!=1.2.*,>=1", ["1.1", "1.3"], ["1.2.3", "0.9"]),
+        ("~=1.4.2", ["1.4.5"], ["1.5", "1.4.1"]),
+    ],
+)
+def test_versions_of_conda_are_read_as_conda_means_them(versions: str, inside: list[str], outside: list[str]) -> None:
+    specifier = specifier_of(versions)
+    assert specifier is not None
+    assert [it for it in inside if not specifier.contains(it)] == []
+    assert [it for it in outside if specifier.contains(it)] == []
+
+
+@pytest.mark.parametrize("versions", ["1.2|1.4", "2.5.*|2.6.*", ">=1.2,<2|>3", "^1\\.2$"])
+def test_alternatives_are_nothing_that_a_specifier_says(versions: str) -> None:
+    assert specifier_of(versions) is None
+
+
+_VERSIONS = st.lists(st.integers(0, 20), min_size=2, max_size=4).map(lambda parts: ".".join(map(str, parts)))
+_CLAUSES = st.one_of(
+    st.tuples(st.sampled_from([">=", "<=", ">", "<", "==", "!=", "~="]), _VERSIONS).map("".join),
+    _VERSIONS.map(lambda version: f"=={version}.*"),
+    _VERSIONS.map(lambda version: f"!={version}.*"),
+)
+
+
+@given(st.lists(_CLAUSES, max_size=3), _VERSIONS)
+def test_a_specifier_admits_the_same_when_it_comes_back_from_conda(clauses: list[str], version: str) -> None:
+    specifier = SpecifierSet(",".join(clauses))
+    back = specifier_of(conda_versions(str(specifier)))
+    assert back is not None
+    assert back.contains(version) == specifier.contains(version)
