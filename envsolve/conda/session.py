@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 _ENGINE = Path(__file__).with_name("engine.py")
-_ATTEMPTS = 2
-"""A process that died without an answer gets a second one; what kills both is no accident."""
 _GRACE = 2.0
 """Seconds that the process may take to end by itself."""
 _TIMEOUT = 60
@@ -83,13 +80,13 @@ class Session:
     """One process for the questions of one command. Use it as a context manager, or close it.
 
     Every question raises OutsideError where channels cannot be read, or where py-rattler is not installed.
+    ``engine`` is the program that answers.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, engine: Path = _ENGINE) -> None:
         if find_spec("rattler") is None:
             raise _not_installed()
-        self._settings = settings
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the session
+        self._settings, self._engine = settings, engine
         self._process = self._started()
 
     def __enter__(self) -> Self:
@@ -128,30 +125,26 @@ class Session:
 
     def close(self) -> None:
         """End the process."""
+        self._end()
+
+    def _end(self) -> bytes:
+        """End the process, and return what it said on standard error where it was listened to."""
         import subprocess
 
-        process = self._process
-        with suppress(OSError):
-            assert process.stdin is not None
-            process.stdin.close()
         try:
-            process.wait(_GRACE)
+            _, said = self._process.communicate(timeout=_GRACE)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
-        self._errors.close()
+            self._process.kill()
+            _, said = self._process.communicate()
+        return said or b""
 
     def _answer(self, job: Mapping[str, Any]) -> Any:
-        for _ in range(_ATTEMPTS):
+        answer = self._exchange(job)
+        if answer is None:
+            self._end()
+            self._process = self._started(listening=True)
             answer = self._exchange(job)
-            if answer is not None:
-                break
-            self._process.kill()
-            self._process.wait()
-            self._process = self._started()
-        else:
+        if answer is None:
             raise self._died()
         if "error" not in answer:
             return answer
@@ -168,18 +161,19 @@ class Session:
             _send(job, stdin)
             length = stdout.readline()
             content = stdout.read(int(length)) if length.strip() else b""
-        except OSError:
+        except (OSError, ValueError):
             return None
         return json.loads(content) if length.strip() and len(content) == int(length) else None
 
-    def _started(self) -> Popen[bytes]:
+    def _started(self, *, listening: bool = False) -> Popen[bytes]:
+        """A process. One that died without an answer is followed by one that is listened to: its errors are kept."""
         import subprocess
 
         process = subprocess.Popen(
-            [sys.executable, "-P", "-X", "utf8", str(_ENGINE)],
+            [sys.executable, "-P", "-X", "utf8", str(self._engine)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._errors,
+            stderr=subprocess.PIPE if listening else subprocess.DEVNULL,
             env=_environment(),
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
@@ -196,8 +190,7 @@ class Session:
         return process
 
     def _died(self) -> OutsideError:
-        self._errors.seek(0)
-        said = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+        said = self._end().decode("utf-8", "replace").strip().splitlines()
         return OutsideError(
             "conda-solver-failed",
             "py-rattler, which solves conda packages, ended without an answer",
