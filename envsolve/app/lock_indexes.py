@@ -13,6 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.asked_packages import Given
+from envsolve.app.network import Network
 from envsolve.errors import OutsideError
 from envsolve.index.client import Indexes, Pool, Trust
 from envsolve.index.fetch import PAGE_LIMIT, Response
@@ -29,15 +30,6 @@ if TYPE_CHECKING:
 OF_PYTORCH = ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "torchcodec", "torchao", "pytorch-triton")
 """What has a build for each CUDA in PyTorch's own index (https://download.pytorch.org/whl)."""
 _EARLY = 16
-
-
-class Network(NamedTuple):
-    """How a command goes out: ``offline`` asks nobody, ``refresh`` trusts nothing that is kept."""
-
-    offline: bool = False
-    refresh: bool = False
-    cache_directory: str | None = None
-    no_cache: bool = False
 
 
 class Places(NamedTuple):

@@ -20,9 +20,9 @@ from envsolve.app.lock_frameworks import (
 )
 from envsolve.app.targets import Target
 from envsolve.errors import Hint
-from envsolve.index.fitting import ASSUMED_GLIBC, Interpreter
+from envsolve.index.fitting import Interpreter
 from envsolve.matrix.load import Matrix
-from envsolve.model.host import Platform
+from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.names import normalized
 from envsolve.model.package import Pin
 from envsolve.model.release import Release
@@ -44,13 +44,17 @@ class Attempt(NamedTuple):
     @property
     def interpreter(self) -> Interpreter:
         """The Python and the system that the packages have to suit."""
-        problem, solution = self.problem, self.solution
-        python = python_of(problem.python, None if solution is None else solution.python)
-        if problem.platform not in (Platform.LINUX_64, Platform.LINUX_AARCH64):
-            return Interpreter(python, problem.platform)
-        known = [machine.glibc for machine in problem.machines if machine.glibc is not None]
-        asked = [it.release.glibc for it in (solution.choices if solution else ()) if it.release.glibc is not None]
-        return Interpreter(python, problem.platform, min(known) if known else max([ASSUMED_GLIBC, *asked]))
+        return interpreter_of(self.problem, self.solution)
+
+
+def interpreter_of(problem: Problem, solution: Solution | None) -> Interpreter:
+    """The Python and the system that the packages around a stack, if there is one, have to suit."""
+    python = python_of(problem.python, None if solution is None else solution.python)
+    if problem.platform not in (Platform.LINUX_64, Platform.LINUX_AARCH64):
+        return Interpreter(python, problem.platform)
+    known = [machine.glibc for machine in problem.machines if machine.glibc is not None]
+    asked = [it.release.glibc for it in (solution.choices if solution else ()) if it.release.glibc is not None]
+    return Interpreter(python, problem.platform, min(known) if known else max([ASSUMED_GLIBC, *asked]))
 
 
 class Stacks:

@@ -15,8 +15,9 @@ from envsolve import __version__
 from envsolve.app.asked_packages import COMMAND_LINE, Given, for_target, given
 from envsolve.app.command import command_of
 from envsolve.app.lock_frameworks import FRAMEWORK_OF, RIVALS, require_wheels, with_frameworks
-from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Network, Places, places, settings_of
+from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places, places, settings_of
 from envsolve.app.lock_stacks import Attempt, Stacks, stays
+from envsolve.app.network import Network
 from envsolve.app.solving import Solved, matrix_date_of, request_without_credentials
 from envsolve.app.targets import Target, targets_of
 from envsolve.app.unchanged import Grounds

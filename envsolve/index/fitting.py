@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from envsolve.model.host import Platform
+from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.versions import LibcVersion
 
 _ARCHITECTURES = {
@@ -24,8 +24,6 @@ _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinu
 """The names from before PEP 600, as aliases; the last two exist for x86 alone."""
 _FIRST_GLIBC = {"x86_64": 5, "aarch64": 17}
 """The oldest glibc 2.x that manylinux wheels of an architecture are built for (PEP 513, PEP 599)."""
-ASSUMED_GLIBC = LibcVersion(2, 28)
-"""Where nobody states the C library: the newest that wheels ask for in 2026, and what uv assumes of a Linux target."""
 ASSUMED_MACOS = (14, 0)
 _OLDEST_INTERPRETER = 2
 """abi3 wheels are built for CPython 3.2 or newer (PEP 384)."""

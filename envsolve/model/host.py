@@ -31,6 +31,10 @@ class Platform(StrEnum):
         return self in (Platform.LINUX_64, Platform.LINUX_AARCH64, Platform.WIN_64)
 
 
+ASSUMED_GLIBC = LibcVersion(2, 28)
+"""Where nobody states the C library: the newest that wheels ask for in 2026, and what uv assumes of a Linux target."""
+
+
 class GpuStatus(StrEnum):
     """Why a machine's GPUs can or cannot be used; each value needs a different remedy."""
 
