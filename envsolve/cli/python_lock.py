@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from envsolve.cli.output import PLATFORM, deliver_each
+from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from envsolve.lock.held_pins import HeldPin
     from envsolve.matrix import Matrix
 
-_WIDTH = 78
+_A_LOCK = "a Python lock", f"requirements.{PLATFORM}.txt"
 
 
 def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
     """Write the lock to standard output or to the file of -o; that file's pins stay where they fit."""
-    from envsolve.app.lock_indexes import Network
     from envsolve.app.locking import LockRequest, lock
+    from envsolve.app.network import Network
 
     if options["why"] or options["why_not"]:
         raise UsageError(
@@ -38,18 +38,19 @@ def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any])
             hints=(Hint("ask without --format"),),
         )
     _refuse_channels(request)
+    _refuse_environment_files(request)
     request = request._replace(channels=())
-    _require_file_for_each(request.platforms, options["output"])
-    _require_other_file(request.packages.files, options["output"])
+    require_file_for_each(request.platforms, options["output"], _A_LOCK)
+    require_other_file(request.packages.files, options["output"])
     network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
-    progress = _Progress(wanted=not options["no_progress"] and not options["quiet"])
+    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     held = _held_by(options["output"])
     keeps_pins = options["output"] not in (None, "-") and Path(options["output"]).exists()
     try:
-        solved, grounds = lock(LockRequest(request, network, held, progress.show), matrix, os.environ)
+        solved, grounds = lock(LockRequest(request, network, held, progress.packages), matrix, os.environ)
     finally:
         progress.clear()
-    _require_file_for_each([platform for platform, _ in solved.texts], options["output"])
+    require_file_for_each([platform for platform, _ in solved.texts], options["output"], _A_LOCK)
     deliver_each(solved.texts, options["output"])
     for text in solved.notes:
         note(text, quiet=options["quiet"])
@@ -71,16 +72,18 @@ def _remember(solved: Solved, grounds: Grounds, options: dict[str, Any], *, keep
         remember(words, Answer(solved.texts[0][1], output, notes, keeps_pins), grounds)
 
 
-def _require_file_for_each(platforms: Sequence[Platform], output: str | None) -> None:
+def require_file_for_each(platforms: Sequence[Platform], output: str | None, kind: tuple[str, str]) -> None:
+    """Raise UsageError where one file is to hold several platforms; ``kind`` is what it is and how it may be called."""
     if len(platforms) > 1 and (output is None or PLATFORM not in output):
+        what, example = kind
         raise UsageError(
             "several-platforms",
-            f"a Python lock is for one platform, and the answer is for {' and '.join(platforms)}",
-            hints=(Hint(f"name a file for each: -o 'requirements.{PLATFORM}.txt'"),),
+            f"{what} is for one platform, and the answer is for {' and '.join(platforms)}",
+            hints=(Hint(f"name a file for each: -o '{example}'"),),
         )
 
 
-def _require_other_file(read: Sequence[str], output: str | None) -> None:
+def require_other_file(read: Sequence[str], output: str | None) -> None:
     """Raise UsageError where -o names a file of -r: what somebody wrote by hand would be gone."""
     if output is not None and any(name != "-" and Path(name).resolve() == Path(output).resolve() for name in read):
         raise UsageError(
@@ -104,6 +107,19 @@ def _refuse_channels(request: Request) -> None:
         )
 
 
+def _refuse_environment_files(request: Request) -> None:
+    """Raise UsageError for an environment.yml: what it asks of conda has no place in a Python lock."""
+    from envsolve.app.command import command_of
+
+    named = next((name for name in request.packages.files if name.lower().endswith((".yml", ".yaml"))), None)
+    if named is not None:
+        raise UsageError(
+            "contradictory-options",
+            f"-r {named} is a file of conda's, and a Python lock is made from package indexes",
+            hints=(Hint("make a lock for conda of it", command_of(request._replace(format="conda-lock"))),),
+        )
+
+
 def _held_by(output: str | None) -> Any:
     def held(platform: Platform) -> tuple[tuple[HeldPin, ...], Held]:
         if output in (None, "-"):
@@ -121,22 +137,3 @@ def _held_by(output: str | None) -> Any:
         return pins, Held(packages, minor, None if cuda is None else str(cuda))
 
     return held
-
-
-class _Progress:
-    """One line on a terminal that says what is being resolved; nothing where nobody watches."""
-
-    def __init__(self, *, wanted: bool) -> None:
-        self._shown = False
-        self._wanted = wanted and sys.stderr is not None and sys.stderr.isatty()
-
-    def show(self, count: int, name: str) -> None:
-        """Say that ``name`` is the last of ``count`` packages."""
-        if self._wanted:
-            self._shown = True
-            click.echo(f"\r{f'resolving: {count} packages, {name}'[:_WIDTH]:<{_WIDTH}}", err=True, nl=False)
-
-    def clear(self) -> None:
-        """Take the line away."""
-        if self._shown:
-            click.echo(f"\r{'':<{_WIDTH}}\r", err=True, nl=False)
