@@ -18,11 +18,10 @@ from envsolve.app.lock_frameworks import (
     whole,
     with_major,
 )
-from envsolve.app.targets import Target
+from envsolve.app.targets import Target, glibc_for
 from envsolve.errors import Hint
 from envsolve.index.fitting import Interpreter
 from envsolve.matrix.load import Matrix
-from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.names import normalized
 from envsolve.model.package import Pin
 from envsolve.model.release import Release
@@ -50,11 +49,7 @@ class Attempt(NamedTuple):
 def interpreter_of(problem: Problem, solution: Solution | None) -> Interpreter:
     """The Python and the system that the packages around a stack, if there is one, have to suit."""
     python = python_of(problem.python, None if solution is None else solution.python)
-    if problem.platform not in (Platform.LINUX_64, Platform.LINUX_AARCH64):
-        return Interpreter(python, problem.platform)
-    known = [machine.glibc for machine in problem.machines if machine.glibc is not None]
-    asked = [it.release.glibc for it in (solution.choices if solution else ()) if it.release.glibc is not None]
-    return Interpreter(python, problem.platform, min(known) if known else max([ASSUMED_GLIBC, *asked]))
+    return Interpreter(python, problem.platform, glibc_for(problem, solution))
 
 
 class Stacks:

@@ -14,34 +14,30 @@ from typing import NamedTuple
 from envsolve import __version__
 from envsolve.app.asked_packages import COMMAND_LINE, Given, for_target, given
 from envsolve.app.command import command_of
-from envsolve.app.lock_frameworks import FRAMEWORK_OF, RIVALS, require_wheels, with_frameworks
-from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places, places, settings_of
+from envsolve.app.lock_frameworks import FRAMEWORK_OF, require_wheels, with_frameworks
+from envsolve.app.lock_indexes import Lines, Places, places, settings_of
 from envsolve.app.lock_stacks import Attempt, Stacks, stays
 from envsolve.app.network import Network
 from envsolve.app.solving import Solved, matrix_date_of, request_without_credentials
+from envsolve.app.stack_wheels import Limits, bounds_of, index_of, indexes_for, needs_of, notes_of
 from envsolve.app.targets import Target, targets_of
 from envsolve.app.unchanged import Grounds
-from envsolve.errors import Hint, UnsolvableError
-from envsolve.index.client import Indexes
+from envsolve.errors import UnsolvableError
 from envsolve.index.configured import LOOKED_FOR
 from envsolve.index.fitting import Interpreter, platform_tags
 from envsolve.lock.answer import Answer
 from envsolve.lock.formats import write_python_lock
 from envsolve.lock.held_pins import HeldPin
 from envsolve.lock.python_lock import PythonLock
-from envsolve.lock.wheels import PYTORCH_INDEX, find_links_of, goes_by_folder
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.need import Markers, Need
 from envsolve.model.package import Closure, Pin
 from envsolve.model.package import Target as LockTarget
-from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Request, without_credentials
 from envsolve.model.solution import Problem, Solution
-from envsolve.solve.closure.bounds import THE_STACK, Bounds
 from envsolve.solve.closure.releases import Wanted
 from envsolve.solve.closure.resolve import Conflict, Progress, Question, pins_of
-from envsolve.solve.closure.world import Limit
 
 _MOST_STACKS = 24
 _FEW = 4
@@ -147,8 +143,7 @@ class _Lock:
         solution = attempt.solution
         interpreter = attempt.interpreter
         wanted = for_target(self._wanted, Markers(interpreter.marker_values()))
-        stack = list(self._named(attempt) if solution is None else self._stack_needs(solution))
-        limits = _Limits(None if solution is None else self._bounds(solution), wanted)
+        stack = list(self._named(attempt) if solution is None else needs_of(solution))
         question = Question(
             asked=(*stack, *wanted.needs),
             wanted=Wanted(
@@ -156,40 +151,11 @@ class _Lock:
                 attempt.request.packages.exclude_newer,
                 attempt.request.packages.allow_builds,
             ),
-            limits=limits,
+            limits=Limits(None if solution is None else bounds_of(solution, self._matrix), wanted),
             held={it.name: it.version for it in self._pins if stays(attempt.request.packages, it.name)},
         )
-        return pins_of(question, self._indexes(solution, wanted), self._asked.progress)
-
-    def _indexes(self, solution: Solution | None, wanted: Given) -> Indexes:
-        mapped = dict(self._where.mapped)
-        for choice in [] if solution is None else solution.choices:
-            index = self._index_of(choice.release)
-            if index is not None:
-                mapped |= dict.fromkeys(OF_PYTORCH, index)
-        urls = (*self._where.extra, self._where.default)
-        return Indexes(urls, self._lines.pool, mapped, wanted.direct)
-
-    def _index_of(self, release: Release) -> str | None:
-        """PyTorch's own index with the folder of the build; None for a wheel of the default index."""
-        if find_links_of(release) is not None or goes_by_folder(release):
-            raise UnsolvableError(
-                "source-not-lockable",
-                f"{release.label} is on a page of links or in a folder without a version of its own, "
-                "which a lock with hashes cannot ask for",
-                hints=(Hint("an environment file can: --format environment"),),
-            )
-        if release.source is not Source.PYTORCH:
-            return None
-        base = self._target.request.packages.pytorch_index_url or PYTORCH_INDEX
-        return f"{base.rstrip('/')}/{release.build}/"
-
-    def _stack_needs(self, solution: Solution) -> Iterator[tuple[Need, str]]:
-        for choice in solution.choices:
-            release = choice.release
-            extras = tuple(sorted(release.extras))
-            exactly = f"==={release.full_version}"  # another local version would be another build, for the CPU perhaps
-            yield Need(release.package, extras, exactly, ""), THE_STACK
+        indexes = indexes_for(solution, wanted, self._target.request.packages, self._where, self._lines)
+        return pins_of(question, indexes, self._asked.progress)
 
     def _named(self, attempt: Attempt) -> Iterator[tuple[Need, str]]:
         """The frameworks of --framework as packages, where no stack is solved."""
@@ -198,14 +164,6 @@ class _Lock:
             if it.framework in asked:
                 package = next(name for name, framework in FRAMEWORK_OF.items() if framework == it.framework)
                 yield Need(package, (), str(it.specifier), ""), COMMAND_LINE
-
-    def _bounds(self, solution: Solution) -> Bounds:
-        cudnn = () if solution.problem.cpu else self._matrix.cudnn
-        rivals = {
-            it.release.package: frozenset(RIVALS.get(it.release.framework, ())) - {it.release.package}
-            for it in solution.choices
-        }
-        return Bounds(solution, lambda: self._matrix.components, cudnn, rivals)
 
     def _finished(self, attempt: Attempt, pins: tuple[Pin, ...], better: UnsolvableError | None) -> _Made:
         solution, interpreter = attempt.solution, attempt.interpreter
@@ -236,13 +194,14 @@ class _Lock:
             exclude_newer=request.packages.exclude_newer,
             default_is_plain=self._where.is_plain,
         )
-        notes = (*self._notes(attempt), *(note for pin in pins for note in _notes_of(pin)))
+        notes = (*self._notes(attempt), *(note for pin in pins for note in notes_of(pin)))
         if better is not None:
             notes = (f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})", *notes)
         return _Made(attempt.problem.platform, made, solution, notes)
 
     def _in_order(self, solution: Solution | None) -> list[str]:
-        own = [self._index_of(choice.release) for choice in (solution.choices if solution else ())]
+        packages = self._target.request.packages
+        own = [index_of(choice.release, packages) for choice in (solution.choices if solution else ())]
         urls = (*filter(None, own), *self._where.mapped.values(), *self._where.extra)
         return list(dict.fromkeys(without_credentials(url).rstrip("/") for url in urls))
 
@@ -265,31 +224,6 @@ def _of_default_builds(problem: Problem) -> Iterator[str]:
         )
     if any(it.framework == "pytorch" for it in problem.frameworks):
         yield "PyTorch's CPU builds are in its own index: --pytorch-index-url https://download.pytorch.org/whl"
-
-
-def _notes_of(pin: Pin) -> Iterator[str]:
-    """What the user should know of one pin, as pip and uv tell it."""
-    yield from (f"{pin.name} {pin.version} has no extra {extra}" for extra in pin.unknown_extras)
-    if all(file.yanked is not None for file in pin.files):
-        reason = pin.files[0].yanked
-        yield f"{pin.name} {pin.version} was withdrawn (yanked){f': {reason}' if reason else ''}"
-
-
-class _Limits:
-    """The limits of a package: those of the stack, then those in the user's constraint files."""
-
-    def __init__(self, bounds: Bounds | None, wanted: Given) -> None:
-        self._bounds = bounds
-        self._constraints: dict[str, list[Limit]] = {}
-        for need, origin in wanted.constraints:
-            self._constraints.setdefault(need.name, []).append(Limit(need.specifier, "", origin))
-        self._known: dict[str, tuple[Limit, ...]] = {}
-
-    def __call__(self, name: str) -> tuple[Limit, ...]:
-        if name not in self._known:
-            bounds = () if self._bounds is None else self._bounds.of(name)
-            self._known[name] = (*bounds, *self._constraints.get(name, ()))
-        return self._known[name]
 
 
 def _lock_target(interpreter: Interpreter) -> LockTarget:

@@ -15,9 +15,10 @@ from envsolve.app.overrides import CONDA_CUDA, UV_DRIVER, overridden, require_kn
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.matrix.load import CudaTable, Matrix
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.host import Gpu, GpuStatus, Host, Platform
+from envsolve.model.host import ASSUMED_GLIBC, Gpu, GpuStatus, Host, Platform
 from envsolve.model.request import Request
-from envsolve.model.solution import Machine, Problem
+from envsolve.model.solution import Machine, Problem, Solution
+from envsolve.model.versions import LibcVersion
 
 if TYPE_CHECKING:
     from envsolve.host.pci import PciTable
@@ -135,6 +136,15 @@ def _all_machines(
     from envsolve.solve.fleet import profiles
 
     return profiles(machines, cuda)
+
+
+def glibc_for(problem: Problem, solution: Solution | None) -> LibcVersion | None:
+    """The oldest C library of the machines; where nobody knows it, one that the stack runs with. None beside Linux."""
+    if problem.platform not in (Platform.LINUX_64, Platform.LINUX_AARCH64):
+        return None
+    known = [machine.glibc for machine in problem.machines if machine.glibc is not None]
+    asked = [it.release.glibc for it in (solution.choices if solution else ()) if it.release.glibc is not None]
+    return min(known) if known else max([ASSUMED_GLIBC, *asked])
 
 
 def detected_host(matrix: Matrix, environ: Mapping[str, str], *, thorough: bool) -> Host:

@@ -1,0 +1,134 @@
+"""The wheels beside conda packages: what pip is to install into an environment whose conda side is solved already.
+
+The conda packages stay as they are. Where one of them is what a wheel requires, it is that or a refusal: pip would put
+another version over its files, and conda would not know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from packaging.version import Version
+
+from envsolve.app.asked_packages import Given, for_target
+from envsolve.app.lock_frameworks import FRAMEWORK_OF, RIVALS
+from envsolve.app.lock_indexes import Lines, Places
+from envsolve.app.stack_wheels import Limits, bounds_of, indexes_for, needs_of, notes_of
+from envsolve.app.targets import glibc_for
+from envsolve.conda.names import present_projects
+from envsolve.errors import Hint, UnsolvableError
+from envsolve.index.fitting import Interpreter
+from envsolve.matrix.load import Matrix
+from envsolve.model.conda import CondaPackage
+from envsolve.model.need import Markers
+from envsolve.model.package import Pin, Present
+from envsolve.model.request import Request
+from envsolve.model.solution import Problem, Solution
+from envsolve.solve.closure.releases import Wanted
+from envsolve.solve.closure.resolve import Conflict, Found, Progress, Question, found_for
+
+_OTHER_PYTHON = re.compile(r"pypy|graalpy|cp\d+t\Z")
+"""In the name of a build: an interpreter that takes other wheels than CPython does, or CPython without its lock."""
+
+
+class PipSide(NamedTuple):
+    """What pip is to install: the requirements of ``wanted``, and the wheels of the stack, None without one.
+
+    ``wanted`` has the user's constraints, too. Of the stack every build counts, those of conda as well: its bounds hold
+    for all packages. ``held`` are the versions of an existing lock, by name.
+    """
+
+    request: Request
+    wanted: Given
+    solution: Solution | None
+    held: Mapping[str, str] = {}
+
+
+class Wheels(NamedTuple):
+    """The pins by name, without what conda installs, and what to tell of them.
+
+    ``frameworks`` are those among the pins that the stack does not know: they came in as dependencies, as builds for
+    whatever GPU.
+    """
+
+    pins: tuple[Pin, ...]
+    notes: tuple[str, ...] = ()
+    frameworks: tuple[str, ...] = ()
+
+
+def wheels_beside(
+    packages: Sequence[CondaPackage],
+    asked: PipSide,
+    interpreter: Interpreter,
+    matrix: Matrix,
+    where: Places,
+    lines: Lines,
+    progress: Progress | None = None,
+) -> Wheels:
+    """Everything that pip installs for ``asked`` beside ``packages``, for the Python among them.
+
+    Raises UnsolvableError where there is no such set of wheels, OutsideError where an index fails, UsageError where two
+    files are named for one project.
+    """
+    request, solution = asked.request, asked.solution
+    wanted = for_target(asked.wanted, Markers(interpreter.marker_values()))
+    stack = () if solution is None else tuple(needs_of(solution))
+    present = present_projects(packages)
+    _refuse_doubles(solution, present)
+    question = Question(
+        asked=(*stack, *wanted.needs),
+        wanted=Wanted(interpreter, request.packages.exclude_newer, request.packages.allow_builds),
+        limits=Limits(None if solution is None else bounds_of(solution, matrix, present), wanted),
+        held=asked.held,
+        present=present,
+    )
+    try:
+        found = found_for(question, indexes_for(solution, wanted, request.packages, where, lines), progress)
+    except Conflict as conflict:
+        from envsolve.app.lock_refusal import packages_refusal
+
+        raise packages_refusal(conflict, request, solution, interpreter) from conflict
+    return Wheels(found.pins, tuple(_notes(found, present)), tuple(_frameworks(found.pins, solution)))
+
+
+def python_among(packages: Iterable[CondaPackage], problem: Problem, solution: Solution | None) -> Interpreter:
+    """The Python and the system that wheels have to suit.
+
+    Raises UnsolvableError where conda installs no Python, or one that takes other wheels.
+    """
+    python = next((it for it in packages if it.name == "python"), None)
+    if python is None:
+        message = "wheels are installed by a Python, and conda installs none"
+        raise UnsolvableError("no-python", message, hints=(Hint("ask conda for one: --python 3.12"),))
+    if _OTHER_PYTHON.search(python.build):
+        message = f"wheels are resolved for the usual CPython, and conda installs {python.version} {python.build}"
+        raise UnsolvableError("python-not-supported", message)
+    major, minor, patch = (*Version(python.version).release, 0, 0)[:3]
+    return Interpreter((major, minor, patch), problem.platform, glibc_for(problem, solution))
+
+
+def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present]) -> None:
+    """Raise UnsolvableError where conda installs a framework whose wheel the stack has: it would be over its files."""
+    for release in () if solution is None else (choice.release for choice in solution.choices):
+        for name in (release.package, *RIVALS.get(release.framework, ())):
+            if release.source.is_wheel and name in present:
+                raise UnsolvableError(
+                    "packages-conflict",
+                    f"conda installs {present[name]}, and pip would put {release.package} {release.version} over it",
+                    hints=(Hint("take both from conda: --source conda-forge"),),
+                )
+
+
+def _notes(found: Found, present: Mapping[str, Present]) -> Iterator[str]:
+    for name, extra in found.bare:
+        yield f"conda installs {present[name]}, without extras: what {name}[{extra}] would bring is not in the lock"
+    for pin in found.pins:
+        yield from notes_of(pin)
+
+
+def _frameworks(pins: Iterable[Pin], solution: Solution | None) -> Iterator[str]:
+    known = set() if solution is None else {choice.release.framework for choice in solution.choices}
+    found = (FRAMEWORK_OF[pin.name] for pin in pins if pin.name in FRAMEWORK_OF)
+    yield from dict.fromkeys(it for it in found if it not in known)

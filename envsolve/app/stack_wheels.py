@@ -1,0 +1,99 @@
+"""What a stack asks of package indexes: its own wheels, the index that each is from, and the limits around them.
+
+The same for a lock of wheels alone and for wheels beside conda packages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from envsolve.app.asked_packages import Given
+from envsolve.app.lock_frameworks import RIVALS
+from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places
+from envsolve.errors import Hint, UnsolvableError
+from envsolve.index.client import Indexes
+from envsolve.lock.wheels import PYTORCH_INDEX, find_links_of, goes_by_folder
+from envsolve.matrix.load import Matrix
+from envsolve.model.need import Need
+from envsolve.model.package import Pin
+from envsolve.model.release import Release, Source
+from envsolve.model.request import Packages
+from envsolve.model.solution import Solution
+from envsolve.solve.closure.bounds import THE_STACK, Bounds
+from envsolve.solve.closure.world import Limit
+
+
+def needs_of(solution: Solution) -> Iterator[tuple[Need, str]]:
+    """The wheels of a stack, each build exactly."""
+    for choice in solution.choices:
+        release = choice.release
+        if release.source.is_wheel:
+            extras = tuple(sorted(release.extras))
+            exactly = f"==={release.full_version}"  # another local version would be another build, for the CPU perhaps
+            yield Need(release.package, extras, exactly, ""), THE_STACK
+
+
+def index_of(release: Release, packages: Packages) -> str | None:
+    """PyTorch's own index with the folder of the build; None for a wheel of the default index.
+
+    Raises UnsolvableError where no index has the wheel.
+    """
+    if find_links_of(release) is not None or goes_by_folder(release):
+        raise UnsolvableError(
+            "source-not-lockable",
+            f"{release.label} is on a page of links or in a folder without a version of its own, "
+            "which a lock with hashes cannot ask for",
+            hints=(Hint("an environment file can: --format environment"),),
+        )
+    if release.source is not Source.PYTORCH:
+        return None
+    return f"{(packages.pytorch_index_url or PYTORCH_INDEX).rstrip('/')}/{release.build}/"
+
+
+def indexes_for(solution: Solution | None, wanted: Given, packages: Packages, where: Places, lines: Lines) -> Indexes:
+    """The indexes of a request, and PyTorch's own for its packages where the stack is from there.
+
+    Raises UnsolvableError where no index has a wheel of the stack.
+    """
+    mapped = dict(where.mapped)
+    for choice in () if solution is None else solution.choices:
+        index = index_of(choice.release, packages)
+        if index is not None:
+            mapped |= dict.fromkeys(OF_PYTORCH, index)
+    return Indexes((*where.extra, where.default), lines.pool, mapped, wanted.direct)
+
+
+def bounds_of(solution: Solution, matrix: Matrix, present: Collection[str] = ()) -> Bounds:
+    """What a stack demands of packages around it. A module that is ``present`` under two names is no clash."""
+    cudnn = () if solution.problem.cpu else matrix.cudnn
+    rivals = {
+        it.release.package: frozenset(RIVALS.get(it.release.framework, ())) - {it.release.package, *present}
+        for it in solution.choices
+    }
+    return Bounds(solution, lambda: matrix.components, cudnn, rivals)
+
+
+class Limits:
+    """The limits of a package: those of the stack, then those in the user's constraint files."""
+
+    def __init__(self, bounds: Bounds | None, wanted: Given) -> None:
+        self._bounds = bounds
+        self._constraints: dict[str, list[Limit]] = {}
+        for need, origin in wanted.constraints:
+            self._constraints.setdefault(need.name, []).append(Limit(need.specifier, "", origin))
+        self._known: dict[str, tuple[Limit, ...]] = {}
+
+    def __call__(self, name: str) -> tuple[Limit, ...]:
+        """See envsolve.solve.closure.world."""
+        if name not in self._known:
+            bounds = () if self._bounds is None else self._bounds.of(name)
+            self._known[name] = (*bounds, *self._constraints.get(name, ()))
+        return self._known[name]
+
+
+def notes_of(pin: Pin) -> Iterator[str]:
+    """What the user should know of one pin, as pip and uv tell it."""
+    yield from (f"{pin.name} {pin.version} has no extra {extra}" for extra in pin.unknown_extras)
+    if all(file.yanked is not None for file in pin.files):
+        reason = pin.files[0].yanked
+        yield f"{pin.name} {pin.version} was withdrawn (yanked){f': {reason}' if reason else ''}"
