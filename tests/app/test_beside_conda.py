@@ -222,6 +222,14 @@ def test_a_wheel_without_cuda_stands_beside_the_cuda_of_conda(beside: Beside, ma
     assert found.pins[0].via == ("the stack",)
 
 
+def test_what_a_wheel_breaks_without_is_not_what_conda_may_install_otherwise(beside: Beside, matrix: Matrix) -> None:
+    solution = stack(matrix, "tensorflow", "==2.9.3", Source.PYPI, python="3.10", gpu="7.5")
+    packages = (PYTHON._replace(version="3.10.14"), conda("numpy", "2.1.3"))
+    assert refused(beside, solution=solution, packages=packages).cause[-1] == (
+        "numpy is bounded: tensorflow 2.9.3 breaks without numpy<2, and conda installs numpy 2.1.3"
+    )
+
+
 @pytest.mark.parametrize(
     ("framework", "versions", "ours", "over"),
     [

@@ -71,6 +71,13 @@ def test_without_a_gpu_tensorflow_goes_by_the_name_that_packages_ask_for(
     assert [name for name in found if name in {"tensorflow", "tensorflow-cpu"}] == [package]
 
 
+def test_what_a_framework_breaks_without_bounds_the_lock(envsolve: Envsolve, world: IndexServer) -> None:
+    world.add("tensorflow", releases("tensorflow", ["2.14.0"], ["numpy>=1.23.5"], tags=f"cp311-cp311-{LINUX}"))
+    result = lock(envsolve, world, "tensorflow==2.14.0", "--gpu", "none")
+    assert pins_in(result.out)["numpy"] == "1.26.4"
+    assert "    # because: tensorflow 2.14.0 breaks without numpy<2\n" in result.out
+
+
 def test_an_index_without_the_build_for_the_cpu_gives_the_one_for_all(envsolve: Envsolve, world: IndexServer) -> None:
     world.add("tensorflow", releases("tensorflow", ["2.21.0"], ["numpy"], tags=f"cp311-cp311-{LINUX}"))
     assert "tensorflow" in pins(envsolve, world, "-f", "tensorflow", "--gpu", "none")

@@ -16,6 +16,7 @@ from packaging.version import Version
 from envsolve.matrix.load import ComponentTable
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.names import normalized
+from envsolve.model.need import parse_need
 from envsolve.model.release import CudnnRelease
 from envsolve.model.solution import Solution
 from envsolve.solve.closure.world import Limit
@@ -76,6 +77,7 @@ class Bounds:
                 yield Limit(
                     NEVER, f"{package} of this stack installs the same module, and the two overwrite each other"
                 )
+        yield from self._of_releases(name)
         toolkit = self._solution.toolkit
         if toolkit is None:
             return
@@ -95,6 +97,14 @@ class Bounds:
             yield from self._of_cudnn()
         if name == f"nvidia-nccl-cu{major}":
             yield from self._of_nccl()
+
+    def _of_releases(self, name: str) -> Iterator[Limit]:
+        """What the matrix knows of a wheel and its own metadata do not say; of conda builds it speaks conda's names."""
+        wheels = (choice.release for choice in self._solution.choices if choice.release.source.is_wheel)
+        for release in wheels:
+            for need in map(parse_need, release.constraints):
+                if need.name == name:
+                    yield Limit(need.specifier, f"{release.package} {release.version} breaks without {need}")
 
     def _follows_toolkit(self, name: str) -> bool:
         """Whether a package must not be newer than the stack's toolkit: a compiler, where it makes PTX on the machine.

@@ -8,6 +8,7 @@ from packaging.specifiers import SpecifierSet
 from envsolve.app.targets import target_of
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Solution
 from envsolve.model.versions import DriverVersion
@@ -65,6 +66,18 @@ def test_a_compiler_follows_the_toolkit_where_kernels_are_made_on_the_machine(ma
     ready = solution(matrix, "tensorflow", "8.6", "580.65.06")
     assert specifiers(bounds(matrix, ready), "nvidia-nvjitlink-cu12") == []
     assert specifiers(bounds(matrix, compiled), "nvidia-cublas-cu12") == []
+
+
+@pytest.mark.parametrize(("source", "expected"), [(Source.PYPI, ["<2"]), (Source.CONDA_FORGE, [])])
+def test_what_a_wheel_breaks_without_is_a_bound(source: Source, expected: list[str], matrix: Matrix) -> None:
+    found = solution(matrix, "jax", "8.6")
+    release = found.choices[0].release._replace(source=source, constraints=("numpy<2", "scipy<1.13"))
+    limits = bounds(matrix, found._replace(choices=(found.choices[0]._replace(release=release),)))
+    assert specifiers(limits, "numpy") == expected
+    assert [it.because for it in limits.of("numpy")] == [f"jax {release.version} breaks without numpy<2"] * len(
+        expected
+    )
+    assert specifiers(limits, "pandas") == []
 
 
 def test_of_two_packages_with_one_module_there_is_one(matrix: Matrix) -> None:
