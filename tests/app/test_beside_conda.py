@@ -10,7 +10,8 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.asked_packages import given
 from envsolve.app.beside_conda import PipSide, Wheels, python_among, wheels_beside
-from envsolve.app.lock_indexes import Lines, Network, Places
+from envsolve.app.lock_indexes import Lines, Places
+from envsolve.app.network import Network
 from envsolve.app.targets import target_of
 from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.index.settings import IndexSettings

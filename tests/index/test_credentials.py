@@ -7,7 +7,6 @@ import sys
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -65,6 +64,7 @@ def fetcher() -> Iterator[HttpFetcher]:
 def module(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where a test writes a module ``keyring``."""
     monkeypatch.syspath_prepend(home)
+    sys.modules.pop("keyring", None)  # the real one, where other packages of this environment need it
     yield home / "keyring.py"
     sys.modules.pop("keyring", None)
 
@@ -223,7 +223,6 @@ def test_a_password_that_was_given_and_refused_is_not_looked_up(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the command is a script")
-@pytest.mark.skipif(find_spec("keyring") is not None, reason="the module keyring is installed")
 @pytest.mark.parametrize(
     ("user", "answer", "sent", "question"),
     [
@@ -234,8 +233,16 @@ def test_a_password_that_was_given_and_refused_is_not_looked_up(
     ],
 )
 def test_the_command_keyring_is_asked_where_there_is_no_module(
-    server: Flaky, fetcher: HttpFetcher, home: Path, user: str, answer: str, sent: str | None, question: str | None
+    server: Flaky,
+    fetcher: HttpFetcher,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    user: str,
+    answer: str,
+    sent: str | None,
+    question: str | None,
 ) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", None)
     command = home / "bin" / "keyring"
     command.parent.mkdir()
     command.write_text(KEYRING_COMMAND.format(python=sys.executable, answer=answer))
