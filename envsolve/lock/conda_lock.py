@@ -46,6 +46,8 @@ class CondaLock(NamedTuple):
 
     ``channels`` are as the user or the stack names them, without credentials, the first being asked first. ``sources``
     are the files that were read, relative to where the command ran. ``variables`` are set in the environment.
+    ``default_index`` is where a wheel comes from that says nothing else, and ``default_is_plain`` says that pip looks
+    there without being told.
     """
 
     parts: tuple[PlatformLock, ...]
@@ -57,3 +59,5 @@ class CondaLock(NamedTuple):
     variables: tuple[tuple[str, str], ...] = ()
     own_matrix: bool = False
     exclude_newer: str | None = None
+    default_index: str | None = None
+    default_is_plain: bool = True

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from envsolve.lock.answer import Answer
 from envsolve.lock.conda_specs import channels_of, conda_specs, environment_name
-from envsolve.lock.header import made_by, made_for
+from envsolve.lock.header import commented, made_by, made_for
 from envsolve.lock.pip_specs import pip_options, pip_specs, wheels_of
 from envsolve.lock.remarks import override_remarks, use_remarks
-from envsolve.lock.yaml import commented, scalar
+from envsolve.lock.yaml import scalar
 
 
 def environment_yml(answer: Answer) -> str:

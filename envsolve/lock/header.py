@@ -1,4 +1,4 @@
-"""The comments that stand on top of every file for people: who made it, with which command, and what it is for."""
+"""The comments of every file for people: who made it, with which command, what it is for, and why a line is there."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from envsolve.lock.answer import Answer
 from envsolve.model.host import Gpu
+
+_COMMENT_COLUMN = 44
 
 
 def made_by(version: str, command: str, matrix_date: str | None, *, own_matrix: bool = False) -> Iterator[str]:
@@ -28,6 +30,11 @@ def made_for(answer: Answer) -> Iterator[str]:
     yield one_line(f"# For: {problem.platform}, {listed}")
     if solution.minimum_driver is not None:
         yield f"# Needs: NVIDIA driver {solution.minimum_driver} or newer"
+
+
+def commented(line: str, reason: str) -> str:
+    """``line`` with ``reason`` beside it, where there is one."""
+    return f"{line.ljust(_COMMENT_COLUMN)}  # {one_line(reason)}" if reason else line
 
 
 def one_line(text: str) -> str:

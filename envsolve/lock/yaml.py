@@ -9,15 +9,20 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./:+~=%-]*(?<!:)\Z")
-"""What no reader takes for anything but a string, but for the words below. Whatever begins with a digit is quoted:
-3.10, 1e3 and 12:30:45 are numbers to some of them."""
+_PLAIN = re.compile(
+    r"""[A-Za-z_/][A-Za-z0-9_./:+~=%-]*(?<!:)\Z      # names, words and addresses
+    |   [0-9][0-9a-z]*(?:\.[0-9a-z]+){2,}\Z         # versions with two dots or more, which no number has
+    |   (?!0b)(?=[0-9e]*[a-df])[0-9a-f]{32,}\Z      # checksums with a letter that no number has
+    """,
+    re.VERBOSE,
+)
+"""What no reader takes for anything but a string, but for the words below. Else a digit in front means quotes:
+3.10, 1e3, 0b11 and 12:30:45 are numbers to some of them."""
 _WORDS = frozenset(("true", "false", "yes", "no", "on", "off", "null", "y", "n"))
 _ESCAPED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _SURROGATES = range(0xD800, 0xE000)
 """Code points that no file in UTF-8 holds; a command line of other bytes has them (PEP 383)."""
 _FOUR_DIGITS = 0xFFFF
-_COMMENT_COLUMN = 44
 
 
 @lru_cache(maxsize=4096)
@@ -29,11 +34,6 @@ def scalar(text: str) -> str:
         doubled = text.replace("'", "''")
         return f"'{doubled}'"
     return f'"{"".join(map(_escaped, text))}"'
-
-
-def commented(line: str, reason: str) -> str:
-    """``line`` with ``reason`` beside it, where there is one."""
-    return f"{line.ljust(_COMMENT_COLUMN)}  # {reason}" if reason else line
 
 
 def _escaped(character: str) -> str:

@@ -1,0 +1,47 @@
+"""The comments for people that stand on top of every lock of conda packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from shlex import quote
+
+from envsolve.lock.conda_lock import CondaLock, PlatformLock
+from envsolve.lock.conda_specs import environment_name
+from envsolve.lock.header import made_by, made_for, one_line
+from envsolve.lock.remarks import use_remarks
+from envsolve.lock.sound_pins import without_credentials_in
+
+_UNNAMED = "envsolve"
+
+
+def header_lines(lock: CondaLock, parts: Sequence[PlatformLock]) -> Iterator[str]:
+    """Who made the file and with which command; for each of ``parts`` what it is for; how to use what it installs."""
+    command = without_credentials_in(lock.command)
+    yield from made_by(lock.envsolve_version, command, lock.matrix_date, own_matrix=lock.own_matrix)
+    for part in parts:
+        yield from _made_for(part)
+    yield from dict.fromkeys(line for part in parts if part.answer is not None for line in use_remarks(part.answer))
+
+
+def variable_remarks(lock: CondaLock, name: str) -> Iterator[str]:
+    """How to set the variables of a lock whose format has no place for them."""
+    if lock.variables:
+        yield "# Its variables are set once it is there:"
+        given = " ".join(quote(f"{variable}={text}") for variable, text in lock.variables)
+        yield one_line(f"#   conda env config vars set --name {name} {without_credentials_in(given)}")
+
+
+def name_of(parts: Sequence[PlatformLock]) -> str:
+    """What the environment is called: by its frameworks and their CUDA, where they are the same everywhere."""
+    names = {_UNNAMED if part.answer is None else environment_name(part.answer.solution) for part in parts}
+    return names.pop() if len(names) == 1 else _UNNAMED
+
+
+def _made_for(part: PlatformLock) -> Iterator[str]:
+    if part.answer is None:
+        yield one_line(f"# For: {part.platform}")
+    else:
+        yield from made_for(part.answer)
+    python = f"Python {part.python}, " if part.python else ""
+    assumed = ", ".join(str(package) for package in part.virtual_packages) or "no virtual package"
+    yield one_line(f"# Resolved for: {python}{assumed}")
