@@ -17,21 +17,19 @@ _OWNED_BY = {
 }
 
 
-def use_remarks(answer: Answer) -> Iterator[str]:
-    """Who brings CUDA to several frameworks, and what a framework wants before it finds its CUDA libraries."""
+def use_remarks(answer: Answer, *, sets_library_path: bool = False) -> Iterator[str]:
+    """Who brings CUDA to several frameworks, and what a framework wants before it finds its CUDA libraries.
+
+    ``sets_library_path`` says that the file itself sets the library path.
+    """
     solution = answer.solution
     if solution.problem.cpu:
         return
     if solution.owner is not None and len(solution.choices) > 1:
         yield f"# CUDA and cuDNN: {_OWNED_BY[solution.owner]}, for all of the frameworks"
-    if needs_library_path(solution):
+    if needs_library_path(solution) and not sets_library_path:
         yield "# The wheel looks for this environment's CUDA libraries on the library path only. After activating it:"
         yield "#   export LD_LIBRARY_PATH=$CONDA_PREFIX/lib"
-    yield from call_remarks(solution)
-
-
-def call_remarks(solution: Solution) -> Iterator[str]:
-    """The calls that a program makes before a framework finds CUDA libraries that pip installed."""
     for choice in solution.choices:
         call = _PRELOADS.get(choice.release.framework)
         if call is not None and choice.release.cuda_libraries is CudaLibraries.DEPENDENCIES:
@@ -47,7 +45,7 @@ def needs_library_path(solution: Solution) -> bool:
 def override_remarks(solution: Solution) -> Iterator[str]:
     """How conda and mamba solve the file where there is no GPU; nothing where no package asks for one."""
     conda_alone = all(choice.release.source is Source.CONDA_FORGE for choice in solution.choices)
-    if solution.toolkit is not None and conda_alone and not solution.problem.cpu:
+    if solution.toolkit is not None and conda_alone:
         yield "# To create it on a machine without the GPU, put"
         yield f"#   CONDA_OVERRIDE_CUDA={solution.toolkit.version}"
         yield "# before conda or mamba: the builds ask for the virtual package __cuda."
