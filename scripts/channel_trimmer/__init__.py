@@ -1,0 +1,1 @@
+"""A subset of conda channels on which the same requests have the same answers."""
