@@ -1,0 +1,285 @@
+"""The loopback channels themselves, judged by rattler."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import md5, sha256
+from http.client import HTTPConnection, HTTPResponse, IncompleteRead
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import zstandard
+
+from scripts.channel_trimmer.cases import read_roots
+from scripts.channel_trimmer.told import told
+from tests.conda.conftest import Mirror
+from tests.conda.faults import garbled, halved, log_in, no_json, other_shard
+from tests.conda.records import record
+from tests.conda.server import ChannelServer
+from tests.conda.shelf import RECORDED
+from tests.conda.solving import Answer, Request, Way, ask_rattler, case
+
+ROOTS = read_roots(RECORDED / "roots.toml")
+OUTCOMES = json.loads((RECORDED / "outcomes.json").read_text("utf-8"))
+"""What rattler said of the whole channels that the recorded ones are part of."""
+
+
+@contextmanager
+def asked(server: ChannelServer, path: str, *, method: str = "GET", **headers: str) -> Iterator[HTTPResponse]:
+    """The answer to one request."""
+    connection = HTTPConnection(urlsplit(server.url).netloc, timeout=10)
+    connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    yield connection.getresponse()
+    connection.close()
+
+
+def solved(answer: Answer) -> list[str]:
+    """The names of the files that solve it."""
+    assert answer.error + answer.outcome.problem == "", answer.text
+    return [file.rsplit("/", 1)[1] for file in answer.outcome.files]
+
+
+def test_cases_end_on_the_recorded_channels_as_on_the_whole_ones(mirrored: Path) -> None:
+    cases = ROOTS.cases[::4]  # scripts/trim_channel.py compares them all
+    answers = ask_rattler(Request(it) for it in cases)
+    assert [answer.text for answer in answers if answer.error] == []
+    found = {it.name: told(it, answer.outcome) for it, answer in zip(cases, answers, strict=True)}
+    for name, it in found.items():
+        if "unsolvable" in it:  # the words may tell of records that the whole channel has alone
+            assert "unsolvable" in OUTCOMES[name]
+        else:
+            assert it == OUTCOMES[name]
+
+
+def test_a_bare_name_brings_a_cpu_build_where_the_driver_is_too_old_for_the_newest_cuda() -> None:
+    for framework in ("pytorch", "tensorflow", "jax"):
+        assert (
+            OUTCOMES[f"{framework} by its bare name, __cuda 11.8"]
+            == OUTCOMES[f"{framework} by its bare name, no __cuda"]
+        )
+
+
+def test_rattler_reads_packed_repodata_plain_ones_and_shards_alike(mirror: Mirror) -> None:
+    trio = next(it for it in ROOTS.cases if it.name == "tensorflow, pytorch and jax")
+    ways = (Way(cache="zst"), Way(cache="json", zst=False), Way(cache="shards", sharded=True))
+    with ChannelServer(sharded=True) as server:
+        mirror(server)
+        answers = ask_rattler(Request(trio, way=way) for way in ways)
+    assert [told(trio, it.outcome) for it in answers] == [OUTCOMES[trio.name]] * 3
+    for subdir in ("linux-64", "noarch"):
+        for name in ("repodata.json.zst", "repodata.json", "repodata_shards.msgpack.zst"):
+            assert server.count(f"/conda-forge/{subdir}/{name}", method="GET") == 1
+    shards = server.count("/conda-forge/*/shards/*", method="GET")
+    assert len(answers[0].outcome.files) < shards < 400
+
+
+def test_a_channel_made_for_a_test_is_solved_with_the_recorded_ones(
+    own_channel_server: ChannelServer, mirror: Mirror
+) -> None:
+    mirror(own_channel_server)
+    ours = own_channel_server.channel("ours")
+    ours.add(
+        record("alpha", "1.0"),
+        record("alpha", "2.0", ["beta >=2", "six"], build="h1_1", build_number=1),
+        record("beta", "2.1", noarch="python", depends=["python >=3.11"], suffix=".tar.bz2"),
+    )
+    (answer,) = ask_rattler([Request(case("alpha", "python 3.12.*", channels=("ours", "conda-forge")))])
+    files = solved(answer)
+    assert {"alpha-2.0-h1_1.conda", "beta-2.1-0.tar.bz2"} < set(files)
+    assert [it for it in answer.outcome.files if "alpha" in it or "beta" in it] == [
+        "ours/linux-64/alpha-2.0-h1_1.conda",
+        "ours/noarch/beta-2.1-0.tar.bz2",
+    ]
+    ours.withdraw("alpha-2.0-h1_1.conda")
+    (answer,) = ask_rattler([Request(case("alpha", channels=("ours",)), way=Way(cache="later"))])
+    assert solved(answer) == ["alpha-1.0-0.conda"]
+    ours.add(record("alpha", "1.5"))
+    (answer,) = ask_rattler([Request(case("alpha", channels=("ours",)), way=Way(cache="last"))])
+    assert solved(answer) == ["alpha-1.5-0.conda"]
+
+
+def test_a_made_package_is_what_its_record_says(own_channel_server: ChannelServer) -> None:
+    made = record("alpha", noarch="generic", constrains=["__cuda >=12"], license="MIT", sha256=None)
+    assert made.fields["noarch"] == "generic"
+    assert made.fields["license"] == "MIT"
+    assert "sha256" not in made.fields
+    made = record("alpha", uploaded="2026-08-22T00:00:00+00:00")
+    own_channel_server.channel("label/dev").add(made)
+    with asked(own_channel_server, "/label/dev/linux-64/alpha-1.0-0.conda") as answer:
+        content = answer.read()
+    assert made.fields["sha256"] == sha256(content).hexdigest()
+    assert made.fields["md5"] == md5(content, usedforsecurity=False).hexdigest()
+    assert made.fields["size"] == len(content)
+    assert made.fields["timestamp"] == 1_787_356_800_000
+
+
+def test_what_is_fresh_is_not_asked_for_again_and_without_a_network_the_cache_must_do(
+    own_channel_server: ChannelServer, mirror: Mirror
+) -> None:
+    mirror(own_channel_server)
+    own_channel_server.channel("ours").add(record("alpha"))
+    wanted = case("alpha", channels=("ours",))
+    first, again, offline, never_asked = ask_rattler(
+        [
+            Request(wanted),
+            Request(wanted, way=Way(timeout=7)),  # a gateway of its own, on the same cache
+            Request(wanted, way=Way(cache_action="force-cache-only")),
+            Request(wanted, way=Way(cache="empty", cache_action="force-cache-only")),
+        ]
+    )
+    assert solved(first) == solved(again) == solved(offline) == ["alpha-1.0-0.conda"]
+    assert never_asked.text.startswith("no usable repodata cache for https://conda.anaconda.org/ours/")
+    assert own_channel_server.count("*", method="GET") == 2
+
+
+def test_a_channel_is_shown_for_its_token_or_its_password_alone(
+    own_channel_server: ChannelServer, mirror: Mirror, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server = own_channel_server
+    mirror(server)
+    server.channel("private").add(record("alpha"))
+    server.require_token("tk-1", under="/private/")
+    server.channel("staff").add(record("alpha"))
+    server.require("me", "secret", under="/staff/")
+    host = urlsplit(server.url).netloc
+    private, staff = case("alpha", channels=("private",)), case("alpha", channels=("staff",))
+    answers = ask_rattler(
+        [
+            Request(private, server.url),
+            Request(private, f"{server.url}/t/tk-2"),
+            Request(private, f"{server.url}/t/tk-1"),
+            Request(staff, server.url),
+            Request(staff, f"http://me:wrong@{host}", Way(cache="others")),
+            Request(staff, f"http://me:secret@{host}", Way(cache="mine")),
+        ]
+    )
+    assert [_status(it) for it in answers] == ["401", "403", "", "401", "403", ""]
+    assert solved(answers[2]) == solved(answers[5]) == ["alpha-1.0-0.conda"]
+
+    kept = tmp_path / "credentials.json"
+    kept.write_text(json.dumps({"127.0.0.1": {"CondaToken": "tk-1"}}), "utf-8")
+    monkeypatch.setenv("RATTLER_AUTH_FILE", str(kept))
+    (answer,) = ask_rattler([Request(private, server.url, Way(cache="kept"))])
+    assert solved(answer) == ["alpha-1.0-0.conda"]
+    assert {it.path.split("/")[1] for it in server.requests[-4:]} == {"t"}
+
+
+def _status(answer: Answer) -> str:
+    return answer.text.partition("error (")[2][:3]
+
+
+FAULTS = {
+    "broken": "503 Service Unavailable",
+    "reset": "Connection reset by peer",
+    "no-json": "failed to parse repodata.json",
+    "log-in": "failed to parse repodata.json",
+    "slow": "operation timed out",
+    "garbled": "failed to decode zstd shard",
+    "halved": "incomplete frame",
+    "lost": "404 Not Found",
+}
+"""What rattler says of each fault: the channel's name, and words of the text."""
+
+
+def test_each_fault_ends_in_an_error_of_its_own_and_none_in_a_wait(
+    own_channel_server: ChannelServer, mirror: Mirror
+) -> None:
+    server = own_channel_server
+    mirror(server)
+    for name in FAULTS:
+        server.channel(name, zst=False, sharded=name in {"garbled", "halved", "lost"}).add(record("alpha"))
+    server.fault("/broken/*", status=503)
+    server.fault("/reset/*", reset=True)
+    server.fault("/no-json/*", alter=no_json)
+    server.fault("/log-in/*", alter=log_in)
+    server.fault("/slow/*", stall=30)
+    server.fault("/garbled/*/shards/*", alter=garbled)
+    server.fault("/halved/*.zst", alter=halved)
+    server.fault("/lost/*/shards/*", status=404)
+    shards = Way(zst=False, sharded=True, timeout=1)
+    answers = ask_rattler((Request(case("alpha", channels=(name,)), way=shards) for name in FAULTS), at_once=True)
+    for (name, words), answer in zip(FAULTS.items(), answers, strict=True):
+        assert (name, answer.error) == (name, "GatewayError")
+        assert words in answer.text, name
+        assert answer.seconds < 5, name
+
+
+def test_a_part_that_is_missing_is_empty_unless_it_is_noarch(own_channel_server: ChannelServer, mirror: Mirror) -> None:
+    mirror(own_channel_server)
+    own_channel_server.channel("plain", subdirs=("noarch",)).add(record("alpha", noarch="generic"))
+    own_channel_server.channel("bare", subdirs=("linux-64",)).add(record("alpha"))
+    names = ("plain", "bare", "absent")
+    plain, *others = ask_rattler(Request(case("alpha", channels=(name,))) for name in names)
+    assert solved(plain) == ["alpha-1.0-0.conda"]
+    assert all(it.text.startswith("could not find subdir 'noarch' in channel") for it in others)
+
+
+def test_rattler_believes_a_shard_that_its_hash_is_not_true_of(
+    own_channel_server: ChannelServer, mirror: Mirror
+) -> None:
+    mirror(own_channel_server)
+    own_channel_server.channel("ours", sharded=True).add(record("alpha"))
+    own_channel_server.fault("/ours/*/shards/*", alter=other_shard)
+    (answer,) = ask_rattler([Request(case("alpha", channels=("ours",)), way=Way(sharded=True))])
+    assert "evil *, for which no candidates were found" in answer.outcome.problem
+
+
+def test_a_fault_passes(own_channel_server: ChannelServer) -> None:
+    own_channel_server.fault("/conda-forge/noarch/*", status=429, retry_after=1, times=2)
+    found = []
+    for _ in range(3):
+        with asked(own_channel_server, "/conda-forge/noarch/repodata.json") as answer:
+            found.append((answer.status, answer.headers["Retry-After"]))
+    assert found == [(429, "1"), (429, "1"), (200, None)]
+    own_channel_server.fault("*", redirect="/elsewhere{path}")
+    with asked(own_channel_server, "/nvidia/noarch/repodata.json") as answer:
+        assert (answer.status, answer.headers["Location"]) == (302, "/elsewhere/nvidia/noarch/repodata.json")
+    own_channel_server.heal()
+    with asked(own_channel_server, "/nvidia/noarch/repodata.json") as answer:
+        assert answer.status == 200
+
+
+def test_stopping_ends_what_is_stalled() -> None:
+    server = ChannelServer(recorded=False)
+    server.channel("ours")
+    server.fault("*", stall=30)
+    server.start()
+    connection = HTTPConnection(urlsplit(server.url).netloc, timeout=10)
+    connection.request("GET", "/ours/noarch/repodata.json")
+    time.sleep(0.05)  # until the server waits
+    began = time.monotonic()
+    server.stop()
+    assert time.monotonic() - began < 5
+    connection.close()
+
+
+def test_an_answer_that_is_cut_is_shorter_than_it_said(own_channel_server: ChannelServer) -> None:
+    own_channel_server.fault("*", cut=True)
+    with asked(own_channel_server, "/conda-forge/noarch/repodata.json.zst") as answer, pytest.raises(IncompleteRead):
+        answer.read()
+
+
+def test_files_are_served_as_a_channel_serves_them(channel_server: ChannelServer) -> None:
+    with asked(channel_server, "/conda-forge/win-64/repodata.json.zst") as answer:
+        packed, tag = answer.read(), answer.headers["ETag"]
+        assert answer.headers["Content-Type"] == "application/zstd"
+        assert answer.headers["Last-Modified"] == "Sat, 22 Aug 2026 00:00:00 GMT"
+    with asked(channel_server, "/conda-forge/win-64/repodata.json") as answer:
+        assert answer.read() == zstandard.decompress(packed)
+        assert answer.headers["Content-Type"] == "application/json"
+    with asked(channel_server, "/conda-forge/win-64/repodata.json.zst", If_None_Match=tag) as answer:
+        assert (answer.status, answer.read()) == (304, b"")
+    with asked(channel_server, "/conda-forge/win-64/repodata.json.zst", method="HEAD") as answer:
+        assert (answer.status, answer.headers["Content-Length"], answer.read()) == (200, str(len(packed)), b"")
+    for path in (
+        "/conda-forge/osx-64/repodata.json",
+        "/conda-forge/win-64/repodata_shards.msgpack.zst",
+        "/conda-forge/win-64/alpha-1.0-0.conda",
+        "/bioconda/noarch/repodata.json",
+    ):
+        with asked(channel_server, path) as answer:
+            assert answer.status == 404
