@@ -43,7 +43,8 @@ class EnvironmentFile(NamedTuple):
     ``asked`` are the match specs in the spelling of :mod:`envsolve.model.match_spec`, then the requirements of ``pip``.
     ``channels`` are in their order, without ``nodefaults``; names of variables stand in them as written. ``variables``
     are set in the environment. ``platforms`` are those the file is meant for, none where it does not say. ``notes`` are
-    sentences about what was left out.
+    sentences about what was left out. ``logins`` are the channels that need one, with the address as it was written: it
+    is for asking the channel, and for nothing else.
     """
 
     name: str | None
@@ -54,6 +55,7 @@ class EnvironmentFile(NamedTuple):
     category: str = MAIN
     platforms: tuple[Platform, ...] = ()
     notes: tuple[str, ...] = ()
+    logins: tuple[tuple[str, str], ...] = ()
 
 
 class Entries(NamedTuple):
@@ -129,7 +131,7 @@ def _is_selected(key: str, line: int, platform: Platform) -> bool:
 def _environment(path: Path, entries: Entries) -> EnvironmentFile:
     table = entries.table
     category = _text(table, "category") or MAIN
-    channels, left_out = _channels(table)
+    channels, left_out, logins = _channels(table)
     pip = pip_section([*_repositories(table), *_pip_entries(entries, path.parent)])
     specs = dict.fromkeys(_spec(text, line) for text, line in entries.conda)
     reason = f"{path.name} asks for it"
@@ -146,6 +148,7 @@ def _environment(path: Path, entries: Entries) -> EnvironmentFile:
         category,
         platforms,
         (*left_out, *others, *_notes(entries)),
+        logins,
     )
 
 
@@ -180,18 +183,20 @@ def _text(table: dict[str, Node], key: str) -> str:
     return scalar_of(table[key], key) if key in table else ""
 
 
-def _channels(table: dict[str, Node]) -> tuple[tuple[str, ...], list[str]]:
-    """The channels, and a note for each that had credentials."""
+def _channels(table: dict[str, Node]) -> tuple[tuple[str, ...], list[str], tuple[tuple[str, str], ...]]:
+    """The channels, a note for each that had credentials, and the addresses with these."""
     channels: dict[str, None] = {}
     notes: list[str] = []
+    logins: dict[str, str] = {}
     for item in items_of(table["channels"], "channels") if "channels" in table else ():
         written = _channel(item)
         channel = without_token(written)
         if channel != written:
             notes.append(f"line {line_of(item)}: the credentials for {channel} are left out")
+            logins[channel] = written
         if channel and channel != _NO_DEFAULTS:
             channels[channel] = None
-    return tuple(channels), notes
+    return tuple(channels), notes, tuple(logins.items())
 
 
 def _channel(item: Node) -> str:

@@ -1,6 +1,6 @@
 """YAML that people and other tools wrote, read with no more trust than anybody's bytes deserve.
 
-Scalars stay as they are written, which is why the loader is PyYAML's base loader and not its safe one: ``1.10`` is the
+Scalars stay as they are written, so the nodes are read and not what a loader constructs from them: ``1.10`` is the
 version 1.10, where YAML's rules make it the number 1.1, and ``2024-01-01`` is no date. What could eat memory or the
 stack is refused before it does: PyYAML's parser in C ends the process over brackets that are nested deep enough.
 """
@@ -34,7 +34,7 @@ def compose(text: str) -> Node | None:
 
     Raises FileError for what is no YAML, several documents, nested too deep, or small only because of its aliases.
     """
-    if _DEEP_BLOCK.search(text) or _flow_depth(text) > _DEEPEST:
+    if _DEEP_BLOCK.search(text) or _is_deep_flow(text):
         raise FileError(f"it is nested more than {_DEEPEST} deep")
     node = _parsed(text)
     if node is not None and _ANCHOR.search(text):
@@ -173,13 +173,14 @@ def _is_line(text: str) -> bool:
     return text.isprintable() and len(text) <= _LONGEST_LINE
 
 
-def _flow_depth(text: str) -> int:
-    """How deep brackets nest at most; those of comments and of quoted text count, which are closed again."""
-    depth = deepest = 0
-    for bracket in _FLOW_BRACKET.findall(text):
-        depth = depth + 1 if bracket in "[{" else max(depth - 1, 0)
-        deepest = max(deepest, depth)
-    return deepest
+def _is_deep_flow(text: str) -> bool:
+    """Whether brackets nest too deep; those of comments and of quoted text count, which are closed again."""
+    depth = 0
+    for found in _FLOW_BRACKET.finditer(text):
+        depth = depth + 1 if found[0] in "[{" else max(depth - 1, 0)
+        if depth > _DEEPEST:
+            return True
+    return False
 
 
 def _no_yaml(error: MarkedYAMLError) -> FileError:

@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 _LOGIN = re.compile(
     r"""\A((?:[A-Za-z][A-Za-z0-9+.-]*:)?//)?  # a scheme, which may be missing
-        (?:[^/?#]*@                           # all up to the last @ before the path
+        (?:[^/?#]+@                           # all up to the last @ before the path
         |(?!\[)[^/?#:]*:(?!\d*(?:[/?#]|\Z)).*@)  # what is no port is a password, which may hold a stroke
     """,
     re.DOTALL | re.VERBOSE,
 )
+_NAME = re.compile(r"\s*([^\s<>=!~\[|,]+)")
+"""The name in a dependency; some old records write ``numpy>=1.11`` without a space."""
 _TOKEN = re.compile(r"(?:/|\A)t/[^/?#]+")
 _LOCAL = re.compile(r"file:/(?!/[^/])|[A-Za-z]:[/\\]|/(?!/)|\.\.?[/\\]|~[^/@]*(?:/|\Z)", re.IGNORECASE)
 """A folder of this machine: it has no token, and one of its folders may be called ``t``."""
@@ -60,8 +62,8 @@ class CondaPackage(NamedTuple):
     @property
     def requires(self) -> tuple[str, ...]:
         """The names of the packages it depends on, virtual ones left out, each once."""
-        names = (spec.split()[0] for spec in self.depends if spec.strip())
-        return tuple(dict.fromkeys(name for name in names if not name.startswith("__")))
+        named = filter(None, map(_NAME.match, self.depends))
+        return tuple(dict.fromkeys(it[1] for it in named if not it[1].startswith("__")))
 
     @property
     def is_python_package(self) -> bool:

@@ -104,7 +104,7 @@ def _of_address(text: str, file: re.Match[str]) -> MatchSpec:
     more = {key: digest for key, form in _HEXADECIMAL.items() if form.match(digest)}
     if digest and not more:
         raise ValueError("what stands behind its address is neither an md5 nor a sha256")
-    more["url"] = without_token(text.partition("#")[0])
+    more["url"] = text.partition("#")[0]
     return MatchSpec(_checked_name(unquote(file["name"])), more=_more(more))
 
 

@@ -67,6 +67,10 @@ def test_a_file_with_everything_is_read_for_a_platform() -> None:
             "line 22: 'py<38' is no selector that envsolve can answer, and the line counts",
             "line 44: 'extra' is nothing that envsolve reads",
         ),
+        (
+            ("https://127.0.0.1:8080/own", "https://user:secret@127.0.0.1:8080/own"),
+            ("https://127.0.0.1/team", "https://127.0.0.1/t/secret/team"),
+        ),
     )
 
 
@@ -103,6 +107,11 @@ def test_indexes_under_the_keys_of_conda_lock() -> None:
     assert _read(text).pip == PipSection(extra_index_urls=("https://127.0.0.1/a", "https://127.0.0.1/b"))
     alone = _read(f"{text}allow-pypi-requests: false\n").pip
     assert alone == PipSection(index_url="https://127.0.0.1/a", extra_index_urls=("https://127.0.0.1/b",))
+
+
+def test_of_several_default_indexes_the_last_counts_as_for_pip() -> None:
+    file = _read("dependencies: [{pip: [-i https://127.0.0.1/a, --index-url=https://127.0.0.1/b]}]")
+    assert file.pip == PipSection(index_url="https://127.0.0.1/b")
 
 
 def test_versions_and_names_stay_as_they_are_written() -> None:
