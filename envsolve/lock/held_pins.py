@@ -74,6 +74,15 @@ def read_recorded(path: Path) -> Mapping[str, object] | None:
     return facts if isinstance(facts, dict) else None
 
 
+def pin_of(requirement: str) -> tuple[HeldPin, str] | None:
+    """The pin in one line of requirements, with its marker; None where it pins nothing."""
+    found = _REQUIREMENT.match(requirement)
+    if found is None:
+        return None
+    name, version, marker, hashes = found.groups()
+    return HeldPin(_normalized(name), version, tuple(sorted(set(_HASH.findall(hashes))))), (marker or "").strip()
+
+
 def _text_of(path: Path) -> str | None:
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -139,7 +148,7 @@ def _of_requirements(text: str) -> Iterator[tuple[HeldPin, str]]:
         if content:
             if found is not None:
                 yield found
-            found = _requirement(content)
+            found = pin_of(content)
     if found is not None:
         yield found
 
@@ -160,14 +169,6 @@ def _joined(text: str) -> Iterator[str]:
             started = ""
     if started:
         yield started
-
-
-def _requirement(content: str) -> tuple[HeldPin, str] | None:
-    found = _REQUIREMENT.match(content)
-    if found is None:
-        return None
-    name, version, marker, hashes = found.groups()
-    return HeldPin(_normalized(name), version, tuple(sorted(set(_HASH.findall(hashes))))), (marker or "").strip()
 
 
 def _normalized(name: str) -> str:
