@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -38,9 +38,12 @@ class Given(NamedTuple):
     is_fixed: bool = True
 
 
-def given(packages: Packages) -> Given:
-    """Everything that ``packages`` asks for. Raises UsageError where it cannot be read, or no lock can hold it."""
-    asked = AskedByFiles(tuple(Line(text, COMMAND_LINE) for text in packages.requirements))
+def given(packages: Packages, lines: Sequence[Line] = ()) -> Given:
+    """Everything that ``packages`` asks for, and ``lines`` out of other files.
+
+    Raises UsageError where it cannot be read, or no lock can hold it.
+    """
+    asked = AskedByFiles((*(Line(text, COMMAND_LINE) for text in packages.requirements), *lines))
     for name in packages.files:
         asked += read_requirement_file(name)
     for name in packages.constraints:

@@ -14,6 +14,7 @@ def command_of(request: Request) -> str:
     for option, values in _options(request):
         for value in values:
             words += [option, value]
+    words += ["--exact"] if request.packages.exact else []
     words += ["--allow-builds"] if request.packages.allow_builds else []
     return shlex.join([*words, *request.packages.requirements])
 

@@ -9,8 +9,9 @@ from envsolve import __version__
 from envsolve.app.command import command_of
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import Hint, UnsolvableError, UsageError
-from envsolve.lock import PLANNED_FORMATS, Answer, write
+from envsolve.lock import Answer, write
 from envsolve.matrix.load import Matrix
+from envsolve.model.conda import without_token
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Held, Request, parse_framework, without_credentials
@@ -45,12 +46,6 @@ def solve_request(
 
     Raises UsageError for a request that contradicts itself or cannot be read, UnsolvableError where nothing fits.
     """
-    if request.format in PLANNED_FORMATS:
-        raise UsageError(
-            "format-not-supported",
-            f"this version of envsolve does not write the format {request.format!r}",
-            hints=(Hint("--format environment and --format json are there"),),
-        )
     request, hidden = request_without_credentials(request)
     targets, solutions, differing = stacks_of(request, matrix, environ, Solver(matrix), held_on)
     answers = [
@@ -64,7 +59,7 @@ def solve_request(
         )
         for target, solution in zip(targets, solutions, strict=True)
     ]
-    notes = [*_notes(targets, solutions), *differing, *hidden]
+    notes = [*notes_of(targets, solutions), *differing, *hidden]
     return Solved(tuple(write(answers, request.format)), tuple(dict.fromkeys(notes)), solutions)
 
 
@@ -79,14 +74,14 @@ def stacks_of(
                 target._replace(request=target.request._replace(held=held_on(target.problem.platform)))
                 for target in targets
             )
-        return (targets, *_solutions(targets, solver))
+        return (targets, *solutions_of(targets, solver))
     except UnsolvableError as error:
         names = ("cuda", *(asked.framework for asked in request.frameworks))
         error.matrix_date = max(str(matrix.document(name).get("updated")) for name in names)
         raise
 
 
-def _solutions(targets: Sequence[Target], solver: Solver) -> tuple[tuple[Solution, ...], tuple[str, ...]]:
+def solutions_of(targets: Sequence[Target], solver: Solver) -> tuple[tuple[Solution, ...], tuple[str, ...]]:
     """The stack of each target, and where their releases differ. Raises UnsolvableError where one has none."""
     found = [solver.solve(target.request, target.problem) for target in targets]
     for target, solution in zip(targets, found, strict=True):
@@ -111,11 +106,14 @@ def _refusal(target: Target, solver: Solver, *, several: bool) -> UnsolvableErro
     return error
 
 
-def _notes(targets: Sequence[Target], solutions: Sequence[Solution]) -> Iterator[str]:
+def notes_of(targets: Sequence[Target], solutions: Sequence[Solution | None]) -> Iterator[str]:
+    """What to tell of each target and its stack, if there is one."""
     for target, solution in zip(targets, solutions, strict=True):
-        newer = () if target.fell_to_cpu else solution.newer_elsewhere
         of = f"{target.problem.platform}: " if len(targets) > 1 else ""
-        yield from (f"{of}{text}" for text in (*target.notes, *solution.notes, *newer))
+        yield from (f"{of}{text}" for text in target.notes)
+        if solution is not None:
+            newer = () if target.fell_to_cpu else solution.newer_elsewhere
+            yield from (f"{of}{text}" for text in (*solution.notes, *newer))
 
 
 _MOST_HOSTS = 8
@@ -133,7 +131,7 @@ def _command_of(request: Request, targets: Sequence[Target]) -> str:
 def request_without_credentials(request: Request) -> tuple[Request, tuple[str, ...]]:
     """``request`` with bare addresses, and a note where credentials were left out of them."""
     bare = request._replace(
-        channels=tuple(map(without_credentials, request.channels)),
+        channels=tuple(map(without_token, request.channels)),
         index_url=None if request.index_url is None else without_credentials(request.index_url),
         extra_index_urls=tuple(map(without_credentials, request.extra_index_urls)),
     )

@@ -22,6 +22,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if give_again(words):
         sys.exit(0)
 
+    from envsolve.cli.early import start_early
+
+    start_early(words)
+
     from envsolve.cli.main import run
 
     sys.exit(run(words))

@@ -23,7 +23,7 @@ from envsolve.cli.options import (
 from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lock import FORMATS, PLANNED_FORMATS, PYTHON_FORMATS, format_for_file
+from envsolve.lock import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.request import Packages, Policy, Request, parse_cuda_versions, parse_versions
@@ -132,6 +132,7 @@ _FILE = Parsed("file", file_name)
 )
 @option("--exclude-newer", metavar="DATE", type=Parsed("date", parse_moment), help="Leave out later uploads (a lock).")
 @option("--allow-builds", is_flag=True, help="Take packages without a wheel too, which runs their code (a lock).")
+@option("--exact", is_flag=True, help="Name every conda package of an environment file with its build.")
 @option("-U", "--upgrade", is_flag=True, help="Let go of the pins of the lock that -o names.")
 @option(
     "-P",
@@ -146,7 +147,7 @@ _FILE = Parsed("file", file_name)
     "--format",
     "format_name",
     metavar="NAME",
-    help=f"{', '.join((*FORMATS, *PYTHON_FORMATS))}; default: what -o's name says, else environment.",
+    help=f"{', '.join((*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS))}; default: what -o's name says, else environment.",
 )
 @option(
     "-o",
@@ -168,10 +169,43 @@ def solve(**options: Any) -> int:
 
     With a GPU present or named a CPU build is never chosen; if no GPU build fits, the answer is why not and what fits.
     """
-    from envsolve.app.solving import framework_requests, solve_request
+    _refuse_command_out_of_place(options)
+    format_name = _format(options)
+    _require_exact_environment(options, format_name)
+    if format_name in CONDA_FORMATS or options["exact"]:
+        from envsolve.cli.conda_lock import conda_session, print_conda_lock
+
+        with conda_session(options) as session:
+            return print_conda_lock(*_request(options, format_name), options, session)
+    request, matrix = _request(options, format_name)
+    if request.format in PYTHON_FORMATS:
+        from envsolve.cli.python_lock import print_python_lock
+
+        return print_python_lock(request, matrix, options)
+    return _print_environment(request, matrix, options)
+
+
+def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
+    from envsolve.app.solving import solve_request
+
+    _refuse_requirements(request)
+    if options["why"] or options["why_not"]:
+        return _answer_questions(request, matrix, options)
+    solved = solve_request(request, matrix, os.environ, _held_on(options))
+    _deliver(solved, options["output"])
+    for text in solved.notes:
+        note(text, quiet=options["quiet"])
+    if options["verbose"]:
+        for fact in solved.because:
+            note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
+    return 0
+
+
+def _request(options: dict[str, Any], format_name: str) -> tuple[Request, Matrix]:
+    """What the words of the command ask for, and the matrix they ask it of."""
+    from envsolve.app.solving import framework_requests
     from envsolve.matrix import Matrix, find_matrix
 
-    _refuse_command_out_of_place(options)
     directory = options["matrix_directory"]
     matrix = Matrix(Path(directory) if directory else find_matrix())
     packages = _packages(options)
@@ -191,25 +225,11 @@ def solve(**options: Any) -> int:
         channels=options["channels"],
         index_url=options["index_url"],
         extra_index_urls=options["extra_index_urls"],
-        format=_format(options),
+        format=format_name,
         prefer=options["prefer"],
         packages=packages,
     )
-    if request.format in PYTHON_FORMATS:
-        from envsolve.cli.python_lock import print_python_lock
-
-        return print_python_lock(request, matrix, options)
-    _refuse_requirements(request)
-    if options["why"] or options["why_not"]:
-        return _answer_questions(request, matrix, options)
-    solved = solve_request(request, matrix, os.environ, _held_on(options))
-    _deliver(solved, options["output"])
-    for text in solved.notes:
-        note(text, quiet=options["quiet"])
-    if options["verbose"]:
-        for fact in solved.because:
-            note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
-    return 0
+    return request, matrix
 
 
 def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
@@ -264,10 +284,19 @@ def _format(options: dict[str, Any]) -> str:
         return "json"
     if named is None:
         return (format_for_file(Path(output)) if output is not None else None) or "environment"
-    known = (*FORMATS, *PYTHON_FORMATS, *PLANNED_FORMATS)
+    known = (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS)
     if named not in known:
         raise UsageError("unknown-format", f"there is no format {named!r}", (f"known: {', '.join(known)}",))
     return str(named)
+
+
+def _require_exact_environment(options: dict[str, Any], format_name: str) -> None:
+    if options["exact"] and format_name != "environment":
+        raise UsageError(
+            "contradictory-options",
+            f"--exact is about an environment file, and the format is {format_name!r}",
+            hints=(Hint("leave it out: a lock names every package exactly in any case"),),
+        )
 
 
 def _packages(options: dict[str, Any]) -> Packages:
@@ -280,6 +309,7 @@ def _packages(options: dict[str, Any]) -> Packages:
         upgrade=options["upgrade"],
         upgraded=options["upgraded"],
         pytorch_index_url=options["pytorch_index_url"],
+        exact=options["exact"],
     )
 
 
@@ -301,5 +331,8 @@ def _refuse_requirements(request: Request) -> None:
     raise UsageError(
         "requirements-not-supported",
         f"the format {request.format!r} holds frameworks only, and {given!r} is to be locked along with them",
-        hints=(Hint("write a lock for pip and uv", command_of(request._replace(format="requirements"))),),
+        hints=(
+            Hint("write a lock for conda", command_of(request._replace(format="conda-lock"))),
+            Hint("write a lock for pip and uv", command_of(request._replace(format="requirements"))),
+        ),
     )

@@ -17,7 +17,6 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,7 +24,6 @@ from typing import Any, BinaryIO
 Job = Mapping[str, Any]
 _TOOLS = ("pixi", "envsolve")
 """Whose settings count, later ones first: mirrors, proxies, certificates (rattler's own, shared, among each)."""
-_RETRIES = 3
 _CACHE_ACTIONS = {"": "cache-or-fetch", "offline": "force-cache-only", "refresh": "no-cache"}
 
 
@@ -40,7 +38,7 @@ class Engine:
         alias = settings["channel_alias"]
         self._channels = ChannelConfig(alias, str(Path.cwd())) if alias else config.channel_config
         client = Client.from_config(
-            config, max_retries=_RETRIES, user_agent=settings["user_agent"], timeout=settings["timeout"]
+            config, max_retries=settings["retries"], user_agent=settings["user_agent"], timeout=settings["timeout"]
         )
         self._gateway = Gateway(
             cache_dir=settings["cache_directory"],
@@ -133,27 +131,29 @@ def main() -> None:
     came, goes = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr
     loop = asyncio.new_event_loop()
-    settings, engine = receive(came), None
-    import rattler  # noqa: F401  # while the other process still thinks about the first job
+    import rattler  # noqa: F401  # while the other process still thinks about what to ask
 
+    settings, engine = receive(came), None
+    failed: tuple[list[str], Exception] | None = None
     while (job := receive(came)) is not None:
         try:
             if engine is None:
                 assert settings is not None
                 engine = Engine(settings)
-            if job["kind"] == "prepare":
-                with suppress(Exception):  # whoever asks for it later hears of it
-                    loop.run_until_complete(engine.listed(job))
-                continue
+            if failed is not None and set(failed[0]) <= set(job["channels"]):
+                raise failed[1]  # it was tried as often as makes sense
             answer = loop.run_until_complete(_answering(engine, job)(job))
         except Exception as error:  # noqa: BLE001  # whatever rattler raises is for the other process to tell
             answer = json.dumps({"error": type(error).__name__, "text": str(error)})
-        _send(answer, goes)
+            if job["kind"] == "prepare":
+                failed = job["channels"], error
+        if job["kind"] != "prepare":
+            _send(answer, goes)
     os._exit(0)
 
 
 def _answering(engine: Engine, job: Job) -> Callable[[Job], Awaitable[str]]:
-    return {"list": engine.listed, "solve": engine.solve}[job["kind"]]
+    return {"prepare": engine.listed, "list": engine.listed, "solve": engine.solve}[job["kind"]]
 
 
 def receive(stream: BinaryIO) -> Job | None:

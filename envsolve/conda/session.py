@@ -11,25 +11,27 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
 from envsolve import __version__
 from envsolve.conda.condarc import Condarc
-from envsolve.conda.failures import outside
+from envsolve.conda.process import ENGINE, is_installed, process, started
 from envsolve.errors import Hint, OutsideError
 from envsolve.model.conda import CondaPackage, VirtualPackage, without_token
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
-_ENGINE = Path(__file__).with_name("engine.py")
 _GRACE = 2.0
 """Seconds that the process may take to end by itself."""
 _TIMEOUT = 60
 """Seconds without a word from a server after which it counts as gone."""
+_RETRIES = 3
+_TIMEOUT_VARIABLES = ("UV_HTTP_TIMEOUT", "PIP_DEFAULT_TIMEOUT")
+_RETRIES_VARIABLES = ("UV_HTTP_RETRIES", "PIP_RETRIES")
+"""Those that package indexes are asked by as well (envsolve.index.http)."""
 _LAST_LINES = 3
 
 
@@ -83,11 +85,11 @@ class Session:
     ``engine`` is the program that answers.
     """
 
-    def __init__(self, settings: Settings, engine: Path = _ENGINE) -> None:
-        if find_spec("rattler") is None:
+    def __init__(self, settings: Settings, engine: Path = ENGINE) -> None:
+        if not is_installed():
             raise _not_installed()
         self._settings, self._engine = settings, engine
-        self._process = self._started()
+        self._process = self._ready(process() if engine is ENGINE else started(engine))
 
     def __enter__(self) -> Self:
         return self
@@ -142,7 +144,7 @@ class Session:
         answer = self._exchange(job)
         if answer is None:
             self._end()
-            self._process = self._started(listening=True)
+            self._process = self._ready(started(self._engine, listening=True))
             answer = self._exchange(job)
         if answer is None:
             raise self._died()
@@ -150,6 +152,8 @@ class Session:
             return answer
         if answer["error"] == "SolverError":
             raise CondaConflict(answer["text"])
+        from envsolve.conda.failures import outside
+
         raise outside(answer["error"], answer["text"], job, offline=self._settings.mode == "offline")
 
     def _exchange(self, job: Mapping[str, Any]) -> Any:
@@ -165,25 +169,16 @@ class Session:
             return None
         return json.loads(content) if length.strip() and len(content) == int(length) else None
 
-    def _started(self, *, listening: bool = False) -> Popen[bytes]:
-        """A process. One that died without an answer is followed by one that is listened to: its errors are kept."""
-        import subprocess
-
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-X", "utf8", str(self._engine)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE if listening else subprocess.DEVNULL,
-            env=_environment(),
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
+    def _ready(self, process: Popen[bytes]) -> Popen[bytes]:
+        """``process`` with its settings sent."""
         assert process.stdin is not None
         settings = {
             "cache_directory": self._settings.cache_directory,
             "mode": self._settings.mode,
             "channel_alias": self._settings.condarc.alias,
             "user_agent": f"envsolve/{__version__}",
-            "timeout": _TIMEOUT,
+            "timeout": _number(_TIMEOUT_VARIABLES, _TIMEOUT),
+            "retries": _number(_RETRIES_VARIABLES, _RETRIES),
         }
         with suppress(OSError):  # the first job finds out
             _send(settings, process.stdin)
@@ -199,9 +194,10 @@ class Session:
         )
 
 
-def _environment() -> dict[str, str]:
-    """The variables of this process, without those that would have the other one say more than it is asked."""
-    return {**os.environ, "RUST_BACKTRACE": "0", "PYTHONFAULTHANDLER": ""}
+def _number(variables: Sequence[str], usual: int) -> int:
+    """What the first of some variables says that people set for package indexes, if it is a number."""
+    said = next((os.environ[name] for name in variables if os.environ.get(name)), "")
+    return int(said) if said.isdecimal() else usual
 
 
 def _send(message: Mapping[str, Any], stream: IO[bytes]) -> None:

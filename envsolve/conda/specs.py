@@ -10,31 +10,7 @@ import re
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-_SPEC = re.compile(r"(?:.*::)?([A-Za-z0-9_][A-Za-z0-9_.-]*)\s*(.*)\Z", re.DOTALL)
-_IN_BRACKETS = re.compile(r"""version\s*=\s*(["'])(.*?)\1""")
-_BUILD = re.compile(r"(?<=[\w.*])=(?!=)")
 _RELEASE = re.compile(r"\d+(\.\d+)*\Z")
-
-
-def split_spec(spec: str) -> tuple[str, str]:
-    """The name in a match spec and its versions, "" where any will do; build and channel are left out.
-
-    ``pytorch=2.5=cuda*`` is ``("pytorch", "=2.5")``. A text that is no match spec has the name "".
-    """
-    found = _SPEC.match(spec.strip())
-    if found is None:
-        return "", ""
-    name, rest = found.groups()
-    versions, bracket, inside = rest.partition("[")
-    if bracket and (named := _IN_BRACKETS.search(inside)) is not None:
-        return name, named[2]
-    first, *build = versions.split() or [""]
-    return name, first if build else _without_build(first)
-
-
-def _without_build(versions: str) -> str:
-    """``=2.5=cuda*`` without its build, which a single sign of equality begins that ends a version."""
-    return _BUILD.split(versions, maxsplit=1)[0]
 
 
 def specifier_of(versions: str) -> SpecifierSet | None:

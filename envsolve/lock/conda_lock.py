@@ -17,12 +17,14 @@ class Asked(NamedTuple):
     """One thing that was asked for: a match spec of conda or, with ``by_pip``, a requirement as PEP 508 has it.
 
     ``reason`` is a sentence for people. ``category`` is what it is for: ``main``, or ``dev`` and the like.
+    ``of_stack`` says that the stack asks for it, and nobody by name.
     """
 
     spec: str
     reason: str = ""
     category: str = MAIN
     by_pip: bool = False
+    of_stack: bool = False
 
 
 class PlatformLock(NamedTuple):

@@ -60,6 +60,10 @@ def _how_to_install(lock: CondaLock, names: set[str]) -> Iterator[str]:
     yield "# To install it, with one of these (mamba and micromamba know it by a name that ends in -lock.yml):"
     yield one_line(f"#   conda-lock install --name {environment}{extras} conda-lock.yml")
     yield one_line(f"#   micromamba create --name {environment}{named} --file conda-lock.yml")
+    if not others and not any(part.pip for part in lock.parts):
+        yield one_line(
+            f"#   conda create --name {environment} --file conda-lock.yml  # from 26.5 on, by this very name"
+        )
     yield from variable_remarks(lock, environment)
 
 
@@ -79,6 +83,7 @@ def _metadata(lock: CondaLock) -> Iterator[str]:
     for source in lock.sources or (_NO_SOURCE,):
         yield f"  - {scalar(without_credentials_in(source))}"
     yield "  custom_metadata:"
+    yield f"    created_by: {scalar(f'envsolve {lock.envsolve_version}')}"  # conda itself refuses a file without it
     for key, text in custom_metadata(lock):
         yield f"    {scalar(key)}: {scalar(text)}"
 

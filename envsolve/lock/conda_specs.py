@@ -5,7 +5,7 @@ CUDA is among them where conda owns it: beside conda builds, and beside wheels t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from packaging.version import Version
 
@@ -38,9 +38,14 @@ def channels_of(solution: Solution) -> list[str]:
     """The user's channels with what is missing: conda-forge last, PyTorch's first as conda-forge has a pytorch too."""
     given = solution.request.channels
     names = {channel.rstrip("/").rpartition("/")[2] for channel in given}
-    before = [channel for channel in _own_channels(solution) if channel not in names]
-    after = [] if "conda-forge" in names else ["conda-forge"]
-    return [*before, *given, *after]
+    return list(with_conda_forge([*(it for it in _own_channels(solution) if it not in names), *given]))
+
+
+def with_conda_forge(channels: Iterable[str]) -> tuple[str, ...]:
+    """``channels`` with conda-forge as the last, unless it is among them under whatever address."""
+    channels = tuple(dict.fromkeys(channels))
+    known = {channel.rstrip("/").rpartition("/")[2] for channel in channels}
+    return (*channels, *(() if "conda-forge" in known else ("conda-forge",)))
 
 
 def _own_channels(solution: Solution) -> tuple[str, ...]:

@@ -12,19 +12,30 @@ from envsolve.lock.json_answer import json_answer, json_answers
 from envsolve.model.host import Platform
 
 if TYPE_CHECKING:
+    from envsolve.lock.conda_lock import CondaLock
     from envsolve.lock.python_lock import PythonLock
 
-FORMATS: Mapping[str, Callable[[Answer], str]] = {"environment": environment_yml, "json": json_answer}
+FORMATS: Mapping[str, Callable[[Answer], str]] = {
+    "environment": environment_yml,
+    "json": json_answer,
+    "pixi": lambda answer: _pixi_toml([answer]),
+}
 
 PYTHON_FORMATS = ("requirements", "pylock")
 """Formats of a Python lock: everything that pip or uv installs, pinned and hashed."""
-PLANNED_FORMATS = ("conda-lock", "explicit")
-"""Formats of the interface that this version does not write."""
+CONDA_FORMATS = ("conda-lock", "explicit")
+"""Formats of a conda lock: every package with its address and digest."""
 
 _BY_SUFFIX = {".yml": "environment", ".yaml": "environment", ".json": "json", ".txt": "requirements"}
 
 
-_OF_SEVERAL: Mapping[str, Callable[[Sequence[Answer]], str]] = {"json": json_answers}
+def _pixi_toml(answers: Sequence[Answer]) -> str:
+    from envsolve.lock.pixi_toml import pixi_toml
+
+    return pixi_toml(answers)
+
+
+_OF_SEVERAL: Mapping[str, Callable[[Sequence[Answer]], str]] = {"json": json_answers, "pixi": _pixi_toml}
 """Formats that hold the answers for several platforms in one file."""
 
 
@@ -35,6 +46,25 @@ def write(answers: Sequence[Answer], format_name: str) -> Iterator[tuple[Platfor
         return
     for answer in answers:
         yield answer.solution.problem.platform, FORMATS[format_name](answer)
+
+
+def write_conda_lock(lock: CondaLock, format_name: str) -> Iterator[tuple[Platform, str]]:
+    """The contents of the files in ``format_name``, each with the platform it is for: conda-lock.yml holds them all.
+
+    ``format_name`` is one of CONDA_FORMATS or ``environment``, which stands for one with exact builds. Raises
+    OutsideError for a package without a digest.
+    """
+    if format_name == "conda-lock":
+        from envsolve.lock.conda_lock_yml import conda_lock_yml
+
+        yield lock.parts[0].platform, conda_lock_yml(lock)
+        return
+    from envsolve.lock.exact_environment import exact_environment_yml
+    from envsolve.lock.explicit import explicit
+
+    writer = explicit if format_name == "explicit" else exact_environment_yml
+    for part in lock.parts:
+        yield part.platform, writer(lock, part)
 
 
 def write_python_lock(lock: PythonLock, format_name: str) -> str:
@@ -53,6 +83,10 @@ def format_for_file(path: PurePath) -> str | None:
     name = path.name.casefold()
     if name.startswith("pylock.") and name.endswith(".toml"):
         return "pylock"
-    if name.endswith((".conda-lock.yml", "conda-lock.yml")):
+    if name.endswith(("conda-lock.yml", "conda-lock.yaml")):
         return "conda-lock"
+    if name == "pixi.toml":
+        return "pixi"
+    if (name.startswith("conda") and name.endswith(".lock")) or name.startswith("explicit"):
+        return "explicit"
     return _BY_SUFFIX.get(path.suffix.casefold())

@@ -45,6 +45,7 @@ class Packages(NamedTuple):
     ``requirements`` and ``files`` are as typed, ``constraints`` are files that bound versions without asking for
     anything. ``exclude_newer`` is a moment in RFC 3339 after which uploads do not count. ``upgrade`` lets go of all
     pins of an existing lock, ``upgraded`` of those named. ``pytorch_index_url`` stands for PyTorch's own index.
+    ``exact`` asks for an environment file that names every conda package with its build.
     """
 
     requirements: tuple[str, ...] = ()
@@ -55,6 +56,7 @@ class Packages(NamedTuple):
     upgrade: bool = False
     upgraded: tuple[str, ...] = ()
     pytorch_index_url: str | None = None
+    exact: bool = False
 
 
 class FrameworkRequest(NamedTuple):

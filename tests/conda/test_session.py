@@ -94,7 +94,7 @@ def test_a_process_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytes
 
 
 def test_without_py_rattler_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("envsolve.conda.session.find_spec", lambda _: None)
+    monkeypatch.setattr("envsolve.conda.process.find_spec", lambda _: None)
     with pytest.raises(OutsideError) as caught:
         Session(Settings(str(tmp_path)))
     assert caught.value.code == "conda-extra-missing"

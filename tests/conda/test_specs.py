@@ -3,30 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
-from envsolve.conda.specs import conda_versions, specifier_of, split_spec
-
-
-@pytest.mark.parametrize(
-    ("spec", "name", "versions"),
-    [
-        ("python", "python", ""),
-        ("pytorch=2.5=cuda*", "pytorch", "=2.5"),
-        ("tensorflow ==2.19.1 cuda128*", "tensorflow", "==2.19.1"),
-        ("numpy >=1.2,<2", "numpy", ">=1.2,<2"),
-        ("numpy>=1.2,<2", "numpy", ">=1.2,<2"),
-        ("conda-forge::numpy=1.26", "numpy", "=1.26"),
-        ("https://conda.anaconda.org/conda-forge::numpy 1.26.*", "numpy", "1.26.*"),
-        ("libblas=*=*mkl", "libblas", "=*"),
-        ("libblas * *mkl", "libblas", "*"),
-        ("numpy[version='>=1,<2',build='py*']", "numpy", ">=1,<2"),
-        ("numpy 1.26.*[md5=0123]", "numpy", "1.26.*"),
-        ("python=3.12.*,>=3.12.3", "python", "=3.12.*,>=3.12.3"),
-        ("_openmp_mutex", "_openmp_mutex", ""),
-        (">=3", "", ""),
-    ],
-)
-def test_a_match_spec_has_a_name_and_versions(spec: str, name: str, versions: str) -> None:
-    assert split_spec(spec) == (name, versions)
+from envsolve.conda.specs import conda_versions, specifier_of
 
 
 @pytest.mark.parametrize(

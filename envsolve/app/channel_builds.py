@@ -1,0 +1,162 @@
+"""Which of the matrix's conda builds the channels of a request really have, and with which Pythons.
+
+The matrix knows what a recipe builds; a channel may lack it, be a mirror of a part, or have withdrawn it. A stack for a
+lock is made of what is there, so that the solver of conda packages is asked for nothing that cannot be had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from envsolve.conda.session import Listed
+from envsolve.conda.specs import specifier_of
+from envsolve.matrix.load import FrameworkTable
+from envsolve.model.fact import Fact
+from envsolve.model.host import Platform
+from envsolve.model.release import Release, Source
+from envsolve.model.solution import Solution
+
+Listing = Callable[[Source, Platform, frozenset[str]], Mapping[str, tuple[Listed, ...]]]
+"""What the channels that a source's builds are installed from have of some names, for a platform."""
+_Family = tuple[str, Platform, str, int | None]
+"""A framework on a platform, for one Python and one CUDA major."""
+_ANY_PATCH = 99
+_NEWEST = " is the newest that "
+
+
+class ChannelBuilds:
+    """Narrows the tables of the matrix to what ``listing`` has, without what turned out not to be installable."""
+
+    def __init__(self, listing: Listing) -> None:
+        self._listing = listing
+        self._left_out: set[tuple[str, str]] = set()
+        self._kept: dict[_Family, Version | None] = {}
+        self._no_python: set[tuple[Platform, str]] = set()
+        self._tables: dict[tuple[str, Platform], FrameworkTable] = {}
+        self._whole: list[Release] = []
+
+    def leave_out(self, release: Release, python: Version) -> None:
+        """Count ``release`` as not there for ``python`` from now on."""
+        self._left_out.add((_key(release), str(python)))
+
+    def leave_out_python(self, platform: Platform, python: Version) -> None:
+        """Count nothing as there for ``python``, wheels included: the channels do not have it, or nothing for it."""
+        self._no_python.add((platform, str(python)))
+
+    def keep(self, release: Release, python: Version, version: Version | None) -> None:
+        """Of the builds like ``release``, for its CUDA major, only ``version`` counts for ``python``, or none."""
+        key = _family(release, str(python))
+        self._kept[key] = version if self._kept.get(key, version) == version else None
+
+    def __call__(self, table: FrameworkTable) -> FrameworkTable:
+        """``table``, of one platform, with those conda builds alone that can be had; wheels stay."""
+        if not table.releases:
+            return table
+        key = table.name, table.releases[0].platform
+        if key not in self._tables:
+            self._whole += table.releases
+            self._tables[key] = table._replace(releases=tuple(self._had(table.releases)))
+        known = self._tables[key]
+        return known._replace(releases=tuple(self._not_left_out(known.releases)))
+
+    def _had(self, releases: Iterable[Release]) -> Iterable[Release]:
+        releases = tuple(releases)
+        listed: dict[Source, Mapping[str, tuple[Listed, ...]]] = {}
+        for source in {it.source for it in releases if not it.source.is_wheel}:
+            names = frozenset(
+                name
+                for it in releases
+                if it.source is source
+                for name in (it.package, *(package for package, _ in it.companions))
+            )
+            listed[source] = self._listing(source, releases[0].platform, names)
+        for release in releases:
+            if release.source.is_wheel:
+                yield release
+                continue
+            pythons = _pythons(release, listed[release.source])
+            if pythons:
+                yield release._replace(pythons=pythons)
+
+    def _not_left_out(self, releases: Iterable[Release]) -> Iterable[Release]:
+        for release in releases:
+            pythons = tuple(it for it in release.pythons if self._counts(release, it))
+            if pythons:
+                yield release if len(pythons) == len(release.pythons) else release._replace(pythons=pythons)
+
+    def _counts(self, release: Release, python: str) -> bool:
+        if (release.platform, python) in self._no_python:
+            return False
+        if (_key(release), python) in self._left_out:
+            return False
+        of_conda = not release.source.is_wheel
+        return not of_conda or self._kept.get(_family(release, python), release.version) == release.version
+
+    def told(self, solution: Solution) -> Solution:
+        """``solution`` with its Python told as what it is, where the matrix knows newer ones than the channels have."""
+        *because, last = solution.because
+        chosen = [choice.release for choice in solution.choices]
+        whole = {_key(it): it.pythons for it in self._whole}
+        if _NEWEST not in last.text or all(whole.get(_key(it), it.pythons) == it.pythons for it in chosen):
+            return solution
+        named = " and ".join(f"{it.framework} {it.version}" for it in chosen)
+        text = f"Python {solution.python}{_NEWEST}the channels have {named} for"
+        return solution._replace(because=(*because, Fact(text, last.source)))
+
+
+def _family(release: Release, python: str) -> _Family:
+    return release.framework, release.platform, python, None if release.cuda is None else release.cuda.major
+
+
+def _key(release: Release) -> str:
+    return f"{release.label} {release.platform}"
+
+
+def _pythons(release: Release, listed: Mapping[str, tuple[Listed, ...]]) -> tuple[str, ...]:
+    """Those of its Pythons that the channels have a package of this very build for."""
+    if not all(_has(listed.get(package, ()), versions) for package, versions in release.companions):
+        return ()
+    same = [it for it in listed.get(release.package, ()) if _is_of(it, release)]
+    return tuple(python for python in release.pythons if any(takes(it, python) for it in same))
+
+
+def _is_of(package: Listed, release: Release) -> bool:
+    return _version(package.version) == release.version and fnmatchcase(package.build, release.build_string)
+
+
+def _has(packages: Iterable[Listed], versions: str) -> bool:
+    try:
+        specifier = SpecifierSet(versions)
+    except InvalidSpecifier:
+        return any(packages)
+    return any(
+        version is not None and specifier.contains(version, prereleases=True)
+        for version in (_version(it.version) for it in packages)
+    )
+
+
+def takes(package: Listed, python: str) -> bool:
+    """Whether every dependency on Python, as on its ABI, admits a release of ``python``."""
+    return all(_admits(spec, python) for spec in package.depends if spec.split()[0] in ("python", "python_abi"))
+
+
+def _admits(spec: str, python: str) -> bool:
+    """What is not understood admits all: the solver of conda packages has the last word."""
+    _, *words = spec.split()
+    if not words or words[0] == "*":
+        return True
+    if len(words) > 1 and (words[1].endswith("t") or "pypy" in words[1]):
+        return False  # free-threaded or PyPy: another interpreter than the one that is asked for
+    specifier = specifier_of(words[0])
+    return specifier is None or specifier.contains(f"{python}.{_ANY_PATCH}", prereleases=True)
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None

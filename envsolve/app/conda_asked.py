@@ -1,0 +1,223 @@
+"""What a conda lock is asked to hold beside the stack: requirements that people type, and what their files hold.
+
+What is asked of a framework, of Python and of CUDA counts for the stack. What is asked of Python packages is read in
+:mod:`envsolve.app.conda_needs`, which is loaded where anything is.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.targets import Target
+from envsolve.conda.session import Listed
+from envsolve.conda.specs import conda_versions, specifier_of
+from envsolve.lock.conda_lock import MAIN, Asked
+from envsolve.lock.conda_specs import conda_specs
+from envsolve.model.host import Platform
+from envsolve.model.match_spec import parse_match_spec
+from envsolve.model.release import Source
+from envsolve.model.request import FrameworkRequest, Packages
+from envsolve.model.solution import Problem, Solution
+
+if TYPE_CHECKING:
+    from envsolve.app.asked_packages import Given
+    from envsolve.lock.environment_file import EnvironmentFile
+
+FRAMEWORK_PACKAGES = {
+    "pytorch": "pytorch",
+    "pytorch-gpu": "pytorch",
+    "tensorflow": "tensorflow",
+    "tensorflow-gpu": "tensorflow",
+    "jax": "jax",
+    "jaxlib": "jax",
+    "cupy": "cupy",
+    "onnxruntime": "onnxruntime",
+    "paddlepaddle": "paddlepaddle",
+    "paddlepaddle-gpu": "paddlepaddle",
+}
+"""Conda packages that are a GPU framework, or that are nothing but a name for one."""
+TOOLKITS = ("cuda-version", "cudatoolkit", "pytorch-cuda")
+"""Conda packages whose version is that of CUDA."""
+_SUFFIXES = (".yml", ".yaml")
+PIP_SECTION = "the pip section of "
+"""Where a requirement comes from that is to be pip's, whatever channels have."""
+
+WHEELS = (Source.PYPI, Source.PYTORCH)
+
+Listing = Callable[[frozenset[str]], Mapping[str, Sequence[Listed]]]
+"""What the channels have of some names."""
+
+
+class CondaAsked(NamedTuple):
+    """What is asked for on one platform. ``conda`` are match specs, ``python`` the requirements of Python, if any.
+
+    ``channels`` are those that files name, with what opens them. ``categories`` are those of Python requirements that
+    are not of the main one.
+    """
+
+    conda: tuple[Asked, ...] = ()
+    python: Given | None = None
+    channels: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+    categories: Mapping[str, str] = {}
+    notes: tuple[str, ...] = ()
+
+
+class Split(NamedTuple):
+    """What goes to conda as match specs and what to pip as requirements; ``python`` holds the latter as needs.
+
+    ``needs_pip`` says that there are wheels to install, those of a stack among them. ``elsewhere`` are projects among
+    ``by_pip`` that a channel has for another Python than the stack's.
+    """
+
+    conda: tuple[Asked, ...]
+    by_pip: tuple[Asked, ...] = ()
+    python: Given | None = None
+    needs_pip: bool = False
+    elsewhere: frozenset[str] = frozenset()
+
+
+def is_environment_file(name: str) -> bool:
+    """Whether a file of ``-r`` is one of conda's: an environment.yml."""
+    return name.lower().endswith(_SUFFIXES)
+
+
+def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
+    """Everything that is asked for on ``platform``. Raises UsageError where it cannot be read."""
+    if not (packages.requirements or packages.files or packages.constraints):
+        return CondaAsked()
+    files = list(_environments(packages, platform))
+    asked = [it for file in files for it in file.asked]
+    python = _python(packages, files)
+    return CondaAsked(
+        conda=tuple(it for it in asked if not it.by_pip),
+        python=python,
+        channels=tuple(dict.fromkeys(_opened(channel, file) for file in files for channel in file.channels)),
+        variables=tuple({key: value for file in files for key, value in file.variables}.items()),
+        categories=_categories(asked),
+        notes=tuple(note for file in files for note in file.notes),
+    )
+
+
+def _environments(packages: Packages, platform: Platform) -> Iterator[EnvironmentFile]:
+    for name in filter(is_environment_file, packages.files):
+        from envsolve.lock.environment_file import read_environment
+
+        yield read_environment(Path(name), platform)
+
+
+def _opened(channel: str, file: EnvironmentFile) -> str:
+    """A channel as the file writes it, with variables replaced as conda does it: a token is best kept in one."""
+    return os.path.expandvars(dict(file.logins).get(channel, channel))
+
+
+def _python(packages: Packages, files: Sequence[EnvironmentFile]) -> Given:
+    """The requirements of Python: as typed, in files of pip's, and in the pip sections of files of conda's."""
+    from envsolve.app.asked_packages import given
+    from envsolve.index.requirement_file import Line
+
+    found = given(
+        packages._replace(
+            files=(
+                *(name for name in packages.files if not is_environment_file(name)),
+                *(name for file in files for name in file.pip.requirement_files),
+            ),
+            constraints=(*packages.constraints, *(name for file in files for name in file.pip.constraint_files)),
+        ),
+        [
+            Line(it.spec, f"{PIP_SECTION}{Path(name).name}")
+            for name, file in zip(filter(is_environment_file, packages.files), files, strict=True)
+            for it in file.asked
+            if it.by_pip
+        ],
+    )
+    return found._replace(
+        index_url=found.index_url or next((it.pip.index_url for it in files if it.pip.index_url), None),
+        extra_index_urls=(*found.extra_index_urls, *(url for it in files for url in it.pip.extra_index_urls)),
+    )
+
+
+def _categories(asked: Sequence[Asked]) -> Mapping[str, str]:
+    """The category of each Python requirement that is not of the main one."""
+    from envsolve.model.need import parse_need
+
+    return {parse_need(it.spec).name: it.category for it in asked if it.by_pip and it.category != MAIN}
+
+
+def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> Target:
+    """``target`` with the frameworks, the Python and the CUDA among what is asked for, and with all channels."""
+    request, problem = target.request, target.problem
+    frameworks = {it.framework: it.specifier for it in request.frameworks}
+    for name, specifier in _of_frameworks(asked):
+        frameworks[name] = frameworks.get(name, SpecifierSet()) & specifier
+    python, cuda = request.python, request.cuda
+    for it in asked.conda:
+        spec = parse_match_spec(it.spec)
+        specifier = specifier_of(spec.version) or SpecifierSet()
+        if spec.name == "python" and len(specifier):
+            python = specifier if python is None else python & specifier
+        if spec.name in TOOLKITS and len(specifier) and not problem.cpu:
+            cuda = specifier if cuda is None else cuda & specifier
+    named = tuple(FrameworkRequest(name, specifier) for name, specifier in frameworks.items())
+    sources = request.sources or (WHEELS if _has_framework_of_pip(asked) else ())
+    return target._replace(
+        request=request._replace(frameworks=named, python=python, cuda=cuda, channels=channels, sources=sources),
+        problem=problem._replace(frameworks=named, python=python, cuda=cuda),
+    )
+
+
+def _of_frameworks(asked: CondaAsked) -> Iterator[tuple[str, SpecifierSet]]:
+    for it in asked.conda:
+        spec = parse_match_spec(it.spec)
+        if spec.name in FRAMEWORK_PACKAGES:
+            yield FRAMEWORK_PACKAGES[spec.name], specifier_of(spec.version) or SpecifierSet()
+    if asked.python is not None:
+        from envsolve.app.conda_needs import frameworks_in
+
+        yield from frameworks_in(asked.python)
+
+
+def _has_framework_of_pip(asked: CondaAsked) -> bool:
+    """Whether a file has a framework in its section of pip, and so wants it as a wheel."""
+    if asked.python is None:
+        return False
+    from envsolve.app.lock_frameworks import FRAMEWORK_OF
+
+    return any(need.name in FRAMEWORK_OF and origin.startswith(PIP_SECTION) for need, origin in asked.python.needs)
+
+
+def with_frameworks(target: Target, names: Sequence[str]) -> Target:
+    """``target`` with further frameworks, in whatever version."""
+    added = tuple(FrameworkRequest(name, SpecifierSet()) for name in names)
+    request, problem = target.request, target.problem
+    return target._replace(
+        request=request._replace(frameworks=(*request.frameworks, *added)),
+        problem=problem._replace(frameworks=(*problem.frameworks, *added)),
+    )
+
+
+def split(
+    asked: CondaAsked, problem: Problem, solution: Solution | None, listed: Listing, anyway: frozenset[str]
+) -> Split:
+    """What of ``asked`` is conda's and what is pip's, after what the stack asks of conda.
+
+    ``anyway`` are projects that go to conda though it has them for another Python than the stack's alone.
+    """
+    found = Split(())
+    if asked.python is not None:
+        from envsolve.app.conda_needs import split_needs
+
+        found = split_needs(asked, asked.python, problem, solution, listed, anyway)
+    stack = [Asked(*it, of_stack=True) for it in conda_specs(solution)] if solution else []
+    if solution is None and (found.conda or found.by_pip or problem.python is not None):
+        versions = conda_versions(str(problem.python or ""))
+        stack.append(Asked(f"python {versions}".strip(), "what is asked for runs in it"))
+    needs_pip = bool(found.by_pip) or any(it.release.source.is_wheel for it in (solution.choices if solution else ()))
+    if needs_pip:
+        stack.append(Asked("pip", "installs the wheels"))
+    return found._replace(conda=(*stack, *asked.conda, *found.conda), needs_pip=needs_pip)

@@ -1,0 +1,56 @@
+"""What stays of the conda lock that is there already: everything, but for what the user lets go of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from envsolve.app.conda_asked import FRAMEWORK_PACKAGES, TOOLKITS
+from envsolve.app.conda_part import Kept
+from envsolve.lock.conda_file import HeldConda, read_held
+from envsolve.model.host import Platform
+from envsolve.model.names import normalized
+from envsolve.model.request import Held, Packages
+
+_OF_WHEELS = {"torch": "pytorch"}
+"""Projects that are a framework by another name than conda's."""
+
+
+def kept_in(path: Path, platform: Platform, packages: Packages) -> Kept:
+    """What the file at ``path`` holds for ``platform``, without what ``packages`` upgrades; nothing without a file.
+
+    Raises UsageError where there is one that cannot be read.
+    """
+    held = read_held(path, platform)
+    if held is None or packages.upgrade:
+        return Kept()
+    gone = {normalized(name) for name in packages.upgraded}
+    conda = tuple((it.name, it.version, it.build) for it in held.conda if it.build and not _is_gone(it.name, gone))
+    wheels = {pin.name: pin.version for pin in held.pip if not _is_gone(pin.name, gone)}
+    return Kept(_stack_of(held, gone), conda, wheels)
+
+
+def _stack_of(held: HeldConda, gone: Collection[str]) -> Held:
+    """The stack in the lock. Where one of its frameworks is let go, its Python and CUDA would hold it back."""
+    versions = {it.name: it.version for it in held.conda}
+    packages = [(it.name, it.version, it.build) for it in held.conda] + [(it.name, it.version, "") for it in held.pip]
+    stays = tuple(it for it in packages if not _is_gone(it[0], gone))
+    let_go = any(_framework(it[0]) is not None and _is_gone(it[0], gone) for it in packages)
+    if let_go:
+        return Held(tuple(it for it in stays if _framework(it[0]) is not None))
+    python = versions.get("python")
+    cuda = next((versions[name] for name in TOOLKITS if name in versions), None)
+    return Held(
+        stays,
+        None if python is None else ".".join(python.split(".")[:2]),
+        None if cuda is None else ".".join(cuda.split(".")[:2]),
+    )
+
+
+def _is_gone(name: str, gone: Collection[str]) -> bool:
+    """``-P`` may name a framework as ``-f`` does."""
+    return normalized(name) in gone or _framework(name) in gone
+
+
+def _framework(name: str) -> str | None:
+    return FRAMEWORK_PACKAGES.get(_OF_WHEELS.get(name, name))

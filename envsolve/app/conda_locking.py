@@ -1,0 +1,168 @@
+"""Conda locks: the stack for the GPU from what the channels have, then everything around it, wheels included.
+
+The stack is solved among the builds that the channels have, and goes to the solver of conda packages as match specs.
+Where the packages around it cannot be had, the next best stack is tried. A framework that only turns up as a dependency
+joins the stack, so that it is never one for another GPU or for none. What no channel has is resolved from package
+indexes, beside what conda installs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from envsolve import __version__
+from envsolve.app.channel_builds import ChannelBuilds
+from envsolve.app.command import command_of
+from envsolve.app.conda_asked import asked_on, with_frameworks, with_stack
+from envsolve.app.conda_part import CondaLockRequest, Conflict, Joined, Parts, TakenFromConda, WheelsRefused
+from envsolve.app.conda_refusal import conda_refusal, not_on_channels
+from envsolve.app.conda_stacks import leave_out_wheels, narrow
+from envsolve.app.solving import notes_of, request_without_credentials, solutions_of
+from envsolve.app.targets import Target, targets_of
+from envsolve.errors import UnsolvableError
+from envsolve.lock.conda_lock import CondaLock, PlatformLock
+from envsolve.lock.conda_specs import channels_of
+from envsolve.matrix.load import Matrix
+from envsolve.model.fact import Fact
+from envsolve.model.request import Policy, without_credentials
+from envsolve.model.solution import Solution
+from envsolve.solve.solver import Solver
+
+_MOST_ATTEMPTS = 16
+"""Stacks that are tried where the packages around one cannot be had."""
+_FEW = 4
+
+Stack = tuple[Target, Solution | None]
+"""A target and its stack; None where no framework is involved."""
+
+
+class CondaLocked(NamedTuple):
+    """A lock, the notes to tell beside it, and the stacks in it."""
+
+    lock: CondaLock
+    notes: tuple[str, ...]
+    solutions: tuple[Solution, ...]
+
+    @property
+    def because(self) -> tuple[Fact, ...]:
+        """The facts behind the stacks, each once."""
+        return tuple(dict.fromkeys(fact for solution in self.solutions for fact in solution.because))
+
+
+def lock_conda(asked: CondaLockRequest, matrix: Matrix, environ: Mapping[str, str]) -> CondaLocked:
+    """The lock for every platform of the request.
+
+    Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where a channel or an
+    index fails.
+    """
+    locking = _Locking(asked, matrix, environ)
+    try:
+        return locking.made()
+    finally:
+        locking.parts.close()
+
+
+class _Locking:
+    """One request, until its packages can be had."""
+
+    def __init__(self, asked: CondaLockRequest, matrix: Matrix, environ: Mapping[str, str]) -> None:
+        self._asked, self._matrix = asked, matrix
+        self._request, self._hidden = request_without_credentials(asked.request)
+        self._targets = targets_of(self._request, matrix, environ)
+        self._on = {it.problem.platform: asked_on(asked.request.packages, it.problem.platform) for it in self._targets}
+        self.parts = Parts(asked, self._request, self._on, matrix, environ)
+        self._builds = ChannelBuilds(self.parts.listed)
+
+    def made(self) -> CondaLocked:
+        """See lock_conda."""
+        first: UnsolvableError | None = None
+        channels = self.parts.given_channels
+        targets = tuple(with_stack(it, self._on[it.problem.platform], channels) for it in self._targets)
+        for _ in range(_MOST_ATTEMPTS):
+            try:
+                self.parts.notes.clear()
+                stacks, differing = self._stacks(targets)
+                made = tuple(self.parts.part(target, solution) for target, solution in stacks)
+            except Joined as joined:
+                targets = tuple(with_frameworks(it, joined.names) for it in targets)
+            except Conflict as conflict:
+                first = first or conda_refusal(conflict.unfit, self._request)
+                if not narrow(self._builds, conflict.unfit, partial(self.parts.solved, conflict.unfit)):
+                    raise first from None
+            except WheelsRefused as refused:
+                first = first or refused.error
+                leave_out_wheels(self._builds, refused.solution, refused.error)
+            except TakenFromConda as taken:
+                first = first or taken.error
+                self.parts.of_conda |= taken.names
+            except UnsolvableError as error:
+                raise first or error from None
+            else:
+                return self._finished(made, stacks, differing, first)
+        assert first is not None
+        raise first
+
+    def _stacks(self, targets: tuple[Target, ...]) -> tuple[tuple[Stack, ...], tuple[str, ...]]:
+        """The best stack for each target, of what the channels have, near to what existing locks hold."""
+        involved = tuple(self._near_to_held(it) for it in targets if it.problem.frameworks)
+        if not involved:
+            return tuple((target, None) for target in targets), ()
+        try:
+            solutions, differing = solutions_of(involved, Solver(self._matrix, self._builds))
+        except UnsolvableError:
+            raise self._not_there(involved) from None
+        found = iter(zip(involved, map(self._builds.told, solutions), strict=True))
+        return tuple(next(found) if it.problem.frameworks else (it, None) for it in targets), differing
+
+    def _near_to_held(self, target: Target) -> Target:
+        held = self._asked.held(target.problem.platform).stack
+        if not held.packages or target.request.prefer is not Policy.NEWEST_FRAMEWORK:
+            return target
+        return target._replace(request=target.request._replace(prefer=Policy.LOCKED, held=held))
+
+    def _not_there(self, targets: tuple[Target, ...]) -> UnsolvableError:
+        """Why the channels have no stack: because there is none anywhere, or because they lack its packages."""
+        try:
+            solutions, _ = solutions_of(targets, Solver(self._matrix))
+        except UnsolvableError as error:
+            return error
+        return not_on_channels(solutions[0], channels_of(solutions[0]), self._request)
+
+    def _finished(
+        self,
+        made: tuple[PlatformLock, ...],
+        stacks: Sequence[Stack],
+        differing: tuple[str, ...],
+        better: UnsolvableError | None,
+    ) -> CondaLocked:
+        answers = [part.answer for part in made if part.answer is not None]
+        request, indexes = self._request, self.parts.indexes
+        lock = CondaLock(
+            parts=made,
+            channels=tuple(dict.fromkeys(it for _, solution in stacks for it in self.parts.channels(solution))),
+            command=command_of(request),
+            envsolve_version=__version__,
+            matrix_date=max((it.matrix_date for it in answers), default=None),
+            sources=tuple(name for name in request.packages.files if name != "-"),
+            variables=tuple(dict(pair for it in self._on.values() for pair in it.variables).items()),
+            own_matrix=any(it.own_matrix for it in answers),
+            exclude_newer=request.packages.exclude_newer,
+            default_index=None if indexes is None else without_credentials(indexes.default).rstrip("/"),
+            default_is_plain=indexes is None or indexes.is_plain,
+        )
+        notes = dict.fromkeys((*self._notes(stacks, better), *differing))
+        return CondaLocked(lock, tuple(notes), tuple(solution for _, solution in stacks if solution is not None))
+
+    def _notes(self, stacks: Sequence[Stack], better: UnsolvableError | None) -> Iterator[str]:
+        if better is not None:
+            yield f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})"
+        yield from notes_of([target for target, _ in stacks], [solution for _, solution in stacks])
+        for asked in self._on.values():
+            yield from asked.notes
+        yield from self.parts.notes
+        yield from self.parts.index_notes
+        yield from self._hidden
+        if self.parts.has_logins and not self._hidden:
+            yield "logins and tokens in the addresses of channels are left out"

@@ -1,0 +1,105 @@
+"""Which requirements of Python become conda packages: those that a channel has in a version that they admit.
+
+The others are wheels beside them. A file by its address and a project with extras are pip's: conda has no word for
+either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from envsolve.app.asked_packages import Given, for_target
+from envsolve.app.channel_builds import takes
+from envsolve.app.conda_asked import PIP_SECTION, CondaAsked, Listing, Split
+from envsolve.app.lock_frameworks import FRAMEWORK_OF
+from envsolve.app.lock_indexes import OF_PYTORCH
+from envsolve.app.lock_stacks import interpreter_of
+from envsolve.conda.names import conda_names
+from envsolve.conda.session import Listed
+from envsolve.conda.specs import conda_versions
+from envsolve.errors import Hint, UnsolvableError
+from envsolve.lock.conda_lock import MAIN, Asked
+from envsolve.model.need import Markers, Need
+from envsolve.model.solution import Problem, Solution
+
+
+def frameworks_in(given: Given) -> Iterator[tuple[str, SpecifierSet]]:
+    """The frameworks that are asked for by the names of their projects, with what is asked of their versions."""
+    for need, _ in given.needs:
+        if need.name in FRAMEWORK_OF and not need.url:
+            yield FRAMEWORK_OF[need.name], SpecifierSet(need.specifier)
+
+
+def split_needs(
+    asked: CondaAsked,
+    given: Given,
+    problem: Problem,
+    solution: Solution | None,
+    listed: Listing,
+    anyway: frozenset[str],
+) -> Split:
+    """The requirements that hold on the target, as match specs where the channels have what they admit.
+
+    A wheel for the Python of the stack is better than a conda package for another, which would take an older stack; but
+    for those of ``anyway``.
+    """
+    python = for_target(given, Markers(interpreter_of(problem, solution).marker_values()))
+    needs = [it for it in python.needs if it[0].name not in FRAMEWORK_OF or it[0].url]
+    names = frozenset(name for it in needs if _may_be_conda(*it) for name in conda_names(it[0].name))
+    found = listed(names) if names else {}
+    conda, by_pip, left, elsewhere = [], [], [], set()
+    for need, origin in needs:
+        companion = _is_companion(need.name, solution)
+        of_stack = None if solution is None or companion or need.name in anyway else str(solution.python)
+        spec = as_conda(need, found, of_stack) if _may_be_conda(need, origin) else None
+        category, reason = asked.categories.get(need.name, MAIN), f"asked for by {origin}"
+        if spec is not None:
+            conda.append(Asked(spec, reason, category))
+            continue
+        if companion:
+            raise _no_companion(need)
+        by_pip.append(Asked(str(need), reason, category, by_pip=True))
+        left.append((need, origin))
+        if _may_be_conda(need, origin) and as_conda(need, found, None) is not None:
+            elsewhere.add(need.name)
+    return Split(tuple(conda), tuple(by_pip), python._replace(needs=tuple(left)), elsewhere=frozenset(elsewhere))
+
+
+def _is_companion(name: str, solution: Solution | None) -> bool:
+    """Whether ``name`` is built against a PyTorch that conda installs: its wheels are built against PyTorch's own."""
+    choices = () if solution is None else solution.choices
+    return name in OF_PYTORCH and any(
+        it.release.framework == "pytorch" and not it.release.source.is_wheel for it in choices
+    )
+
+
+def _no_companion(need: Need) -> UnsolvableError:
+    message = f"no channel has {need}, and its wheels are built against PyTorch's own wheels, not against conda's build"
+    hint = Hint("take PyTorch as a wheel too: --source pytorch, or --source pypi")
+    return UnsolvableError("no-companion", message, hints=(hint,))
+
+
+def _may_be_conda(need: Need, origin: str) -> bool:
+    return not need.url and not need.extras and not origin.startswith(PIP_SECTION)
+
+
+def as_conda(need: Need, listed: Mapping[str, Sequence[Listed]], python: str | None) -> str | None:
+    """``need`` as a match spec of the first package that provides it in a version it admits; None where none does.
+
+    With ``python`` only packages for it count.
+    """
+    for name in conda_names(need.name):
+        fitting = (it for it in listed.get(name, ()) if python is None or takes(it, python))
+        if any(_admits(need.specifier, package.version) for package in fitting):
+            return f"{name} {conda_versions(need.specifier)}".strip()
+    return None
+
+
+def _admits(specifier: str, version: str) -> bool:
+    try:
+        return not specifier or SpecifierSet(specifier).contains(Version(version))
+    except (InvalidSpecifier, InvalidVersion):
+        return False

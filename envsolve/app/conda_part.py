@@ -1,0 +1,278 @@
+"""The lock for one platform around a stack: conda packages first, then the wheels beside them.
+
+Where they cannot be had, an exception says what to try instead. None of these is for users:
+:mod:`envsolve.app.conda_locking` goes on from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from envsolve import __version__
+from envsolve.app.command import command_of
+from envsolve.app.conda_asked import FRAMEWORK_PACKAGES, CondaAsked, Split, split
+from envsolve.app.conda_refusal import Unfit
+from envsolve.app.network import Network
+from envsolve.app.solving import matrix_date_of
+from envsolve.app.targets import Target
+from envsolve.app.virtual_packages import virtual_packages
+from envsolve.conda.session import CondaConflict, Listed, Question, Session
+from envsolve.errors import UnsolvableError
+from envsolve.lock.answer import Answer
+from envsolve.lock.conda_lock import PlatformLock
+from envsolve.lock.conda_specs import channels_of, with_conda_forge
+from envsolve.matrix.load import Matrix
+from envsolve.model.conda import CondaPackage, VirtualPackage, without_token
+from envsolve.model.host import Platform
+from envsolve.model.release import Source
+from envsolve.model.request import Held, Request
+from envsolve.model.solution import Solution
+
+if TYPE_CHECKING:
+    from envsolve.app.conda_wheels import CondaWheels
+    from envsolve.app.lock_indexes import Places
+    from envsolve.model.package import Pin
+
+_FREE_THREADED = "freethreading"
+_USUAL_PYTHON = "python[build='^.*(_cpython|_cp3[0-9]+|h[0-9a-f]+_[0-9]+)$']"
+"""CPython with its lock. conda-forge has builds of every version without it (cp313t) and of PyPy beside those, which
+nothing but the name of the build tells apart, and which a solver takes where a package for the usual one is missing."""
+
+
+class Kept(NamedTuple):
+    """What an existing lock holds: the stack, name, version and build of conda packages, and versions of wheels."""
+
+    stack: Held = Held()
+    conda: tuple[tuple[str, str, str], ...] = ()
+    wheels: Mapping[str, str] = {}
+
+
+class CondaLockRequest(NamedTuple):
+    """A request for a conda lock, and the session with the solver of conda packages.
+
+    ``held`` gives what the lock that is there already holds for a platform. ``progress`` is told what is going on,
+    ``counted`` how many wheels are picked, and the last of them.
+    """
+
+    request: Request
+    session: Session
+    network: Network = Network()
+    held: Callable[[Platform], Kept] = lambda _: Kept()
+    progress: Callable[[str], None] = lambda _: None
+    counted: Callable[[int, str], None] = lambda _, __: None
+
+
+class Conflict(Exception):  # noqa: N818  # another stack may do
+    """The packages around a stack do not go together."""
+
+    def __init__(self, unfit: Unfit) -> None:
+        super().__init__(unfit.text)
+        self.unfit = unfit
+
+
+class WheelsRefused(Exception):  # noqa: N818  # another stack may do
+    """The wheels of a stack, or those around them, cannot be had."""
+
+    def __init__(self, error: UnsolvableError, solution: Solution) -> None:
+        super().__init__(error)
+        self.error, self.solution = error, solution
+
+
+class TakenFromConda(Exception):  # noqa: N818  # another stack may do
+    """Projects that have no wheels for the Python of a stack are to be conda's, for whatever Python it has them."""
+
+    def __init__(self, names: frozenset[str], error: UnsolvableError) -> None:
+        super().__init__(names)
+        self.names, self.error = names, error
+
+
+class Joined(Exception):  # noqa: N818  # nothing is wrong
+    """Frameworks came in as dependencies; ``names`` are the matrix's."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__(names)
+        self.names = names
+
+
+class Parts:
+    """Makes the lock of each platform for one command. ``request`` is the one of ``asked`` with bare addresses.
+
+    ``notes`` are what to tell of the parts that were made, ``of_conda`` the projects that are to be conda's for
+    whatever Python.
+    """
+
+    def __init__(
+        self,
+        asked: CondaLockRequest,
+        request: Request,
+        on: Mapping[Platform, CondaAsked],
+        matrix: Matrix,
+        environ: Mapping[str, str],
+    ) -> None:
+        self._asked, self._request, self._on = asked, request, on
+        self._matrix, self._environ = matrix, environ
+        given = (*asked.request.channels, *(channel for it in on.values() for channel in it.channels))
+        self._opened_by = {without_token(channel): channel for channel in given}
+        self._beside: CondaWheels | None = None
+        self.notes: list[str] = []
+        self.of_conda: frozenset[str] = frozenset()
+
+    def close(self) -> None:
+        """End the connections to package indexes."""
+        if self._beside is not None:
+            self._beside.close()
+
+    @property
+    def given_channels(self) -> tuple[str, ...]:
+        """The channels that were named, bare."""
+        return tuple(self._opened_by)
+
+    @property
+    def has_logins(self) -> bool:
+        """Whether a channel was named with what opens it."""
+        return any(bare != given for bare, given in self._opened_by.items())
+
+    @property
+    def index_notes(self) -> tuple[str, ...]:
+        """What to know of the settings and the cache of package indexes."""
+        return () if self._beside is None else self._beside.notes
+
+    @property
+    def indexes(self) -> Places | None:
+        """The package indexes that wheels are from; None where there are no wheels."""
+        return None if self._beside is None else self._beside.where
+
+    def channels(self, solution: Solution | None) -> tuple[str, ...]:
+        """The channels that a stack is installed from, bare."""
+        return with_conda_forge(self._opened_by) if solution is None else tuple(channels_of(solution))
+
+    def listed(self, source: Source, platform: Platform, names: frozenset[str]) -> Mapping[str, tuple[Listed, ...]]:
+        """What the channels that builds of ``source`` are installed from have of some names."""
+        assert source.channel is not None
+        own = () if source is Source.CONDA_FORGE else (source.channel,)
+        return self._asked.session.packages(self._opened(with_conda_forge((*own, *self._opened_by))), platform, names)
+
+    def solved(self, unfit: Unfit, specs: Sequence[str]) -> Sequence[CondaPackage] | None:
+        """What the channels have for other specs than those of ``unfit``; None where nothing fits together."""
+        question = self._question(unfit.problem.platform, unfit.channels, specs, unfit.virtual_packages)
+        try:
+            return self._asked.session.solve(question)
+        except CondaConflict:
+            return None
+
+    def part(self, target: Target, solution: Solution | None) -> PlatformLock:
+        """The lock for one platform.
+
+        Raises Conflict, Joined, WheelsRefused, TakenFromConda, and UnsolvableError and OutsideError for users.
+        """
+        platform = target.problem.platform
+        self._asked.progress(f"conda packages for {platform}")
+        channels = self.channels(solution)
+        virtual = virtual_packages(target.problem, solution, target.hosts, self._matrix.cuda, self._environ)
+        session, opened = self._asked.session, self._opened(channels)
+        asked = split(
+            self._on[platform],
+            target.problem,
+            solution,
+            lambda names: session.packages(opened, platform, names),
+            self.of_conda,
+        )
+        question = self._question(platform, channels, [it.spec for it in asked.conda], virtual)
+        try:
+            packages, pins = self._together(question, target, solution, asked)
+        except CondaConflict as conflict:
+            raise Conflict(Unfit(target.problem, solution, asked.conda, virtual, channels, conflict.text)) from None
+        return PlatformLock(
+            platform=platform,
+            conda=tuple(packages),
+            pip=pins,
+            asked=(*asked.conda, *asked.by_pip),
+            virtual_packages=virtual,
+            answer=None if solution is None else self._answer(target, solution),
+            python=next((it.version for it in packages if it.name == "python"), ""),
+        )
+
+    def _opened(self, channels: Iterable[str]) -> tuple[str, ...]:
+        """Channels with what opens them."""
+        return tuple(self._opened_by.get(channel, channel) for channel in channels)
+
+    def _question(
+        self,
+        platform: Platform,
+        channels: Sequence[str],
+        specs: Sequence[str],
+        virtual: tuple[VirtualPackage, ...],
+    ) -> Question:
+        return Question(
+            channels=self._opened(channels),
+            platform=platform,
+            specs=tuple(specs),
+            virtual_packages=virtual,
+            constraints=() if any(_FREE_THREADED in spec for spec in specs) else (_USUAL_PYTHON,),
+            held=self._asked.held(platform).conda,
+            exclude_newer=self._request.packages.exclude_newer,
+        )
+
+    def _together(
+        self, question: Question, target: Target, solution: Solution | None, asked: Split
+    ) -> tuple[Sequence[CondaPackage], tuple[Pin, ...]]:
+        """The conda packages and the wheels beside them; raises CondaConflict and what :meth:`part` does.
+
+        Conda chooses first; where wheels require other versions of that, it chooses again among these.
+        """
+
+        def solve(constraints: Sequence[str]) -> Sequence[CondaPackage]:
+            constrained = question._replace(constraints=(*question.constraints, *constraints))
+            packages = self._asked.session.solve(constrained)
+            _require_all_joined(target, packages)
+            return packages
+
+        if not asked.needs_pip:
+            return solve(()), ()
+        if self._beside is None:
+            from envsolve.app.conda_wheels import CondaWheels
+
+            self._beside = CondaWheels(self._asked.request, self._asked.network, self._matrix, self._environ)
+        held = self._asked.held(target.problem.platform).wheels
+        try:
+            packages, wheels = self._beside.with_conda(solve, target, solution, asked.python, held, self._asked.counted)
+        except UnsolvableError as error:
+            raise _what_next(error, asked, solution) from error
+        if wheels.frameworks:
+            raise Joined(wheels.frameworks)
+        self.notes += wheels.notes
+        return packages, tuple(map(_without_last_stroke, wheels.pins))
+
+    def _answer(self, target: Target, solution: Solution) -> Answer:
+        return Answer(
+            solution,
+            target.hosts,
+            command_of(self._request),
+            matrix_date_of(target.problem, self._matrix),
+            __version__,
+            own_matrix=not self._matrix.is_shipped,
+        )
+
+
+def _what_next(error: UnsolvableError, asked: Split, solution: Solution | None) -> Exception:
+    """What may help where wheels cannot be had: conda's packages of them, another stack, or nothing."""
+    if asked.elsewhere:
+        return TakenFromConda(asked.elsewhere, error)
+    if solution is not None and any(it.release.source.is_wheel for it in solution.choices):
+        return WheelsRefused(error, solution)
+    return error
+
+
+def _without_last_stroke(pin: Pin) -> Pin:
+    """``pin`` with its index spelled as all others are, so that the same ones are seen to be the same."""
+    return pin if pin.index_url is None else pin._replace(index_url=pin.index_url.rstrip("/"))
+
+
+def _require_all_joined(target: Target, packages: Sequence[CondaPackage]) -> None:
+    """Raise Joined where a framework came in that the stack does not know: it may be for another GPU."""
+    known = {it.framework for it in target.problem.frameworks}
+    came = dict.fromkeys(FRAMEWORK_PACKAGES[it.name] for it in packages if it.name in FRAMEWORK_PACKAGES)
+    new = tuple(it for it in came if it not in known)
+    if new and not target.problem.cpu:
+        raise Joined(new)

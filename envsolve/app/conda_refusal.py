@@ -1,0 +1,137 @@
+"""Why no set of conda packages goes with a stack, as the error that ends the command. Loaded only when there is none.
+
+rattler tells a conflict as a tree; here it becomes sentences, beside the reasons for what was asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from envsolve.app.command import command_of
+from envsolve.errors import ConflictStep, Hint, UnsolvableError
+from envsolve.lock.conda_lock import Asked
+from envsolve.model.conda import VirtualPackage
+from envsolve.model.request import Request
+from envsolve.model.solution import Problem, Solution
+
+_INTRODUCTION = "Cannot solve the request because of:"
+_BRANCH = re.compile(r"^((?:[│ ]  )*(?:[├└]─ )?)(.*)$")
+_DEPTH = 3
+"""Characters by which rattler indents one level."""
+_NONE_FOUND = re.compile(r"No candidates were found for (.*?)\.?$")
+_PHRASES = (
+    (", which can be installed with any of the following options:", ""),
+    (" can be installed with any of the following options:", ""),
+    (", which cannot be installed because there are no viable options:", ""),
+    (" cannot be installed because there are no viable options:", ""),
+    (", for which no candidates were found.", ", which is not to be had beside the rest"),
+    (", which conflicts with any installable versions previously reported", ", which the versions above are not"),
+    (", which conflicts with the versions reported above.", ""),
+)
+_REQUIRES = (" would require", " would constrain")
+_VERBS = {" would require": "requires", " would constrain": "goes only with"}
+_MOST_CAUSES = 12
+
+
+class Unfit(NamedTuple):
+    """A question without an answer: for which problem, with which stack, what was asked, and what rattler said."""
+
+    problem: Problem
+    solution: Solution | None
+    asked: tuple[Asked, ...]
+    virtual_packages: tuple[VirtualPackage, ...]
+    channels: tuple[str, ...]
+    text: str
+
+
+def conda_refusal(unfit: Unfit, request: Request) -> UnsolvableError:
+    """The error for a conflict between conda packages."""
+    channels = " or ".join(unfit.channels)
+    platform = unfit.problem.platform
+    missing = [found[1] for line in unfit.text.splitlines() if (found := _NONE_FOUND.search(line)) is not None]
+    sentences = list(dict.fromkeys(sentences_in(unfit.text)))
+    reasons = list(_reasons(unfit, sentences))
+    if missing:
+        sentences = []
+    steps = (
+        *(ConflictStep(it.spec, it.reason, "") for it in reasons),
+        *(ConflictStep(sentence, "", channels) for sentence in sentences),
+    )
+    causes = tuple(f"{it.spec}: {it.reason}" for it in reasons) + tuple(sentences)
+    shown = causes[:_MOST_CAUSES]
+    if len(causes) > _MOST_CAUSES:
+        shown += (f"and {len(causes) - _MOST_CAUSES} more facts like these",)
+    stack = "" if unfit.solution is None else f" with {' and '.join(it.release.label for it in unfit.solution.choices)}"
+    if missing:
+        code, message = "conda-package-not-found", f"{channels} has no {' or '.join(missing)} for {platform}"
+    else:
+        code, message = "conda-packages-conflict", f"the conda packages for {platform} do not go together{stack}"
+    return UnsolvableError(code, message, shown, tuple(_hints(unfit, request, missing)), conflict=steps)
+
+
+def not_on_channels(solution: Solution, channels: Sequence[str], request: Request) -> UnsolvableError:
+    """The error where the matrix knows a stack and the channels do not have its packages."""
+    labels = " with ".join(it.release.label for it in solution.choices)
+    message = (
+        f"{' and '.join(channels)} does not have a build that runs here; the best that is known for "
+        f"{solution.problem.platform} is {labels}"
+    )
+    cause = tuple(f"{choice.release.label}: {choice.release.reference}" for choice in solution.choices)
+    hints = (
+        Hint("name the channel that has it with --channel"),
+        Hint("or take wheels", command_of(request._replace(format="requirements", channels=(), sources=()))),
+    )
+    return UnsolvableError("release-not-on-channel", message, cause, hints)
+
+
+def _reasons(unfit: Unfit, sentences: Sequence[str]) -> Iterator[Asked]:
+    """Why that is asked which the sentences speak of, and what was assumed of the machine."""
+    words = {word for sentence in sentences for word in re.split(r"[\s,]+", sentence)}
+    for it in unfit.asked:
+        if it.reason and _name(it.spec) in words:
+            yield it
+    for virtual in unfit.virtual_packages:
+        if virtual.name in words:
+            yield Asked(str(virtual), "this is what the machine has")
+
+
+def _hints(unfit: Unfit, request: Request, missing: Sequence[str]) -> Iterator[Hint]:
+    if missing:
+        yield Hint("check the spelling, or name the channel that has it with --channel")
+        return
+    if unfit.solution is not None and any(it.release.source.channel for it in unfit.solution.choices):
+        yield Hint(
+            "wheels have other dependencies: a Python lock may have an answer",
+            command_of(request._replace(format="requirements", channels=(), sources=())),
+        )
+    yield Hint("loosen one of the requirements above, or put one of them into an environment of its own")
+
+
+def sentences_in(text: str) -> Iterator[str]:
+    """The facts in rattler's tree, one sentence for each line that says something."""
+    above: dict[int, str] = {}
+    for raw in text.strip().splitlines():
+        line = raw.removeprefix(_INTRODUCTION).strip() if raw.startswith(_INTRODUCTION) else raw
+        branch = _BRANCH.match(line)
+        assert branch is not None
+        depth, said = len(branch[1]) // _DEPTH, branch[2].strip()
+        known = [phrase for phrase in _PHRASES if said.endswith(phrase[0])]
+        bare = said.removesuffix(known[0][0]) + known[0][1] if known else said
+        above[depth] = said
+        parent = above.get(depth - 1, "") if depth else ""
+        verb = next((it for it in _REQUIRES if parent.endswith(it)), None)
+        if verb is not None:
+            yield f"{parent.removesuffix(verb)} {_VERBS[verb]} {bare}"
+        elif not said.endswith((*_REQUIRES, ":", "are incompatible")) and not _is_bare_package(bare):
+            yield bare.removesuffix(".")
+
+
+def _is_bare_package(said: str) -> bool:
+    """Whether a line only names a package that the line above spoke of: ``cudatoolkit 11.8.0``."""
+    return re.fullmatch(r"[\w.-]+ [\w.!+|\s]+", said) is not None
+
+
+def _name(spec: str) -> str:
+    return re.split(r"[\s=<>!~\[]", spec.rpartition("::")[2], maxsplit=1)[0]

@@ -1,0 +1,95 @@
+"""Which stack to try after one whose packages conda cannot put together.
+
+rattler is asked with fewer and fewer frameworks held to their builds, the last asked for let go first, as the first is
+the most wanted. What it then picks says which versions can be had together; the stack is solved again among these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from envsolve.app.channel_builds import ChannelBuilds
+from envsolve.app.conda_refusal import Unfit
+from envsolve.conda.specs import conda_versions
+from envsolve.errors import UnsolvableError
+from envsolve.model.conda import CondaPackage
+from envsolve.model.match_spec import parse_match_spec
+from envsolve.model.release import Release
+from envsolve.model.solution import Solution
+
+Packages = Callable[[Sequence[str]], Sequence[CondaPackage] | None]
+"""What the channels have for match specs; None where nothing fits together."""
+
+
+def narrow(builds: ChannelBuilds, unfit: Unfit, packages: Packages) -> bool:
+    """Leave out of ``builds`` what cannot be had as in ``unfit``; whether there is anything left out."""
+    solution = unfit.solution
+    chosen = [] if solution is None else [it.release for it in solution.choices if not it.release.source.is_wheel]
+    if solution is None:
+        return False
+    if not chosen:
+        builds.leave_out_python(solution.problem.platform, solution.python)
+        return True
+    for held in range(len(chosen) - 1, -1, -1):
+        found = packages(tuple(_specs(unfit, solution, chosen, held)))
+        if found is not None:
+            _keep_found(builds, solution, chosen[held:], found)
+            return True
+    builds.keep(chosen[0], solution.python, None)
+    return True
+
+
+def leave_out_wheels(builds: ChannelBuilds, solution: Solution, error: UnsolvableError) -> None:
+    """Leave out the wheels of ``solution``: those that no index has for every Python, others for the one it has."""
+    from envsolve.app.lock_refusal import NOT_ON_INDEX
+
+    for release in (it.release for it in solution.choices if it.release.source.is_wheel):
+        pythons = map(Version, release.pythons) if error.code == NOT_ON_INDEX else (solution.python,)
+        for python in pythons:
+            builds.leave_out(release, python)
+
+
+def _keep_found(
+    builds: ChannelBuilds, solution: Solution, free: Sequence[Release], found: Sequence[CondaPackage]
+) -> None:
+    """Of the frameworks that were let go only the versions stay that were found; what was in the stack goes anyway."""
+    versions = {it.name: _version(it.version) for it in found}
+    others = [it for it in free if versions.get(it.package) != it.version]
+    for release in others:
+        builds.keep(release, solution.python, versions.get(release.package))
+    if not others:
+        builds.leave_out(free[0], solution.python)
+
+
+def _specs(unfit: Unfit, solution: Solution, chosen: Sequence[Release], held: int) -> Iterator[str]:
+    """What is asked for: the first ``held`` frameworks as they are, the others in any build of the same CUDA."""
+    of_stack = {it.package for it in chosen}
+    of_stack |= {package for release in chosen for package, _ in release.companions}
+    yield f"python {solution.python}.*"
+    for it in unfit.asked:
+        name = parse_match_spec(it.spec).name
+        if name not in of_stack and name != "python" and not it.of_stack:
+            yield it.spec
+    for release in chosen[:held]:
+        yield f"{release.package} =={release.version} {release.build_string}"
+    asked = {it.framework: it.specifier for it in solution.problem.frameworks}
+    for release in chosen[held:]:
+        versions = conda_versions(str(asked.get(release.framework, SpecifierSet()))) or "*"
+        yield f"{release.package} {versions} {_family(release)}"
+
+
+def _family(release: Release) -> str:
+    """The builds of conda-forge for the same CUDA major, or for the CPU: their names begin with it."""
+    if release.cuda is None:
+        return "cpu*"
+    return f"cuda{release.cuda.major}*" if release.build_string.startswith("cuda") else "*"
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None

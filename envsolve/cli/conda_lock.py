@@ -1,0 +1,119 @@
+"""``envsolve solve --format conda-lock``, ``explicit`` and ``environment --exact``: locks of conda packages."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from envsolve.cli.output import PLATFORM, deliver_each
+from envsolve.cli.progress import Progress
+from envsolve.cli.python_lock import require_file_for_each, require_other_file
+from envsolve.cli.report import note
+from envsolve.errors import Hint, UsageError
+from envsolve.lock.formats import write_conda_lock
+from envsolve.model.cache_directory import cache_directory
+from envsolve.model.host import Platform
+from envsolve.model.request import Request
+
+if TYPE_CHECKING:
+    from envsolve.app.conda_part import Kept
+    from envsolve.conda.session import Session
+    from envsolve.matrix import Matrix
+
+_KINDS = {
+    "explicit": ("an explicit file", f"conda-{PLATFORM}.lock"),
+    "environment": ("an environment file", f"environment.{PLATFORM}.yml"),
+}
+
+
+@contextmanager
+def conda_session(options: dict[str, Any]) -> Iterator[Session]:
+    """The session with the solver of conda packages, which starts while the rest is still being loaded."""
+    from envsolve.conda.condarc import read_condarc
+    from envsolve.conda.session import Session, Settings
+    from envsolve.lock.conda_specs import with_conda_forge
+
+    home = os.environ.get("HOME") or os.environ.get("USERPROFILE")
+    condarc = read_condarc(os.environ, Path(home) if home else None)
+    mode = "offline" if options["offline"] else "refresh" if options["refresh"] else ""
+    with _cache(options) as directory, Session(Settings(directory, mode, condarc)) as session:
+        for platform in options["platforms"] or _this_platform():
+            session.prepare(with_conda_forge(options["channels"]), platform)
+        yield session
+
+
+@contextmanager
+def _cache(options: dict[str, Any]) -> Iterator[str]:
+    """The directory for what channels list: the cache's, or one that is gone afterwards."""
+    directory = Path(options["cache_dir"]) if options["cache_dir"] else cache_directory()
+    if directory is not None and not options["no_cache"]:
+        from envsolve.conda.repodata_cache import FOLDER
+
+        yield str(directory.absolute() / FOLDER)
+        return
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="envsolve-", ignore_cleanup_errors=True) as scratch:
+        yield scratch
+
+
+def _this_platform() -> tuple[Platform, ...]:
+    """The platform that is solved for where none is named; none where this machine is of no kind that is known."""
+    from envsolve.host.machine import this_platform
+
+    try:
+        return (this_platform(),)
+    except UsageError:
+        return ()
+
+
+def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], session: Session) -> int:
+    """Write the lock to standard output or to the file of -o; the packages of that file stay where they fit."""
+    from envsolve.app.conda_locking import lock_conda
+    from envsolve.app.conda_part import CondaLockRequest
+    from envsolve.app.network import Network
+
+    if options["why"] or options["why_not"]:
+        raise UsageError(
+            "contradictory-options",
+            "--why and --why-not ask about a stack, not about a lock",
+            hints=(Hint("ask without --format"),),
+        )
+    output, kind = options["output"], _KINDS.get(request.format)
+    if kind is not None:
+        require_file_for_each(request.platforms, output, kind)
+    require_other_file(request.packages.files, output)
+    network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
+    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    asked = CondaLockRequest(request, session, network, _held_by(output, request), progress.show, progress.packages)
+    try:
+        locked = lock_conda(asked, matrix, os.environ)
+    finally:
+        progress.clear()
+    texts = tuple(write_conda_lock(locked.lock, request.format))
+    if kind is not None:
+        require_file_for_each([platform for platform, _ in texts], output, kind)
+    deliver_each(texts, output)
+    for text in locked.notes:
+        note(text, quiet=options["quiet"])
+    for fact in locked.because if options["verbose"] else ():
+        note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
+    return 0
+
+
+def _held_by(output: str | None, request: Request) -> Callable[[Platform], Kept]:
+    """What the file of -o holds for a platform, as far as its packages are to stay."""
+    from envsolve.app.conda_part import Kept
+
+    def held(platform: Platform) -> Kept:
+        if output in (None, "-") or request.packages.upgrade:
+            return Kept()
+        from envsolve.app.conda_held import kept_in
+
+        return kept_in(Path(str(output).replace(PLATFORM, platform)), platform, request.packages)
+
+    return functools.cache(held)

@@ -1,0 +1,40 @@
+"""The process that runs py-rattler. It takes a tenth of a second to load, so it is started as early as it can be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+ENGINE = Path(__file__).with_name("engine.py")
+_waiting: list[subprocess.Popen[bytes]] = []
+
+
+def start_early() -> None:
+    """Start the process before anybody asks it anything; it ends by itself where nobody ever does."""
+    if is_installed():
+        _waiting.append(started(ENGINE))
+
+
+def process() -> subprocess.Popen[bytes]:
+    """The process that was started early, or a new one."""
+    return _waiting.pop() if _waiting else started(ENGINE)
+
+
+def is_installed() -> bool:
+    """Whether py-rattler is there at all."""
+    return find_spec("rattler") is not None
+
+
+def started(engine: Path, *, listening: bool = False) -> subprocess.Popen[bytes]:
+    """A new process of the program ``engine``; its errors are kept where somebody is ``listening``."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-X", "utf8", str(engine)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if listening else subprocess.DEVNULL,
+        env={**os.environ, "RUST_BACKTRACE": "0", "PYTHONFAULTHANDLER": ""},  # it says no more than it is asked
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )

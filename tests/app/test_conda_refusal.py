@@ -1,0 +1,54 @@
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.conda_refusal import Unfit, conda_refusal, sentences_in
+from envsolve.lock.conda_lock import Asked
+from envsolve.model.conda import VirtualPackage
+from envsolve.model.host import Platform
+from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.solution import Problem
+
+_CONFLICTS = tomllib.loads((Path(__file__).parent / "conda_conflicts.toml").read_text(encoding="utf-8"))["conflict"]
+_ASKED = (FrameworkRequest("tensorflow", SpecifierSet()),)
+
+
+def _unfit(text: str, *asked: Asked) -> Unfit:
+    problem = Problem(_ASKED, Platform.LINUX_64, (), cpu=False, python=None, cuda=None)
+    return Unfit(problem, None, asked, (VirtualPackage("__cuda", "11.8"),), ("conda-forge",), text)
+
+
+@pytest.mark.parametrize("case", _CONFLICTS, ids=[case["name"] for case in _CONFLICTS])
+def test_a_conflict_is_told_in_sentences(case: dict[str, object]) -> None:
+    assert list(dict.fromkeys(sentences_in(str(case["text"])))) == case["sentences"]
+
+
+def test_what_was_asked_is_told_with_its_reason_before_what_packages_require() -> None:
+    text = next(str(case["text"]) for case in _CONFLICTS if case["name"] == "a driver that is too old")
+    asked = Asked("cuda-version=12.9", "runs from NVIDIA driver 525.60.13 on"), Asked("numpy", "asked for by somebody")
+    error = conda_refusal(_unfit(text, *asked), Request(_ASKED))
+    assert error.code == "conda-packages-conflict"
+    assert error.cause[0] == "cuda-version=12.9: runs from NVIDIA driver 525.60.13 on"
+    assert error.cause[1] == "__cuda=11.8: this is what the machine has"
+    assert error.cause[-1] == "cuda-version 12.9 goes only with __cuda >=12, which the versions above are not"
+    assert not any("numpy" in line for line in error.cause)
+    assert len(error.conflict) == len(error.cause)
+
+
+def test_a_package_that_no_channel_has_is_named_as_it_was_asked_for() -> None:
+    text = "Cannot solve the request because of: No candidates were found for nosuchpackage >=3.\n"
+    asked = Asked("nosuchpackage >=3", "asked for by environment.yml")
+    error = conda_refusal(_unfit(text, asked), Request(_ASKED))
+    assert error.code == "conda-package-not-found"
+    assert error.message == "conda-forge has no nosuchpackage >=3 for linux-64"
+    assert error.cause == ("nosuchpackage >=3: asked for by environment.yml",)
+
+
+@given(st.text())
+def test_whatever_rattler_says_is_told_somehow(text: str) -> None:
+    list(sentences_in(text))
+    conda_refusal(_unfit(text), Request(_ASKED))

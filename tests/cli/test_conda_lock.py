@@ -1,0 +1,249 @@
+"""Conda locks from the command line, on recorded channels that a server on the loopback interface shows."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.conda.conftest import Mirror, channel_server, mirror, mirrored, own_channel_server
+from tests.conda.faults import garbled, log_in, no_json
+from tests.conda.records import record
+from tests.conda.server import ChannelServer
+from tests.conftest import Envsolve
+
+__all__ = ["channel_server", "mirror", "mirrored", "own_channel_server"]
+
+_CASES = tomllib.loads((Path(__file__).parents[1] / "cases" / "conda" / "locks.toml").read_text(encoding="utf-8"))[
+    "case"
+]
+
+
+def files_in(text: str) -> list[str]:
+    """The files that an explicit lock installs, without their suffix."""
+    names = (line.partition("#")[0].rpartition("/")[2] for line in text.splitlines() if line.startswith("http"))
+    return [name.removesuffix(".conda").removesuffix(".tar.bz2") for name in names]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all that ask the recorded channels and find nothing wrong with them."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.mark.parametrize("case", _CASES, ids=[case["name"] for case in _CASES])
+def test_each_request_gets_its_packages_or_the_reason_why_not(
+    case: dict[str, Any], envsolve: Envsolve, mirrored: Path, cache: Path
+) -> None:
+    done = envsolve(*case["words"], "--format", "explicit", "--cache-dir", str(cache))
+    assert done.code == case.get("code", 0), done.err
+    if done.code:
+        assert done.out == ""
+        assert done.err.startswith(f"error: {case['error']}\n"), done.err
+        assert [it for it in case.get("says", ()) if it not in done.err] == [], done.err
+        return
+    files = files_in(done.out)
+    assert [it for it in case["holds"] if not any(file.startswith(it) for file in files)] == [], files
+    assert [file for file in files if any(file.startswith(f"{it}-") for it in case.get("without", ()))] == []
+    assert case.get("note", "") in done.err
+
+
+def test_one_conda_lock_file_holds_all_platforms(envsolve: Envsolve, mirrored: Path, cache: Path) -> None:
+    words = ("-f", "pytorch", "--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64")
+    done = envsolve(*words, "--format", "conda-lock", "--cache-dir", str(cache))
+    assert done.code == 0, done.err
+    document = yaml.safe_load(done.out)
+    assert document["metadata"]["platforms"] == ["linux-64", "win-64"]
+    builds = {it["platform"]: (it["version"], it["build"]) for it in document["package"] if it["name"] == "pytorch"}
+    assert {version for version, _ in builds.values()} == {"2.11.0"}
+    assert all(build.startswith("cuda12") for _, build in builds.values())
+    assert envsolve(*words, "--format", "conda-lock", "--cache-dir", str(cache)).out == done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [(("--format", "explicit"), "conda-{platform}.lock"), (("--exact",), "environment.{platform}.yml")],
+)
+def test_other_formats_are_for_one_platform_or_a_file_for_each(
+    arguments: tuple[str, ...], name: str, envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
+) -> None:
+    words = ("-f", "pytorch", "--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64", *arguments)
+    refused = envsolve(*words, "--cache-dir", str(cache))
+    assert refused.code == 2
+    assert "several-platforms" in refused.err
+    done = envsolve(*words, "--cache-dir", str(cache), "-o", str(tmp_path / name))
+    assert done.code == 0, done.err
+    texts = [(tmp_path / name.format(platform=platform)).read_text() for platform in ("linux-64", "win-64")]
+    assert all("2.11.0" in text for text in texts)
+    assert texts[0] != texts[1]
+
+
+def test_a_manifest_for_pixi_asks_no_channel(envsolve: Envsolve) -> None:
+    done = envsolve(
+        "-f", "pytorch", "--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64", "--format", "pixi"
+    )
+    assert done.code == 0, done.err
+    document = tomllib.loads(done.out)
+    assert [it["platform"] for it in document["workspace"]["platforms"]] == ["linux-64", "win-64"]
+    assert document["dependencies"]["pytorch"] == {"version": "==2.13.0", "build": "cuda130*"}
+
+
+def test_the_lock_says_what_was_assumed_of_the_machine(envsolve: Envsolve, mirrored: Path, cache: Path) -> None:
+    words = ("-f", "pytorch", "--gpu", "GTX 1080 Ti", "--driver", "580.65.06", "--format", "conda-lock")
+    done = envsolve(*words, "--cache-dir", str(cache))
+    facts = yaml.safe_load(done.out)["metadata"]["custom_metadata"]
+    assert facts["envsolve.linux-64.compute_capabilities"] == '["6.1"]'
+    assert facts["envsolve.linux-64.minimum_driver"] == "525.60.13"
+    assert "__cuda=13.0" in facts["envsolve.linux-64.virtual_packages"]
+    assert "__cuda_arch=6.1" in facts["envsolve.linux-64.virtual_packages"]
+
+
+class Private:
+    """A channel that shows itself to who has the token or the password, with one package that nothing else has."""
+
+    TOKEN = "tk-4711-secret"  # noqa: S105  # of a channel that lives as long as its test
+    PASSWORD = "hunter2"  # noqa: S105  # as above
+
+    def __init__(self, server: ChannelServer) -> None:
+        server.channel("own/private").add(record("alpha", "1.0", ["python >=3.12"], noarch="python"))
+        self.server = server
+
+    def words(self, channel: str, *more: str) -> tuple[str, ...]:
+        """A request for its package and a framework."""
+        return "alpha", "-f", "tensorflow", "--gpu", "8.6", "-c", channel, "--no-cache", *more
+
+
+@pytest.fixture
+def private(own_channel_server: ChannelServer, mirror: Mirror) -> Private:
+    mirror(own_channel_server)
+    return Private(own_channel_server)
+
+
+@pytest.mark.parametrize("arguments", [("--format", "conda-lock"), ("--format", "explicit"), ("--exact",)])
+def test_a_token_opens_a_private_channel_and_stands_nowhere(
+    arguments: tuple[str, ...], private: Private, envsolve: Envsolve, tmp_path: Path
+) -> None:
+    private.server.require_token(Private.TOKEN, under="/own/private/")
+    channel = private.server.url_of("own/private", token=Private.TOKEN)
+    done = envsolve(*private.words(channel, *arguments, "-v"))
+    assert done.code == 0, done.err
+    assert "alpha" in done.out
+    assert private.server.url_of("own/private") in done.out
+    assert Private.TOKEN not in done.out + done.err
+    assert "left out" in done.err
+
+
+def test_a_password_in_a_channel_of_an_environment_file_stands_nowhere(
+    private: Private, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private.server.require("me", Private.PASSWORD, under="/own/private/")
+    monkeypatch.setenv("CHANNEL_PASSWORD", Private.PASSWORD)
+    address = private.server.url_of("own/private").replace("//", "//me:${CHANNEL_PASSWORD}@")
+    file = tmp_path / "environment.yml"
+    file.write_text(f"channels: ['{address}', conda-forge]\ndependencies: [python=3.12, alpha]\n")
+    done = envsolve("-r", str(file), "--gpu", "none", "--no-cache", "--format", "conda-lock")
+    assert done.code == 0, done.err
+    assert "alpha-1.0" in done.out
+    assert Private.PASSWORD not in done.out + done.err
+
+
+@pytest.mark.parametrize(("token", "code"), [(None, "channel-refused"), ("tk-of-somebody-else", "channel-refused")])
+def test_without_the_right_token_it_is_said_how_to_log_in(
+    token: str | None, code: str, private: Private, envsolve: Envsolve
+) -> None:
+    private.server.require_token(Private.TOKEN, under="/own/private/")
+    done = envsolve(*private.words(private.server.url_of("own/private", token=token), "--format", "conda-lock"))
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith(f"error: {code}\n")
+    assert private.server.url_of("own/private") in done.err
+    assert "hint: log in" in done.err
+    assert "tk-of" not in done.err
+
+
+_FAULTS: dict[str, tuple[dict[str, Any], str]] = {
+    "it is down for maintenance": ({"status": 503}, "channel-failed"),
+    "it breaks off": ({"reset": True}, "channel-unreachable"),
+    "it sends what cannot be unpacked": ({"alter": garbled}, "channel-corrupt"),
+    "it sends no JSON": ({"alter": no_json}, "channel-corrupt"),
+    "a proxy sends its own page": ({"alter": log_in}, "channel-corrupt"),
+    "it is not there": ({"status": 404}, "channel-not-found"),
+}
+
+
+@pytest.mark.parametrize("fault", _FAULTS)
+def test_a_channel_in_trouble_is_one_error_and_nothing_is_written(
+    fault: str,
+    own_channel_server: ChannelServer,
+    mirror: Mirror,
+    envsolve: Envsolve,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mirror(own_channel_server)
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    how, code = _FAULTS[fault]
+    own_channel_server.fault("/conda-forge/*", **how)
+    output = tmp_path / "conda-linux-64.lock"
+    done = envsolve("-f", "tensorflow", "--gpu", "8.6", "--no-cache", "-o", str(output))
+    assert (done.code, done.out) == (3, ""), done.err
+    assert done.err.startswith(f"error: {code}\n"), done.err
+    assert "conda-forge" in done.err
+    assert "Traceback" not in done.err
+    assert not output.exists()
+
+
+def test_a_server_that_is_gone_is_one_error(
+    own_channel_server: ChannelServer, mirror: Mirror, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror(own_channel_server)
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    own_channel_server.stop()
+    done = envsolve("-f", "tensorflow", "--gpu", "8.6", "--no-cache", "--format", "explicit")
+    assert done.code == 3
+    assert done.err.startswith("error: channel-unreachable\n"), done.err
+
+
+def test_offline_the_cache_gives_the_same_lock_and_without_one_it_says_what_is_missing(
+    own_channel_server: ChannelServer, mirror: Mirror, envsolve: Envsolve, tmp_path: Path
+) -> None:
+    mirror(own_channel_server)
+    words = ("-f", "tensorflow", "--gpu", "8.6", "--format", "explicit", "--cache-dir", str(tmp_path / "cache"))
+    before = envsolve(*words, "--offline")
+    assert before.code == 3
+    assert before.err.startswith("error: offline\n")
+    online = envsolve(*words)
+    asked = len(own_channel_server.requests)
+    offline = envsolve(*words, "--offline")
+    assert (offline.code, offline.out) == (0, online.out)
+    assert len(own_channel_server.requests) == asked
+    assert envsolve(*words, "--refresh").out == online.out
+    assert len(own_channel_server.requests) > asked
+
+
+def test_sharded_repodata_gives_the_same_lock(
+    channel_server: ChannelServer, mirror: Mirror, envsolve: Envsolve
+) -> None:
+    words = ("-f", "tensorflow", "--gpu", "8.6", "--format", "explicit", "--no-cache")
+    mirror(channel_server)
+    plain = envsolve(*words)
+    with ChannelServer(sharded=True) as server:
+        mirror(server)
+        sharded = envsolve(*words)
+        assert server.count("*/shards/*") > 0
+        assert server.count("*/repodata.json*") == 0
+    assert (sharded.code, sharded.out) == (0, plain.out)
+
+
+def test_the_cache_is_counted_and_cleared_with_that_of_package_indexes(
+    envsolve: Envsolve, mirrored: Path, tmp_path: Path
+) -> None:
+    place = ("--cache-dir", str(tmp_path / "cache"))
+    assert envsolve("-f", "tensorflow", "--gpu", "8.6", "--format", "explicit", *place).code == 0
+    kept = json.loads(envsolve("cache", "size", "--json", *place).out)
+    assert kept["bytes"] > 100_000
+    assert envsolve("cache", "clear", *place).code == 0
+    assert json.loads(envsolve("cache", "size", "--json", *place).out)["files"] == 0
