@@ -1,0 +1,131 @@
+"""Conda packages and wheels in one lock: what no channel has comes from a package index, beside what conda installs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.locking import undisturbed
+from tests.conda.conftest import channel_server, mirror, mirrored
+from tests.conftest import Envsolve, Result
+from tests.index.packages import wheel
+from tests.index.server import IndexServer
+
+__all__ = ["channel_server", "mirror", "mirrored"]
+
+
+class Mixing:
+    """Runs envsolve against the recorded channels and an index with packages that no channel has."""
+
+    def __init__(self, envsolve: Envsolve, index: IndexServer, cache: Path) -> None:
+        self.envsolve, self.index, self.cache = envsolve, index, cache
+
+    def __call__(self, *words: str) -> Result:
+        common = ("--index-url", self.index.index_url, "--cache-dir", str(self.cache))
+        return self.envsolve(*words, *common)
+
+    def lock(self, *words: str) -> dict[str, dict[str, Any]]:
+        """The packages of a conda-lock.yml by manager and name."""
+        done = self(*words, "--format", "conda-lock")
+        assert done.code == 0, done.err
+        found: dict[str, dict[str, Any]] = {"conda": {}, "pip": {}}
+        for package in yaml.safe_load(done.out)["package"]:
+            found[package["manager"]][package["name"]] = package
+        return found
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def mixing(envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    kept = {name: value for name in ("XDG_CONFIG_HOME",) if (value := str(mirrored.parents[1]))}
+    undisturbed(monkeypatch, tmp_path)
+    for name, value in kept.items():
+        monkeypatch.setenv(name, value)
+    with IndexServer(recorded=False) as index:
+        index.add("own-layers", [wheel("own-layers", "1.0", ["numpy>=2", "own-core>=1"])])
+        index.add("own-core", [wheel("own-core", "1.0"), wheel("own-core", "2.0", ["typing-extensions"])])
+        index.add("careful", [wheel("careful", "1.0", ["numpy<2.3"])])
+        index.add("picky", [wheel("picky", "1.0", ["numpy==1.0.99"])])
+        yield Mixing(envsolve, index, cache)
+
+
+_STACK = ("-f", "tensorflow", "--gpu", "8.6")
+
+
+def test_what_no_channel_has_is_a_wheel_and_what_conda_has_is_none(mixing: Mixing) -> None:
+    found = mixing.lock(*_STACK, "own-layers", "pandas")
+    assert set(found["pip"]) == {"own-layers", "own-core"}
+    assert {"pandas", "numpy", "typing_extensions", "pip"} <= set(found["conda"])
+    layers = found["pip"]["own-layers"]
+    assert layers["url"].startswith(mixing.index.url)
+    assert set(layers["hash"]) == {"sha256"}
+    assert set(layers["dependencies"]) == {"numpy", "own-core"}
+    assert mixing.index.count("/simple/numpy/") == 0
+
+
+def test_where_a_wheel_wants_another_version_conda_chooses_again(mixing: Mixing) -> None:
+    before = mixing.lock(*_STACK, "own-layers")["conda"]["numpy"]["version"]
+    after = mixing.lock(*_STACK, "careful")["conda"]["numpy"]["version"]
+    assert before == "2.5.2"
+    assert after.startswith("2.2.")
+
+
+def test_what_conda_cannot_choose_is_told_with_both_sides(mixing: Mixing) -> None:
+    done = mixing(*_STACK, "picky", "--format", "conda-lock")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: packages-conflict\n"), done.err
+    assert "picky 1.0 requires numpy==1.0.99, and conda installs numpy" in done.err
+
+
+def test_a_wheel_for_the_python_of_the_stack_is_better_than_an_older_stack(mixing: Mixing) -> None:
+    mixing.index.add("pandas", [wheel("pandas", "2.1.9", ["numpy>=1.21"])])
+    found = mixing.lock(*_STACK, "--source", "conda-forge", "pandas<2.2")
+    assert found["conda"]["tensorflow"]["version"] == "2.19.1"
+    assert found["pip"]["pandas"]["version"] == "2.1.9"
+
+
+def test_without_such_a_wheel_the_stack_goes_to_the_python_that_conda_has_it_for(mixing: Mixing) -> None:
+    found = mixing.lock(*_STACK, "--source", "conda-forge", "pandas<2.2")
+    assert found["conda"]["pandas"]["version"] == "2.1.4"
+    assert found["conda"]["tensorflow"]["version"] == "2.14.0"
+    assert found["pip"] == {}
+
+
+def test_companions_of_pytorch_never_come_as_wheels_beside_the_pytorch_of_conda(mixing: Mixing) -> None:
+    mixing.index.add("torchcodec", [wheel("torchcodec", "0.8")])
+    done = mixing("-f", "pytorch", "--source", "conda-forge", "--gpu", "8.6", "torchcodec", "--format", "conda-lock")
+    assert done.code == 1
+    assert done.err.startswith("error: no-companion\n"), done.err
+    assert mixing.index.count("/simple/torchcodec/") == 0
+
+
+def test_the_pip_section_of_a_file_is_pips_whatever_channels_have(mixing: Mixing, tmp_path: Path) -> None:
+    mixing.index.add("tqdm", [wheel("tqdm", "5.0")])
+    file = tmp_path / "environment.yml"
+    file.write_text("dependencies:\n- python=3.12\n- numpy\n- pip:\n  - tqdm>=4\nvariables:\n  COLOUR: '1'\n")
+    done = mixing("-r", str(file), "--gpu", "none", "--exact")
+    assert done.code == 0, done.err
+    document = yaml.safe_load(done.out)
+    (section,) = (it["pip"] for it in document["dependencies"] if isinstance(it, dict))
+    assert any(line.startswith("tqdm==5.0") and "--hash=sha256:" in line for line in section)
+    assert document["variables"] == {"COLOUR": "1"}
+    assert any(line == f"--index-url {mixing.index.index_url.rstrip('/')}" for line in section), section
+
+
+def test_an_explicit_file_names_wheels_as_conda_lock_does(mixing: Mixing) -> None:
+    done = mixing(*_STACK, "own-core", "--format", "explicit")
+    assert any(line.startswith("# pip own-core @ http://127.0.0.1") for line in done.out.splitlines())
+
+
+def test_a_stack_of_wheels_stands_on_a_python_that_the_channel_has(mixing: Mixing) -> None:
+    mixing.index.add("jax", [wheel("jax", "0.12.0.1")])
+    found = mixing.lock("-f", "jax", "--source", "pypi", "--gpu", "8.6")
+    assert found["conda"]["python"]["version"].startswith("3.14.")
+    assert set(found["pip"]) == {"jax"}

@@ -1,0 +1,87 @@
+"""A conda lock that is there already stays as it is, as far as it fits: -o keeps, -U and -P let go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from envsolve.lock.conda_file import read_held
+from envsolve.model.host import Platform
+from tests.conda.conftest import channel_server, mirror, mirrored
+from tests.conftest import Envsolve
+
+__all__ = ["channel_server", "mirror", "mirrored"]
+
+_FORMATS = {
+    "conda-lock.yml": (),
+    "conda-linux-64.lock": (),
+    "environment.yml": ("--exact",),
+}
+OLD, NEW = "520.61.05", "580.65.06"
+Locking = Callable[..., dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def locking(request: pytest.FixtureRequest, envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path) -> Locking:
+    """Makes or renews a lock for TensorFlow and a driver, and tells the versions and builds in it."""
+    name = str(getattr(request, "param", "conda-linux-64.lock"))
+    path = tmp_path / name
+
+    def lock(driver: str, *words: str) -> dict[str, str]:
+        common = ("-f", "tensorflow", "--gpu", "8.6", "--driver", driver, "--cache-dir", str(cache))
+        done = envsolve(*common, *_FORMATS[name], "-o", str(path), *words)
+        assert done.code == 0, done.err
+        held = read_held(path, Platform.LINUX_64)
+        assert held is not None
+        return {it.name: f"{it.version} {it.build}" for it in held.conda}
+
+    return lock
+
+
+@pytest.mark.parametrize("locking", _FORMATS, indirect=True)
+def test_a_newer_driver_changes_nothing_until_it_is_asked_for(locking: Locking) -> None:
+    before = locking(OLD)
+    assert before["tensorflow"].startswith("2.14.0 cuda118")
+    assert locking(NEW) == before
+    upgraded = locking(NEW, "-U")
+    assert upgraded["tensorflow"].startswith("2.19.1 cuda128")
+
+
+def test_an_older_driver_changes_what_must_change(locking: Locking) -> None:
+    before = locking(NEW)
+    after = locking(OLD)
+    assert before["tensorflow"].startswith("2.19.1 cuda128")
+    assert after["tensorflow"].startswith("2.14.0 cuda118")
+    kept = {name for name, held in before.items() if after.get(name) == held}
+    assert {"absl-py", "astunparse", "certifi", "six"} <= kept
+
+
+def test_what_is_named_is_let_go_and_the_rest_stays(locking: Locking) -> None:
+    locking(OLD)
+    after = locking(NEW, "-P", "tensorflow")
+    assert after["tensorflow"].startswith("2.19.1 cuda128")
+    assert locking(OLD, "-P", "absl-py")["tensorflow"].startswith("2.14.0 cuda118")
+
+
+def test_a_further_package_leaves_the_others_where_they_are(locking: Locking) -> None:
+    before = locking(OLD)
+    after = locking(NEW, "tqdm")
+    assert "tqdm" in after
+    assert {name: after.get(name) for name in before} == before
+
+
+def test_a_lock_that_cannot_be_read_is_an_error_and_stays(
+    envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "conda-lock.yml"
+    path.write_text("what is this?\n")
+    done = envsolve("-f", "tensorflow", "--gpu", "8.6", "--cache-dir", str(cache), "-o", str(path))
+    assert (done.code, path.read_text()) == (2, "what is this?\n")
+    assert done.err.startswith("error: held-unreadable\n")
