@@ -14,7 +14,7 @@ from envsolve.lock.selectors import holds, select
 from envsolve.model.host import Platform
 
 _CASES: list[dict[str, Any]] = tomli.loads(
-    (Path(__file__).parent.parent / "cases/selectors.toml").read_text(encoding="utf-8")
+    (Path(__file__).parent / "selectors.toml").read_text(encoding="utf-8")
 )["selector"]
 
 
