@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -228,7 +229,10 @@ def _not_installed() -> OutsideError:
         "conda-extra-missing",
         "conda packages are solved by py-rattler, which is not installed beside envsolve",
         hints=(
-            Hint("install it", "pip install 'envsolve[conda]'"),
+            Hint(
+                "install it beside envsolve, as `pip install 'envsolve[conda]'` does",
+                f"{shlex.quote(sys.executable)} -m pip install py-rattler",
+            ),
             Hint("an environment file and a Python lock need none of it: --format environment, --format requirements"),
         ),
     )

@@ -98,7 +98,8 @@ def test_without_py_rattler_the_error_says_how_to_get_it(monkeypatch: pytest.Mon
     with pytest.raises(OutsideError) as caught:
         Session(Settings(str(tmp_path)))
     assert caught.value.code == "conda-extra-missing"
-    assert "envsolve[conda]" in str(caught.value.hints[0].command)
+    assert "envsolve[conda]" in caught.value.hints[0].text
+    assert str(caught.value.hints[0].command).endswith(" -m pip install py-rattler")
 
 
 def test_the_engine_is_the_only_module_that_imports_rattler() -> None:
