@@ -8,6 +8,7 @@ from pathlib import Path
 from envsolve.app.conda_asked import FRAMEWORK_PACKAGES, TOOLKITS
 from envsolve.app.conda_part import Kept
 from envsolve.lock.conda_file import HeldConda, read_held
+from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
 from envsolve.model.request import Held, Packages
@@ -25,7 +26,7 @@ def kept_in(path: Path, platform: Platform, packages: Packages) -> Kept:
     if held is None or packages.upgrade:
         return Kept()
     gone = {normalized(name) for name in packages.upgraded}
-    conda = tuple((it.name, it.version, it.build) for it in held.conda if it.build and not _is_gone(it.name, gone))
+    conda = tuple((it.name, it.version, it.build) for it in held.conda if _is_whole(it) and not _is_gone(it.name, gone))
     wheels = {pin.name: pin.version for pin in held.pip if not _is_gone(pin.name, gone)}
     return Kept(_stack_of(held, gone), conda, wheels)
 
@@ -45,6 +46,11 @@ def _stack_of(held: HeldConda, gone: Collection[str]) -> Held:
         None if python is None else ".".join(python.split(".")[:2]),
         None if cuda is None else ".".join(cuda.split(".")[:2]),
     )
+
+
+def _is_whole(package: CondaPackage) -> bool:
+    """Whether it is one build: a pattern, as an environment.yml may have it, holds none."""
+    return bool(package.build) and not set("*^") & set(package.build)
 
 
 def _is_gone(name: str, gone: Collection[str]) -> bool:

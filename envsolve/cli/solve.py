@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from envsolve.app.solving import HeldOn, Solved
     from envsolve.matrix import Matrix
 
-_COMMANDS = ("solve", "detect", "matrix", "cache")
+_COMMANDS = ("solve", "detect", "status", "matrix", "cache")
 _VERSIONS = Parsed("spec", parse_versions)
 _WORD = Parsed("address", one_word)
 _FILE = Parsed("file", file_name)

@@ -28,7 +28,6 @@ from envsolve.model.match_spec import MatchSpec, parse_match_spec
 
 _TOP_KEY = re.compile(r"""^(["']?)(environments|package|dependencies)\1[ \t]*:""", re.MULTILINE)
 _EXPLICIT = re.compile(rf"^[ \t]*{MARK}[ \t\r]*$", re.MULTILINE)
-_WILDCARD = re.compile(r"[*^]")
 _RANGE = re.compile(r"[<>!~,|]")
 
 
@@ -44,9 +43,9 @@ class HeldFormat(StrEnum):
 class HeldConda(NamedTuple):
     """What a file holds for one platform.
 
-    Of an environment.yml a package has no more than name, version and build, and a version may be the beginning of one,
-    as in ``python=3.11``. ``recorded`` are the facts that envsolve wrote into it, by the keys of
-    :func:`envsolve.lock.python_lock.facts_of`; None where another tool wrote it.
+    Of an environment.yml a package has no more than name, version and build; a version may be the beginning of one, as
+    in ``python=3.11``, and a build a pattern, as in ``pytorch=2.13.0=cuda126*``. ``recorded`` are the facts that
+    envsolve wrote into it, by the keys of :func:`envsolve.lock.python_lock.facts_of`; None where another tool wrote it.
     """
 
     kind: HeldFormat
@@ -66,6 +65,14 @@ def read_held(path: Path, platform: Platform) -> HeldConda | None:
     except FileError as error:
         hint = Hint("move the file away, or give -o the lock of an earlier answer")
         raise UsageError("held-unreadable", f"cannot read {error.at(path)}: {error.reason}", hints=(hint,)) from None
+
+
+def is_explicit(path: Path) -> bool:
+    """Whether the file at ``path`` is an explicit one, whatever it is called; False where it cannot be read."""
+    try:
+        return _EXPLICIT.search(read_text(path, LONGEST) or "") is not None
+    except FileError:
+        return False
 
 
 def _held(text: str, platform: Platform) -> HeldConda:
@@ -125,8 +132,7 @@ def _pinned(entries: Entries) -> Iterator[CondaPackage]:
             continue
         version = spec.exact_version or _beginning(entry, spec)
         if version:
-            build = "" if _WILDCARD.search(spec.build) else spec.build
-            yield CondaPackage(spec.name, version, build, spec.subdir, "", channel=spec.channel)
+            yield CondaPackage(spec.name, version, spec.build, spec.subdir, "", channel=spec.channel)
 
 
 def _beginning(entry: str, spec: MatchSpec) -> str:

@@ -82,7 +82,7 @@ def test_of_an_environment_only_what_pins_a_version_is_held(write: _Write) -> No
         ("numpy", "1.26.4", ""),
         ("scipy", "1.11.3", ""),
         ("pillow", "10.0.0", "py311_0"),
-        ("pytorch", "2.13.0", ""),
+        ("pytorch", "2.13.0", "cuda126*"),
         ("tzdata", "2024a", ""),
     ]
     assert held.conda[4].channel == "conda-forge"

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from envsolve.lock.selectors import holds, select
 from envsolve.model.host import Platform
 
-_CASES: list[dict[str, Any]] = tomli.loads(
-    (Path(__file__).parent / "selectors.toml").read_text(encoding="utf-8")
-)["selector"]
+_CASES: list[dict[str, Any]] = tomli.loads((Path(__file__).parent / "selectors.toml").read_text(encoding="utf-8"))[
+    "selector"
+]
 
 
 @pytest.mark.parametrize("case", _CASES, ids=lambda case: case["text"])

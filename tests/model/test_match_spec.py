@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from envsolve.model.match_spec import MatchSpec, parse_match_spec
 from tests.model.rattler_judge import judge
 
-_CASES: list[dict[str, Any]] = tomli.loads(
-    (Path(__file__).parent / "match_specs.toml").read_text(encoding="utf-8")
-)["spec"]
+_CASES: list[dict[str, Any]] = tomli.loads((Path(__file__).parent / "match_specs.toml").read_text(encoding="utf-8"))[
+    "spec"
+]
 _READ = [case for case in _CASES if "written" in case]
 _REFUSED = [case for case in _CASES if "refused" in case]
 

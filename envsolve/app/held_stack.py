@@ -1,0 +1,106 @@
+"""The stack in a file that is there already, of whichever format: which builds of the matrix it installs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+from packaging.version import InvalidVersion, Version
+
+from envsolve.app.conda_asked import FRAMEWORK_PACKAGES, TOOLKITS
+from envsolve.app.lock_frameworks import FRAMEWORK_OF
+from envsolve.lock.conda_file import is_explicit, read_held
+from envsolve.lock.held_pins import read_pins, read_recorded
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.release import Release
+
+_PYTHON_LOCKS = (".toml", ".txt", ".in")
+_CUDNN = ("libcudnn", "cudnn", "nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13")
+_CPU_WHEELS = {"tensorflow-cpu": "tensorflow", "onnxruntime": "onnxruntime", "paddlepaddle": "paddlepaddle"}
+
+
+class Installed(NamedTuple):
+    """A package that a file pins; ``build`` is "" where it does not say, None for a wheel."""
+
+    name: str
+    version: str
+    build: str | None
+
+
+class HeldStack(NamedTuple):
+    """What a file pins of a stack. ``releases`` are, for each framework in it, the builds that it may be.
+
+    A framework without any is one that the matrix does not know in this version. ``recorded`` are the facts that
+    envsolve wrote into the file, None where another tool wrote it.
+    """
+
+    releases: Mapping[str, tuple[Release, ...]]
+    named: tuple[Installed, ...]
+    python: str | None
+    cuda: str | None
+    cudnn: Version | None
+    recorded: Mapping[str, object] | None
+
+
+def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | None:
+    """What the file at ``path`` pins for ``platform``; None where it holds nothing for it, or there is no file.
+
+    Raises UsageError where it cannot be read.
+    """
+    packages, recorded = _packages(path, platform)
+    if not packages:
+        return None
+    versions = {it.name: it.version for it in packages}
+    named = tuple(it for it in packages if _framework(it) is not None)
+    found: dict[str, tuple[Release, ...]] = {}
+    for it in named:
+        framework = str(_framework(it))
+        rows = tuple(_rows(it, matrix.framework(framework, platform).releases))
+        found[framework] = found.get(framework, ()) + rows
+    python = versions.get("python") or (recorded or {}).get("python")
+    cuda = next((versions[name] for name in TOOLKITS if name in versions), None)
+    cudnn = next((versions[name] for name in _CUDNN if name in versions), None)
+    return HeldStack(found, named, _minor(python), _minor(cuda), _version(cudnn), recorded)
+
+
+def _packages(path: Path, platform: Platform) -> tuple[list[Installed], Mapping[str, object] | None]:
+    if path.suffix.lower() in _PYTHON_LOCKS and not is_explicit(path):
+        return [Installed(pin.name, pin.version, None) for pin in read_pins(path)], read_recorded(path)
+    held = read_held(path, platform)
+    if held is None:
+        return [], None
+    conda = [Installed(it.name, it.version, it.build) for it in held.conda]
+    return [*conda, *(Installed(pin.name, pin.version, None) for pin in held.pip)], held.recorded
+
+
+def _framework(package: Installed) -> str | None:
+    if package.build is None:
+        return FRAMEWORK_OF.get(package.name) or _CPU_WHEELS.get(package.name)
+    return FRAMEWORK_PACKAGES.get(package.name)
+
+
+def _rows(package: Installed, releases: Iterable[Release]) -> Iterator[Release]:
+    """The builds that a pin may be; a wheel is told by its full version, with the local one of PyTorch's index."""
+    version = _version(package.version)
+    for release in releases:
+        if release.package != package.name or release.source.is_wheel is not (package.build is None):
+            continue
+        if package.build is None:
+            if release.full_version == version:
+                yield release
+        elif release.version == version and (not package.build or fnmatchcase(package.build, release.build_string)):
+            yield release
+
+
+def _minor(version: object) -> str | None:
+    return ".".join(version.split(".")[:2]) if isinstance(version, str) and version else None
+
+
+def _version(text: str | None) -> Version | None:
+    try:
+        return None if text is None else Version(text)
+    except InvalidVersion:
+        return None

@@ -1,0 +1,147 @@
+"""Whether the environments and locks on disk run on a machine: the one here, or one that is named.
+
+The stack in a file is put to the solver as if it were all the matrix knows: what it then says against it is the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.held_stack import HeldStack, held_stack
+from envsolve.app.solving import matrix_date_of
+from envsolve.app.targets import Target, target_of
+from envsolve.errors import UnsolvableError
+from envsolve.matrix.load import FrameworkTable, Matrix
+from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.solution import Problem
+from envsolve.solve.solver import Solver
+
+_ASKED = re.compile(r"(CUDA|Python) (?:==)?(\S+) was asked for")
+"""What the solver was asked for is what the file holds."""
+
+
+class Verdict(StrEnum):
+    """What can be said of a file on a machine."""
+
+    FITS = "fits"
+    """Every framework in it runs there."""
+    DOES_NOT_RUN = "does-not-run"
+    """Some framework in it does not run there."""
+    CPU_ONLY = "cpu-only"
+    """A framework in it is a CPU build, and the machine has a GPU."""
+    UNKNOWN = "unknown"
+    """It pins nothing for the platform, or what the matrix does not know, or the machine has no GPU to judge it by."""
+    NO_FRAMEWORK = "no-framework"
+    """It holds no framework that depends on GPU and driver."""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing has to be done."""
+        return self in (Verdict.FITS, Verdict.NO_FRAMEWORK)
+
+
+class FileStatus(NamedTuple):
+    """A file and what can be said of it: the builds in it, why they do not run, and what else to know."""
+
+    path: str
+    platform: str
+    verdict: Verdict
+    builds: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def status_of(files: Sequence[str], request: Request, matrix: Matrix, environ: Mapping[str, str]) -> list[FileStatus]:
+    """The status of each file on the machine of ``request``, which names no framework.
+
+    Raises UsageError where a file or the machine cannot be made out, UnsolvableError for a GPU that is not identified.
+    """
+    target = target_of(request, matrix, environ)
+    return [_status(name, target, matrix) for name in files]
+
+
+def _status(name: str, target: Target, matrix: Matrix) -> FileStatus:
+    platform = target.problem.platform
+    held = held_stack(Path(name), platform, matrix)
+    if held is None:
+        return FileStatus(name, platform, Verdict.UNKNOWN, (), (f"it pins nothing for {platform}",))
+    notes = tuple(_age(held, matrix, target.problem))
+    if not held.named:
+        return FileStatus(name, platform, Verdict.NO_FRAMEWORK, notes=notes)
+    unknown = [framework for framework, rows in held.releases.items() if not rows]
+    builds = tuple(dict.fromkeys(row.label for rows in held.releases.values() for row in rows))
+    if unknown:
+        pins = (f"{it.name} {it.version} {it.build or ''}".strip() for it in held.named)
+        return FileStatus(
+            name, platform, Verdict.UNKNOWN, builds, (f"the matrix does not know {_listed(pins)}",), notes
+        )
+    verdict, reasons = _judged(held, target, matrix)
+    return FileStatus(name, platform, verdict, builds, reasons, notes)
+
+
+def _judged(held: HeldStack, target: Target, matrix: Matrix) -> tuple[Verdict, tuple[str, ...]]:
+    problem = target.problem
+    rows = [row for rows in held.releases.values() for row in rows]
+    for_cpu = [row.label for row in rows if row.cuda is None]
+    if problem.cpu and len(for_cpu) < len(rows):
+        why = "it is for a GPU, and there is none here: name the machine that it is for with --gpu, --driver or --host"
+        return Verdict.UNKNOWN, (why,)
+    if not problem.cpu and len(for_cpu) == len(rows):
+        return Verdict.CPU_ONLY, (f"{_listed(for_cpu)} runs on the CPU alone, and there is an NVIDIA GPU",)
+    reasons = [*_against_builds(held, target, matrix), *_against_cudnn(held, problem, matrix)]
+    return (Verdict.DOES_NOT_RUN if reasons else Verdict.FITS), tuple(reasons)
+
+
+def _against_builds(held: HeldStack, target: Target, matrix: Matrix) -> Iterator[str]:
+    """What the solver says against the stack, where it is all there is."""
+
+    def narrowed(table: FrameworkTable) -> FrameworkTable:
+        return table._replace(releases=held.releases[table.name])
+
+    asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in held.releases)
+    rows = [row for rows in held.releases.values() for row in rows]
+    python = None if held.python is None else SpecifierSet(f"=={held.python}.*")
+    cuda = SpecifierSet(f"=={held.cuda}") if held.cuda is not None and not target.problem.cpu else None
+    sources = tuple(dict.fromkeys(row.source for row in rows))
+    request = target.request._replace(frameworks=asked, python=python, cuda=cuda, sources=sources)
+    problem = target.problem._replace(frameworks=asked, python=python, cuda=cuda)
+    solver = Solver(matrix, narrowed)
+    if solver.solve(request, problem) is None:
+        yield from _told(request, problem, solver)
+
+
+def _told(request: Request, problem: Problem, solver: Solver) -> Iterator[str]:
+    from envsolve.app.refusal import refusal
+
+    error: UnsolvableError = refusal(request, problem, solver)
+    for reason in error.cause or (error.message,):
+        yield _ASKED.sub(r"it holds \1 \2", reason)
+
+
+def _against_cudnn(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
+    """GPUs that the very cuDNN of the file has no code for: the solver would have chosen another."""
+    if held.cudnn is None or problem.cpu:
+        return
+    same = [it for it in matrix.cudnn if it.version == held.cudnn]
+    for gpu in problem.gpus:
+        if same and not any(it.serves(gpu, problem.platform) for it in same):
+            yield f"cuDNN {held.cudnn} has no code for compute capability {gpu}"
+
+
+def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[str]:
+    """Whether the matrix has changed since envsolve wrote the file."""
+    date = (held.recorded or {}).get("matrix_date")
+    asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in held.releases)
+    today = matrix_date_of(problem._replace(frameworks=asked), matrix)
+    if isinstance(date, str) and date < today:
+        yield f"it was made from the matrix of {date}, and this one is of {today}: lock again to see what is new"
+
+
+def _listed(texts: Iterator[str] | Sequence[str]) -> str:
+    return " and ".join(texts)

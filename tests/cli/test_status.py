@@ -1,0 +1,96 @@
+"""Whether files on disk run on a machine: the snapshots of all formats are the files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Envsolve
+
+_SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
+_RTX_3090 = ("--gpu", "RTX 3090", "--driver", "535.183.01")
+_PASCAL = ("--gpu", "GTX 1080 Ti", "--driver", "580.65.06")
+
+
+@pytest.mark.parametrize(
+    ("name", "machine", "says", "reason"),
+    [
+        ("tensorflow.conda-lock.yml", _RTX_3090, "fits", ""),
+        ("tensorflow.linux-64.explicit.txt", _RTX_3090, "fits", ""),
+        ("tensorflow.linux-64.exact.yml", _RTX_3090, "fits", ""),
+        ("tensorflow-rtx-3090.yml", _RTX_3090, "fits", ""),
+        ("pylock.python-lock-rtx-3090.toml", ("--gpu", "8.6", "--driver", "580.65.06"), "fits", ""),
+        ("pylock.python-lock-rtx-3090.toml", _RTX_3090, "does-not-run", "CUDA 13.0 needs NVIDIA driver 580.65.06"),
+        ("python-lock-rtx-3090.requirements.txt", _PASCAL, "does-not-run", "has no code for compute capability 6.1"),
+        (
+            "tensorflow-rtx-3090.yml",
+            ("--gpu", "8.6", "--driver", "470.82"),
+            "does-not-run",
+            "driver 525.60.13 or newer",
+        ),
+        ("pytorch-wheels-cu126.yml", ("--gpu", "12.0", "--driver", "580.65.06"), "does-not-run", "12.0"),
+        ("tensorflow.linux-64.exact.yml", _PASCAL, "does-not-run", "has no code for compute capability 6.1"),
+        ("tensorflow-cpu.yml", _RTX_3090, "cpu-only", "runs on the CPU alone"),
+        ("tensorflow-cpu.yml", ("--gpu", "none"), "fits", ""),
+        ("tensorflow-rtx-3090.yml", ("--gpu", "none"), "unknown", "it is for a GPU"),
+        ("tensorflow.win-64.explicit.txt", _RTX_3090, "unknown", "it pins nothing for linux-64"),
+    ],
+)
+def test_a_file_runs_there_or_it_is_said_why_not(
+    name: str, machine: tuple[str, ...], says: str, reason: str, envsolve: Envsolve
+) -> None:
+    done = envsolve("status", str(_SNAPSHOTS / name), *machine, "--platform", "linux-64", "--json")
+    (found,) = json.loads(done.out)["files"]
+    assert found["status"] == says, found
+    assert done.code == (0 if says in ("fits", "no-framework") else 1)
+    assert reason in " ".join(found["reasons"]), found["reasons"]
+    assert bool(found["reasons"]) is bool(reason)
+
+
+def test_the_files_of_the_usual_names_are_found(
+    envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert envsolve("status").err.startswith("error: nothing-to-check\n")
+    (tmp_path / "environment.yml").write_bytes((_SNAPSHOTS / "tensorflow-rtx-3090.yml").read_bytes())
+    (tmp_path / "conda-linux-64.lock").write_bytes((_SNAPSHOTS / "tensorflow.linux-64.explicit.txt").read_bytes())
+    done = envsolve("status", *_RTX_3090, "--platform", "linux-64")
+    assert done.code == 0
+    assert done.out == (
+        "environment.yml (linux-64): runs here\n"
+        "  tensorflow 2.19.1 (conda-forge, cuda128)\n"
+        "conda-linux-64.lock (linux-64): runs here\n"
+        "  tensorflow 2.19.1 (conda-forge, cuda128)\n"
+    )
+
+
+def test_a_build_that_the_matrix_does_not_know_is_no_success(envsolve: Envsolve, tmp_path: Path) -> None:
+    file = tmp_path / "environment.yml"
+    file.write_text("dependencies: [python=3.12, pytorch=2.99.1=cuda999_py312h0123456_0]\n")
+    done = envsolve("status", str(file), *_RTX_3090, "--platform", "linux-64")
+    assert done.code == 1
+    assert "the matrix does not know pytorch 2.99.1 cuda999_py312h0123456_0" in done.out
+
+
+def test_an_older_matrix_is_a_note(envsolve: Envsolve, tmp_path: Path) -> None:
+    file = tmp_path / "conda-lock.yml"
+    text = (_SNAPSHOTS / "tensorflow.conda-lock.yml").read_text()
+    file.write_text(text.replace("envsolve.matrix_date: '", "envsolve.matrix_date: '2020-01-01' # "))
+    done = envsolve("status", str(file), *_RTX_3090, "--platform", "linux-64")
+    assert (done.code, "it was made from the matrix of 2020-01-01" in done.err) == (0, True)
+
+
+def test_a_file_without_a_framework_runs_anywhere(envsolve: Envsolve, tmp_path: Path) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text("numpy==2.4.6\n")
+    done = envsolve("status", str(file), *_RTX_3090)
+    assert (done.code, "holds nothing that depends on GPU and driver" in done.out) == (0, True)
+
+
+@pytest.mark.parametrize("name", ["missing.yml", "."])
+def test_a_file_that_is_not_there_is_a_mistake_of_the_user(name: str, envsolve: Envsolve) -> None:
+    done = envsolve("status", name, *_RTX_3090)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: file-unreadable\n")
