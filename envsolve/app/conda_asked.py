@@ -201,6 +201,15 @@ def with_frameworks(target: Target, names: Sequence[str]) -> Target:
     )
 
 
+def with_cuda(target: Target, cuda: SpecifierSet | None) -> Target:
+    """``target`` with CUDA restricted further; as it is for None."""
+    if cuda is None:
+        return target
+    request, problem = target.request, target.problem
+    both = cuda if problem.cuda is None else problem.cuda & cuda
+    return target._replace(request=request._replace(cuda=both), problem=problem._replace(cuda=both))
+
+
 def split(
     asked: CondaAsked, problem: Problem, solution: Solution | None, listed: Listing, anyway: frozenset[str]
 ) -> Split:

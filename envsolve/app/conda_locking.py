@@ -12,13 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from packaging.specifiers import SpecifierSet
+
 from envsolve import __version__
 from envsolve.app.channel_builds import ChannelBuilds
 from envsolve.app.command import command_of
-from envsolve.app.conda_asked import asked_on, with_frameworks, with_stack
+from envsolve.app.conda_asked import asked_on, with_cuda, with_frameworks, with_stack
 from envsolve.app.conda_part import CondaLockRequest, Conflict, Joined, Parts, TakenFromConda, WheelsRefused
-from envsolve.app.conda_refusal import conda_refusal, not_on_channels
-from envsolve.app.conda_stacks import leave_out_wheels, narrow
+from envsolve.app.conda_refusal import Unfit, conda_refusal, not_on_channels
+from envsolve.app.conda_stacks import leave_out_wheels, narrow, other_toolkit
 from envsolve.app.solving import notes_of, request_without_credentials, solutions_of
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import UnsolvableError
@@ -26,6 +28,7 @@ from envsolve.lock.conda_lock import CondaLock, PlatformLock
 from envsolve.lock.conda_specs import channels_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
+from envsolve.model.host import Platform
 from envsolve.model.request import Policy, without_credentials
 from envsolve.model.solution import Solution
 from envsolve.solve.solver import Solver
@@ -80,15 +83,21 @@ class _Locking:
         first: UnsolvableError | None = None
         channels = self.parts.given_channels
         targets = tuple(with_stack(it, self._on[it.problem.platform], channels) for it in self._targets)
+        toolkits: dict[Platform, SpecifierSet] = {}
         for _ in range(_MOST_ATTEMPTS):
+            attempted = tuple(with_cuda(it, toolkits.get(it.problem.platform)) for it in targets)
+            is_first, toolkits = not toolkits, {}
             try:
                 self.parts.notes.clear()
-                stacks, differing = self._stacks(targets)
+                stacks, differing = self._stacks(attempted)
                 made = tuple(self.parts.part(target, solution) for target, solution in stacks)
             except Joined as joined:
                 targets = tuple(with_frameworks(it, joined.names) for it in targets)
             except Conflict as conflict:
                 first = first or conda_refusal(conflict.unfit, self._request)
+                toolkits = self._other_toolkit(conflict.unfit, attempted) if is_first else {}
+                if toolkits:
+                    continue
                 if not narrow(self._builds, conflict.unfit, partial(self.parts.solved, conflict.unfit)):
                     raise first from None
             except WheelsRefused as refused:
@@ -103,6 +112,17 @@ class _Locking:
                 return self._finished(made, stacks, differing, first)
         assert first is not None
         raise first
+
+    def _other_toolkit(self, unfit: Unfit, targets: Sequence[Target]) -> dict[Platform, SpecifierSet]:
+        """The toolkit, by the platform, with which the builds of ``unfit`` can be had and run; nothing without one."""
+        platform = unfit.problem.platform
+        target = next(it for it in targets if it.problem.platform is platform)
+        solver = Solver(self._matrix, self._builds)
+        for cuda in other_toolkit(unfit, partial(self.parts.solved, unfit)):
+            other = with_cuda(target, cuda)
+            if solver.can_solve(other.request, other.problem):
+                return {platform: cuda}
+        return {}
 
     def _stacks(self, targets: tuple[Target, ...]) -> tuple[tuple[Stack, ...], tuple[str, ...]]:
         """The best stack for each target, of what the channels have, near to what existing locks hold."""

@@ -1,7 +1,8 @@
 """Which stack to try after one whose packages conda cannot put together.
 
-rattler is asked with fewer and fewer frameworks held to their builds, the last asked for let go first, as the first is
-the most wanted. What it then picks says which versions can be had together; the stack is solved again among these.
+Another toolkit may do, where the channels have the libraries of one release and not of the next. Else rattler is asked
+with fewer and fewer frameworks held to their builds, the last asked for let go first, as the first is the most wanted.
+What it then picks says which versions can be had together; the stack is solved again among these.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from envsolve.app.channel_builds import ChannelBuilds
+from envsolve.app.conda_asked import TOOLKITS
 from envsolve.app.conda_refusal import Unfit
 from envsolve.conda.specs import conda_versions
 from envsolve.errors import UnsolvableError
@@ -22,6 +24,28 @@ from envsolve.model.solution import Solution
 
 Packages = Callable[[Sequence[str]], Sequence[CondaPackage] | None]
 """What the channels have for match specs; None where nothing fits together."""
+
+
+def other_toolkit(unfit: Unfit, packages: Packages) -> Iterator[SpecifierSet]:
+    """The toolkits with which conda can put the very builds of a stack together, the newest first.
+
+    Where the driver compiles kernels from PTX, none is newer than the stack's, which was chosen by what it can read.
+    """
+    solution = unfit.solution
+    if solution is None or solution.toolkit is None:
+        return
+    chosen = [it.release for it in solution.choices]
+    if any(it.source.is_wheel for it in chosen):
+        return
+    own = str(solution.toolkit.version)
+    compiled = any(it.startswith("compute_") for choice in solution.choices for it in choice.runs_as.values())
+    for bound in (f"<{own}",) if compiled else ("", f"<{own}"):
+        name = TOOLKITS[0]
+        specs = [*_specs(unfit, solution, chosen, len(chosen)), *([f"{name} {bound}"] if bound else [])]
+        found = {it.name: it.version for it in packages(specs) or ()}
+        toolkit = ".".join(found.get(name, "").split(".")[:2])
+        if toolkit and toolkit != own:
+            yield SpecifierSet(f"=={toolkit}")
 
 
 def narrow(builds: ChannelBuilds, unfit: Unfit, packages: Packages) -> bool:

@@ -94,7 +94,7 @@ def test_a_wheel_for_the_python_of_the_stack_is_better_than_an_older_stack(mixin
 def test_without_such_a_wheel_the_stack_goes_to_the_python_that_conda_has_it_for(mixing: Mixing) -> None:
     found = mixing.lock(*_STACK, "--source", "conda-forge", "pandas<2.2")
     assert found["conda"]["pandas"]["version"] == "2.1.4"
-    assert found["conda"]["tensorflow"]["version"] == "2.14.0"
+    assert found["conda"]["tensorflow"]["version"] == "2.16.1"
     assert found["pip"] == {}
 
 
