@@ -72,7 +72,8 @@ class Split(NamedTuple):
     """What goes to conda as match specs and what to pip as requirements; ``python`` holds the latter as needs.
 
     ``needs_pip`` says that there are wheels to install, those of a stack among them. ``elsewhere`` are projects among
-    ``by_pip`` that a channel has for another Python than the stack's.
+    ``by_pip`` that a channel has for another Python than the stack's. ``constraints`` are match specs out of the user's
+    files of constraints, which hold for what comes in.
     """
 
     conda: tuple[Asked, ...]
@@ -80,6 +81,7 @@ class Split(NamedTuple):
     python: Given | None = None
     needs_pip: bool = False
     elsewhere: frozenset[str] = frozenset()
+    constraints: tuple[str, ...] = ()
 
 
 def is_environment_file(name: str) -> bool:

@@ -65,7 +65,20 @@ def split_needs(
         left.append((need, origin))
         if _may_be_conda(need, origin) and as_conda(need, found, None) is not None:
             elsewhere.add(need.name)
-    return Split(tuple(conda), tuple(by_pip), python._replace(needs=tuple(left)), elsewhere=frozenset(elsewhere))
+    return Split(
+        tuple(conda),
+        tuple(by_pip),
+        python._replace(needs=tuple(left)),
+        elsewhere=frozenset(elsewhere),
+        constraints=tuple(_constraints(python)),
+    )
+
+
+def _constraints(given: Given) -> Iterator[str]:
+    """What constraint files say of versions, for every conda package that may be the project."""
+    for need, _ in given.constraints:
+        if need.specifier:
+            yield from (f"{name} {conda_versions(need.specifier)}" for name in conda_names(need.name))
 
 
 def _is_companion(name: str, solution: Solution | None) -> bool:

@@ -179,6 +179,7 @@ class Parts:
             self.of_conda,
         )
         question = self._question(platform, channels, [it.spec for it in asked.conda], virtual)
+        question = question._replace(constraints=(*question.constraints, *asked.constraints))
         try:
             packages, pins = self._together(question, target, solution, asked)
         except CondaConflict as conflict:

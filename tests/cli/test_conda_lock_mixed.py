@@ -129,3 +129,11 @@ def test_a_stack_of_wheels_stands_on_a_python_that_the_channel_has(mixing: Mixin
     found = mixing.lock("-f", "jax", "--source", "pypi", "--gpu", "8.6")
     assert found["conda"]["python"]["version"].startswith("3.14.")
     assert set(found["pip"]) == {"jax"}
+
+
+def test_a_constraint_holds_for_conda_packages_as_for_wheels(mixing: Mixing, tmp_path: Path) -> None:
+    file = tmp_path / "constraints.txt"
+    file.write_text("numpy<2.3\nown-core<2\n")
+    found = mixing.lock(*_STACK, "own-layers", "--constraint", str(file))
+    assert found["conda"]["numpy"]["version"].startswith("2.2.")
+    assert found["pip"]["own-core"]["version"] == "1.0"
