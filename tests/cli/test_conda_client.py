@@ -1,0 +1,72 @@
+"""What conda itself says of the files, where one is installed: it solves or parses them, and downloads nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conda.conftest import channel_server, mirror, mirrored
+from tests.conda.server import ChannelServer
+from tests.conftest import Envsolve
+
+__all__ = ["channel_server", "mirror", "mirrored"]
+
+_CONDA = shlex.split(os.environ.get("ENVSOLVE_TEST_CONDA") or shutil.which("conda") or "")
+"""The command, which may be several words: ``python -m conda``."""
+pytestmark = pytest.mark.skipif(not _CONDA, reason="no conda is installed, and ENVSOLVE_TEST_CONDA names none")
+_WORDS = ("-f", "tensorflow", "--gpu", "8.6", "--driver", "550.163.01", "--platform", "linux-64")
+
+
+@pytest.fixture
+def settings(channel_server: ChannelServer, tmp_path: Path) -> dict[str, str]:
+    """Variables that send conda to the recorded channels, for the machine that the files are for."""
+    condarc = tmp_path / "condarc"
+    condarc.write_text(f"channel_alias: {channel_server.url}\nchannels: [conda-forge]\ndefault_channels: []\n")
+    chosen = {name: os.environ[name] for name in ("CONDA_SOLVER",) if name in os.environ}
+    return {
+        **chosen,
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path / "home"),
+        "CONDARC": str(condarc),
+        "CONDA_PKGS_DIRS": str(tmp_path / "pkgs"),
+        "CONDA_ENVS_DIRS": str(tmp_path / "envs"),
+        "CONDA_SUBDIR": "linux-64",
+        "CONDA_OVERRIDE_CUDA": "12.4",
+        "CONDA_OVERRIDE_GLIBC": "2.28",
+        "CONDA_OVERRIDE_LINUX": "5.10",
+    }
+
+
+def test_conda_solves_an_exact_environment_to_the_same_packages(
+    envsolve: Envsolve, mirrored: Path, settings: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "environment.yml"
+    assert envsolve(*_WORDS, "--exact", "-o", str(file), "--no-cache").code == 0
+    found = _conda(settings, "env", "create", "--dry-run", "--json", "--name", "one", "--file", str(file))
+    asked = {line.strip(" -").split()[0] for line in file.read_text().splitlines() if line.startswith("  - ")}
+    names = {f"{it['name']}={it['version']}={it['build_string']}" for it in found["actions"]["LINK"]}
+    assert names == asked - {"conda-forge"}
+
+
+def test_conda_parses_an_explicit_file(
+    envsolve: Envsolve, mirrored: Path, settings: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "conda-linux-64.lock"
+    assert envsolve(*_WORDS, "-o", str(file), "--no-cache").code == 0
+    _conda(settings, "create", "--dry-run", "--name", "one", "--file", str(file))
+    file.write_text(file.read_text().replace("#", "#not-a-digest-", 12))
+    with pytest.raises(AssertionError):
+        _conda(settings, "create", "--dry-run", "--name", "one", "--file", str(file))
+
+
+def _conda(settings: dict[str, str], *words: str) -> Any:
+    done = subprocess.run([*_CONDA, *words], env=settings, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout) if "--json" in words else None
