@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from envsolve.app.command import command_of
+from envsolve.app.conda_asked import is_environment_file
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.lock.conda_lock import Asked
 from envsolve.model.conda import VirtualPackage
@@ -30,6 +31,8 @@ _PHRASES = (
     (", which conflicts with any installable versions previously reported", ", which the versions above are not"),
     (", which conflicts with the versions reported above.", ""),
 )
+_TIED = re.compile(r"""\[channel=(['"]?)[^]'"]*\1\]""")
+"""By which the engine holds a spec to the first channel that has the name."""
 _REQUIRES = (" would require", " would constrain")
 _VERBS = {" would require": "requires", " would constrain": "goes only with"}
 _MOST_CAUSES = 12
@@ -48,6 +51,7 @@ class Unfit(NamedTuple):
 
 def conda_refusal(unfit: Unfit, request: Request) -> UnsolvableError:
     """The error for a conflict between conda packages."""
+    unfit = unfit._replace(text=_TIED.sub("", unfit.text))
     channels = " or ".join(unfit.channels)
     platform = unfit.problem.platform
     missing = [found[1] for line in unfit.text.splitlines() if (found := _NONE_FOUND.search(line)) is not None]
@@ -79,10 +83,7 @@ def not_on_channels(solution: Solution, channels: Sequence[str], request: Reques
         f"{solution.problem.platform} is {labels}"
     )
     cause = tuple(f"{choice.release.label}: {choice.release.reference}" for choice in solution.choices)
-    hints = (
-        Hint("name the channel that has it with --channel"),
-        Hint("or take wheels", command_of(request._replace(format="requirements", channels=(), sources=()))),
-    )
+    hints = (Hint("name the channel that has it with --channel"), *_python_lock("or take wheels", request))
     return UnsolvableError("release-not-on-channel", message, cause, hints)
 
 
@@ -102,11 +103,14 @@ def _hints(unfit: Unfit, request: Request, missing: Sequence[str]) -> Iterator[H
         yield Hint("check the spelling, or name the channel that has it with --channel")
         return
     if unfit.solution is not None and any(it.release.source.channel for it in unfit.solution.choices):
-        yield Hint(
-            "wheels have other dependencies: a Python lock may have an answer",
-            command_of(request._replace(format="requirements", channels=(), sources=())),
-        )
+        yield from _python_lock("wheels have other dependencies: a Python lock may have an answer", request)
     yield Hint("loosen one of the requirements above, or put one of them into an environment of its own")
+
+
+def _python_lock(text: str, request: Request) -> Iterator[Hint]:
+    """The way to a Python lock, which an environment.yml is no input of."""
+    if not any(map(is_environment_file, request.packages.files)):
+        yield Hint(text, command_of(request._replace(format="requirements", channels=(), sources=())))
 
 
 def sentences_in(text: str) -> Iterator[str]:

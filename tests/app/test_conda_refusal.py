@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
-from envsolve.app.conda_refusal import Unfit, conda_refusal, sentences_in
+from envsolve.app.conda_refusal import Unfit, conda_refusal, not_on_channels, sentences_in
 from envsolve.lock.conda_lock import Asked
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.host import Platform
-from envsolve.model.request import FrameworkRequest, Request
-from envsolve.model.solution import Problem
+from envsolve.model.request import FrameworkRequest, Packages, Request
+from envsolve.model.solution import Problem, Solution
 
 _CONFLICTS = tomllib.loads((Path(__file__).parent / "conda_conflicts.toml").read_text(encoding="utf-8"))["conflict"]
 _ASKED = (FrameworkRequest("tensorflow", SpecifierSet()),)
@@ -46,6 +47,21 @@ def test_a_package_that_no_channel_has_is_named_as_it_was_asked_for() -> None:
     assert error.code == "conda-package-not-found"
     assert error.message == "conda-forge has no nosuchpackage >=3 for linux-64"
     assert error.cause == ("nosuchpackage >=3: asked for by environment.yml",)
+
+
+def test_the_channel_that_a_spec_is_held_to_is_not_told_as_if_it_had_been_asked_for() -> None:
+    text = 'Cannot solve the request because of: No candidates were found for python 3.15.*[channel="conda-forge"].\n'
+    error = conda_refusal(_unfit(text, Asked("python=3.15", "the newest")), Request(_ASKED))
+    assert error.message == "conda-forge has no python 3.15.* for linux-64"
+    assert error.cause == ("python=3.15: the newest",)
+
+
+@pytest.mark.parametrize(("file", "offered"), [("requirements.txt", True), ("environment.yml", False)])
+def test_a_python_lock_is_offered_where_it_reads_the_same_files(file: str, offered: bool) -> None:
+    request, problem = Request(_ASKED, packages=Packages(files=(file,))), _unfit("").problem
+    stack = Solution(request, problem, Version("3.12"), None, None, None, None, (), ())
+    error = not_on_channels(stack, ["conda-forge"], request)
+    assert any("--format requirements" in (hint.command or "") for hint in error.hints) is offered
 
 
 @given(st.text())
