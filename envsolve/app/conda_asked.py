@@ -17,7 +17,7 @@ from envsolve.app.targets import Target
 from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions, specifier_of
 from envsolve.lock.conda_lock import MAIN, Asked
-from envsolve.lock.conda_specs import conda_specs
+from envsolve.lock.conda_specs import channel_name, conda_specs
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.release import Source
@@ -48,6 +48,7 @@ PIP_SECTION = "the pip section of "
 """Where a requirement comes from that is to be pip's, whatever channels have."""
 
 WHEELS = (Source.PYPI, Source.PYTORCH)
+_BEHIND_THE_PYTORCH_CHANNEL = (Source.PYTORCH_CHANNEL, Source.CONDA_FORGE, *WHEELS)
 
 Listing = Callable[[frozenset[str]], Mapping[str, Sequence[Listed]]]
 """What the channels have of some names."""
@@ -166,7 +167,7 @@ def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> 
         if spec.name in TOOLKITS and len(specifier) and not problem.cpu:
             cuda = specifier if cuda is None else cuda & specifier
     named = tuple(FrameworkRequest(name, specifier) for name, specifier in frameworks.items())
-    sources = request.sources or (WHEELS if _has_framework_of_pip(asked) else ())
+    sources = request.sources or _sources(asked, channels)
     return target._replace(
         request=request._replace(frameworks=named, python=python, cuda=cuda, channels=channels, sources=sources),
         problem=problem._replace(frameworks=named, python=python, cuda=cuda),
@@ -182,6 +183,18 @@ def _of_frameworks(asked: CondaAsked) -> Iterator[tuple[str, SpecifierSet]]:
         from envsolve.app.conda_needs import frameworks_in
 
         yield from frameworks_in(asked.python)
+
+
+def _sources(asked: CondaAsked, channels: Sequence[str]) -> tuple[Source, ...]:
+    """Where builds are to be from, as files and channels say it; () where they do not.
+
+    With strict priority all of PyTorch is from the channel ``pytorch`` where that comes before conda-forge.
+    """
+    if _has_framework_of_pip(asked):
+        return WHEELS
+    known = (Source.PYTORCH_CHANNEL.channel, Source.CONDA_FORGE.channel)
+    first = next((name for name in map(channel_name, channels) if name in known), None)
+    return _BEHIND_THE_PYTORCH_CHANNEL if first == Source.PYTORCH_CHANNEL.channel else ()
 
 
 def _has_framework_of_pip(asked: CondaAsked) -> bool:

@@ -21,7 +21,7 @@ from envsolve.conda.session import CondaConflict, Listed, Question, Session
 from envsolve.errors import UnsolvableError
 from envsolve.lock.answer import Answer
 from envsolve.lock.conda_lock import PlatformLock
-from envsolve.lock.conda_specs import channels_of, with_conda_forge
+from envsolve.lock.conda_specs import channel_name, channels_of, with_conda_forge
 from envsolve.matrix.load import Matrix
 from envsolve.model.conda import CondaPackage, VirtualPackage, without_token
 from envsolve.model.host import Platform
@@ -150,7 +150,8 @@ class Parts:
     def listed(self, source: Source, platform: Platform, names: frozenset[str]) -> Mapping[str, tuple[Listed, ...]]:
         """What the channels that builds of ``source`` are installed from have of some names."""
         assert source.channel is not None
-        own = () if source is Source.CONDA_FORGE else (source.channel,)
+        named = map(channel_name, self._opened_by)
+        own = () if source is Source.CONDA_FORGE or source.channel in named else (source.channel,)
         return self._asked.session.packages(self._opened(with_conda_forge((*own, *self._opened_by))), platform, names)
 
     def solved(self, unfit: Unfit, specs: Sequence[str]) -> Sequence[CondaPackage] | None:

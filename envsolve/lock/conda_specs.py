@@ -37,15 +37,19 @@ def environment_name(solution: Solution) -> str:
 def channels_of(solution: Solution) -> list[str]:
     """The user's channels with what is missing: conda-forge last, PyTorch's first as conda-forge has a pytorch too."""
     given = solution.request.channels
-    names = {channel.rstrip("/").rpartition("/")[2] for channel in given}
+    names = set(map(channel_name, given))
     return list(with_conda_forge([*(it for it in _own_channels(solution) if it not in names), *given]))
 
 
 def with_conda_forge(channels: Iterable[str]) -> tuple[str, ...]:
     """``channels`` with conda-forge as the last, unless it is among them under whatever address."""
     channels = tuple(dict.fromkeys(channels))
-    known = {channel.rstrip("/").rpartition("/")[2] for channel in channels}
-    return (*channels, *(() if "conda-forge" in known else ("conda-forge",)))
+    return (*channels, *(() if "conda-forge" in map(channel_name, channels) else ("conda-forge",)))
+
+
+def channel_name(channel: str) -> str:
+    """What a channel is called, whatever address it is named by."""
+    return channel.rstrip("/").rpartition("/")[2]
 
 
 def _own_channels(solution: Solution) -> tuple[str, ...]:

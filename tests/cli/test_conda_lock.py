@@ -102,6 +102,32 @@ def test_the_lock_says_what_was_assumed_of_the_machine(envsolve: Envsolve, mirro
     assert "__cuda_arch=6.1" in facts["envsolve.linux-64.virtual_packages"]
 
 
+@pytest.mark.parametrize("asked", [(), ("-r", "environment.yml")], ids=["by its option", "by a file"])
+def test_who_names_the_channel_of_pytorch_first_gets_its_build_wherever_it_is(
+    asked: tuple[str, ...],
+    own_channel_server: ChannelServer,
+    mirror: Mirror,
+    envsolve: Envsolve,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mirror(own_channel_server)
+    python = ["python >=3.12,<3.13.0a0"]
+    own_channel_server.channel("of/ours/pytorch").add(
+        record("pytorch", "2.5.1", [*python, "pytorch-cuda 12.4.*"], build="py3.12_cuda12.4_cudnn9.1.0_0"),
+        *(record(name, version, python) for name, version in (("torchvision", "0.20.1"), ("torchaudio", "2.5.1"))),
+        *(record(name, version) for name, version in (("mkl", "2023.1.0"), ("pytorch-cuda", "12.4"))),
+    )
+    channel = own_channel_server.url_of("of/ours/pytorch")
+    monkeypatch.chdir(tmp_path)
+    Path("environment.yml").write_text(f"channels: [{channel}, nvidia]\ndependencies: [python, pytorch=2.5]\n")
+    words = asked or ("-f", "pytorch", "-c", channel)
+    done = envsolve(*words, "--gpu", "8.6", "--format", "explicit", "--no-cache")
+    assert done.code == 0, done.err
+    assert f"{channel}/linux-64/pytorch-2.5.1-py3.12_cuda12.4_cudnn9.1.0_0.conda" in done.out
+    assert own_channel_server.count("/pytorch/*") == 0
+
+
 class Private:
     """A channel that shows itself to who has the token or the password, with one package that nothing else has."""
 
