@@ -6,7 +6,8 @@ any clean-up, and a crash would lose an exit code that nobody looks at. It impor
 starts while the rest is still loading, and is the only module that imports rattler.
 
 A message is its length in bytes on a line of its own, then JSON. The first job is the settings, and is not answered;
-nor is ``prepare``, which only has channels read that will be asked for later.
+nor is ``prepare``, which only has channels read that will be asked for later. Where input ends, nobody waits for an
+answer any more: the process ends with it, whatever it is at.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, BinaryIO
 
 Job = Mapping[str, Any]
@@ -128,17 +131,20 @@ class Engine:
 def main() -> None:
     """Answer jobs until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both processes, and ours decides
-    came, goes = sys.stdin.buffer, sys.stdout.buffer
+    os.umask(0o077)  # rattler keeps addresses beside what they list, with the tokens in them
+    _stand_somewhere()
+    goes, jobs = sys.stdout.buffer, SimpleQueue[Job]()
     sys.stdout = sys.stderr
     loop = asyncio.new_event_loop()
     import rattler  # noqa: F401  # while the other process still thinks about what to ask
 
-    settings, engine = receive(came), None
+    threading.Thread(target=_hand_on, args=(sys.stdin.buffer, jobs), daemon=True).start()
+    settings, engine = jobs.get(), None
     failed: tuple[list[str], Exception] | None = None
-    while (job := receive(came)) is not None:
+    while True:
+        job = jobs.get()
         try:
             if engine is None:
-                assert settings is not None
                 engine = Engine(settings)
             if failed is not None and set(failed[0]) <= set(job["channels"]):
                 raise failed[1]  # it was tried as often as makes sense
@@ -149,7 +155,23 @@ def main() -> None:
                 failed = job["channels"], error
         if job["kind"] != "prepare":
             _send(answer, goes)
-    os._exit(0)
+
+
+def _stand_somewhere() -> None:
+    """Go to the root where the working directory was removed: py-rattler does not load without one."""
+    try:
+        os.getcwd()  # noqa: PTH109  # as py-rattler does
+    except OSError:
+        os.chdir("/")
+
+
+def _hand_on(stream: BinaryIO, jobs: SimpleQueue[Job]) -> None:
+    """Pass on what comes in, and end the process where nothing more will."""
+    try:
+        while (job := receive(stream)) is not None:
+            jobs.put(job)
+    finally:
+        os._exit(0)
 
 
 def _answering(engine: Engine, job: Job) -> Callable[[Job], Awaitable[str]]:

@@ -163,6 +163,29 @@ def test_a_token_opens_a_private_channel_and_stands_nowhere(
     assert "left out" in done.err
 
 
+def test_what_is_kept_of_a_private_channel_is_for_its_user_alone(
+    private: Private, envsolve: Envsolve, tmp_path: Path
+) -> None:
+    private.server.require_token(Private.TOKEN, under="/own/private/")
+    channel = private.server.url_of("own/private", token=Private.TOKEN)
+    words = ("alpha", "--gpu", "none", "-c", channel, "--format", "explicit", "--cache-dir", str(tmp_path))
+    assert envsolve(*words).code == 0
+    kept = [path for path in tmp_path.rglob("conda-channels/**/*") if path.is_file()]
+    assert kept
+    assert [path for path in kept if path.stat().st_mode & 0o077] == []
+
+
+def test_a_working_directory_that_was_removed_is_not_needed(
+    envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    done = envsolve("numpy", "--gpu", "none", "--format", "explicit", "--cache-dir", str(cache))
+    assert done.code == 0, done.err
+
+
 def test_a_password_in_a_channel_of_an_environment_file_stands_nowhere(
     private: Private, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from envsolve.conda.process import ENGINE, started
 from envsolve.conda.session import Question, Session, Settings
 from envsolve.errors import OutsideError
 
@@ -91,6 +93,22 @@ def test_a_process_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytes
     program = "receive()\nsend({'records': []})\nimport time\ntime.sleep(60)\n"
     with _session(tmp_path, program) as session:
         assert session.solve(_QUESTION) == ()
+
+
+def test_the_engine_ends_with_its_input_whatever_it_is_at(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, started(ENGINE) as process:
+        assert process.stdin is not None
+        settings = {"cache_directory": str(tmp_path), "mode": "", "channel_alias": None, "user_agent": "test"}
+        channel = f"http://127.0.0.1:{server.getsockname()[1]}/slow"
+        job = {"kind": "prepare", "channels": [channel], "platform": "linux-64", "names": ["python"]}
+        for message in ({**settings, "timeout": 60, "retries": 0}, job):
+            content = json.dumps(message).encode()
+            process.stdin.write(b"%d\n" % len(content) + content)
+            process.stdin.flush()
+        connection, _ = server.accept()  # and no answer
+        with connection:
+            process.stdin.close()
+            assert process.wait(timeout=10) == 0
 
 
 def test_without_py_rattler_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
