@@ -23,6 +23,8 @@ _INPUT = {
     "ConfigError": ("conda-settings-invalid", "the settings of rattler or pixi cannot be read"),
 }
 _REFUSED = (401, 403)
+_OTHER_VERSION = ("ImportError", "AttributeError", "TypeError")
+"""What Python raises where py-rattler has not what the engine calls."""
 
 
 class _Kind(NamedTuple):
@@ -54,7 +56,14 @@ _KINDS = (
         "try again later; where a proxy or a mirror stands between, ask it what it sends",
     ),
     _Kind(
-        ("lock on the repodata cache", "No space", "Permission denied", "Read-only", "os error 20)"),
+        (
+            "lock on the repodata cache",
+            "failed to create",
+            "No space",
+            "Permission denied",
+            "Read-only",
+            "os error 20)",
+        ),
         "cache-unusable",
         "the cache of conda channels cannot be used",
         "name another directory with --cache-dir, or use --no-cache",
@@ -76,6 +85,10 @@ def outside(kind: str, text: str, job: Mapping[str, Any], *, offline: bool) -> E
     if kind in _INPUT:
         code, message = _INPUT[kind]
         return UsageError(code, message, cause, (Hint("check how it is written"),))
+    if kind in _OTHER_VERSION:
+        message = "py-rattler, which solves conda packages, is a version that envsolve does not know"
+        hint = Hint("install the right one", "pip install --upgrade 'envsolve[conda]'")
+        return OutsideError("conda-solver-failed", message, cause, (hint,))
     channel = _channel_in(text, job)
     status = _STATUS.search(text)
     if status is not None and not text.startswith("could not find subdir"):

@@ -1,0 +1,24 @@
+"""What rattler says becomes an error with a way out."""
+
+from __future__ import annotations
+
+import pytest
+
+from envsolve.conda.failures import outside
+
+_JOB = {"channels": ["conda-forge"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "code"),
+    [
+        ("ImportError", "cannot import name 'ChannelConfig' from 'rattler'", "conda-solver-failed"),
+        ("TypeError", "solve() got an unexpected keyword argument 'timestamp_policy'", "conda-solver-failed"),
+        ("GatewayError", "failed to create directory `/proc/no`: No such file or directory", "cache-unusable"),
+        ("GatewayError", "something that nobody has seen before", "channel-unreadable"),
+    ],
+)
+def test_each_failure_has_its_code_and_a_way_out(kind: str, text: str, code: str) -> None:
+    error = outside(kind, text, _JOB, offline=False)
+    assert (error.code, error.cause) == (code, (text,))
+    assert error.hints
