@@ -114,7 +114,7 @@ def every_figure(results: Results) -> Iterator[str]:
             asked,
             " ".join(sorted({str(it.status) for it in runs})),
         )
-        yield _row(columns)
+        yield row(columns)
 
 
 def ratio_table(results: Results) -> Iterator[str]:
@@ -123,25 +123,25 @@ def ratio_table(results: Results) -> Iterator[str]:
     with_pip = [it for it in columns if any(tool == PIP and (cell.state, cell.latency) == it for cell, tool in results)]
     heads = [f"{state}, {latency} ms" for state, latency in columns]
     heads += [f"pip {state}, {latency} ms" for state, latency in with_pip]
-    yield _row(["workload", *heads])
+    yield row(["workload", *heads])
     yield "|---" * (len(heads) + 1) + "|"
     for workload in sorted({cell.workload for cell, _ in results}):
         values = [_times(results, Cell(workload, latency, state), ENVSOLVE, UV) for state, latency in columns]
         values += [_times(results, Cell(workload, latency, state), PIP, ENVSOLVE) for state, latency in with_pip]
-        yield _row([workload, *values])
+        yield row([workload, *values])
 
 
-def target_table(results: Results) -> Iterator[str]:
+def target_table(results: Results, targets: Iterable[Target] = TARGETS) -> Iterator[str]:
     """A row for each target: what was measured, and where it is missed."""
     yield "| target | at | measured | met |"
     yield "|---|---|---|---|"
-    for target in TARGETS:
+    for target in targets:
         found = list(target.measured(results))
         missed = [cell.workload for cell, value in found if not target.allows(value)]
         values = ", ".join(f"{cell.workload} {value:.2f}" for cell, value in found)
         bound = f"{'>=' if target.faster else '<='} {target.bound:g}"
         met = "not measured" if not found else f"no: {', '.join(missed)}" if missed else "yes"
-        yield _row([target.words, bound, values, met])
+        yield row([target.words, bound, values, met])
 
 
 def _times(results: Results, cell: Cell, own: str, peer: str) -> str:
@@ -159,5 +159,6 @@ def _column(key: tuple[Cell, str]) -> tuple[int, int]:
     return STATES.index(cell.state), cell.latency
 
 
-def _row(columns: Iterable[object]) -> str:
+def row(columns: Iterable[object]) -> str:
+    """A row of a table in Markdown."""
     return f"| {' | '.join(map(str, columns))} |"

@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ processor = usage.ru_utime + usage.ru_stime
 print(taken, processor, usage.ru_maxrss * 1024 / 1e6, os.waitstatus_to_exitcode(status))
 """
 """Runs a command from a process of 10 MB: on Linux a child's peak memory is never less than what its parent has."""
-_SETTINGS = ("UV_", "PIP_", "ENVSOLVE_", "XDG_", "CONDA_OVERRIDE_", "PYTHON")
+_SETTINGS = ("UV_", "PIP_", "ENVSOLVE_", "XDG_", "CONDA", "MAMBA", "RATTLER_", "PIXI_", "PYTHON")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
 
 
@@ -74,9 +74,7 @@ class Run(NamedTuple):
 
 def envsolve_at(executable: Path) -> Tool:
     """The tool envsolve, a console script of an environment whose modules and matrix are compiled now."""
-    home = environment(Path.home())
-    subprocess.run([executable.parent / "python", "-c", _COMPILE], env=home, check=True)
-    subprocess.run([executable, "matrix", "check"], env=home, stdout=subprocess.DEVNULL, check=True)
+    compile_all(executable)
 
     def command(job: Job) -> list[str]:
         asked = ["-r", str(job.asked), "--format", "requirements", "--python", PYTHON, "--platform", "linux-64"]
@@ -84,6 +82,13 @@ def envsolve_at(executable: Path) -> Tool:
         return [str(executable), *asked, *words, *_places(job), "-o", str(job.output)]
 
     return Tool(ENVSOLVE, command)
+
+
+def compile_all(executable: Path) -> None:
+    """Compile modules and matrix of the environment that has the console script ``executable`` of envsolve."""
+    home = environment(Path.home())
+    subprocess.run([executable.parent / "python", "-c", _COMPILE], env=home, check=True)
+    subprocess.run([executable, "matrix", "check"], env=home, stdout=subprocess.DEVNULL, check=True)
 
 
 def uv_at(executable: Path, python: Path) -> Tool:
@@ -118,11 +123,11 @@ def environment(home: Path) -> dict[str, str]:
     return {**kept, "HOME": str(home), "PIP_CONFIG_FILE": os.devnull, "NO_PROXY": "127.0.0.1", "NO_COLOR": "1"}
 
 
-def run(command: list[str], directory: Path, seconds: float) -> Run:
-    """Run ``command`` in ``directory``, for so many ``seconds`` at most."""
+def run(command: list[str], directory: Path, seconds: float, variables: Mapping[str, str] | None = None) -> Run:
+    """Run ``command`` in ``directory``, for so many ``seconds`` at most; ``variables`` come beside its environment."""
     with tempfile.TemporaryFile() as said:
         measure = [sys.executable, "-I", "-S", "-c", _MEASURE, str(seconds), *command]
-        environ = environment(directory)
+        environ = {**environment(directory), **(variables or {})}
         told = subprocess.run(measure, cwd=directory, env=environ, stdout=subprocess.PIPE, stderr=said, check=True)
         said.seek(0)
         complaint = said.read().decode(errors="replace").strip()[-400:]
