@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -19,8 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from envsolve.cli.unchanged import give_again
 
     words = list(sys.argv[1:] if arguments is None else arguments)
+    end: Callable[[int], NoReturn] = _leave if arguments is None else sys.exit  # another's process is theirs to end
     if give_again(words):
-        sys.exit(0)
+        end(0)
 
     from envsolve.cli.early import start_early
 
@@ -28,4 +30,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     from envsolve.cli.main import run
 
-    sys.exit(run(words))
+    end(run(words))
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process as it stands: to take apart what the system takes back at once costs 7 ms of a run of 110.
+
+    Every file is closed by then, and standard output was flushed by whoever printed to it.
+    """
+    import os
+    import sys
+
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            code = code or 1
+    os._exit(code)

@@ -134,7 +134,7 @@ def child(*arguments: str, **options: object) -> subprocess.CompletedProcess[str
 def test_start_up_loads_nothing_heavy(arguments: list[str]) -> None:
     script = (
         "import sys\nfrom envsolve.cli import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"
     )
     command = [sys.executable, "-c", script, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
