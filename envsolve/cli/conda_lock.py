@@ -14,7 +14,7 @@ from envsolve.cli.progress import Progress
 from envsolve.cli.python_lock import require_file_for_each, require_other_file
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lock.formats import write_conda_lock
+from envsolve.lock.formats import load_conda_writers, write_conda_lock
 from envsolve.model.cache_directory import cache_directory
 from envsolve.model.host import Platform
 from envsolve.model.request import Request
@@ -89,6 +89,7 @@ def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], 
     require_other_file(request.packages.files, output)
     network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    session.meanwhile = load_conda_writers
     asked = CondaLockRequest(request, session, network, _held_by(output, request), progress.show, progress.packages)
     try:
         locked = lock_conda(asked, matrix, os.environ)

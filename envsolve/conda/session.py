@@ -10,7 +10,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -83,13 +83,14 @@ class Session:
     """One process for the questions of one command. Use it as a context manager, or close it.
 
     Every question raises OutsideError where channels cannot be read, or where py-rattler is not installed.
-    ``engine`` is the program that answers.
+    ``engine`` is the program that answers. ``meanwhile`` is called while packages are being solved.
     """
 
     def __init__(self, settings: Settings, engine: Path = ENGINE) -> None:
         if not is_installed():
             raise _not_installed()
         self._settings, self._engine = settings, engine
+        self.meanwhile: Callable[[], object] = lambda: None
         self._process = self._ready(process() if engine is ENGINE else started(engine))
 
     def __enter__(self) -> Self:
@@ -164,6 +165,8 @@ class Session:
         assert stdout is not None
         try:
             _send(job, stdin)
+            if job["kind"] == "solve":
+                self.meanwhile()
             length = stdout.readline()
             content = stdout.read(int(length)) if length.strip() else b""
         except (OSError, ValueError):

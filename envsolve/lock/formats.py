@@ -48,6 +48,11 @@ def write(answers: Sequence[Answer], format_name: str) -> Iterator[tuple[Platfor
         yield answer.solution.problem.platform, FORMATS[format_name](answer)
 
 
+def load_conda_writers() -> None:
+    """Import what :func:`write_conda_lock` needs, for whoever has to wait anyway."""
+    from envsolve.lock import conda_lock_yml, exact_environment, explicit  # noqa: F401
+
+
 def write_conda_lock(lock: CondaLock, format_name: str) -> Iterator[tuple[Platform, str]]:
     """The contents of the files in ``format_name``, each with the platform it is for: conda-lock.yml holds them all.
 
