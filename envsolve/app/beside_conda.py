@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.lock_frameworks import FRAMEWORK_OF, RIVALS
-from envsolve.app.lock_indexes import Lines, Places
+from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places
 from envsolve.app.stack_wheels import Limits, bounds_of, indexes_for, needs_of, notes_of
 from envsolve.app.targets import glibc_for
 from envsolve.conda.names import present_projects
@@ -31,6 +31,7 @@ from envsolve.solve.closure.resolve import Conflict, Found, Progress, Question, 
 
 _OTHER_PYTHON = re.compile(r"pypy|graalpy|cp\d+t\Z")
 """In the name of a build: an interpreter that takes other wheels than CPython does, or CPython without its lock."""
+_PURE = "-none-any.whl"
 
 
 class PipSide(NamedTuple):
@@ -50,12 +51,13 @@ class Wheels(NamedTuple):
     """The pins by name, without what conda installs, and what to tell of them.
 
     ``frameworks`` are those among the pins that the stack does not know: they came in as dependencies, as builds for
-    whatever GPU.
+    whatever GPU. ``companions`` are pins with code for PyTorch's own wheels, where conda installs another build of it.
     """
 
     pins: tuple[Pin, ...]
     notes: tuple[str, ...] = ()
     frameworks: tuple[str, ...] = ()
+    companions: frozenset[str] = frozenset()
 
 
 def wheels_beside(
@@ -90,7 +92,8 @@ def wheels_beside(
         from envsolve.app.lock_refusal import packages_refusal
 
         raise packages_refusal(conflict, request, solution, interpreter) from conflict
-    return Wheels(found.pins, tuple(_notes(found, present)), tuple(_frameworks(found.pins, solution)))
+    frameworks = tuple(_frameworks(found.pins, solution))
+    return Wheels(found.pins, tuple(_notes(found, present)), frameworks, _companions(found.pins, present))
 
 
 def python_among(packages: Iterable[CondaPackage], problem: Problem, solution: Solution | None) -> Interpreter:
@@ -132,3 +135,10 @@ def _frameworks(pins: Iterable[Pin], solution: Solution | None) -> Iterator[str]
     known = set() if solution is None else {choice.release.framework for choice in solution.choices}
     found = (FRAMEWORK_OF[pin.name] for pin in pins if pin.name in FRAMEWORK_OF)
     yield from dict.fromkeys(it for it in found if it not in known)
+
+
+def _companions(pins: Iterable[Pin], present: Mapping[str, Present]) -> frozenset[str]:
+    """What of PyTorch's family has compiled code among ``pins``, where PyTorch itself is conda's."""
+    if "torch" not in present:
+        return frozenset()
+    return frozenset(it.name for it in pins if it.name in OF_PYTORCH and not it.files[0].name.endswith(_PURE))

@@ -18,7 +18,15 @@ from envsolve import __version__
 from envsolve.app.channel_builds import ChannelBuilds
 from envsolve.app.command import command_of
 from envsolve.app.conda_asked import asked_on, with_cuda, with_frameworks, with_stack
-from envsolve.app.conda_part import CondaLockRequest, Conflict, Joined, Parts, TakenFromConda, WheelsRefused
+from envsolve.app.conda_part import (
+    CompanionsNeeded,
+    CondaLockRequest,
+    Conflict,
+    Joined,
+    Parts,
+    TakenFromConda,
+    WheelsRefused,
+)
 from envsolve.app.conda_refusal import Unfit, conda_refusal, not_on_channels
 from envsolve.app.conda_stacks import leave_out_wheels, narrow, other_toolkit
 from envsolve.app.solving import notes_of, request_without_credentials, solutions_of
@@ -93,6 +101,9 @@ class _Locking:
                 made = tuple(self.parts.part(target, solution) for target, solution in stacks)
             except Joined as joined:
                 targets = tuple(with_frameworks(it, joined.names) for it in targets)
+            except CompanionsNeeded as needed:
+                known = self.parts.companions
+                known[needed.platform] = known.get(needed.platform, frozenset()) | needed.names
             except Conflict as conflict:
                 first = first or conda_refusal(conflict.unfit, self._request)
                 toolkits = self._other_toolkit(conflict.unfit, attempted) if is_first else {}

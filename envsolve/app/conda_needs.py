@@ -22,7 +22,7 @@ from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.lock.conda_lock import MAIN, Asked
-from envsolve.model.need import Markers, Need
+from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.solution import Problem, Solution
 
 
@@ -60,7 +60,7 @@ def split_needs(
             conda.append(Asked(spec, reason, category))
             continue
         if companion:
-            raise _no_companion(need)
+            raise _no_companion(need, None if _may_be_conda(need, origin) else origin)
         by_pip.append(Asked(str(need), reason, category, by_pip=True))
         left.append((need, origin))
         if _may_be_conda(need, origin) and as_conda(need, found, None) is not None:
@@ -89,10 +89,28 @@ def _is_companion(name: str, solution: Solution | None) -> bool:
     )
 
 
-def _no_companion(need: Need) -> UnsolvableError:
-    message = f"no channel has {need}, and its wheels are built against PyTorch's own wheels, not against conda's build"
+def companions(names: frozenset[str], listed: Listing) -> Iterator[Asked]:
+    """What wheels need of PyTorch's family, as conda has it, for a PyTorch that conda installs.
+
+    Raises UnsolvableError where no channel has it.
+    """
+    found = listed(frozenset(it for name in names for it in conda_names(name)))
+    for name in sorted(names):
+        need = parse_need(name)
+        spec = as_conda(need, found, None)
+        if spec is None:
+            raise _no_companion(need)
+        yield Asked(spec, "wheels require it, and its own wheels are built against PyTorch's")
+
+
+def _no_companion(need: Need, wheel_for: str | None = None) -> UnsolvableError:
+    """``wheel_for`` is who wants a wheel of it, whatever the channels have."""
+    who = f"no channel has {need}" if wheel_for is None else f"{wheel_for} asks for a wheel of {need.name}"
+    message = f"{who}, and its wheels are built against PyTorch's own wheels, not against conda's build"
     hint = Hint("take PyTorch as a wheel too: --source pytorch, or --source pypi")
-    return UnsolvableError("no-companion", message, hints=(hint,))
+    if wheel_for is None:
+        return UnsolvableError("no-companion", message, hints=(hint,))
+    return UnsolvableError("no-companion", message, hints=(Hint(f"have conda install {need.name}"), hint))
 
 
 def _may_be_conda(need: Need, origin: str) -> bool:

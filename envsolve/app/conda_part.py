@@ -87,6 +87,14 @@ class TakenFromConda(Exception):  # noqa: N818  # another stack may do
         self.names, self.error = names, error
 
 
+class CompanionsNeeded(Exception):  # noqa: N818  # nothing is wrong
+    """Wheels require what has to be conda's, as PyTorch is; ``names`` are the projects."""
+
+    def __init__(self, platform: Platform, names: frozenset[str]) -> None:
+        super().__init__(names)
+        self.platform, self.names = platform, names
+
+
 class Joined(Exception):  # noqa: N818  # nothing is wrong
     """Frameworks came in as dependencies; ``names`` are the matrix's."""
 
@@ -99,7 +107,7 @@ class Parts:
     """Makes the lock of each platform for one command. ``request`` is the one of ``asked`` with bare addresses.
 
     ``notes`` are what to tell of the parts that were made, ``of_conda`` the projects that are to be conda's for
-    whatever Python.
+    whatever Python, ``companions`` those that wheels need from conda on a platform.
     """
 
     def __init__(
@@ -117,6 +125,7 @@ class Parts:
         self._beside: CondaWheels | None = None
         self.notes: list[str] = []
         self.of_conda: frozenset[str] = frozenset()
+        self.companions: dict[Platform, frozenset[str]] = {}
 
     def close(self) -> None:
         """End the connections to package indexes."""
@@ -165,20 +174,23 @@ class Parts:
     def part(self, target: Target, solution: Solution | None) -> PlatformLock:
         """The lock for one platform.
 
-        Raises Conflict, Joined, WheelsRefused, TakenFromConda, and UnsolvableError and OutsideError for users.
+        Raises Conflict, Joined, CompanionsNeeded, WheelsRefused, TakenFromConda, and UnsolvableError and OutsideError
+        for users.
         """
         platform = target.problem.platform
         self._asked.progress(f"conda packages for {platform}")
         channels = self.channels(solution)
         virtual = virtual_packages(target.problem, solution, target.hosts, self._matrix.cuda, self._environ)
         session, opened = self._asked.session, self._opened(channels)
-        asked = split(
-            self._on[platform],
-            target.problem,
-            solution,
-            lambda names: session.packages(opened, platform, names),
-            self.of_conda,
-        )
+
+        def listed(names: frozenset[str]) -> Mapping[str, tuple[Listed, ...]]:
+            return session.packages(opened, platform, names)
+
+        asked = split(self._on[platform], target.problem, solution, listed, self.of_conda)
+        if platform in self.companions:
+            from envsolve.app.conda_needs import companions
+
+            asked = asked._replace(conda=(*asked.conda, *companions(self.companions[platform], listed)))
         question = self._question(platform, channels, [it.spec for it in asked.conda], virtual)
         question = question._replace(constraints=(*question.constraints, *asked.constraints))
         try:
@@ -243,6 +255,9 @@ class Parts:
             raise _what_next(error, asked, solution) from error
         if wheels.frameworks:
             raise Joined(wheels.frameworks)
+        needed = wheels.companions - self.companions.get(target.problem.platform, frozenset())
+        if needed:
+            raise CompanionsNeeded(target.problem.platform, needed)
         self.notes += wheels.notes
         return packages, tuple(map(_without_last_stroke, wheels.pins))
 

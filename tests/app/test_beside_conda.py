@@ -51,6 +51,8 @@ def world() -> Iterator[IndexServer]:
             "pandas", [*releases("pandas", ["2.2.0"], ["numpy>=1.26"]), *releases("pandas", ["3.0"], ["numpy>=2"])]
         )
         server.add("sentence-transformers", [wheel("sentence-transformers", "5.4.0", ["torch>=2.2", "numpy[fast]"])])
+        server.add("seeing", [wheel("seeing", "1.0", ["torchvision", "torchdata"])])
+        server.add("torchdata", [wheel("torchdata", "0.11.0")])
         server.add("old", [wheel("old", "1.0", extras=["x"], yanked="it is broken")])
         for version, year in (("1.0", 2024), ("2.0", 2026)):
             server.add("dated", [wheel("dated", version, upload_time=f"{year}-06-01T12:00:00Z")])
@@ -157,6 +159,15 @@ def test_a_framework_that_only_turns_up_as_a_wheel_is_told(beside: Beside) -> No
     found = beside("sentence-transformers")
     assert pins(found)["torch"] == "2.15.0"
     assert found.frameworks == ("pytorch",)
+
+
+def test_wheels_that_are_built_against_those_of_pytorch_are_told_where_conda_installs_it(beside: Beside) -> None:
+    found = beside("seeing", packages=(PYTHON, NUMPY, conda("pytorch", "2.8.0")))
+    assert pins(found) == {"seeing": "1.0", "torchdata": "0.11.0", "torchvision": "0.23.0"}
+    assert found.companions == {"torchvision"}
+    of_conda = (PYTHON, NUMPY, conda("pytorch", "2.8.0"), conda("torchvision", "0.23.0"))
+    assert beside("seeing", packages=of_conda).companions == frozenset()
+    assert beside("seeing").companions == frozenset()
 
 
 def test_what_to_know_of_a_pin_is_told(beside: Beside) -> None:

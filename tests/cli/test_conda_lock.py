@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from tests.conda.faults import garbled, log_in, no_json
 from tests.conda.records import record
 from tests.conda.server import ChannelServer
 from tests.conftest import Envsolve
+from tests.index.packages import wheel
+from tests.index.server import IndexServer
 
 __all__ = ["channel_server", "mirror", "mirrored", "own_channel_server"]
 
@@ -126,6 +129,38 @@ def test_who_names_the_channel_of_pytorch_first_gets_its_build_wherever_it_is(
     assert done.code == 0, done.err
     assert f"{channel}/linux-64/pytorch-2.5.1-py3.12_cuda12.4_cudnn9.1.0_0.conda" in done.out
     assert own_channel_server.count("/pytorch/*") == 0
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[IndexServer]:
+    """A package that requires torchvision, and a wheel of that."""
+    with IndexServer(recorded=False) as server:
+        server.add("seeing", [wheel("seeing", "1.0", ["torchvision>=0.9"])])
+        server.add("torchvision", [wheel("torchvision", "0.27.0", tags="cp312-abi3-manylinux_2_28_x86_64")])
+        yield server
+
+
+def test_what_wheels_require_of_the_family_of_pytorch_is_condas_where_pytorch_is(
+    index: IndexServer, envsolve: Envsolve, mirrored: Path, cache: Path
+) -> None:
+    words = ("-f", "pytorch", "--gpu", "8.6", "--index-url", index.index_url, "--format", "explicit")
+    done = envsolve(*words, "seeing", "--cache-dir", str(cache))
+    assert done.code == 0, done.err
+    assert [it for it in files_in(done.out) if it.startswith("torchvision-0")] == [
+        "torchvision-0.25.0-cuda129_py312_h69a17e1_1"
+    ]
+    assert [line.split()[2] for line in done.out.splitlines() if line.startswith("# pip ")] == ["seeing"]
+
+
+def test_a_wheel_of_the_family_of_pytorch_that_a_file_asks_for_is_refused_beside_condas(
+    index: IndexServer, envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "environment.yml"
+    file.write_text("dependencies: [pytorch, {pip: [torchvision]}]\n")
+    done = envsolve("-r", str(file), "--gpu", "8.6", "--format", "explicit", "--cache-dir", str(cache))
+    assert done.code == 1
+    assert "the pip section of environment.yml asks for a wheel of torchvision" in done.err
+    assert "hint: have conda install torchvision" in done.err
 
 
 class Private:
