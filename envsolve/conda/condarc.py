@@ -1,4 +1,4 @@
-"""What conda's own settings say of where channels are: ``channel_alias`` and ``custom_channels``.
+"""What conda's own settings say of where channels are: ``channel_alias``, ``custom_channels``, ``default_channels``.
 
 Query, in order: 1. CONDA_CHANNEL_ALIAS 2. the file of CONDARC 3. ``.condarc`` in the home directory and its conda
 folders 4. in CONDA_PREFIX 5. of the system. The first that says something wins, as in conda
@@ -8,21 +8,44 @@ folders 4. in CONDA_PREFIX 5. of the system. The first that says something wins,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.errors import Hint, UsageError
 
-_MENTIONED = re.compile(r"^\s*(channel_alias|custom_channels)\s*:", re.MULTILINE)
+_MENTIONED = re.compile(r"^\s*(channel_alias|custom_channels|default_channels)\s*:", re.MULTILINE)
 _NAMES = (".condarc", "condarc")
+_DEFAULTS = "defaults"
+_OF_DEFAULTS = ("https://repo.anaconda.com/pkgs/main", "https://repo.anaconda.com/pkgs/r")
+_OF_DEFAULTS_ON_WINDOWS = "https://repo.anaconda.com/pkgs/msys2"
+"""Not one channel but several, in this order (DEFAULT_CHANNELS in conda/base/constants.py)."""
 
 
 class Condarc(NamedTuple):
-    """Where channels are by name: ``alias`` for all, ``custom`` for some; a name is added to either."""
+    """Where channels are by name: ``alias`` for all, ``custom`` for some; a name is added to either.
+
+    ``defaults`` are the channels that the name ``defaults`` stands for, None where nobody says which.
+    """
 
     alias: str | None = None
     custom: tuple[tuple[str, str], ...] = ()
+    defaults: tuple[str, ...] | None = None
+
+    def addresses_of(self, channels: Iterable[str], platform: str) -> list[str]:
+        """The addresses of ``channels`` on a platform, in their order, each once."""
+        found: list[str] = []
+        for channel in channels:
+            if channel == _DEFAULTS:
+                found += map(self.address_of, self._defaults_on(platform))
+            else:
+                found.append(self.address_of(channel))
+        return list(dict.fromkeys(found))
+
+    def _defaults_on(self, platform: str) -> tuple[str, ...]:
+        if self.defaults is not None:
+            return self.defaults
+        return (*_OF_DEFAULTS, _OF_DEFAULTS_ON_WINDOWS) if platform.startswith("win-") else _OF_DEFAULTS
 
     def address_of(self, channel: str) -> str:
         """The address of a channel that has one of its own here, else ``channel`` as it is."""
@@ -37,7 +60,8 @@ def read_condarc(environ: Mapping[str, str], home: Path | None) -> Condarc:
     found = [_read(path) for path in _places(environ, home)]
     aliases = [environ.get("CONDA_CHANNEL_ALIAS"), *(it.alias for it in found)]
     custom = {name: base for it in reversed(found) for name, base in it.custom}
-    return Condarc(next(filter(None, aliases), None), tuple(custom.items()))
+    defaults = next((it.defaults for it in found if it.defaults is not None), None)
+    return Condarc(next(filter(None, aliases), None), tuple(custom.items()), defaults)
 
 
 def _places(environ: Mapping[str, str], home: Path | None) -> Iterator[Path]:
@@ -65,12 +89,16 @@ def _read(path: Path) -> Condarc:
     try:
         document = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are safe loaders
     except (yaml.YAMLError, RecursionError) as error:
-        raise _unreadable(path, str(error).splitlines()[0]) from None
+        raise _unreadable(path, " ".join(str(error).split())) from None
     document = document if isinstance(document, dict) else {}
     alias, custom = document.get("channel_alias"), document.get("custom_channels") or {}
     if not isinstance(alias, str | None) or not isinstance(custom, dict):
         raise _unreadable(path, "channel_alias is no address, or custom_channels no table of addresses")
-    return Condarc(alias or None, tuple((str(name), str(base)) for name, base in custom.items()))
+    defaults = document.get("default_channels")
+    if not isinstance(defaults, list | None):
+        raise _unreadable(path, "default_channels is no list of channels")
+    named = tuple((str(name), str(base)) for name, base in custom.items())
+    return Condarc(alias or None, named, None if defaults is None else tuple(map(str, defaults)))
 
 
 def _unreadable(path: Path, reason: str) -> UsageError:

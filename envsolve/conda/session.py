@@ -105,14 +105,24 @@ class Session:
         """Have channels read while nobody needs them yet. Whatever goes wrong is told by whoever asks for them."""
         assert self._process.stdin is not None
         with suppress(OSError):
-            job = {"kind": "prepare", "channels": self._addresses(channels), "platform": platform, "names": ["python"]}
+            job = {
+                "kind": "prepare",
+                "channels": self._addresses(channels, platform),
+                "platform": platform,
+                "names": ["python"],
+            }
             _send(job, self._process.stdin)
 
     def packages(
         self, channels: Sequence[str], platform: str, names: Iterable[str]
     ) -> Mapping[str, tuple[Listed, ...]]:
         """What the first channel with a name has of it, for a platform or for all; unknown names are left out."""
-        job = {"kind": "list", "channels": self._addresses(channels), "platform": platform, "names": sorted(set(names))}
+        job = {
+            "kind": "list",
+            "channels": self._addresses(channels, platform),
+            "platform": platform,
+            "names": sorted(set(names)),
+        }
         found = self._answer(job)["packages"]
         return {
             name: tuple(Listed(version, build, tuple(depends)) for version, build, depends in packages)
@@ -121,11 +131,12 @@ class Session:
 
     def solve(self, question: Question) -> tuple[CondaPackage, ...]:
         """Everything to install, sorted by name. Raises CondaConflict where nothing fits together."""
-        answer = self._answer({"kind": "solve", **question._asdict(), "channels": self._addresses(question.channels)})
+        channels = self._addresses(question.channels, question.platform)
+        answer = self._answer({"kind": "solve", **question._asdict(), "channels": channels})
         return tuple(sorted(map(_package, answer["records"])))
 
-    def _addresses(self, channels: Sequence[str]) -> list[str]:
-        return [self._settings.condarc.address_of(channel) for channel in channels]
+    def _addresses(self, channels: Sequence[str], platform: str) -> list[str]:
+        return self._settings.condarc.addresses_of(channels, platform)
 
     def close(self) -> None:
         """End the process."""

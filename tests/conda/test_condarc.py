@@ -38,13 +38,33 @@ def test_a_channel_may_have_an_address_of_its_own(tmp_path: Path) -> None:
     assert found.address_of("conda-forge") == "conda-forge"
 
 
+def test_defaults_are_several_channels_which_the_settings_may_name(tmp_path: Path) -> None:
+    anaconda = "https://repo.anaconda.com/pkgs/"
+    usual = [f"{anaconda}main", f"{anaconda}r"]
+    assert Condarc().addresses_of(["conda-forge", "defaults"], "linux-64") == ["conda-forge", *usual]
+    assert Condarc().addresses_of(["defaults", usual[0]], "win-64") == [*usual, f"{anaconda}msys2"]
+    text = "default_channels: [ours, http://127.0.0.1/main]\ncustom_channels: {ours: http://127.0.0.1/chan}\n"
+    found = read_condarc({}, _home(tmp_path, text))
+    assert found.addresses_of(["defaults"], "win-64") == ["http://127.0.0.1/chan/ours", "http://127.0.0.1/main"]
+    none = read_condarc({}, _home(tmp_path, "default_channels: []\n"))
+    assert none.addresses_of(["defaults", "conda-forge"], "linux-64") == ["conda-forge"]
+
+
 def test_settings_about_other_things_are_not_even_parsed(tmp_path: Path) -> None:
     assert read_condarc({}, _home(tmp_path, "channels: [defaults\n")) == Condarc()
 
 
-@pytest.mark.parametrize("text", ["channel_alias: [1, 2]\n", "custom_channels: 3\n", "channel_alias: {\n"])
+@pytest.mark.parametrize(
+    "text", ["channel_alias: [1, 2]\n", "custom_channels: 3\n", "default_channels: x\n", "channel_alias: {\n"]
+)
 def test_settings_that_cannot_be_read_are_one_clear_error(text: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         read_condarc({}, _home(tmp_path, text))
     assert caught.value.code == "conda-settings-invalid"
     assert str(tmp_path) in caught.value.message
+
+
+def test_where_settings_are_no_yaml_the_line_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_condarc({}, _home(tmp_path, "channels: [a]\nchannel_alias: }\n"))
+    assert "line 2" in caught.value.cause[0]
