@@ -283,11 +283,22 @@ def _format(options: dict[str, Any]) -> str:
             raise UsageError("contradictory-options", f"--json and --format {named} name two formats: give one of them")
         return "json"
     if named is None:
+        _refuse_lock_of_pixi(output)
         return (format_for_file(Path(output)) if output is not None else None) or "environment"
     known = (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS)
     if named not in known:
         raise UsageError("unknown-format", f"there is no format {named!r}", (f"known: {', '.join(known)}",))
     return str(named)
+
+
+def _refuse_lock_of_pixi(output: str | None) -> None:
+    """Only pixi writes its lock, which would be gone for an environment file."""
+    if output is not None and Path(output).name.casefold() == "pixi.lock":
+        raise UsageError(
+            "unknown-format",
+            f"{output} is the lock of pixi, which envsolve reads and does not write",
+            hints=(Hint("write the manifest, and have pixi lock it: -o pixi.toml"),),
+        )
 
 
 def _require_exact_environment(options: dict[str, Any], format_name: str) -> None:

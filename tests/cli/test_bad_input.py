@@ -37,6 +37,7 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
         (["-f", "pytorch", "--driver", ""], "usage", "580.65.06"),
         (["-f", "pytorch", "--python", "three"], "usage", ">=3.10,<3.13"),
         (["-f", "pytorch", "--cuda", "cudart64_110.dll"], "usage", "not a version"),
+        (["-f", "pytorch", "--gpu", "8.6", "-o", "pixi.lock"], "unknown-format", "-o pixi.toml"),
         (["-f", "pytorch", "--platform", "amiga"], "usage", "linux-64"),
         (["-f", "pytorch", "--source", "warez"], "usage", "conda-forge"),
         (["-f", "pytorch", "--format", "docx"], "unknown-format", "environment"),
