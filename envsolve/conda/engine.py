@@ -37,7 +37,7 @@ class Engine:
         from rattler import ChannelConfig, Client, Config, Gateway, SourceConfig
 
         locations = {str(path): shared for tool in _TOOLS for path, shared in Config.config_search_paths(tool)}
-        config = Config.load_from_locations([(path, shared) for path, shared in locations.items() if _is_file(path)])
+        config = _merged(Config, [(path, shared) for path, shared in locations.items() if _is_file(path)])
         alias = settings["channel_alias"]
         self._channels = ChannelConfig(alias, str(Path.cwd())) if alias else config.channel_config
         client = Client.from_config(
@@ -191,6 +191,19 @@ def _send(answer: str, stream: BinaryIO) -> None:
     stream.write(b"%d\n" % len(content))
     stream.write(content)
     stream.flush()
+
+
+def _merged(configs: Any, locations: list[tuple[str, bool]]) -> Any:
+    """The settings in several files; an error names the file, which py-rattler does not."""
+    try:
+        return configs.load_from_locations(locations)
+    except Exception as error:
+        for location in locations:
+            try:
+                configs.load_from_locations([location])
+            except Exception as wrong:  # noqa: BLE001  # this is the file
+                raise type(wrong)(f"{location[0]}: {wrong}") from None
+        raise error from None
 
 
 def _is_file(path: str) -> bool:

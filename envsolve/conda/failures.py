@@ -80,7 +80,8 @@ _LINES = 4
 
 def outside(kind: str, text: str, job: Mapping[str, Any], *, offline: bool) -> EnvsolveError:
     """The error for an exception of rattler, by the name of its class and its text."""
-    said = tuple(_without_secrets(line.strip()) for line in text.strip().splitlines() if line.strip())[:_LINES]
+    lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
+    said = tuple(map(_without_secrets, lines))[:_LINES]
     cause = tuple(line.removeprefix("Caused by: ") for line in said)
     if kind in _INPUT:
         code, message = _INPUT[kind]

@@ -210,6 +210,13 @@ def test_what_is_kept_of_a_private_channel_is_for_its_user_alone(
     assert [path for path in kept if path.stat().st_mode & 0o077] == []
 
 
+def test_settings_of_rattler_that_are_broken_are_named(mirrored: Path, envsolve: Envsolve) -> None:
+    mirrored.write_text("[mirrors]\n[")
+    done = envsolve("numpy", "--gpu", "none", "--format", "explicit", "--no-cache")
+    assert done.code == 2
+    assert f"cause: {mirrored}: " in done.err
+
+
 def test_a_working_directory_that_was_removed_is_not_needed(
     envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,3 +22,13 @@ def test_each_failure_has_its_code_and_a_way_out(kind: str, text: str, code: str
     error = outside(kind, text, _JOB, offline=False)
     assert (error.code, error.cause) == (code, (text,))
     assert error.hints
+
+
+def test_settings_that_cannot_be_read_are_named_and_not_drawn() -> None:
+    text = "/home/me/config.toml: Error parsing: line 2, column 2\n  |\n2 | [\n  |  ^\nunquoted keys cannot be empty\n"
+    error = outside("ConfigError", text, _JOB, offline=False)
+    assert error.cause == (
+        "/home/me/config.toml: Error parsing: line 2, column 2",
+        "2 | [",
+        "unquoted keys cannot be empty",
+    )
