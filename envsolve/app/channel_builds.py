@@ -6,7 +6,7 @@ lock is made of what is there, so that the solver of conda packages is asked for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -29,10 +29,13 @@ _NEWEST = " is the newest that "
 
 
 class ChannelBuilds:
-    """Narrows the tables of the matrix to what ``listing`` has, without what turned out not to be installable."""
+    """Narrows the tables of the matrix to what ``listing`` has, without what turned out not to be installable.
 
-    def __init__(self, listing: Listing) -> None:
-        self._listing = listing
+    Builds of other sources than ``sources`` do not count, and nobody is asked for them.
+    """
+
+    def __init__(self, listing: Listing, sources: Collection[Source]) -> None:
+        self._listing, self._sources = listing, sources
         self._left_out: set[tuple[str, str]] = set()
         self._kept: dict[_Family, Version | None] = {}
         self._no_python: set[tuple[Platform, str]] = set()
@@ -64,7 +67,7 @@ class ChannelBuilds:
         return known._replace(releases=tuple(self._not_left_out(known.releases)))
 
     def _had(self, releases: Iterable[Release]) -> Iterable[Release]:
-        releases = tuple(releases)
+        releases = tuple(it for it in releases if it.source in self._sources)
         listed: dict[Source, Mapping[str, tuple[Listed, ...]]] = {}
         for source in {it.source for it in releases if not it.source.is_wheel}:
             names = frozenset(

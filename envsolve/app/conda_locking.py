@@ -23,6 +23,7 @@ from envsolve.app.conda_part import (
     CondaLockRequest,
     Conflict,
     Joined,
+    NotYet,
     Parts,
     TakenFromConda,
     WheelsRefused,
@@ -39,7 +40,7 @@ from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.request import Policy, without_credentials
 from envsolve.model.solution import Solution
-from envsolve.solve.solver import Solver
+from envsolve.solve.solver import Solver, source_groups
 
 _MOST_ATTEMPTS = 16
 """Stacks that are tried where the packages around one cannot be had."""
@@ -81,48 +82,53 @@ class _Locking:
     def __init__(self, asked: CondaLockRequest, matrix: Matrix, environ: Mapping[str, str]) -> None:
         self._asked, self._matrix = asked, matrix
         self._request, self._hidden = request_without_credentials(asked.request)
-        self._targets = targets_of(self._request, matrix, environ)
-        self._on = {it.problem.platform: asked_on(asked.request.packages, it.problem.platform) for it in self._targets}
+        targets = targets_of(self._request, matrix, environ)
+        self._on = {it.problem.platform: asked_on(asked.request.packages, it.problem.platform) for it in targets}
         self.parts = Parts(asked, self._request, self._on, matrix, environ)
-        self._builds = ChannelBuilds(self.parts.listed)
+        channels = self.parts.given_channels
+        self._targets = tuple(with_stack(it, self._on[it.problem.platform], channels) for it in targets)
+        sources = {source for it in self._targets for group in source_groups(it.request) for source in group}
+        self._builds = ChannelBuilds(self.parts.listed, sources)
+        self._toolkits: dict[Platform, SpecifierSet] = {}
+        self._first: UnsolvableError | None = None
 
     def made(self) -> CondaLocked:
         """See lock_conda."""
-        first: UnsolvableError | None = None
-        channels = self.parts.given_channels
-        targets = tuple(with_stack(it, self._on[it.problem.platform], channels) for it in self._targets)
-        toolkits: dict[Platform, SpecifierSet] = {}
         for _ in range(_MOST_ATTEMPTS):
-            attempted = tuple(with_cuda(it, toolkits.get(it.problem.platform)) for it in targets)
-            is_first, toolkits = not toolkits, {}
+            attempted = tuple(with_cuda(it, self._toolkits.get(it.problem.platform)) for it in self._targets)
             try:
                 self.parts.notes.clear()
                 stacks, differing = self._stacks(attempted)
                 made = tuple(self.parts.part(target, solution) for target, solution in stacks)
-            except Joined as joined:
-                targets = tuple(with_frameworks(it, joined.names) for it in targets)
-            except CompanionsNeeded as needed:
-                known = self.parts.companions
-                known[needed.platform] = known.get(needed.platform, frozenset()) | needed.names
-            except Conflict as conflict:
-                first = first or conda_refusal(conflict.unfit, self._request)
-                toolkits = self._other_toolkit(conflict.unfit, attempted) if is_first else {}
-                if toolkits:
-                    continue
-                if not narrow(self._builds, conflict.unfit, partial(self.parts.solved, conflict.unfit)):
-                    raise first from None
-            except WheelsRefused as refused:
-                first = first or refused.error
-                leave_out_wheels(self._builds, refused.solution, refused.error)
-            except TakenFromConda as taken:
-                first = first or taken.error
-                self.parts.of_conda |= taken.names
+            except NotYet as trouble:
+                self._learn(trouble, attempted)
             except UnsolvableError as error:
-                raise first or error from None
+                raise self._first or error from None
             else:
-                return self._finished(made, stacks, differing, first)
-        assert first is not None
-        raise first
+                return self._finished(made, stacks, differing)
+        assert self._first is not None
+        raise self._first
+
+    def _learn(self, trouble: NotYet, attempted: Sequence[Target]) -> None:
+        """Make ready for the next attempt. Raises UnsolvableError where there is none."""
+        is_with_own_toolkit, self._toolkits = not self._toolkits, {}
+        match trouble:
+            case Joined(names=names):
+                self._targets = tuple(with_frameworks(it, names) for it in self._targets)
+            case CompanionsNeeded(platform=platform, names=names):
+                known = self.parts.companions
+                known[platform] = known.get(platform, frozenset()) | names
+            case WheelsRefused(error=error, solution=solution):
+                self._first = self._first or error
+                leave_out_wheels(self._builds, solution, error)
+            case TakenFromConda(names=names, error=error):
+                self._first = self._first or error
+                self.parts.of_conda |= names
+            case Conflict(unfit=unfit):
+                self._first = self._first or conda_refusal(unfit, self._request)
+                self._toolkits = self._other_toolkit(unfit, attempted) if is_with_own_toolkit else {}
+                if not self._toolkits and not narrow(self._builds, unfit, partial(self.parts.solved, unfit)):
+                    raise self._first
 
     def _other_toolkit(self, unfit: Unfit, targets: Sequence[Target]) -> dict[Platform, SpecifierSet]:
         """The toolkit, by the platform, with which the builds of ``unfit`` can be had and run; nothing without one."""
@@ -166,7 +172,6 @@ class _Locking:
         made: tuple[PlatformLock, ...],
         stacks: Sequence[Stack],
         differing: tuple[str, ...],
-        better: UnsolvableError | None,
     ) -> CondaLocked:
         answers = [part.answer for part in made if part.answer is not None]
         request, indexes = self._request, self.parts.indexes
@@ -183,10 +188,11 @@ class _Locking:
             default_index=None if indexes is None else without_credentials(indexes.default).rstrip("/"),
             default_is_plain=indexes is None or indexes.is_plain,
         )
-        notes = dict.fromkeys((*self._notes(stacks, better), *differing))
+        notes = dict.fromkeys((*self._notes(stacks), *differing))
         return CondaLocked(lock, tuple(notes), tuple(solution for _, solution in stacks if solution is not None))
 
-    def _notes(self, stacks: Sequence[Stack], better: UnsolvableError | None) -> Iterator[str]:
+    def _notes(self, stacks: Sequence[Stack]) -> Iterator[str]:
+        better = self._first
         if better is not None:
             yield f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})"
         yield from notes_of([target for target, _ in stacks], [solution for _, solution in stacks])

@@ -63,7 +63,11 @@ class CondaLockRequest(NamedTuple):
     counted: Callable[[int, str], None] = lambda _, __: None
 
 
-class Conflict(Exception):  # noqa: N818  # another stack may do
+class NotYet(Exception):  # noqa: N818  # what was learned leads on
+    """The packages cannot be had like this; another attempt may do, with what was learned."""
+
+
+class Conflict(NotYet):
     """The packages around a stack do not go together."""
 
     def __init__(self, unfit: Unfit) -> None:
@@ -71,7 +75,7 @@ class Conflict(Exception):  # noqa: N818  # another stack may do
         self.unfit = unfit
 
 
-class WheelsRefused(Exception):  # noqa: N818  # another stack may do
+class WheelsRefused(NotYet):
     """The wheels of a stack, or those around them, cannot be had."""
 
     def __init__(self, error: UnsolvableError, solution: Solution) -> None:
@@ -79,7 +83,7 @@ class WheelsRefused(Exception):  # noqa: N818  # another stack may do
         self.error, self.solution = error, solution
 
 
-class TakenFromConda(Exception):  # noqa: N818  # another stack may do
+class TakenFromConda(NotYet):
     """Projects that have no wheels for the Python of a stack are to be conda's, for whatever Python it has them."""
 
     def __init__(self, names: frozenset[str], error: UnsolvableError) -> None:
@@ -87,7 +91,7 @@ class TakenFromConda(Exception):  # noqa: N818  # another stack may do
         self.names, self.error = names, error
 
 
-class CompanionsNeeded(Exception):  # noqa: N818  # nothing is wrong
+class CompanionsNeeded(NotYet):
     """Wheels require what has to be conda's, as PyTorch is; ``names`` are the projects."""
 
     def __init__(self, platform: Platform, names: frozenset[str]) -> None:
@@ -95,7 +99,7 @@ class CompanionsNeeded(Exception):  # noqa: N818  # nothing is wrong
         self.platform, self.names = platform, names
 
 
-class Joined(Exception):  # noqa: N818  # nothing is wrong
+class Joined(NotYet):
     """Frameworks came in as dependencies; ``names`` are the matrix's."""
 
     def __init__(self, names: tuple[str, ...]) -> None:

@@ -20,7 +20,7 @@ def _builds(**listed: list[Listed]) -> ChannelBuilds:
         assert (source, platform) == (Source.CONDA_FORGE, Platform.LINUX_64)
         return {name: tuple(packages) for name, packages in listed.items() if name in names}
 
-    return ChannelBuilds(listing)
+    return ChannelBuilds(listing, tuple(Source))
 
 
 def _conda(table: FrameworkTable) -> list[tuple[str, str, tuple[str, ...]]]:

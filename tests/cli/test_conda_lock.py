@@ -163,6 +163,16 @@ def test_a_wheel_of_the_family_of_pytorch_that_a_file_asks_for_is_refused_beside
     assert "hint: have conda install torchvision" in done.err
 
 
+def test_a_channel_that_nobody_named_is_not_asked(
+    own_channel_server: ChannelServer, mirror: Mirror, envsolve: Envsolve
+) -> None:
+    mirror(own_channel_server)
+    own_channel_server.fault("/pytorch/*", status=404)
+    done = envsolve("-f", "pytorch", "--gpu", "8.6", "--no-cache", "--format", "explicit")
+    assert done.code == 0, done.err
+    assert {it.path.split("/")[1] for it in own_channel_server.requests} == {"conda-forge"}
+
+
 class Private:
     """A channel that shows itself to who has the token or the password, with one package that nothing else has."""
 
