@@ -19,12 +19,13 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from tests.conda.faults import Fault
 from tests.conda.shelf import RECORDED_CHANNELS, File, RecordedShelf, Shelf
+from tests.listener import Listener
 
 ANACONDA = "https://conda.anaconda.org/"
 _CHANGED = "Sat, 22 Aug 2026 00:00:00 GMT"
@@ -60,7 +61,7 @@ class ChannelServer:
         self._credentials: dict[str, str] = {}
         self._tokens: dict[str, str] = {}
         self._lock = threading.Lock()
-        self._server = _Listener(self)
+        self._server = Listener(self, _Answer)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._shelves: dict[str, Shelf] = {}
         for name in RECORDED_CHANNELS if recorded else ():
@@ -185,37 +186,8 @@ class ChannelServer:
         return _Reply(404, b"no such channel")
 
 
-class _Listener(ThreadingHTTPServer):
-    daemon_threads = False  # closing waits for every answer that is under way, so that none outlives its test
-    request_queue_size = 128
-
-    def __init__(self, owner: ChannelServer) -> None:
-        self.owner = owner
-        self._open: set[socket.socket] = set()
-        super().__init__(("127.0.0.1", 0), _Answer)
-
-    def get_request(self) -> tuple[socket.socket, tuple[str, int]]:
-        """Take a connection, and remember it."""
-        request, address = super().get_request()
-        self._open.add(request)
-        return request, address
-
-    def hang_up(self) -> None:
-        """Close what is open: a client that keeps its connection would keep its thread here."""
-        for request in self._open:
-            try:
-                request.shutdown(socket.SHUT_RDWR)
-            except OSError:  # closed before
-                continue
-
-    def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
-        """A client that hangs up is no error."""
-        if not isinstance(sys.exc_info()[1], OSError):
-            super().handle_error(request, client_address)
-
-
 class _Answer(BaseHTTPRequestHandler):
-    server: _Listener
+    server: Listener[ChannelServer]
     connection: socket.socket
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import base64
 import re
-import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import NamedTuple, Self
 from urllib.parse import unquote
@@ -28,6 +27,7 @@ from packaging.utils import canonicalize_name
 from tests.index.faults import Fault
 from tests.index.packages import IndexFile
 from tests.index.shelf import JSON_TYPE, Mode, Page, Shelf
+from tests.listener import Listener
 
 _PAGE_CACHING = "max-age=600, public"
 _FILE_CACHING = "max-age=365000000, immutable, public"
@@ -72,7 +72,7 @@ class IndexServer:
         self._faults: list[tuple[Fault, list[int]]] = []
         self._credentials: dict[str, str] = {}
         self._lock = threading.Lock()
-        self._server = _Listener(self)
+        self._server = Listener(self, _Answer)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._shelves: list[Shelf] = []
         self._first = self.index("/simple/", mode, recorded=recorded)
@@ -212,37 +212,8 @@ class IndexServer:
         return _ranged(content, told, headers.get("range", "")) if self.ranges else _Reply(200, content, told)
 
 
-class _Listener(ThreadingHTTPServer):
-    daemon_threads = False  # closing waits for every answer that is under way, so that none outlives its test
-    request_queue_size = 128
-
-    def __init__(self, owner: IndexServer) -> None:
-        self.owner = owner
-        self._open: set[socket.socket] = set()
-        super().__init__(("127.0.0.1", 0), _Answer)
-
-    def get_request(self) -> tuple[socket.socket, tuple[str, int]]:
-        """Take a connection, and remember it."""
-        request, address = super().get_request()
-        self._open.add(request)
-        return request, address
-
-    def hang_up(self) -> None:
-        """Close what is open: a client that keeps its connection would keep its thread here."""
-        for request in self._open:
-            try:
-                request.shutdown(socket.SHUT_RDWR)
-            except OSError:  # closed before
-                continue
-
-    def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
-        """A client that hangs up is no error."""
-        if not isinstance(sys.exc_info()[1], OSError):
-            super().handle_error(request, client_address)
-
-
 class _Answer(BaseHTTPRequestHandler):
-    server: _Listener
+    server: Listener[IndexServer]
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1
