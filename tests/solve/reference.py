@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 from typing import Any, NamedTuple
 
 from packaging.version import Version
@@ -137,8 +138,9 @@ def serves_as_ptx(target: CodeTarget, gpu: ComputeCapability) -> bool:
     return (gpu.major, gpu.minor) > (capability.major, capability.minor)
 
 
-def newest_sass(targets: Iterable[CodeTarget], gpu: ComputeCapability) -> CodeTarget | None:
-    """The newest machine code that runs on ``gpu``."""
+@cache
+def newest_sass(targets: tuple[CodeTarget, ...], gpu: ComputeCapability) -> CodeTarget | None:
+    """The newest machine code that runs on ``gpu``. Builds share a few dozen lists of targets."""
     return max((target for target in targets if serves_as_sass(target, gpu)), default=None)
 
 
@@ -208,9 +210,14 @@ def requires_toolkit(build: Release, toolkit: Toolkit) -> bool:
     return build.cuda_requires is not None and build.cuda_requires.contains(str(toolkit.version))
 
 
+@cache
+def _targets(capabilities: tuple[ComputeCapability, ...]) -> tuple[CodeTarget, ...]:
+    return tuple(map(CodeTarget, capabilities))
+
+
 def toolkit_serves(toolkit: Toolkit, gpu: ComputeCapability) -> bool:
     """Whether ``toolkit`` compiles machine code that runs on ``gpu``."""
-    return newest_sass((CodeTarget(capability) for capability in toolkit.compiles_for), gpu) is not None
+    return newest_sass(_targets(toolkit.compiles_for), gpu) is not None
 
 
 def requires_cudnn(build: Release, cudnn: CudnnRelease) -> bool:
@@ -319,6 +326,7 @@ class Shelf:
                 cudnns = [cudnn for cudnn in matrix.cudnn if requires_cudnn(build, cudnn)]
                 self.builds.append((build, toolkits, cudnns))
         self.builds.sort(key=lambda it: it[0].version, reverse=True)
+        self._fits: dict[ComputeCapability, list[Fit] | Cause] = {}
 
     def answers(self, gpu: ComputeCapability, drivers: Iterable[Driver | None]) -> Iterator[Stack | Cause]:
         """For each driver the best stack for ``gpu``, or the first rule that leaves none."""
@@ -333,7 +341,13 @@ class Shelf:
                 yield fits if isinstance(fits, Cause) else self.best(fits, driver, life.ceiling)
 
     def fits(self, gpu: ComputeCapability) -> list[Fit] | Cause:
-        """The builds that ``gpu`` leaves, newest version first; rule by rule, to know which leaves none."""
+        """The builds that ``gpu`` leaves, newest version first, or the rule that leaves none."""
+        if gpu not in self._fits:
+            self._fits[gpu] = self._fitting(gpu)
+        return self._fits[gpu]
+
+    def _fitting(self, gpu: ComputeCapability) -> list[Fit] | Cause:
+        """Rule by rule, to know which leaves none."""
         left = [it for it in self.builds if not is_known_bad(it[0], self.known_bad, gpu)]
         if not left:
             return Cause.KNOWN_BAD
