@@ -19,7 +19,7 @@ from envsolve.model.release import KnownBad, Release, Source, Toolkit
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem
 from envsolve.model.versions import DriverVersion
-from envsolve.solve.catalogue import Catalogue
+from envsolve.solve.catalogue import Builds, Catalogue, Libraries
 from envsolve.solve.fits import runnable
 from envsolve.solve.parts import minor_lies_in
 
@@ -137,15 +137,15 @@ def _problem(asked: tuple[FrameworkRequest, ...], platform: Platform, machine: M
 def _running(problems: tuple[Problem, ...], tables: tuple[FrameworkTable, ...], matrix: Matrix) -> set[int]:
     """The builds, by identity, that the solver would use on the machine of their platform."""
     found: set[int] = set()
+    libraries = Libraries(matrix.cuda, matrix.cudnn)
     for problem in problems:
-        here = {
-            table.name: table._replace(
-                releases=tuple(release for release in table.releases if release.platform is problem.platform)
-            )
-            for table in tables
-        }
-        found |= {id(release) for release in runnable(problem, Catalogue.of(matrix.cuda, matrix.cudnn, here))}
+        here = {table.name: Builds(_of_platform(table, problem.platform)) for table in tables}
+        found |= {id(release) for release in runnable(problem, Catalogue(libraries, here))}
     return found
+
+
+def _of_platform(table: FrameworkTable, platform: Platform) -> FrameworkTable:
+    return table._replace(releases=tuple(release for release in table.releases if release.platform is platform))
 
 
 def _newest_first(releases: list[Release], matrix: Matrix) -> Iterator[Release]:

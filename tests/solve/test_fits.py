@@ -34,16 +34,22 @@ def listed(matrix: Matrix, filters: Filters) -> list[Release]:
         return []
 
 
+@pytest.fixture(scope="module")
+def solver(matrix: Matrix) -> Solver:
+    """One for all questions: what it learns is kept."""
+    return Solver(matrix)
+
+
 @pytest.mark.parametrize("framework", ["jax", "pytorch", "tensorflow"])
 @pytest.mark.parametrize("gpus", GPUS, ids=" ".join)
 def test_the_newest_build_that_is_listed_is_the_one_that_is_solved_for(
-    framework: str, gpus: tuple[str, ...], matrix: Matrix
+    framework: str, gpus: tuple[str, ...], matrix: Matrix, solver: Solver
 ) -> None:
     for driver, platform in itertools.product(DRIVERS, (Platform.LINUX_64, Platform.WIN_64)):
         version = None if driver is None else DriverVersion.parse(driver)
         asked = (FrameworkRequest(framework, SpecifierSet()),)
         request = Request(asked, gpus=gpus, driver=version, platforms=(platform,), format="json")
-        solution = Solver(matrix).solve(request, target_of(request, matrix, {}).problem)
+        solution = solver.solve(request, target_of(request, matrix, {}).problem)
         sources = tuple(source for source in Source if source is not Source.PYTORCH_CHANNEL)
         found = listed(matrix, Filters((framework,), gpus=gpus, driver=version, platforms=(platform,), sources=sources))
         newest = max((release.version for release in found), default=None)
