@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -82,8 +83,8 @@ class Shelf:
     def files(self, project: str) -> dict[str, IndexFile]:
         """The files of a project by name, in their order; none where there is no such project."""
         if project not in self._projects:
-            found = recording.read(RECORDED, project) if self._recorded else None
-            self._projects[project] = {} if found is None else {it.name: it for it in self._listed(found)}
+            padding = self._padding if self.mode == "poor" else None
+            self._projects[project] = _recorded_files(project, padding) if self._recorded else {}
         return self._projects[project]
 
     def page(self, project: str, *, as_json: bool) -> Page | None:
@@ -106,43 +107,6 @@ class Shelf:
         links = "".join(f'<a href="{name}/">{name}</a>\n' for name in self.projects())
         return _page(f"<!DOCTYPE html><html><body>\n{links}</body></html>\n".encode(), as_json=False)
 
-    def _listed(self, found: RecordedProject) -> Iterator[IndexFile]:
-        """A recorded project; of a release all wheels tell what the recorded one does."""
-        of_release = {_version(name): text for name, text in reversed(found.metadata.items())}
-        for file in found.files:
-            text = found.metadata.get(file.name) or of_release.get(_version(file.name))
-            metadata = text.encode() if text is not None and file.name.endswith(".whl") else None
-            listed = IndexFile(
-                file.name,
-                metadata=metadata,
-                sha256=file.sha256,
-                size=file.size,
-                requires_python=file.requires_python,
-                upload_time=file.upload_time,
-                yanked=file.yanked,
-            )
-            yield self._filled(listed)
-
-    def _filled(self, listed: IndexFile) -> IndexFile:
-        """With what the index has of it beyond the page.
-
-        As on the index that was recorded every wheel has metadata. Where the recording lacks it, a rich index announces
-        it all the same and does not have it; a poor one, whose clients have to open the newest wheels to learn that
-        these are for other Pythons, tells that Python and asks for what nobody has. So a test that goes beyond the
-        recording fails.
-        """
-        if not listed.is_wheel:
-            return listed
-        if self.mode != "poor":
-            announced = listed.name.encode() if listed.metadata is None else listed.metadata
-            return listed._replace(metadata_sha256=hashlib.sha256(announced).hexdigest())
-        name, version = listed.name.split("-")[:2]
-        metadata = listed.metadata or core_metadata(
-            name, version, requires=[BEYOND], requires_python=listed.requires_python
-        )
-        content = stand_in(f"{name}-{version}", metadata, self._padding)
-        return listed._replace(content=content, sha256=hashlib.sha256(content).hexdigest(), size=len(content))
-
     def _link(self, project: str, file: IndexFile) -> str:
         if file.href is not None:
             return file.href
@@ -161,9 +125,55 @@ class Shelf:
         return f"<!DOCTYPE html>\n<html><head><title>Links for {name}</title></head><body>\n{links}</body></html>\n"
 
 
+@cache
+def _recorded_files(project: str, padding: int | None) -> dict[str, IndexFile]:
+    """The files of a recorded project by name, read once for all servers; with ``padding`` those of a poor index."""
+    found = recording.read(RECORDED, project)
+    return {} if found is None else {it.name: it for it in _listed(found, padding)}
+
+
+def _listed(found: RecordedProject, padding: int | None) -> Iterator[IndexFile]:
+    """A recorded project; of a release all wheels tell what the recorded one does."""
+    of_release = {_version(name): text for name, text in reversed(found.metadata.items())}
+    for file in found.files:
+        text = found.metadata.get(file.name) or of_release.get(_version(file.name))
+        metadata = text.encode() if text is not None and file.name.endswith(".whl") else None
+        listed = IndexFile(
+            file.name,
+            metadata=metadata,
+            sha256=file.sha256,
+            size=file.size,
+            requires_python=file.requires_python,
+            upload_time=file.upload_time,
+            yanked=file.yanked,
+        )
+        yield _filled(listed, padding)
+
+
+def _filled(listed: IndexFile, padding: int | None) -> IndexFile:
+    """With what the index has of it beyond the page.
+
+    As on the index that was recorded every wheel has metadata. Where the recording lacks it, a rich index announces
+    it all the same and does not have it; a poor one, whose clients have to open the newest wheels to learn that
+    these are for other Pythons, tells that Python and asks for what nobody has. So a test that goes beyond the
+    recording fails.
+    """
+    if not listed.is_wheel:
+        return listed
+    if padding is None:
+        announced = listed.name.encode() if listed.metadata is None else listed.metadata
+        return listed._replace(metadata_sha256=hashlib.sha256(announced).hexdigest())
+    name, version = listed.name.split("-")[:2]
+    metadata = listed.metadata or core_metadata(
+        name, version, requires=[BEYOND], requires_python=listed.requires_python
+    )
+    content = stand_in(f"{name}-{version}", metadata, padding)
+    return listed._replace(content=content, sha256=hashlib.sha256(content).hexdigest(), size=len(content))
+
+
 def _page(body: bytes, *, as_json: bool) -> Page:
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    return Page(body, gzip.compress(body, 5, mtime=0), JSON_TYPE if as_json else HTML_TYPE, tag)
+    return Page(body, gzip.compress(body, 1, mtime=0), JSON_TYPE if as_json else HTML_TYPE, tag)
 
 
 def _entry(file: IndexFile, url: str) -> dict[str, object]:
