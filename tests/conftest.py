@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -22,6 +24,10 @@ if "LAWS_TIMES" not in os.environ:
     settings.load_profile("the same each time")
 """The fast suite draws the same examples each time; LAWS_TIMES=1 and more draws by chance."""
 
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+"""Containers often set it. Here several hundred processes would each compile again what they import."""
+
 PEER_VARIABLES = ("CONDA_OVERRIDE_CUDA", "CONDA_OVERRIDE_CUDA_ARCH", "UV_CUDA_DRIVER_VERSION", "CUDA_VISIBLE_DEVICES")
 
 
@@ -34,6 +40,12 @@ class Result(NamedTuple):
 
 
 Envsolve = Callable[..., Result]
+
+
+def pytest_collection_finish() -> None:
+    """Leave the thousands of tests out of every later search for garbage: they stay until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
