@@ -25,6 +25,7 @@ from envsolve.lock.conda_specs import channel_name, channels_of, with_conda_forg
 from envsolve.matrix.load import Matrix
 from envsolve.model.conda import CondaPackage, VirtualPackage, without_token
 from envsolve.model.host import Platform
+from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.release import Source
 from envsolve.model.request import Held, Request
 from envsolve.model.solution import Solution
@@ -227,7 +228,7 @@ class Parts:
             platform=platform,
             specs=tuple(specs),
             virtual_packages=virtual,
-            constraints=() if any(_FREE_THREADED in spec for spec in specs) else (_USUAL_PYTHON,),
+            constraints=() if any(map(_chooses_python, specs)) else (_USUAL_PYTHON,),
             held=self._asked.held(platform).conda,
             exclude_newer=self._request.packages.exclude_newer,
         )
@@ -274,6 +275,12 @@ class Parts:
             __version__,
             own_matrix=not self._matrix.is_shipped,
         )
+
+
+def _chooses_python(spec: str) -> bool:
+    """Whether ``spec`` says which build of Python is wanted, if only by asking for one without its lock."""
+    parsed = parse_match_spec(spec)
+    return _FREE_THREADED in parsed.name or (parsed.name == "python" and parsed.build not in ("", "*"))
 
 
 def _what_next(error: UnsolvableError, asked: Split, solution: Solution | None) -> Exception:

@@ -33,6 +33,8 @@ _PHRASES = (
 )
 _TIED = re.compile(r"""\[channel=(['"]?)[^]'"]*\1\]""")
 """By which the engine holds a spec to the first channel that has the name."""
+_UNUSUAL_PYTHON = re.compile(r"the constraint python \[build=.*\] cannot be fulfilled")
+_NO_USUAL_PYTHON = "no python like this is the usual CPython: PyPy and builds without its lock count only by name"
 _REQUIRES = (" would require", " would constrain")
 _VERBS = {" would require": "requires", " would constrain": "goes only with"}
 _MOST_CAUSES = 12
@@ -51,7 +53,7 @@ class Unfit(NamedTuple):
 
 def conda_refusal(unfit: Unfit, request: Request) -> UnsolvableError:
     """The error for a conflict between conda packages."""
-    unfit = unfit._replace(text=_TIED.sub("", unfit.text))
+    unfit = unfit._replace(text=_UNUSUAL_PYTHON.sub(_NO_USUAL_PYTHON, _TIED.sub("", unfit.text)))
     channels = " or ".join(unfit.channels)
     platform = unfit.problem.platform
     missing = [found[1] for line in unfit.text.splitlines() if (found := _NONE_FOUND.search(line)) is not None]

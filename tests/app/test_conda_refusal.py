@@ -56,6 +56,19 @@ def test_the_channel_that_a_spec_is_held_to_is_not_told_as_if_it_had_been_asked_
     assert error.cause == ("python=3.15: the newest",)
 
 
+def test_how_the_usual_python_is_told_from_others_is_not_shown() -> None:
+    text = (
+        "Cannot solve the request because of: The following packages are incompatible\n"
+        "├─ python 3.13.* cannot be installed because there are no viable options:\n"
+        "│  └─ python 3.13.1 conflicts with any installable versions previously reported\n"
+        '└─ the constraint python [build="^.*(_cpython|_cp3[0-9]+|h[0-9a-f]+_[0-9]+)$"] cannot be fulfilled\n'
+    )
+    error = conda_refusal(_unfit(text, Asked("python=3.13", "it was asked for")), Request(_ASKED))
+    assert error.cause[0] == "python=3.13: it was asked for"
+    assert any("no python like this is the usual CPython" in line for line in error.cause)
+    assert "[build" not in "".join(error.cause)
+
+
 @pytest.mark.parametrize(("file", "offered"), [("requirements.txt", True), ("environment.yml", False)])
 def test_a_python_lock_is_offered_where_it_reads_the_same_files(file: str, offered: bool) -> None:
     request, problem = Request(_ASKED, packages=Packages(files=(file,))), _unfit("").problem

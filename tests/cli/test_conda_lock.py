@@ -173,6 +173,17 @@ def test_a_channel_that_nobody_named_is_not_asked(
     assert {it.path.split("/")[1] for it in own_channel_server.requests} == {"conda-forge"}
 
 
+@pytest.mark.parametrize("build", ["_cp313t", "_cp313"])
+def test_a_build_of_python_that_is_named_is_taken_even_if_it_has_no_lock(
+    build: str, envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "environment.yml"
+    file.write_text(f"dependencies: ['python=3.13.*=*{build}']\n")
+    done = envsolve("-r", str(file), "--gpu", "none", "--format", "explicit", "--cache-dir", str(cache))
+    assert done.code == 0, done.err
+    assert [it.endswith(build) for it in files_in(done.out) if it.startswith("python-3")] == [True]
+
+
 class Private:
     """A channel that shows itself to who has the token or the password, with one package that nothing else has."""
 
