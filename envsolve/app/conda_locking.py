@@ -38,7 +38,7 @@ from envsolve.lock.conda_specs import channels_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
-from envsolve.model.request import Policy, without_credentials
+from envsolve.model.request import Policy, Request, without_credentials
 from envsolve.model.solution import Solution
 from envsolve.solve.solver import Solver, source_groups
 
@@ -164,6 +164,8 @@ class _Locking:
         try:
             solutions, _ = solutions_of(targets, Solver(self._matrix))
         except UnsolvableError as error:
+            if any(_for_stack(it.request) != _for_stack(self._request) for it in targets):
+                error.hints = tuple(hint._replace(command=None) for hint in error.hints)  # a file would say no again
             return error
         return not_on_channels(solutions[0], channels_of(solutions[0]), self._request)
 
@@ -203,3 +205,8 @@ class _Locking:
         yield from self._hidden
         if self.parts.has_logins and not self._hidden:
             yield "logins and tokens in the addresses of channels are left out"
+
+
+def _for_stack(request: Request) -> tuple[object, ...]:
+    """What is asked of the stack: what files ask beside the command line is not told on that."""
+    return request.frameworks, request.python, request.cuda

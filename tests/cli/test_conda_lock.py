@@ -184,6 +184,19 @@ def test_a_build_of_python_that_is_named_is_taken_even_if_it_has_no_lock(
     assert [it.endswith(build) for it in files_in(done.out) if it.startswith("python-3")] == [True]
 
 
+@pytest.mark.parametrize("from_file", [True, False])
+def test_a_way_out_is_a_command_where_no_file_says_otherwise(
+    from_file: bool, envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "environment.yml"
+    file.write_text("dependencies: [pytorch=2.7, cuda-version=13.0]\n")
+    words = ("-r", str(file)) if from_file else ("-f", "pytorch==2.7.*", "--cuda", "13.0")
+    done = envsolve(*words, "--gpu", "8.6", "--format", "explicit", "--cache-dir", str(cache))
+    assert done.err.startswith("error: cuda-excluded\n")
+    assert "hint: with CUDA 12.9 it fits\n" in done.err
+    assert ("  envsolve " in done.err) is not from_file
+
+
 class Private:
     """A channel that shows itself to who has the token or the password, with one package that nothing else has."""
 
