@@ -16,6 +16,7 @@ from packaging.specifiers import SpecifierSet
 from envsolve.app.targets import Target
 from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions, specifier_of
+from envsolve.errors import Hint, UsageError
 from envsolve.lock.conda_lock import MAIN, Asked
 from envsolve.lock.conda_specs import channel_name, conda_specs
 from envsolve.model.host import Platform
@@ -111,7 +112,20 @@ def _environments(packages: Packages, platform: Platform) -> Iterator[Environmen
     for name in filter(is_environment_file, packages.files):
         from envsolve.lock.environment_file import read_environment
 
+        _refuse_lock(name)
         yield read_environment(Path(name), platform)
+
+
+def _refuse_lock(name: str) -> None:
+    """Raise UsageError for a conda-lock.yml: it says what is installed, and not what is asked for."""
+    from envsolve.lock.conda_file import HeldFormat, kind_of
+
+    if kind_of(Path(name)) is HeldFormat.CONDA_LOCK:
+        raise UsageError(
+            "environment-invalid",
+            f"{name} is a lock, and -r reads what is asked for",
+            hints=(Hint(f"to keep what it holds, name it with -o: -r environment.yml -o {name}"),),
+        )
 
 
 def _opened(channel: str, file: EnvironmentFile) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from envsolve.model.host import Platform
 from envsolve.model.names import normalized
 from envsolve.model.request import Held, Packages
 
+_PLATFORM = re.compile(r"^ +platform: ([a-z]+-[a-z0-9]+)$", re.MULTILINE)
 _OF_WHEELS = {"torch": "pytorch"}
 """Projects that are a framework by another name than conda's."""
 
@@ -29,6 +31,15 @@ def kept_in(path: Path, platform: Platform, packages: Packages) -> Kept:
     conda = tuple((it.name, it.version, it.build) for it in held.conda if _is_whole(it) and not _is_gone(it.name, gone))
     wheels = {pin.name: pin.version for pin in held.pip if not _is_gone(pin.name, gone)}
     return Kept(_stack_of(held, gone), conda, wheels)
+
+
+def platforms_in(path: Path) -> tuple[str, ...]:
+    """The platforms that packages of the conda-lock.yml at ``path`` are for; none without a file."""
+    try:
+        found = _PLATFORM.findall(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError):
+        return ()
+    return tuple(dict.fromkeys(found))
 
 
 def _stack_of(held: HeldConda, gone: Collection[str]) -> Held:

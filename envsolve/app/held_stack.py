@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 
 from envsolve.app.conda_asked import FRAMEWORK_PACKAGES, TOOLKITS
 from envsolve.app.lock_frameworks import FRAMEWORK_OF
-from envsolve.lock.conda_file import is_explicit, read_held
+from envsolve.lock.conda_file import HeldFormat, kind_of, read_held
 from envsolve.lock.held_pins import read_pins, read_recorded
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -67,7 +67,7 @@ def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | No
 
 
 def _packages(path: Path, platform: Platform) -> tuple[list[Installed], Mapping[str, object] | None]:
-    if path.suffix.lower() in _PYTHON_LOCKS and not is_explicit(path):
+    if path.suffix.lower() in _PYTHON_LOCKS and kind_of(path) is not HeldFormat.EXPLICIT:
         return [Installed(pin.name, pin.version, None) for pin in read_pins(path)], read_recorded(path)
     held = read_held(path, platform)
     if held is None:

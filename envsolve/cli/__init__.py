@@ -21,15 +21,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     words = list(sys.argv[1:] if arguments is None else arguments)
     is_ours = arguments is None
-    if give_again(words):
-        _end(0, is_ours=is_ours)
+    try:
+        if give_again(words):
+            _end(0, is_ours=is_ours)
 
-    from envsolve.cli.early import start_early
+        from envsolve.cli.early import start_early
 
-    start_early(words)
+        start_early(words)
 
-    from envsolve.cli.main import run
-
+        from envsolve.cli.main import run
+    except KeyboardInterrupt:  # from here on, run tells it
+        sys.stderr.write("interrupted\n")
+        _end(130, is_ours=is_ours)
     _end(run(words), is_ours=is_ours)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,15 +95,31 @@ def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], 
         locked = lock_conda(asked, matrix, os.environ)
     finally:
         progress.clear()
-    texts = tuple(write_conda_lock(locked.lock, request.format))
+    lock = locked.lock
+    apart = output is not None and PLATFORM in output
+    parts = [lock._replace(parts=(part,)) for part in lock.parts] if apart else [lock]
+    texts = tuple(text for part in parts for text in write_conda_lock(part, request.format))
+    left_out = () if apart or kind is not None else _left_out(output, [part.platform for part in lock.parts])
     if kind is not None:
         require_file_for_each([platform for platform, _ in texts], output, kind)
     deliver_each(texts, output)
-    for text in locked.notes:
+    for text in (*locked.notes, *left_out):
         note(text, quiet=options["quiet"])
     for fact in locked.because if options["verbose"] else ():
         note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
     return 0
+
+
+def _left_out(output: str | None, platforms: Sequence[Platform]) -> tuple[str, ...]:
+    """What to say where the lock that is there already holds platforms that the new one does not."""
+    if output in (None, "-"):
+        return ()
+    from envsolve.app.conda_held import platforms_in
+
+    others = [it for it in platforms_in(Path(str(output))) if it not in platforms]
+    if not others:
+        return ()
+    return (f"{output} held {' and '.join(others)} too, and now does not: name every platform with --platform",)
 
 
 def _held_by(output: str | None, request: Request) -> Callable[[Platform], Kept]:

@@ -283,7 +283,7 @@ def _format(options: dict[str, Any]) -> str:
             raise UsageError("contradictory-options", f"--json and --format {named} name two formats: give one of them")
         return "json"
     if named is None:
-        _refuse_lock_of_pixi(output)
+        _refuse_lock_of_others(output)
         return (format_for_file(Path(output)) if output is not None else None) or "environment"
     known = (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS)
     if named not in known:
@@ -291,9 +291,16 @@ def _format(options: dict[str, Any]) -> str:
     return str(named)
 
 
-def _refuse_lock_of_pixi(output: str | None) -> None:
-    """Only pixi writes its lock, which would be gone for an environment file."""
-    if output is not None and Path(output).name.casefold() == "pixi.lock":
+def _refuse_lock_of_others(output: str | None) -> None:
+    """Only pixi writes its lock, only uv and Poetry theirs: they would be gone for an environment file."""
+    name = "" if output is None else Path(output).name.casefold()
+    if name != "pixi.lock" and name.endswith(".lock") and format_for_file(Path(name)) is None:
+        raise UsageError(
+            "unknown-format",
+            f"the name of {output} does not say which format it is to have",
+            hints=(Hint("say it, for example with --format explicit"),),
+        )
+    if name == "pixi.lock":
         raise UsageError(
             "unknown-format",
             f"{output} is the lock of pixi, which envsolve reads and does not write",

@@ -67,12 +67,12 @@ def read_held(path: Path, platform: Platform) -> HeldConda | None:
         raise UsageError("held-unreadable", f"cannot read {error.at(path)}: {error.reason}", hints=(hint,)) from None
 
 
-def is_explicit(path: Path) -> bool:
-    """Whether the file at ``path`` is an explicit one, whatever it is called; False where it cannot be read."""
+def kind_of(path: Path) -> HeldFormat | None:
+    """Which kind the file at ``path`` is of, whatever it is called; None where it is of none or cannot be read."""
     try:
-        return _EXPLICIT.search(read_text(path, LONGEST) or "") is not None
+        return format_of(read_text(path, LONGEST) or "")
     except FileError:
-        return False
+        return None
 
 
 def _held(text: str, platform: Platform) -> HeldConda:

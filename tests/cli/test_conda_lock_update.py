@@ -85,3 +85,32 @@ def test_a_lock_that_cannot_be_read_is_an_error_and_stays(
     done = envsolve("-f", "tensorflow", "--gpu", "8.6", "--cache-dir", str(cache), "-o", str(path))
     assert (done.code, path.read_text()) == (2, "what is this?\n")
     assert done.err.startswith("error: held-unreadable\n")
+
+
+def test_platforms_that_a_new_lock_leaves_out_are_told(
+    envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
+) -> None:
+    words = ("-f", "pytorch", "--gpu", "none", "--cache-dir", str(cache), "-o", str(tmp_path / "conda-lock.yml"))
+    both = envsolve(*words, "--platform", "linux-64", "--platform", "win-64")
+    assert (both.code, "held" in both.err) == (0, False)
+    one = envsolve(*words, "--platform", "linux-64")
+    assert one.code == 0
+    assert "held win-64 too" in one.err
+
+
+def test_a_name_with_the_platform_gives_a_lock_for_each(
+    envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
+) -> None:
+    words = ("-f", "pytorch", "--gpu", "none", "--platform", "linux-64", "--platform", "win-64")
+    done = envsolve(*words, "--cache-dir", str(cache), "-o", str(tmp_path / "{platform}.conda-lock.yml"))
+    assert done.code == 0, done.err
+    for platform in ("linux-64", "win-64"):
+        text = (tmp_path / f"{platform}.conda-lock.yml").read_text()
+        assert f"  platforms:\n  - {platform}\n  sources" in text
+
+
+def test_a_lock_is_no_file_of_requirements(envsolve: Envsolve, mirrored: Path, tmp_path: Path) -> None:
+    lock = Path(__file__).parents[1] / "snapshots" / "tensorflow.conda-lock.yml"
+    done = envsolve("-r", str(lock), "--gpu", "none", "--format", "explicit")
+    assert (done.code, done.out) == (2, "")
+    assert "is a lock, and -r reads what is asked for" in done.err
