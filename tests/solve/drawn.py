@@ -90,19 +90,30 @@ CUDAS = [
 ]
 
 
+# A strategy is made once: to make one of hundreds of values takes longer than to draw from it.
+_KNOWN_GPUS = st.sampled_from([*map(st.sampled_from, (SEPARATE[-8:], SEPARATE[-12:-4], SEPARATE, CAPABILITIES))])
+_DRIVERS = {windows: st.sampled_from((*(None,) * 40, *known, *known[-25:] * 3)) for windows, known in DRIVERS.items()}
+_GLIBCS = st.sampled_from((*(None,) * 12, *GLIBCS))
+_PLATFORMS = st.sampled_from((*PLATFORMS, *(Platform.LINUX_64,) * 3))
+_IN_WSL = st.sampled_from((False,) * 5 + (True,))
+_PYTHONS = st.sampled_from((None,) * 100 + tuple(PYTHONS))
+_CUDAS = st.sampled_from((None,) * 200 + tuple(CUDAS))
+_NAMES = st.sampled_from(FRAMEWORKS)
+
+
 @st.composite
 def gpu_kinds(draw: st.DrawFn, most: int = 3) -> list[ComputeCapability]:
     """Kinds of GPUs of one machine: mostly of recent generations, which stacks have in common."""
-    known = draw(st.sampled_from((SEPARATE[-8:], SEPARATE[-12:-4], SEPARATE, CAPABILITIES)))
-    return sorted(draw(st.lists(st.sampled_from(known), min_size=1, max_size=most, unique=True)))
+    known = draw(_KNOWN_GPUS)
+    return sorted(draw(st.lists(known, min_size=1, max_size=most, unique=True)))
 
 
 @st.composite
 def machines(draw: st.DrawFn, platform: Platform, *, windows: bool, most_gpus: int = 3) -> Machine:
     """A machine of a platform; its driver, where it is known, has a number of Windows or of Linux."""
     gpus = tuple((kind, "") for kind in draw(gpu_kinds(most_gpus)))
-    driver = draw(st.sampled_from((*(None,) * 40, *DRIVERS[windows], *DRIVERS[windows][-25:] * 3)))
-    glibc = None if platform.is_windows else draw(st.sampled_from((*(None,) * 12, *GLIBCS)))
+    driver = draw(_DRIVERS[windows])
+    glibc = None if platform.is_windows else draw(_GLIBCS)
     return Machine(driver, gpus, glibc, windows_driver=windows)
 
 
@@ -119,15 +130,15 @@ def questions(
     open_ended: bool = False,
 ) -> Question:
     """A question; an ``open_ended`` one names no versions of anything."""
-    platform = draw(st.sampled_from((*PLATFORMS, *(Platform.LINUX_64,) * 3)))
-    windows = platform.is_windows or (platform is Platform.LINUX_64 and draw(st.sampled_from((False,) * 5 + (True,))))
+    platform = draw(_PLATFORMS)
+    windows = platform.is_windows or (platform is Platform.LINUX_64 and draw(_IN_WSL))
     several = draw(st.sampled_from((1, 1, most_machines)))
     there = draw(st.lists(machines(platform, windows=windows, most_gpus=most_gpus), min_size=1, max_size=several))
     least, most = frameworks
-    names = draw(st.lists(st.sampled_from(FRAMEWORKS), min_size=least, max_size=most, unique=True))
+    names = draw(st.lists(_NAMES, min_size=least, max_size=most, unique=True))
     asked = tuple(FrameworkRequest(name, ANY if open_ended else draw(_ranges(name))) for name in names)
-    python = None if open_ended else draw(st.sampled_from((None,) * 100 + tuple(PYTHONS)))
-    cuda = None if open_ended else draw(st.sampled_from((None,) * 200 + tuple(CUDAS)))
+    python = None if open_ended else draw(_PYTHONS)
+    cuda = None if open_ended else draw(_CUDAS)
     problem = Problem(asked, platform, tuple(there), cpu=False, python=python, cuda=cuda)
     request = Request(
         asked,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -112,23 +113,37 @@ _VERSIONS = ("1.0", "2.0", "3.0", "4.0")
 _NAMES = tuple("abcdef")
 
 
+@cache
+def _one_of(*things: str) -> st.SearchStrategy[str]:
+    """One strategy for each set of things: to make one takes longer than to draw from it."""
+    return st.sampled_from(things)
+
+
 @st.composite
 def _requirement(draw: st.DrawFn, names: Sequence[str]) -> str:
-    name, extra = draw(st.sampled_from(names)), draw(st.sampled_from(("", "", "", f"[{EXTRA}]")))
-    low, high = draw(st.sampled_from(("", "", "2", "3"))), draw(st.sampled_from(("", "", "3", "4")))
+    name, extra = draw(_one_of(*names)), draw(_one_of("", "", "", f"[{EXTRA}]"))
+    low, high = draw(_one_of("", "", "2", "3")), draw(_one_of("", "", "3", "4"))
     bounds = [f">={low}" if low else "", f"<{high}" if high else ""]
-    specifier = draw(st.sampled_from((",".join(filter(None, bounds)), "!=2.0", "==1.0", "~=3.0", f"<={low or 1}")))
+    specifier = draw(_one_of(",".join(filter(None, bounds)), "!=2.0", "==1.0", "~=3.0", f"<={low or 1}"))
     return f"{name}{extra}{specifier}"
+
+
+@cache
+def _requirements(names: tuple[str, ...]) -> st.SearchStrategy[str]:
+    return _requirement(names)
+
+
+@cache
+def _of_version(names: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
+    marks = _one_of("", "", "; extra == 'x'")
+    return st.lists(st.builds(lambda need, mark: need + mark, _requirements(names), marks), max_size=3)
 
 
 @st.composite
 def worlds(draw: st.DrawFn) -> Drawn:
     """Four to six projects of one to four versions, each with up to three requirements, now and then of the extra."""
     names = _NAMES[: draw(st.integers(4, 6))]
-    of_version = st.lists(
-        st.builds(lambda need, mark: need + mark, _requirement(names), st.sampled_from(("", "", "; extra == 'x'"))),
-        max_size=3,
-    )
+    of_version = _of_version(names)
     projects = {name: {it: draw(of_version) for it in _VERSIONS[: draw(st.integers(1, 4))]} for name in names}
-    asked = draw(st.lists(_requirement(names), min_size=1, max_size=3))
+    asked = draw(st.lists(_requirements(names), min_size=1, max_size=3))
     return Drawn(projects, tuple(asked))
