@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -64,6 +65,17 @@ def _kept_matrix(tmp_path_factory: pytest.TempPathFactory) -> None:
 def matrix() -> Matrix:
     """The matrix that envsolve ships."""
     return Matrix(find_matrix())
+
+
+@pytest.fixture
+def shipped_matrix_is_read_once(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the shipped matrix alone: every command line in this process would parse it anew, as other processes do."""
+    shipped = find_matrix()
+
+    def opened(directory: Path) -> Matrix:
+        return matrix if directory == shipped else Matrix(directory)
+
+    monkeypatch.setattr("envsolve.matrix.Matrix", opened)
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from envsolve.matrix import Matrix, find_matrix
 from tests.conftest import Envsolve
 from tests.matrix.tiny import tiny_matrix
 
@@ -21,17 +20,7 @@ CONTRACT = (
     *("framework", "version", "source", "platform", "build", "package", "pythons", "cuda", "cudnn"),
     *("compute_capabilities", "ptx", "minimum_driver", "full_driver", "evidence"),
 )
-
-
-@pytest.fixture(autouse=True)
-def _shipped_matrix_is_read_once(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every command here would parse all builds anew; the processes that some tests start do."""
-    shipped = find_matrix()
-
-    def opened(directory: Path) -> Matrix:
-        return matrix if directory == shipped else Matrix(directory)
-
-    monkeypatch.setattr("envsolve.matrix.Matrix", opened)
+pytestmark = pytest.mark.usefixtures("shipped_matrix_is_read_once")
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from packaging.specifiers import SpecifierSet
 
 from tests.conftest import Envsolve
 
+pytestmark = pytest.mark.usefixtures("shipped_matrix_is_read_once")
 CASES = [
     case
     for path in sorted((Path(__file__).parents[1] / "cases").glob("*.toml"))
