@@ -221,7 +221,7 @@ class Index:
         self.url = url.rstrip("/") + "/"
         self._fetcher, self._shelf, self._trust, self._read = fetcher, shelf, trust, read
         self._projects: dict[str, _Once[Project | None]] = {}
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, Kept | None] = {}  # None: the index has answered, and nothing of it may be kept
         self._metadata: dict[str, dict[str, _Once[Metadata]]] = {}
         self._changed: set[str] = set()
 
@@ -257,17 +257,18 @@ class Index:
     def keep(self) -> None:
         """Write to the shelf what was learned of the projects that were asked for."""
         for name, once in list(self._projects.items()):  # threads that are still under way may add to it
-            if name in self._kept and (once.is_known or name in self._changed):
-                self._keep(name, once.value)
+            kept = self._kept.get(name)
+            if kept is not None and (once.is_known or name in self._changed):
+                self._keep(name, kept, once.value)
 
     @property
     def expires(self) -> float:
         """Until when all that it said counts, in seconds since the epoch; 0 where some of it may not be kept."""
         asked = [name for name, once in list(self._projects.items()) if once.is_known]
-        return min((self._kept[name].expires if name in self._kept else 0.0 for name in asked), default=float("inf"))
+        kept = (self._kept.get(name) for name in asked)
+        return min((0.0 if it is None else it.expires for it in kept), default=float("inf"))
 
-    def _keep(self, name: str, project: Project | None) -> None:
-        kept = self._kept[name]
+    def _keep(self, name: str, kept: Kept, project: Project | None) -> None:
         seen = {} if project is None else project.seen
         metadata = list(self._metadata.get(name, {}).items())
         learned = {key: once.value for key, once in metadata if once.value is not None}
@@ -295,7 +296,7 @@ class Index:
             kept = read_kept(self._shelf.read("projects", self._key(name)))
             if kept is None:
                 return None
-            self._kept[name] = kept
+            self._kept.setdefault(name, kept)  # an answer that came meanwhile counts, and is not to mix with this
         return self._kept[name]
 
     def _load(self, name: str) -> Project | None:
@@ -332,9 +333,7 @@ class Index:
                 kept = kept._replace(expires=0.0)
             if may_be_kept(response):
                 self._shelf.write("pages", self._key(name), packed)
-        self._kept.pop(name, None)
-        if may_be_kept(response):
-            self._kept[name] = kept
+        self._kept[name] = kept if may_be_kept(response) else None
         return project
 
     def _forbids_what_is_absent(self, response: Response) -> bool:

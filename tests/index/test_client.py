@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
 from envsolve.errors import OutsideError
-from envsolve.index.client import Indexes, Pool
+from envsolve.index.client import Index, Indexes, Pool, Trust
 from envsolve.index.fetch import PAGE_LIMIT, Response
 from envsolve.index.file_metadata import FileMetadata
 from envsolve.index.store import Store
@@ -42,3 +43,56 @@ def test_what_another_index_forbids_is_an_error() -> None:
     urls = ["https://private.example.org/simple/", "https://packages.example.org/simple/"]
     with pytest.raises(OutsideError, match="index-refused"):
         Indexes(urls, pool).project("alpha")
+
+
+class Changing:
+    """Has two versions of a project, which ``caching`` lets be kept; the names of the files are their digests."""
+
+    def __init__(self, versions: tuple[str, str], caching: str) -> None:
+        self._versions, self._caching = versions, caching
+
+    def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
+        names = [f"alpha-{version}-py3-none-any.whl" for version in self._versions]
+        body = "".join(f'<a href="{name}">{name}</a>' for name in names).encode()
+        return Response(200, {"content-type": "text/html", "cache-control": self._caching}, body, url)
+
+
+class Slow:
+    """A shelf on which another thread gets its answer while this one reads: ``meanwhile`` happens in between, once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.meanwhile: Callable[[], object] | None = None
+
+    def read(self, bucket: str, key: str) -> bytes | None:
+        content = self._store.read(bucket, key)
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return content
+
+    def write(self, bucket: str, key: str, content: bytes) -> None:
+        self._store.write(bucket, key, content)
+
+
+@pytest.mark.parametrize("caching", ["no-store", "max-age=600"])
+def test_what_is_read_from_the_shelf_while_the_index_answers_does_not_mix_with_the_answer(
+    tmp_path: Path, caching: str
+) -> None:
+    """Files are kept by the place of their version: the second of one page is not the second of another."""
+    shelf, url = Slow(Store(tmp_path)), "https://packages.example.org/simple/"
+
+    def second_file(index: Index) -> tuple[str, str]:
+        project = index.project("alpha")
+        assert project is not None
+        return project.versions[1], project.files(1)[0][0]
+
+    first = Index(url, Changing(("1.0", "2.0"), "max-age=600"), shelf, Trust(), FileMetadata())
+    second_file(first)
+    first.keep()
+    again = Index(url, Changing(("1.0", "7.0"), caching), shelf, Trust(refresh=True), FileMetadata())
+    shelf.meanwhile = lambda: second_file(again)
+    again.at_hand("alpha")
+    again.keep()
+    version, file = second_file(Index(url, Changing(("1.0", "9.0"), caching), shelf, Trust(), FileMetadata()))
+    assert file == f"alpha-{version}-py3-none-any.whl"
