@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion, Version
 from envsolve.app.conda_asked import FRAMEWORK_PACKAGES, TOOLKITS
 from envsolve.app.lock_frameworks import FRAMEWORK_OF
 from envsolve.lock.conda_file import HeldFormat, kind_of, read_held
-from envsolve.lock.held_pins import read_pins, read_recorded
+from envsolve.lock.held_pins import HeldPin, read_pins, read_recorded, read_unpinned
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.release import Release
@@ -23,7 +23,7 @@ _CPU_WHEELS = {"tensorflow-cpu": "tensorflow", "onnxruntime": "onnxruntime", "pa
 
 
 class Installed(NamedTuple):
-    """A package that a file pins; ``build`` is "" where it does not say, None for a wheel."""
+    """A package of a file; ``version`` is "" where none is pinned, ``build`` where none is named, None for a wheel."""
 
     name: str
     version: str
@@ -34,7 +34,8 @@ class HeldStack(NamedTuple):
     """What a file pins of a stack. ``releases`` are, for each framework in it, the builds that it may be.
 
     A framework without any is one that the matrix does not know in this version. ``recorded`` are the facts that
-    envsolve wrote into the file, None where another tool wrote it.
+    envsolve wrote into the file, None where another tool wrote it. ``unpinned`` are the packages of frameworks that the
+    file asks for in no one version.
     """
 
     releases: Mapping[str, tuple[Release, ...]]
@@ -43,6 +44,7 @@ class HeldStack(NamedTuple):
     cuda: str | None
     cudnn: Version | None
     recorded: Mapping[str, object] | None
+    unpinned: tuple[str, ...] = ()
 
 
 def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | None:
@@ -53,8 +55,9 @@ def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | No
     packages, recorded = _packages(path, platform)
     if not packages:
         return None
-    versions = {it.name: it.version for it in packages}
-    named = tuple(it for it in packages if _framework(it) is not None)
+    versions = {it.name: it.version for it in packages if it.version}
+    frameworks = [it for it in packages if _framework(it) is not None]
+    named = tuple(it for it in frameworks if it.version)
     found: dict[str, tuple[Release, ...]] = {}
     for it in named:
         framework = str(_framework(it))
@@ -63,17 +66,26 @@ def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | No
     python = versions.get("python") or (recorded or {}).get("python")
     cuda = next((versions[name] for name in TOOLKITS if name in versions), None)
     cudnn = next((versions[name] for name in _CUDNN if name in versions), None)
-    return HeldStack(found, named, _minor(python), _minor(cuda), _version(cudnn), recorded)
+    unpinned = tuple(dict.fromkeys(it.name for it in frameworks if not it.version and _framework(it) not in found))
+    return HeldStack(found, named, _minor(python), _minor(cuda), _version(cudnn), recorded, unpinned)
 
 
 def _packages(path: Path, platform: Platform) -> tuple[list[Installed], Mapping[str, object] | None]:
     if path.suffix.lower() in _PYTHON_LOCKS and kind_of(path) is not HeldFormat.EXPLICIT:
-        return [Installed(pin.name, pin.version, None) for pin in read_pins(path)], read_recorded(path)
+        return [*_wheels(read_pins(path), read_unpinned(path))], read_recorded(path)
     held = read_held(path, platform)
     if held is None:
         return [], None
     conda = [Installed(it.name, it.version, it.build) for it in held.conda]
-    return [*conda, *(Installed(pin.name, pin.version, None) for pin in held.pip)], held.recorded
+    unpinned = [Installed(name, "", "") for name in held.unpinned]
+    return [*conda, *unpinned, *_wheels(held.pip, held.unpinned_pip)], held.recorded
+
+
+def _wheels(pins: Iterable[HeldPin], unpinned: Iterable[str]) -> Iterator[Installed]:
+    for pin in pins:
+        yield Installed(pin.name, pin.version, None)
+    for name in unpinned:
+        yield Installed(name, "", None)
 
 
 def _framework(package: Installed) -> str | None:

@@ -36,7 +36,7 @@ class Verdict(StrEnum):
     CPU_ONLY = "cpu-only"
     """A framework in it is a CPU build, and the machine has a GPU."""
     UNKNOWN = "unknown"
-    """It pins nothing for the platform, or what the matrix does not know, or the machine has no GPU to judge it by."""
+    """What it installs on the platform is not pinned or not in the matrix, or no GPU is there to judge it by."""
     NO_FRAMEWORK = "no-framework"
     """It holds no framework that depends on GPU and driver."""
 
@@ -72,7 +72,7 @@ def _status(name: str, target: Target, matrix: Matrix) -> FileStatus:
     if held is None:
         return FileStatus(name, platform, Verdict.UNKNOWN, (), (f"it pins nothing for {platform}",))
     notes = tuple(_age(held, matrix, target.problem))
-    if not held.named:
+    if not held.named and not held.unpinned:
         return FileStatus(name, platform, Verdict.NO_FRAMEWORK, notes=notes)
     unknown = [framework for framework, rows in held.releases.items() if not rows]
     builds = tuple(dict.fromkeys(row.label for rows in held.releases.values() for row in rows))
@@ -81,7 +81,13 @@ def _status(name: str, target: Target, matrix: Matrix) -> FileStatus:
         return FileStatus(
             name, platform, Verdict.UNKNOWN, builds, (f"the matrix does not know {_listed(pins)}",), notes
         )
-    verdict, reasons = _judged(held, target, matrix)
+    verdict, reasons = _judged(held, target, matrix) if held.named else (Verdict.UNKNOWN, ())
+    if held.unpinned:
+        verdict = Verdict.UNKNOWN if verdict is Verdict.FITS else verdict
+        reasons = (
+            *reasons,
+            f"it pins no version of {_listed(held.unpinned)}: lock it to know which build it installs",
+        )
     return FileStatus(name, platform, verdict, builds, reasons, notes)
 
 

@@ -17,7 +17,7 @@ from envsolve.errors import Hint, UsageError
 from envsolve.lock.conda_lock_file import LONGEST, CondaLockFile, conda_lock_of
 from envsolve.lock.environment_file import Entries, read_entries
 from envsolve.lock.explicit_file import MARK, explicit_of
-from envsolve.lock.held_pins import HeldPin, pin_of
+from envsolve.lock.held_pins import HeldPin, name_of, pin_of
 from envsolve.lock.pixi_lock_file import DEFAULT, PixiLockFile, pixi_lock_of
 from envsolve.lock.recorded_facts import facts_in_header, facts_in_metadata
 from envsolve.lock.text_file import FileError, read_text
@@ -46,12 +46,16 @@ class HeldConda(NamedTuple):
     Of an environment.yml a package has no more than name, version and build; a version may be the beginning of one, as
     in ``python=3.11``, and a build a pattern, as in ``pytorch=2.13.0=cuda126*``. ``recorded`` are the facts that
     envsolve wrote into it, by the keys of :func:`envsolve.lock.python_lock.facts_of`; None where another tool wrote it.
+    ``unpinned`` and ``unpinned_pip`` are the names that an environment.yml asks for in no one version, or under a
+    marker.
     """
 
     kind: HeldFormat
     conda: tuple[CondaPackage, ...] = ()
     pip: tuple[HeldPin, ...] = ()
     recorded: Mapping[str, object] | None = None
+    unpinned: tuple[str, ...] = ()
+    unpinned_pip: tuple[str, ...] = ()
 
 
 def read_held(path: Path, platform: Platform) -> HeldConda | None:
@@ -119,20 +123,29 @@ def _of_explicit(text: str, platform: Platform) -> HeldConda:
 
 def _of_environment(text: str, platform: Platform) -> HeldConda:
     entries = read_entries(text, platform)
-    pins = (pin_of(" ".join(entry.split())) for entry, _ in entries.pip)
-    held = tuple(found[0] for found in pins if found is not None and not found[1])
-    return HeldConda(HeldFormat.ENVIRONMENT, tuple(_pinned(entries)), held, facts_in_header(text))
+    required = [" ".join(entry.split()) for entry, _ in entries.pip]
+    pins = {entry: found[0] for entry in required if (found := pin_of(entry)) is not None and not found[1]}
+    names = (name_of(entry) for entry in required if entry not in pins)
+    packages = tuple(_asked(entries))
+    return HeldConda(
+        HeldFormat.ENVIRONMENT,
+        tuple(it for it in packages if it.version),
+        tuple(pins.values()),
+        facts_in_header(text),
+        tuple(it.name for it in packages if not it.version),
+        tuple(name for name in names if name is not None),
+    )
 
 
-def _pinned(entries: Entries) -> Iterator[CondaPackage]:
+def _asked(entries: Entries) -> Iterator[CondaPackage]:
+    """What can be understood; the version is "" where it is not pinned."""
     for entry, _ in entries.conda:
         try:
             spec = parse_match_spec(entry)
         except ValueError:
             continue
         version = spec.exact_version or _beginning(entry, spec)
-        if version:
-            yield CondaPackage(spec.name, version, spec.build, spec.subdir, "", channel=spec.channel)
+        yield CondaPackage(spec.name, version, spec.build, spec.subdir, "", channel=spec.channel)
 
 
 def _beginning(entry: str, spec: MatchSpec) -> str:

@@ -23,6 +23,7 @@ _REQUIREMENT = re.compile(
     """,
     re.VERBOSE,
 )
+_NAME = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:[\[(<>=!~;@]|\Z)")
 _HASH = re.compile(r"--hash[=\s](\S+)")
 _COMMENT = re.compile(r"(?:^|\s+)#.*$")
 """pip's own rule: within a word, as in an address, the sign begins no comment."""
@@ -81,6 +82,23 @@ def pin_of(requirement: str) -> tuple[HeldPin, str] | None:
         return None
     name, version, marker, hashes = found.groups()
     return HeldPin(_normalized(name), version, tuple(sorted(set(_HASH.findall(hashes))))), (marker or "").strip()
+
+
+def read_unpinned(path: Path) -> tuple[str, ...]:
+    """The normalized names that the requirements at ``path`` ask for in no one version; a pylock.toml has none.
+
+    Raises UsageError ``held-unreadable`` where there is a file that cannot be read.
+    """
+    text = None if _is_toml(path) else _text_of(path)
+    lines = (_COMMENT.sub("", line).strip() for line in _joined(text or ""))
+    names = (name_of(line) for line in lines if pin_of(line) is None)
+    return tuple(name for name in names if name is not None)
+
+
+def name_of(requirement: str) -> str | None:
+    """The normalized name in one line of requirements; None for an option, a path or an address alone."""
+    found = _NAME.match(requirement)
+    return None if found is None else _normalized(found[1])
 
 
 def _text_of(path: Path) -> str | None:

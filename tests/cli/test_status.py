@@ -89,6 +89,39 @@ def test_a_file_without_a_framework_runs_anywhere(envsolve: Envsolve, tmp_path: 
     assert (done.code, "holds nothing that depends on GPU and driver" in done.out) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "unpinned"),
+    [
+        ("environment.yml", "dependencies: [python=3.12, 'pytorch>=2', numpy]\n", "pytorch"),
+        ("environment.yml", "dependencies: [python=3.12, pip, pip: ['torch[opt-einsum]']]\n", "torch"),
+        ("environment.yml", "dependencies: [tensorflow]\n", "tensorflow"),
+        ("requirements.txt", "numpy==2.4.6\ntorch>=2  # any\nJAX[cuda12]\n", "torch and jax"),
+    ],
+)
+def test_a_framework_whose_version_is_open_is_no_success(
+    name: str, text: str, unpinned: str, envsolve: Envsolve, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    done = envsolve("status", str(file), *_RTX_3090, "--platform", "linux-64")
+    assert done.code == 1
+    assert done.out.endswith(
+        f"cannot be told\n  because: it pins no version of {unpinned}: lock it to know which build it installs\n"
+    )
+
+
+def test_a_pinned_framework_that_does_not_run_says_more_than_one_that_is_open(
+    envsolve: Envsolve, tmp_path: Path
+) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text("torch==2.9.1+cu130\njax[cuda12]\n")
+    done = envsolve("status", str(file), *_PASCAL, "--platform", "linux-64", "--json")
+    (found,) = json.loads(done.out)["files"]
+    assert found["status"] == "does-not-run"
+    assert found["reasons"][-1].startswith("it pins no version of jax")
+    assert len(found["reasons"]) > 1
+
+
 @pytest.mark.parametrize("name", ["missing.yml", "."])
 def test_a_file_that_is_not_there_is_a_mistake_of_the_user(name: str, envsolve: Envsolve) -> None:
     done = envsolve("status", name, *_RTX_3090)

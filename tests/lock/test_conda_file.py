@@ -91,6 +91,8 @@ def test_of_an_environment_only_what_pins_a_version_is_held(write: _Write) -> No
         HeldPin("torch", "2.14.0+cu126"),
         HeldPin("typing-extensions", "4.12.2", ("sha256:aa", "sha256:bb")),
     )
+    assert held.unpinned == ("cudnn", "libcublas", "cuda-version", "ca-certificates")
+    assert held.unpinned_pip == ("rich", "colorama")
 
 
 def test_a_conda_lock_holds_what_it_has_for_the_platform() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsolve.errors import UsageError
-from envsolve.lock.held_pins import HeldPin, read_pins, read_recorded
+from envsolve.lock.held_pins import HeldPin, read_pins, read_recorded, read_unpinned
 from envsolve.lock.pylock_toml import pylock_toml
 from envsolve.lock.python_lock import PythonLock, facts_of
 from envsolve.lock.requirements_txt import requirements_txt
@@ -145,6 +145,34 @@ def test_the_pylock_of_a_peer_is_read(tmp_path: Path) -> None:
 )
 def test_only_an_exact_pin_counts(line: str, held: list[tuple[str, str]], tmp_path: Path) -> None:
     assert [(pin.name, pin.version) for pin in read_pins(written(tmp_path, f"{line}\n"))] == held
+
+
+@pytest.mark.parametrize(
+    ("line", "unpinned"),
+    [
+        ("numpy", ("numpy",)),
+        ("Typing_Extensions[a] >=4  # any", ("typing-extensions",)),
+        ("numpy ; python_version > '3'", ("numpy",)),
+        ("numpy\\\n>=2.3.5", ("numpy",)),
+        ("numpy==2.*", ("numpy",)),
+        ("numpy @ https://files.example.org/numpy.whl", ("numpy",)),
+        ("numpy==2.3.5 --hash=sha256:aa", ()),
+        ("numpy==2.3.5 ; python_version > '3'", ()),
+        ("#numpy", ()),
+        ("-r numpy", ()),
+        ("--index-url https://127.0.0.1/simple", ()),
+        ("https://files.example.org/numpy.whl", ()),
+        ("./numpy", ()),
+    ],
+)
+def test_what_is_no_pin_is_a_name(line: str, unpinned: tuple[str, ...], tmp_path: Path) -> None:
+    assert read_unpinned(written(tmp_path, f"{line}\n")) == unpinned
+
+
+def test_a_pylock_leaves_no_version_open(tmp_path: Path) -> None:
+    path = tmp_path / "pylock.toml"
+    path.write_text(PEER_PYLOCK, encoding="utf-8")
+    assert read_unpinned(path) == ()
 
 
 def test_a_file_of_windows_holds_the_same(tmp_path: Path) -> None:
