@@ -344,13 +344,14 @@ def _refuse_requirements(request: Request) -> None:
     if not packages.requirements and not packages.files:
         return
     from envsolve.app.command import command_of
+    from envsolve.app.conda_asked import is_environment_file
 
     given = " ".join(packages.requirements or packages.files)
+    hints = [Hint("write a lock for conda", command_of(request._replace(format="conda-lock")))]
+    if not any(map(is_environment_file, packages.files)):
+        hints.append(Hint("write a lock for pip and uv", command_of(request._replace(format="requirements"))))
     raise UsageError(
         "requirements-not-supported",
         f"the format {request.format!r} holds frameworks only, and {given!r} is to be locked along with them",
-        hints=(
-            Hint("write a lock for conda", command_of(request._replace(format="conda-lock"))),
-            Hint("write a lock for pip and uv", command_of(request._replace(format="requirements"))),
-        ),
+        hints=tuple(hints),
     )

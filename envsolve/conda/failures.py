@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 from envsolve.model.conda import without_token
 
-_ADDRESS = re.compile(r"""[a-z]+://[^\s'"()<>]+""")
+_ADDRESS = re.compile(r"""[a-z][a-z0-9]*://[^\s'"()<>]+""")
+_SCHEME = re.compile(r"'(\w+)' is not a supported scheme")
 _STATUS = re.compile(r"HTTP status (?:client|server) error \((\d{3})[^)]*\)")
 _INPUT = {
     "InvalidMatchSpecError": ("conda-spec-invalid", "a conda package is asked for in a way that conda does not know"),
@@ -42,6 +43,18 @@ _KINDS = (
         "offline",
         "{channel} is not in the cache, and --offline asks nobody",
         "run it once without --offline",
+    ),
+    _Kind(
+        ("is not a supported scheme",),
+        "channel-not-supported",
+        "{channel} is at an address that rattler cannot read",
+        "name it by an address with https, http, file, s3 or oci",
+    ),
+    _Kind(
+        ("S3 GET request", "requests to S3"),
+        "channel-unreachable",
+        "{channel} does not answer",
+        "give AWS's region and keys as to its own tools: AWS_REGION, AWS_PROFILE",
     ),
     _Kind(
         ("could not find subdir",),
@@ -117,7 +130,10 @@ def _channel_in(text: str, job: Mapping[str, Any]) -> str:
     """The channel that rattler's words name, as it was asked for; all of them where they name none."""
     addresses = _ADDRESS.findall(text)
     asked = [str(channel) for channel in job.get("channels", ())]
+    scheme = _SCHEME.search(text)
     for channel in asked:
+        if scheme is not None and channel.startswith(f"{scheme[1]}://"):
+            return f"the channel {without_token(channel)}"
         name = without_token(channel).rstrip("/").rpartition("/")[2]
         if any(f"/{name}/" in address for address in addresses):
             return f"the channel {without_token(channel)}"

@@ -186,6 +186,17 @@ def test_a_capability_that_no_gpu_has_is_refused_in_a_host_file_too(
     assert (result.code, "unknown-gpu" in result.err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("name", "ways_out"), [("environment.yml", ["conda-lock"]), ("requirements.in", ["conda-lock", "requirements"])]
+)
+def test_requirements_of_the_main_job_are_sent_to_the_locks_that_take_them(
+    name: str, ways_out: list[str], envsolve: Envsolve
+) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "8.6", "--driver", "580.65.06", "-r", name)
+    assert result.code == 2
+    assert [line.rpartition("--format ")[2] for line in result.err.splitlines() if "--format" in line] == ways_out
+
+
 @pytest.mark.parametrize("value", ["5.0", "cuda"])
 def test_a_conda_override_that_stands_for_no_driver_is_refused(
     value: str, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch

@@ -24,6 +24,22 @@ def test_each_failure_has_its_code_and_a_way_out(kind: str, text: str, code: str
     assert error.hints
 
 
+@pytest.mark.parametrize(
+    ("channel", "text", "code"),
+    [
+        ("ftp://host/own", "'ftp' is not a supported scheme", "channel-not-supported"),
+        (
+            "s3://bucket/own",
+            "failed to presign the S3 GET request for 's3://bucket/own/linux-64/repodata_shards.msgpack.zst'",
+            "channel-unreachable",
+        ),
+    ],
+)
+def test_the_channel_that_is_at_fault_is_named(channel: str, text: str, code: str) -> None:
+    error = outside("GatewayError", text, {"channels": [channel, "conda-forge"]}, offline=False)
+    assert (error.code, error.message.startswith(f"the channel {channel} ")) == (code, True)
+
+
 def test_settings_that_cannot_be_read_are_named_and_not_drawn() -> None:
     text = "/home/me/config.toml: Error parsing: line 2, column 2\n  |\n2 | [\n  |  ^\nunquoted keys cannot be empty\n"
     error = outside("ConfigError", text, _JOB, offline=False)
