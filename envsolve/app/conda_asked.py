@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.app.channel_order import WHEELS, sources_of
 from envsolve.app.targets import Target
 from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions, specifier_of
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.conda_lock import MAIN, Asked
-from envsolve.lock.conda_specs import channel_name, conda_specs
+from envsolve.lock.conda_specs import conda_specs
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.release import Source
@@ -47,9 +48,6 @@ TOOLKITS = ("cuda-version", "cudatoolkit", "pytorch-cuda")
 _SUFFIXES = (".yml", ".yaml")
 PIP_SECTION = "the pip section of "
 """Where a requirement comes from that is to be pip's, whatever channels have."""
-
-WHEELS = (Source.PYPI, Source.PYTORCH)
-_BEHIND_THE_PYTORCH_CHANNEL = (Source.PYTORCH_CHANNEL, Source.CONDA_FORGE, *WHEELS)
 
 Listing = Callable[[frozenset[str]], Mapping[str, Sequence[Listed]]]
 """What the channels have of some names."""
@@ -200,15 +198,8 @@ def _of_frameworks(asked: CondaAsked) -> Iterator[tuple[str, SpecifierSet]]:
 
 
 def _sources(asked: CondaAsked, channels: Sequence[str]) -> tuple[Source, ...]:
-    """Where builds are to be from, as files and channels say it; () where they do not.
-
-    With strict priority all of PyTorch is from the channel ``pytorch`` where that comes before conda-forge.
-    """
-    if _has_framework_of_pip(asked):
-        return WHEELS
-    known = (Source.PYTORCH_CHANNEL.channel, Source.CONDA_FORGE.channel)
-    first = next((name for name in map(channel_name, channels) if name in known), None)
-    return _BEHIND_THE_PYTORCH_CHANNEL if first == Source.PYTORCH_CHANNEL.channel else ()
+    """Where builds are to be from, as files and channels say it; () where they do not."""
+    return WHEELS if _has_framework_of_pip(asked) else sources_of(channels)
 
 
 def _has_framework_of_pip(asked: CondaAsked) -> bool:

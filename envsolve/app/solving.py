@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envsolve import __version__
+from envsolve.app.channel_order import in_order, solver_of
 from envsolve.app.command import command_of
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import Hint, UnsolvableError, UsageError
@@ -47,7 +48,7 @@ def solve_request(
     Raises UsageError for a request that contradicts itself or cannot be read, UnsolvableError where nothing fits.
     """
     request, hidden = request_without_credentials(request)
-    targets, solutions, differing = stacks_of(request, matrix, environ, Solver(matrix), held_on)
+    targets, solutions, differing = stacks_of(request, matrix, environ, solver_of(request, matrix), held_on)
     answers = [
         Answer(
             solution,
@@ -68,7 +69,7 @@ def stacks_of(
 ) -> tuple[tuple[Target, ...], tuple[Solution, ...], tuple[str, ...]]:
     """The targets of a request, the stack of each, and where their releases differ. Errors as in solve_request."""
     try:
-        targets = targets_of(request, matrix, environ)
+        targets = tuple(it._replace(request=in_order(it.request)) for it in targets_of(request, matrix, environ))
         if held_on is not None:
             targets = tuple(
                 target._replace(request=target.request._replace(held=held_on(target.problem.platform)))

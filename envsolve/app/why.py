@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.app.channel_order import solver_of
 from envsolve.app.command import command_of
 from envsolve.app.refusal import refusal
 from envsolve.app.solving import HeldOn, framework_request, stacks_of
@@ -73,7 +74,7 @@ def answer_questions(
 
     Raises UsageError for a name that means nothing, UnsolvableError where there is no answer to ask about.
     """
-    solver = Solver(matrix)
+    solver = solver_of(request, matrix)
     targets, solutions, _ = stacks_of(request, matrix, environ, solver, held_on)
     return tuple(
         _Questions(target, solution, solver, matrix).answers(names, others)

@@ -35,10 +35,15 @@ def environment_name(solution: Solution) -> str:
 
 
 def channels_of(solution: Solution) -> list[str]:
-    """The user's channels with what is missing: conda-forge last, PyTorch's first as conda-forge has a pytorch too."""
-    given = solution.request.channels
-    names = set(map(channel_name, given))
-    return list(with_conda_forge([*(it for it in _own_channels(solution) if it not in names), *given]))
+    """The user's channels with what is missing: conda-forge last, PyTorch's first as conda-forge has a pytorch too.
+
+    NVIDIA's comes behind PyTorch's, wherever the user has that.
+    """
+    given = list(solution.request.channels)
+    names = [*map(channel_name, given)]
+    missing = [it for it in _own_channels(solution) if it not in names]
+    at = names.index("pytorch") + 1 if missing and "pytorch" in names else 0
+    return list(with_conda_forge([*given[:at], *missing, *given[at:]]))
 
 
 def with_conda_forge(channels: Iterable[str]) -> tuple[str, ...]:

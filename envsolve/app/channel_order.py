@@ -1,0 +1,44 @@
+"""What the order of channels leaves of the sources: the first channel that has a name is the only one for it.
+
+That is strict priority, which pixi keeps by default, and conda where it is told to:
+https://docs.conda.io/projects/conda/en/stable/user-guide/tasks/manage-channels.html
+
+So the channel of PyTorch before conda-forge means its own builds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from envsolve.lock.conda_specs import channel_name
+from envsolve.matrix.load import FrameworkTable, Matrix
+from envsolve.model.release import Source
+from envsolve.model.request import Request
+from envsolve.solve.solver import Solver
+
+WHEELS = (Source.PYPI, Source.PYTORCH)
+_BEHIND_THE_PYTORCH_CHANNEL = (Source.PYTORCH_CHANNEL, Source.CONDA_FORGE, *WHEELS)
+
+
+def sources_of(channels: Sequence[str]) -> tuple[Source, ...]:
+    """Where builds are to be from, in order of preference, as ``channels`` have it; () where they do not say."""
+    known = (Source.PYTORCH_CHANNEL.channel, Source.CONDA_FORGE.channel)
+    first = next((name for name in map(channel_name, channels) if name in known), None)
+    return _BEHIND_THE_PYTORCH_CHANNEL if first == Source.PYTORCH_CHANNEL.channel else ()
+
+
+def in_order(request: Request) -> Request:
+    """``request`` with the sources that its channels mean, unless it names some itself."""
+    return request._replace(sources=request.sources or sources_of(request.channels))
+
+
+def solver_of(request: Request, matrix: Matrix) -> Solver:
+    """A solver that does not see what stands behind another channel; all of it where ``request`` names its sources."""
+    behind = not request.sources and bool(sources_of(request.channels))
+    return Solver(matrix, _without_what_is_behind if behind else None)
+
+
+def _without_what_is_behind(table: FrameworkTable) -> FrameworkTable:
+    if all(it.source is not Source.PYTORCH_CHANNEL for it in table.releases):
+        return table
+    return table._replace(releases=tuple(it for it in table.releases if it.source is not Source.CONDA_FORGE))
