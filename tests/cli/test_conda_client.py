@@ -26,9 +26,13 @@ _WORDS = ("-f", "tensorflow", "--gpu", "8.6", "--driver", "550.163.01", "--platf
 
 @pytest.fixture
 def settings(channel_server: ChannelServer, tmp_path: Path) -> dict[str, str]:
-    """Variables that send conda to the recorded channels, for the machine that the files are for."""
+    """Variables that send conda to the recorded channels, for the machine that the files are for.
+
+    The classic solver would add pip to any environment with Python.
+    """
     condarc = tmp_path / "condarc"
-    condarc.write_text(f"channel_alias: {channel_server.url}\nchannels: [conda-forge]\ndefault_channels: []\n")
+    lines = ("channels: [conda-forge]", "default_channels: []", "add_pip_as_python_dependency: false")
+    condarc.write_text("\n".join((f"channel_alias: {channel_server.url}", *lines)))
     chosen = {name: os.environ[name] for name in ("CONDA_SOLVER",) if name in os.environ}
     return {
         **chosen,
