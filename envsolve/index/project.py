@@ -85,14 +85,15 @@ class Project:
 
     def _look_up(self, position: int) -> tuple[RawFile, ...]:
         if self._listing is None and len(self._files) < _FEW and is_json(self._content_type):
-            if self._body is None:
-                self._body = self._unpack()
+            body = self._body  # read once: another thread may fold the page
+            if body is None:
+                body = self._body = self._unpack()
             text = self.versions[position]
             stated = (text, *self.spellings.get(text, ()))
             spelled = dict.fromkeys(
                 it for each in stated for it in (each, each.replace("-", "_"))
             )  # as wheels write it
-            found = [_files_of(self._body, self.name, each) for each in spelled]
+            found = [_files_of(body, self.name, each) for each in spelled]
             if all(found):
                 return tuple({file[0]: file for files in found for file in files}.values())
         return self._of_whole(position)
@@ -106,7 +107,8 @@ class Project:
 
     def _whole(self) -> Listing:
         if self._listing is None:
-            body = self._unpack() if self._body is None else self._body
+            body = self._body
+            body = self._unpack() if body is None else body
             try:
                 self._listing = read_page(self.name, body, self._content_type, self.url)
             except OutsideError:

@@ -211,3 +211,23 @@ def test_many_versions_are_found_as_few_are(count: int) -> None:
     assert [project.files(at)[0][1] for at in reversed(range(count))] == [f"{it}" for it in reversed(range(count))]
     again = Project(NAME, URL, JSON_TYPE, lambda: body, versions=project.versions, files=project.seen)
     assert [again.files(at) for at in range(count)] == [project.files(at) for at in range(count)]
+
+
+class _LetGoOf(dict[str, tuple[str, ...]]):
+    """Spellings that let go of the page when they are asked for, as another thread may at any time."""
+
+    project: Project
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.project.fold()
+        return super().get(key, default)
+
+
+def test_a_page_that_is_let_go_of_meanwhile_is_read_to_the_end() -> None:
+    body = PAGES[JSON_TYPE]
+    project = Project(NAME, URL, JSON_TYPE, lambda: body, body=body)
+    spellings = _LetGoOf()
+    spellings.project = project
+    project.spellings = spellings
+    listing = read_page(NAME, body, JSON_TYPE, URL)
+    assert [project.files(at) for at in range(len(project.versions))] == list(listing.files)
