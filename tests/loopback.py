@@ -36,14 +36,6 @@ class Reply(NamedTuple):
 class Fault(Protocol):
     """How a server answers some paths."""
 
-    @property
-    def stall(self) -> float:
-        """Seconds to wait."""
-
-    @property
-    def cut(self) -> bool:
-        """Whether to hang up in the middle of the body."""
-
     def meets(self, path: str) -> bool:
         """Whether it is about ``path``."""
 
