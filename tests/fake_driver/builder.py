@@ -26,7 +26,11 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-LIBRARIES = {"libcuda": ("libcuda.so.1", "FAKE_CUDA"), "libnvidia-ml": ("libnvidia-ml.so.1", "FAKE_NVML")}
+LIBRARIES = {
+    "libcuda": ("libcuda.so.1", ("libcuda.c", "libcuda_work.c")),
+    "libnvidia-ml": ("libnvidia-ml.so.1", ("libnvidia_ml.c",)),
+}
+"""Per part, the name of its library and its sources."""
 PARTS = ("libnvidia-ml", "libcuda", "nvidia-smi")
 INHERITED = (
     "HOME",
@@ -71,13 +75,15 @@ class FakeDriver:
         fail: Mapping[str, int] | None = None,
         hang: Iterable[str] = (),
         crash: Iterable[str] = (),
+        kernel: str = "right",
         **more: str,
     ) -> dict[str, str]:
         """The whole environment of a child process on the described machine.
 
         ``parts`` are those of PARTS that are installed. ``fail`` maps calls (``cuInit``, ``nvmlInitWithFlags``,
-        ``nvmlDeviceGetName@1``, ``nvidia-smi``) to error numbers; ``hang`` and ``crash`` name calls. ``more`` are
-        further variables, such as CUDA_VISIBLE_DEVICES or FAKE_NV_SMI_WITHOUT.
+        ``nvmlDeviceGetName@1``, ``nvidia-smi``) to error numbers; ``hang`` and ``crash`` name calls. ``kernel`` is what
+        becomes of kernels, as machine.h says: ``wrong``, or ``wrong@1`` for one device. ``more`` are further variables,
+        such as CUDA_VISIBLE_DEVICES or FAKE_NV_SMI_WITHOUT.
         """
         here = list(parts)
         libraries = [str(self.root / part) for part in LIBRARIES if part in here]
@@ -92,6 +98,7 @@ class FakeDriver:
             "FAKE_NV_FAIL": ",".join(f"{call}={code}" for call, code in (fail or {}).items()),
             "FAKE_NV_HANG": ",".join(hang),
             "FAKE_NV_CRASH": ",".join(crash),
+            "FAKE_NV_KERNEL": kernel,
             **more,
         }
 
@@ -105,21 +112,11 @@ def build(root: Path) -> FakeDriver:
     compiler = shutil.which("gcc")
     if compiler is None or not sys.platform.startswith("linux"):
         pytest.skip("the fake NVIDIA driver needs gcc on Linux")
-    for part, (soname, define) in LIBRARIES.items():
+    for part, (soname, sources) in LIBRARIES.items():
         target = root / part / soname
         target.parent.mkdir(parents=True)
-        command = [
-            compiler,
-            "-shared",
-            "-fPIC",
-            "-O1",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-fvisibility=hidden",
-            f"-D{define}",
-        ]
-        command += [f"-Wl,-soname,{soname}", "-o", str(target), str(HERE / "fake_driver.c")]
+        command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"]
+        command += [f"-Wl,-soname,{soname}", "-o", str(target), *(str(HERE / source) for source in sources)]
         subprocess.run(command, check=True)
     _write_nvidia_smi(root / "nvidia-smi" / "nvidia-smi")
     return FakeDriver(root)

@@ -1,0 +1,35 @@
+"""How many frameworks are proven at once: each brings its own copy of everything into memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+HOST_MEMORY = 4 << 30
+"""Bytes of main memory that one framework may take with its CUDA libraries and context; the largest, TensorFlow and
+PyTorch, hold 2 to 3 GB after their first kernels."""
+GPU_MEMORY = 3 << 30
+"""Bytes of GPU memory that one framework may take: a context, the libraries' kernels and workspaces."""
+_UNKNOWN = 1
+"""Where memory cannot be read, one after the other."""
+
+
+def at_once(count: int, gpu_memory: int | None, *, meminfo: Path = Path("/proc/meminfo")) -> int:
+    """How many of ``count`` frameworks to run at once; ``gpu_memory`` is that of the GPU in bytes, None on the CPU."""
+    available = available_memory(meminfo)
+    if available is None:
+        return _UNKNOWN
+    limits = [count, os.cpu_count() or 1, available // HOST_MEMORY]
+    if gpu_memory is not None:
+        limits.append(gpu_memory // GPU_MEMORY)
+    return max(1, min(limits))
+
+
+def available_memory(meminfo: Path) -> int | None:
+    """Bytes of main memory that can be had without swapping (MemAvailable, proc(5)); None where nothing says."""
+    try:
+        lines = meminfo.read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return None
+    words = next((line.split() for line in lines if line.startswith("MemAvailable:")), [])
+    return int(words[1]) * 1024 if len(words) > 1 and words[1].isdecimal() else None

@@ -1,0 +1,125 @@
+"""The environment that is validated: which interpreter is meant, what it holds, and what activating it would set."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from envsolve.errors import Hint, OutsideError, UsageError
+from envsolve.validate.child import Children, Outcome
+from envsolve.validate.inventory import Inventory, inventory_of
+
+_TIMEOUT = 60.0
+"""Seconds to list an environment; a network file system may need many of them."""
+_OLDEST = (3, 7)
+IS_WINDOWS = os.name == "nt"
+_NAME_IT = Hint("name the environment's interpreter", "envsolve validate --python PREFIX/bin/python")
+
+
+def interpreter(prefix: str | None, python: str | None, environ: Mapping[str, str]) -> Path:
+    """The interpreter that is meant: ``python``, that of ``prefix``, else that of the active environment.
+
+    The active environment is, in order: 1. the one of VIRTUAL_ENV or CONDA_PREFIX, the first on PATH where both are
+    set, 2. ``python3`` or ``python`` on PATH, 3. the interpreter that runs envsolve.
+    Raises UsageError where there is none.
+    """
+    if python is not None:
+        return _named(python, environ)
+    if prefix is not None:
+        return _of_prefix(Path(prefix))
+    for directory in _active(environ):
+        found = next(_candidates(directory), None)
+        if found is not None:
+            return found
+    on_path = shutil.which("python3", path=environ.get("PATH")) or shutil.which("python", path=environ.get("PATH"))
+    return Path(on_path or sys.executable)
+
+
+def take_inventory(python: Path, environ: Mapping[str, str], children: Children) -> Inventory:
+    """Ask the interpreter what its environment holds.
+
+    Raises OutsideError where it is no interpreter or does not answer, UsageError where it is older than Python 3.7.
+    """
+    outcome = children.run(python, "inventory", {}, environ, _TIMEOUT)
+    if outcome.result is None:
+        raise _unanswered(python, outcome)
+    answer = outcome.result
+    version = tuple(int(part) for part in str(answer["python"]).split(".")[:2])
+    if version < _OLDEST:
+        message = f"{python} is Python {answer['python']}, and probes need 3.7 or newer"
+        raise UsageError("python-too-old", message, hints=(_NAME_IT,))
+    return inventory_of(answer)
+
+
+def activated(environ: Mapping[str, str], inventory: Inventory) -> dict[str, str]:
+    """``environ`` as activating the environment would leave it; some libraries look for their files by it."""
+    changed = dict(environ)
+    if not inventory.owns_prefix:
+        return changed
+    prefix = inventory.prefix
+    changed["CONDA_PREFIX" if inventory.is_conda else "VIRTUAL_ENV"] = os.fspath(prefix)
+    changed.pop("VIRTUAL_ENV" if inventory.is_conda else "CONDA_PREFIX", None)
+    programs = [os.fspath(directory) for directory in _program_directories(prefix, conda=inventory.is_conda)]
+    others = [entry for entry in environ.get("PATH", "").split(os.pathsep) if entry and entry not in programs]
+    changed["PATH"] = os.pathsep.join([*programs, *others])
+    return changed
+
+
+def _program_directories(prefix: Path, *, conda: bool) -> tuple[Path, ...]:
+    """What activation puts in front of PATH; on Windows conda's DLLs are found through it (conda's own activator)."""
+    if not IS_WINDOWS:
+        return (prefix / "bin",)
+    if not conda:
+        return (prefix / "Scripts",)
+    return (prefix, *(prefix / "Library" / name for name in ("mingw-w64/bin", "usr/bin", "bin")), prefix / "Scripts")
+
+
+def _named(python: str, environ: Mapping[str, str]) -> Path:
+    found = shutil.which(python, path=environ.get("PATH"))
+    if found is None:
+        if Path(python).is_dir():
+            return _of_prefix(Path(python))
+        message = f"there is no interpreter {python}"
+        raise UsageError("python-not-found", message, hints=(_NAME_IT,))
+    return Path(found).absolute()
+
+
+def _of_prefix(prefix: Path) -> Path:
+    found = next(_candidates(prefix), None)
+    if found is None:
+        what = "holds no Python interpreter" if prefix.is_dir() else "is no directory"
+        hint = Hint("name the directory of a virtual or conda environment", "envsolve validate --prefix .venv")
+        raise UsageError("python-not-found", f"{prefix} {what}", hints=(hint,))
+    return found
+
+
+def _candidates(prefix: Path) -> Iterator[Path]:
+    names = ("python.exe", "Scripts/python.exe") if IS_WINDOWS else ("bin/python", "bin/python3")
+    paths = (prefix.absolute() / name for name in names)
+    return (path for path in paths if path.is_file())
+
+
+def _active(environ: Mapping[str, str]) -> list[Path]:
+    """Prefixes that are activated, the one whose programs are found first in front."""
+    prefixes = [Path(environ[name]) for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if environ.get(name)]
+    path = environ.get("PATH", "").split(os.pathsep)
+
+    def place(prefix: Path) -> int:
+        places = [number for number, entry in enumerate(path) if entry and Path(entry).is_relative_to(prefix)]
+        return min(places, default=len(path))
+
+    return sorted(prefixes, key=place)
+
+
+def _unanswered(python: Path, outcome: Outcome) -> OutsideError:
+    if outcome.ending.timeout is not None:
+        message = f"{python} did not answer within {outcome.ending.timeout:g} seconds"
+    else:
+        message = f"{python} does not run as a Python interpreter of 3.7 or newer"
+    last = tuple(line for line in outcome.tail.splitlines() if line.strip())[-1:]
+    error = outcome.error or {}
+    cause = (f"{error['type']}: {error['text']}",) if error else last
+    return OutsideError("python-not-usable", message, cause, (_NAME_IT,))

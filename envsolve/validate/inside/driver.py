@@ -1,0 +1,224 @@
+"""Whether the CUDA driver can run a kernel: a vector addition through libcuda alone, without toolkit and framework.
+
+The job is ``{"libraries": names to load in order, "gpus": null | "all" | indices, "burn": seconds}``. Without ``gpus``
+device 0 runs the kernel and the others are listed. ``burn`` repeats it for so many seconds on each of the GPUs, with
+other numbers each time: hardware that is about to fail is wrong now and then.
+
+The result is ``{"library", "version", "variables", "load", "error", "devices"}``. ``load`` tells what the loader said
+where no library loads, ``error`` which call failed before a device was there: ``{"stage", "code", "error", "text"}``. A
+device is ``{"index", "name", "uuid", "capability", "memory", "kernel"}``, in bytes of memory; its ``kernel`` is null
+where it was only listed, and otherwise holds ``ok``, ``seconds`` and, of the following, what there is: ``jit_log``, the
+``stage`` that failed (a call, or ``compare``) with ``code``, ``error`` and ``text`` of a call or with ``mismatches``,
+``untouched`` and ``first`` of wrong output, and ``burn``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+import uuid
+
+from .driver_calls import CallError, DevicePointer, Driver, Handle, LoadError
+from .vector_add import BLOCKS, ENTRY, POISON, SIZE, THREADS, Vectors, difference, ptx_for
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from .channel import Channel
+
+CAPABILITY_MAJOR = 75
+CAPABILITY_MINOR = 76
+INFO_LOG, INFO_LOG_SIZE, ERROR_LOG, ERROR_LOG_SIZE = 3, 4, 5, 6  # CUjit_option
+LOG_BYTES = 8192
+NOT_SUPPORTED = 801
+
+VARIABLES = (
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "CUDA_DISABLE_PTX_JIT",
+    "CUDA_DISABLE_JIT",
+    "CUDA_FORCE_PTX_JIT",
+    "CUDA_MPS_PIPE_DIRECTORY",
+    "LD_LIBRARY_PATH",
+)
+"""What steers the driver: the CUDA programming guide (environment variables) and NVIDIA's container runtime."""
+
+
+def probe(job: dict[str, object], channel: Channel) -> dict[str, object]:
+    """Run the kernel, as the text of this module says. Nothing that the driver does raises."""
+    os.environ["CUDA_CACHE_DISABLE"] = "1"  # the kernel is compiled now, not taken from the cache of an older driver
+    result: dict[str, object] = {"library": None, "version": None, "load": [], "error": None, "devices": []}
+    result["variables"] = {name: os.environ[name] for name in VARIABLES if name in os.environ}
+    channel.note(variables=result["variables"])
+    try:
+        _ask(job, channel, result)
+    except LoadError as failure:
+        result["load"] = failure.attempts
+    except CallError as failure:
+        result["error"] = failure.as_json()
+    return result
+
+
+def _ask(job: dict[str, object], channel: Channel, result: dict[str, object]) -> None:
+    names, burn = job["libraries"], job["burn"]
+    assert isinstance(names, list)
+    assert isinstance(burn, (int, float))
+    driver = Driver(names, channel)
+    result["library"] = driver.path()
+    result["version"] = _number(driver, "cuDriverGetVersion")  # legal before cuInit, so known even when that fails
+    channel.note(library=result["library"], version=result["version"])
+    driver.call("cuInit", 0)
+    count = _number(driver, "cuDeviceGetCount")
+    chosen = _chosen(job["gpus"], count)
+    devices = result["devices"]
+    assert isinstance(devices, list)
+    for index in sorted(chosen.union(range(count))):
+        device = _device(driver, index, burn if index in chosen else None)
+        channel.note(device=device)
+        devices.append(device)
+
+
+def _chosen(gpus: object, count: int) -> set[int]:
+    """Indices of the devices that run the kernel. One that is not there is asked for too, and the driver says so."""
+    if gpus is None:
+        return {0} if count else set()
+    if gpus == "all":
+        return set(range(count))
+    assert isinstance(gpus, list)
+    return set(gpus)
+
+
+def _device(driver: Driver, index: int, burn: float | None) -> dict[str, object]:
+    """One device, whether it works or fails; the kernel runs on it where ``burn`` is not None."""
+    device: dict[str, object] = dict.fromkeys(("name", "uuid", "capability", "memory", "kernel"))
+    device["index"] = driver.device = index
+    started = time.perf_counter()
+    outcome: dict[str, object] = {}
+    try:
+        handle, capability = _describe(driver, index, device)
+        if burn is None:
+            return device
+        started = time.perf_counter()
+        outcome["ok"] = _run(driver, handle, capability, burn, outcome)
+    except CallError as failure:
+        outcome.update(failure.as_json(), ok=False)
+    outcome["seconds"] = round(time.perf_counter() - started, 4)
+    device["kernel"] = outcome
+    return device
+
+
+def _describe(driver: Driver, index: int, device: dict[str, object]) -> tuple[int, tuple[int, int]]:
+    """Fill in what the driver says of a device; its handle and compute capability."""
+    handle = _number(driver, "cuDeviceGet", index)
+    name = ctypes.create_string_buffer(256)
+    driver.call("cuDeviceGetName", name, len(name), handle)
+    device["name"] = name.value.decode("utf-8", "replace")
+    memory = ctypes.c_size_t()
+    driver.call("cuDeviceTotalMem_v2", ctypes.byref(memory), handle)
+    device["memory"] = memory.value
+    major = _number(driver, "cuDeviceGetAttribute", CAPABILITY_MAJOR, handle)
+    minor = _number(driver, "cuDeviceGetAttribute", CAPABILITY_MINOR, handle)
+    device["capability"] = "{}.{}".format(major, minor)
+    device["uuid"] = _uuid(driver, handle)
+    return handle, (major, minor)
+
+
+def _uuid(driver: Driver, handle: int) -> str | None:
+    """The GPU's UUID as nvidia-smi writes it; None where this driver cannot tell, which is no fault."""
+    identity = ctypes.create_string_buffer(16)
+    try:
+        driver.call("cuDeviceGetUuid", identity, handle)
+    except CallError as failure:
+        if failure.code in (None, NOT_SUPPORTED):
+            return None
+        raise
+    return "GPU-{}".format(uuid.UUID(bytes=identity.raw))
+
+
+def _run(driver: Driver, handle: int, capability: tuple[int, int], burn: float, outcome: dict[str, object]) -> bool:
+    """Run the kernel in the primary context, the one that frameworks use. Whether every result is right.
+
+    After a failure nothing is given back: on a GPU in trouble that may hang, and this process ends soon.
+    """
+    context, module, function = Handle(), Handle(), Handle()
+    driver.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
+    driver.call("cuCtxSetCurrent", context)
+    _load(driver, module, capability, outcome)
+    driver.call("cuModuleGetFunction", ctypes.byref(function), module, ENTRY)
+    memory = [DevicePointer() for _ in range(3)]
+    for pointer in memory:
+        driver.call("cuMemAlloc_v2", ctypes.byref(pointer), SIZE)
+    vectors = Vectors()
+    wrong = _round(driver, function, memory, vectors.of_round(0))
+    if wrong is None and burn:
+        wrong = _burn(driver, function, memory, vectors, burn, outcome)
+    if wrong is not None:
+        outcome.update(wrong, stage="compare")
+        return False
+    for pointer in memory:
+        driver.call("cuMemFree_v2", pointer)
+    driver.call("cuModuleUnload", module)
+    driver.call("cuDevicePrimaryCtxRelease", handle)
+    return True
+
+
+def _load(driver: Driver, module: Handle, capability: tuple[int, int], outcome: dict[str, object]) -> None:
+    """Have the driver compile the kernel. What its compiler says is kept, above all where it fails."""
+    logs = [ctypes.create_string_buffer(LOG_BYTES) for _ in range(2)]
+    options = (ctypes.c_int * 4)(INFO_LOG_SIZE, INFO_LOG, ERROR_LOG_SIZE, ERROR_LOG)
+    info, error = (ctypes.cast(log, ctypes.c_void_p) for log in logs)
+    values = (ctypes.c_void_p * 4)(LOG_BYTES, info, LOG_BYTES, error)
+    try:
+        driver.call("cuModuleLoadDataEx", ctypes.byref(module), ptx_for(capability), 4, options, values)
+    finally:
+        outcome["jit_log"] = "\n".join(filter(None, (log.value.decode("utf-8", "replace").strip() for log in logs)))
+
+
+def _round(
+    driver: Driver, function: Handle, memory: list[DevicePointer], vectors: tuple[bytes, bytes, bytes]
+) -> dict[str, object] | None:
+    """Add one pair of vectors; how the output differs from their sum, None where it does not."""
+    left, right, total = vectors
+    driver.call("cuMemcpyHtoD_v2", memory[0], left, SIZE)
+    driver.call("cuMemcpyHtoD_v2", memory[1], right, SIZE)
+    driver.call("cuMemsetD8_v2", memory[2], POISON, SIZE)
+    arguments = (ctypes.c_void_p * 3)(*(ctypes.addressof(pointer) for pointer in memory))
+    driver.call("cuLaunchKernel", function, BLOCKS, 1, 1, THREADS, 1, 1, 0, None, arguments, None)
+    driver.call("cuCtxSynchronize")
+    found = ctypes.create_string_buffer(SIZE)
+    driver.call("cuMemcpyDtoH_v2", found, memory[2], SIZE)
+    return difference(found.raw, total)
+
+
+def _burn(
+    driver: Driver,
+    function: Handle,
+    memory: list[DevicePointer],
+    vectors: Vectors,
+    seconds: float,
+    outcome: dict[str, object],
+) -> dict[str, object] | None:
+    """Repeat the round for ``seconds``; how the first wrong one differs. Its calls are too many to be announced."""
+    driver.announce("burn")
+    driver.announces = False
+    first = None
+    rounds = wrong_rounds = 0
+    end = time.monotonic() + seconds
+    try:
+        while time.monotonic() < end:
+            rounds += 1
+            wrong = _round(driver, function, memory, vectors.of_round(rounds))
+            wrong_rounds += wrong is not None
+            first = first or wrong
+    finally:
+        driver.announces = True
+        outcome["burn"] = {"seconds": seconds, "rounds": rounds, "wrong_rounds": wrong_rounds}
+    return first
+
+
+def _number(driver: Driver, call: str, *arguments: object) -> int:
+    """What a call writes into the int that its first argument points at."""
+    number = ctypes.c_int()
+    driver.call(call, ctypes.byref(number), *arguments)
+    return number.value

@@ -1,0 +1,70 @@
+"""The program of every probe: ``python run.py PROBE RESULT_FILE JOB``.
+
+PROBE names a module beside this one with a function ``probe(job, channel)``; JOB is a JSON object. What comes out goes
+to RESULT_FILE, never to stdout: frameworks print there what they like.
+
+The environment is to behave as it does for its user, so nothing of it is switched off (PYTHONPATH, user site,
+LD_LIBRARY_PATH). Only the directory of this file leaves the search path, where its modules could stand for others.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import sys
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from typing import TextIO
+
+PACKAGE = "_envsolve_inside"
+
+
+def load_package(directory: str) -> None:
+    """Load this directory as a package of a name that no other has, so that its modules hide nothing."""
+    spec = importlib.util.spec_from_file_location(
+        PACKAGE, os.path.join(directory, "__init__.py"), submodule_search_locations=[directory]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[PACKAGE] = module
+    spec.loader.exec_module(module)
+
+
+def main(name: str, result_file: str, job: str) -> None:
+    """Run the probe ``name``; the process ends here, without the clean-up of libraries, which can hang."""
+    directory = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.getcwd()) != directory]
+    writes_no_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # here, where it is not ours to write
+    load_package(directory)
+    channel = importlib.import_module(PACKAGE + ".channel").Channel(result_file)
+    try:
+        probe = importlib.import_module("{}.{}".format(PACKAGE, name)).probe
+        loaded = importlib.import_module(PACKAGE + ".loaded").loaded_libraries
+        sys.dont_write_bytecode = writes_no_bytecode
+        result = probe(json.loads(job), channel)
+        channel.stage("reading which libraries are loaded")
+        channel.note(loaded=loaded())
+        channel.finish(result)
+    except BaseException as error:
+        channel.fail(error)
+    finally:
+        flush(sys.stdout)
+        flush(sys.stderr)
+        os._exit(0)
+
+
+def flush(stream: TextIO | None) -> None:
+    """Print what is still held back; a stream may be closed or not be there."""
+    try:
+        if stream is not None:
+            stream.flush()
+    except (OSError, ValueError):
+        pass
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])

@@ -1,0 +1,38 @@
+"""Where a process runs, as far as it changes what to do about a driver."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+from envsolve.host.files import exists
+from envsolve.host.jetson import l4t_release
+from envsolve.host.wsl import is_wsl
+
+_CONTAINER_MARKS = (".dockerenv", "run/.containerenv", ".singularity.d", "var/run/secrets/kubernetes.io")
+"""Files that Docker, Podman, Apptainer and Kubernetes put into every container."""
+
+
+class Place(StrEnum):
+    """One thing about where a process runs; several can hold."""
+
+    POSIX = "posix"
+    """Any Linux, WSL too: with a POSIX shell and the loader of Linux."""
+    LINUX = "linux"
+    """Linux with a kernel driver of its own: not WSL."""
+    JETSON = "jetson"
+    WSL = "wsl"
+    WINDOWS = "windows"
+    CONTAINER = "container"
+
+
+def places_of(root: Path, *, windows: bool) -> frozenset[Place]:
+    """Where this machine's processes run; ``root`` is the root of its files."""
+    if windows:
+        return frozenset({Place.WINDOWS})
+    places = {Place.POSIX, Place.WSL if is_wsl(root) else Place.LINUX}
+    if l4t_release(root) is not None:
+        places.add(Place.JETSON)
+    if any(exists(root / mark) for mark in _CONTAINER_MARKS):
+        places.add(Place.CONTAINER)
+    return frozenset(places)

@@ -1,0 +1,92 @@
+"""What a validation found: per probe whether it passed, the findings, and which CUDA libraries there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from envsolve.model.finding import Finding, Severity
+
+
+class Status(StrEnum):
+    """How a probe ended."""
+
+    PASS = "pass"  # noqa: S105 - no password
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+class Owner(StrEnum):
+    """Whose file a library is."""
+
+    ENVIRONMENT = "environment"
+    SYSTEM = "system"
+    """Neither the environment's nor the driver's: a toolkit of the machine, or another environment."""
+    DRIVER = "driver"
+
+
+class Library(NamedTuple):
+    """A CUDA library: the name it is loaded by, its file, whose it is, and its version where that is known."""
+
+    soname: str
+    path: Path
+    owner: Owner
+    version: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The object of the JSON contract."""
+        return {"soname": self.soname, "path": str(self.path), "owner": self.owner.value, "version": self.version}
+
+
+class ProbeReport(NamedTuple):
+    """One probe: ``seconds`` it took, one line of ``detail`` for people, and what it found, the worst first."""
+
+    name: str
+    status: Status
+    seconds: float
+    detail: str
+    findings: tuple[Finding, ...] = ()
+    measured: Mapping[str, object] = MappingProxyType({})
+    """What else the probe tells, for programs: operations with errors and times, devices, versions."""
+
+    def as_json(self) -> dict[str, object]:
+        """The object of the JSON contract."""
+        return {
+            "name": self.name,
+            "status": self.status.value,
+            "seconds": self.seconds,
+            "detail": self.detail,
+            "finding": self.findings[0].id if self.findings else None,
+            **({"measured": dict(self.measured)} if self.measured else {}),
+        }
+
+
+class Report(NamedTuple):
+    """All of a validation: ``python`` is the interpreter that was validated, ``libraries`` those that were loaded."""
+
+    python: Path
+    probes: tuple[ProbeReport, ...]
+    libraries: tuple[Library, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed and something was proven."""
+        statuses = [probe.status for probe in self.probes]
+        return Status.FAIL not in statuses and Status.PASS in statuses
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Every finding once, the worst first."""
+        found = dict.fromkeys(finding for probe in self.probes for finding in probe.findings)
+        return tuple(sorted(found, key=lambda it: list(Severity).index(it.severity)))
+
+
+def concluded(name: str, seconds: float, detail: str, findings: tuple[Finding, ...] = ()) -> ProbeReport:
+    """The report of a probe that fails if it found an error, and passes otherwise."""
+    ordered = tuple(sorted(findings, key=lambda it: list(Severity).index(it.severity)))
+    failed = any(it.severity is Severity.ERROR for it in ordered)
+    return ProbeReport(name, Status.FAIL if failed else Status.PASS, seconds, detail, ordered)
