@@ -54,7 +54,7 @@ ERRORS = {
     ),
     2: DriverError(
         "CUDA_ERROR_OUT_OF_MEMORY",
-        "gpu-out-of-memory",
+        "out-of-memory",
         "The GPU has no memory left",
         "The check needs less than 1 MiB besides a context, and the GPU has not even that: other processes hold its "
         "memory.",

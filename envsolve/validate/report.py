@@ -75,8 +75,12 @@ class Report(NamedTuple):
     @property
     def ok(self) -> bool:
         """Whether nothing failed and something was proven."""
-        statuses = [probe.status for probe in self.probes]
-        return Status.FAIL not in statuses and Status.PASS in statuses
+        return self.is_unbroken and any(probe.status is Status.PASS for probe in self.probes)
+
+    @property
+    def is_unbroken(self) -> bool:
+        """Whether nothing failed, be it that nothing could be proven."""
+        return not any(probe.status is Status.FAIL for probe in self.probes)
 
     @property
     def findings(self) -> tuple[Finding, ...]:

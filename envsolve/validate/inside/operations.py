@@ -1,0 +1,227 @@
+"""Running the operations of one framework on one device, each held to its reference, and keeping every outcome.
+
+One that fails does not end the run: a broken cuDNN is to show as a convolution that fails beside a product that does
+not. What is known is noted at once, for the case that the next operation ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Callable, Dict, List, NamedTuple, Sequence
+
+from . import reference
+from .channel import LONGEST_TEXT, Channel
+from .framework import Framework, Outcome, UnsupportedError
+from .reference import Array, Lesson, Numbers, numbers
+
+TRAINING_TOLERANCE = 1e-3
+"""Errors of the steps of a training add up."""
+BURN_SIZE = {"cuda": 2048, "cpu": 256}
+"""Rows of the matrices that are multiplied again and again."""
+SAMPLES = 64
+"""Numbers of such a product that are compared with the reference."""
+TILE = 10007
+"""Numbers that large matrices are made of; a prime, so that no two rows are alike."""
+
+Result = Dict[str, object]
+
+
+class Operation(NamedTuple):
+    """One operation: the method of Framework, what goes in, what must come out."""
+
+    name: str
+    method: str
+    inputs: Callable[[], tuple]  # type: ignore[type-arg]
+    wanted: Callable[..., Sequence[float]]
+    tolerance: float = reference.TOLERANCE
+
+
+def convolution_inputs() -> tuple[Array, Array]:
+    """Two images of eight channels and sixteen filters of three by three: more than one channel is what cuDNN gets."""
+    return numbers((2, 8, 12, 12), 5), numbers((16, 8, 3, 3), 6)
+
+
+def lesson() -> Lesson:
+    """A training that lowers the loss a lot in three steps, and no ReLU of it is near enough to zero to flip."""
+    return Lesson(
+        images=numbers((8, 1, 8, 8), 8),
+        targets=numbers((8, 1), 9),
+        filters=numbers((4, 1, 3, 3), 10),
+        weights=numbers((256, 1), 11),
+        rate=0.01,
+        steps=3,
+    )
+
+
+OPERATIONS = (
+    Operation(
+        "element-wise",
+        "element_wise",
+        lambda: (numbers((20011,), 1), numbers((20011,), 2)),  # a prime: the last block is not full
+        reference.element_wise,
+    ),
+    Operation("matmul", "matmul", lambda: (numbers((64, 128), 3), numbers((128, 64), 4)), reference.matmul),
+    Operation("convolution", "convolution", convolution_inputs, reference.convolution),
+    Operation(
+        "convolution-backward",
+        "convolution_backward",
+        lambda: (*convolution_inputs(), numbers((2, 16, 12, 12), 7)),
+        reference.convolution_backward,
+    ),
+    Operation("training", "training", lambda: (lesson(),), reference.training, TRAINING_TOLERANCE),
+)
+
+
+def run(job: Result, channel: Channel, name: str, load: Callable[[str], Framework]) -> Result:
+    """Everything there is to learn of the framework ``name``; ``load`` imports it for a device.
+
+    job: ``device`` (``cuda`` or ``cpu``), ``index`` of the GPU, ``burn`` (seconds).
+    """
+    started = time.perf_counter()
+    device, index, burn = str(job["device"]), int(str(job.get("index", 0))), float(str(job.get("burn", 0)))
+    result: Result = {"framework": name, "asked": device, "operations": []}
+    os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # cuBLAS and cuDNN: no TF32, whatever the framework asks for
+    framework = attempt(result, channel, "import", lambda: load(device))
+    result["import_seconds"] = since(started)
+    if not isinstance(framework, Framework):
+        return result
+    about = {"version": framework.version, "built_cuda": framework.built_cuda, "cpu_build": framework.cpu_build}
+    result.update(about)
+    channel.note(framework=name, **about)
+    if device == "cuda" and framework.cpu_build:
+        return result
+    opened = time.perf_counter()
+    result["device"] = attempt(result, channel, "init", lambda: framework.open(device, index))
+    init_seconds = since(opened)
+    result["init_seconds"] = init_seconds
+    if "error" in result or "unsupported" in result:
+        return result
+    operations = operate(framework, device, channel)
+    result["operations"] = operations
+    result["first_kernel_seconds"] = round(init_seconds + float(str(operations[0]["seconds"])), 4)
+    result["remarks"] = framework.remarks
+    if burn > 0:
+        result["burn"] = burnt(framework, device, burn, channel)
+    result["seconds"] = since(started)
+    return result
+
+
+def attempt(result: Result, channel: Channel, stage: str, work: Callable[[], object]) -> object:
+    """What ``work`` returns; what it raises is kept in ``result``."""
+    channel.stage(stage)
+    try:
+        return work()
+    except UnsupportedError as reason:
+        result.update(stage=stage, unsupported=str(reason))
+    except Exception as error:
+        result.update(stage=stage, error=described(error))
+    return None
+
+
+def operate(framework: Framework, device: str, channel: Channel) -> List[Result]:
+    """Run every operation, in the order from the simplest on: what the last ones need, the first ones have shown."""
+    outcomes: List[Result] = []
+    for operation in OPERATIONS:
+        channel.stage(operation.name)
+        proves = framework.proves.get(operation.name) if device == "cuda" else None
+        outcome = dict(tried(operation, framework), proves=proves)
+        channel.note(operation=outcome)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def tried(operation: Operation, framework: Framework) -> Result:
+    """How one operation went."""
+    report: Result = {
+        "name": operation.name,
+        "ok": False,
+        "max_error": None,
+        "tolerance": operation.tolerance,
+        "on_device": False,
+        "error": None,
+    }
+    inputs = operation.inputs()
+    wanted = operation.wanted(*inputs)
+    started = time.perf_counter()
+    try:
+        outcome: Outcome = getattr(framework, operation.method)(*inputs)
+    except UnsupportedError as reason:
+        report.update(ok=None, unsupported=str(reason), seconds=since(started))
+    except Exception as error:
+        report.update(error=described(error), seconds=since(started))
+    else:
+        report["seconds"] = since(started)
+        report.update(judged(operation, outcome, wanted))
+    return report
+
+
+def judged(operation: Operation, outcome: Outcome, wanted: Sequence[float]) -> Result:
+    """What there is to say of an operation that came to an end."""
+    difference = reference.compare(outcome.numbers, wanted, operation.tolerance)
+    report: Result = {
+        "ok": difference.ok and outcome.on_device,
+        "on_device": outcome.on_device,
+        "max_error": difference.max_error,
+        "wrong": difference.wrong,
+        "numbers": difference.total,
+    }
+    if operation.name == "training":
+        report["losses"] = [repr(loss) for loss in outcome.numbers]  # text: JSON has no NaN
+        report["learns"] = bool(outcome.numbers) and outcome.numbers[-1] < outcome.numbers[0]
+        report["ok"] = report["ok"] and report["learns"]
+    return report
+
+
+def burnt(framework: Framework, device: str, seconds: float, channel: Channel) -> Result:
+    """Multiply large matrices for a while: each product must be the first one again, and that one right."""
+    channel.stage("burn")
+    size = BURN_SIZE[device]
+    tile = numbers((TILE,), 12).numbers
+    left = Array((size, size), (tile * (size * size // TILE + 1))[: size * size])
+    right = Array((size, size), left.numbers[::-1])
+    report: Result = {"size": size, "products": 0, "wrong": 0, "error": None, "ok": False}
+    started = time.perf_counter()
+    try:
+        first = framework.matmul(left, right).numbers
+        difference = sampled(first, left, right)
+        report.update(max_error=difference.max_error, wrong=difference.wrong)
+        again = framework.products(left, right)
+        products = wrong = 0
+        while time.perf_counter() - started < seconds:
+            wrong += again()
+            products += 1
+        report.update(products=products, wrong=difference.wrong + wrong)
+        report["ok"] = difference.ok and wrong == 0
+    except Exception as error:
+        report["error"] = described(error)
+    report["seconds"] = since(started)
+    channel.note(burn=report)
+    return report
+
+
+def sampled(result: Numbers, left: Array, right: Array) -> reference.Difference:
+    """Some numbers of a large product, spread over all of it, against the reference."""
+    size = left.shape[1]
+    places = [it * (len(result) // SAMPLES) + it for it in range(SAMPLES)]
+    wanted = [
+        reference.dot(
+            left.numbers[place // size * size : (place // size + 1) * size], right.numbers[place % size :: size]
+        )
+        for place in places
+    ]
+    return reference.compare([result[place] for place in places], wanted)
+
+
+def described(error: BaseException) -> Result:
+    """An exception as data, with the one it was raised from, where the real reason often is."""
+    text = str(error)
+    cause = error.__cause__ or error.__context__
+    if cause is not None and str(cause) and str(cause) not in text:
+        text = "{}\n{}: {}".format(text, type(cause).__name__, cause)
+    return {"type": type(error).__name__, "text": text[:LONGEST_TEXT]}
+
+
+def since(started: float) -> float:
+    """Seconds since then."""
+    return round(time.perf_counter() - started, 4)
