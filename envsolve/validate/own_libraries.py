@@ -35,6 +35,8 @@ _SPOKEN_OF = {
 }
 _NAMES_CUDA = re.compile(r"nvidia-(?!ml-py).+|cupy(-.+)?|jax-cuda.+|.+-gpu|.+-cu1[0-9]x?")
 """Distributions that are of use on NVIDIA GPUs alone; nvidia-ml-py only asks whether there is one."""
+_DRIVER_MISSING = re.compile(r"libcuda\.so\.1: cannot open shared object file: No such file")
+"""What glibc's loader says where a library is linked to the driver's, as a part of cuDNN 9.28 is (its wheel)."""
 _IN_SITE_PACKAGES = ("nvidia/*/lib", "nvidia/*/bin", "nvidia/*/bin/*", "torch/lib", "paddle/libs", "cupy/.data/lib")
 _IN_PREFIX = ("lib", "targets/*/lib", "Library/bin")
 
@@ -123,10 +125,15 @@ def _findings(answers: list[_Answer], outcome: Outcome) -> Iterator[Finding]:
     if apart:
         yield _parts_differ(apart)
     for answer in answers:
-        if answer.error and answer not in apart:
+        if answer.error and answer not in apart and not _waits_for_driver(answer):
             yield _does_not_load(answer.path, answer.error)
     if outcome.result is None:
         yield _crash(outcome)
+
+
+def _waits_for_driver(answer: _Answer) -> bool:
+    """Whether all that it lacks is the driver's library, which another probe is about."""
+    return answer.error is not None and _DRIVER_MISSING.match(answer.error) is not None
 
 
 def _is_of_another_cudnn(answer: _Answer) -> bool:
@@ -182,5 +189,8 @@ def _crash(outcome: Outcome) -> Finding:
 
 def _detail(answers: list[_Answer]) -> str:
     told = [f"{_SPOKEN_OF[it.component]} {it.version}" for it in answers if it.component in _SPOKEN_OF and it.version]
-    count = sum(1 for it in answers if not it.error)
-    return f"{count} load: {', '.join(told)}" if told else f"{count} load"
+    waiting = sum(map(_waits_for_driver, answers))
+    count = f"{sum(1 for it in answers if not it.error)} load"
+    return ": ".join(
+        filter(None, (f"{count}, {waiting} without a driver cannot" if waiting else count, ", ".join(told)))
+    )

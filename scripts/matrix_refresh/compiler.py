@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scripts.matrix_refresh.device_code import Code
+from envsolve.binary.fat_binary import Code
 
 _TOOLKIT = {
     **dict(zip(("6.0", "6.1", "6.2", "6.3", "6.4", "6.5"), ("9.0", "9.1", "9.2", "10.0", "10.1", "10.2"), strict=True)),

@@ -90,6 +90,16 @@ def test_one_library_may_rest_on_another_that_only_its_order_finds(children: Chi
     assert probed(environment(tmp_path), children).status is Status.PASS
 
 
+def test_what_lacks_the_driver_alone_is_not_damaged(children: Children, tmp_path: Path) -> None:
+    driver = compiled(tmp_path / "driver/libcuda.so.1", "int one = 1;")
+    nvidia = wheels(tmp_path)
+    compiled(nvidia / "cudnn/lib/libcudnn_ext.so.9", "extern int one; int *two = &one;", str(driver))
+    compiled(nvidia / "cuda_runtime/lib/libcudart.so.12", CUDART.format(number=12060))
+    report = probed(environment(tmp_path), children)
+    assert report.findings == ()
+    assert report.detail == "1 load, 1 without a driver cannot: cudart 12.6"
+
+
 @pytest.mark.parametrize(("left", "finding"), [(0, "library-does-not-load"), (2000, "library-crashes")])
 def test_a_truncated_library_is_found_though_the_loader_may_die_of_it(
     children: Children, tmp_path: Path, left: int, finding: str

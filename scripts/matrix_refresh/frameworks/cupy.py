@@ -13,8 +13,9 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
+from envsolve.binary.fat_binary import device_code, targets_of_code
 from scripts.matrix_refresh.compiler import toolkit_of
-from scripts.matrix_refresh.device_code import GlibcWatch, device_code, targets_of_code
+from scripts.matrix_refresh.device_code import GlibcWatch
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
 from scripts.matrix_refresh.observation import Observation, Read

@@ -16,9 +16,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from envsolve.binary.fat_binary import scan_fat_binaries
 from envsolve.matrix.load import Matrix
 from scripts.matrix_refresh.constants import constants
-from scripts.matrix_refresh.device_code import scan_fat_binaries
 from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
 from scripts.matrix_refresh.observation import Observation, Read
 from scripts.matrix_refresh.reader import ReadRow, Value, evidence_of, first

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from scripts.matrix_refresh.device_code import GlibcWatch, scan_fat_binaries
+from envsolve.binary.fat_binary import scan_fat_binaries
+from scripts.matrix_refresh.device_code import GlibcWatch
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
 from scripts.matrix_refresh.observation import Observation, Read

@@ -15,13 +15,8 @@ from collections.abc import Iterator
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from scripts.matrix_refresh.device_code import (
-    DeviceTargets,
-    GlibcWatch,
-    find_flags,
-    scan_fat_binaries,
-    targets_of_flags,
-)
+from envsolve.binary.fat_binary import DeviceTargets, scan_fat_binaries
+from scripts.matrix_refresh.device_code import GlibcWatch, find_flags, targets_of_flags
 from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
 from scripts.matrix_refresh.observation import Observation, Read
 from scripts.matrix_refresh.reader import ReadRow, Value, evidence_of, first, highest

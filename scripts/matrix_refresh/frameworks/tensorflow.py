@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from scripts.matrix_refresh.device_code import DeviceTargets, scan_fat_binaries, targets_of_flags
+from envsolve.binary.fat_binary import DeviceTargets, scan_fat_binaries
+from scripts.matrix_refresh.device_code import targets_of_flags
 from scripts.matrix_refresh.elf import needed_libraries
 from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
 from scripts.matrix_refresh.observation import Observation, Read

@@ -1,0 +1,147 @@
+"""Which GPUs the device code in a file is for: fat binaries, found in a stream of bytes or in bytes that are held.
+
+A fat binary is NVIDIA's container of device code inside a library. Its header is not documented; the fields read here
+were taken from what cuobjdump prints of the same files and from the public description in VivekPanyam/cudaparsers:
+magic 0xba55ed50, version 1, then one entry per architecture with kind (1 PTX, 2 ELF), sizes, and the architecture as
+``sm`` number. That number does not say whether the code is architecture-specific (``9.0a``).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from mmap import mmap
+from typing import NamedTuple
+
+_MAGIC = struct.pack("<I", 0xBA55ED50)
+_CONTAINER = struct.Struct("<IHHQ")
+"""magic, version, header size, size of what follows."""
+_ENTRY = struct.Struct("<HHIQ")
+"""kind, version, header size, size of the code."""
+_DETAILS = struct.Struct("<HHI")
+"""At offset 24: minor and major version of what the code is written in (PTX ISA, or the form of the ELF), sm."""
+_DETAILS_OFFSET = 24
+_PTX, _MACHINE_CODE = 1, 2
+_SMALLEST_ENTRY, _LARGEST_HEADER = 32, 4096
+_LARGEST_CONTAINER = 1 << 28
+"""A container of a stream is held in memory, in each thread, and is the code of one source file for all architectures:
+a few MB. One of more than 256 MiB is no compiler's work."""
+
+
+class DeviceTargets(NamedTuple):
+    """Targets as the matrix writes them, oldest first: machine code (``8.6``, ``9.0a``) and PTX."""
+
+    sass: tuple[str, ...]
+    ptx: tuple[str, ...]
+
+    @classmethod
+    def of(cls, sass: Iterable[str], ptx: Iterable[str]) -> DeviceTargets:
+        """The given targets in order, each once."""
+        return cls(_in_order(sass), _in_order(ptx))
+
+
+class Code(NamedTuple):
+    """One piece of device code: PTX or machine code, ``86``, and for PTX the version of its ISA, ``8.4``."""
+
+    is_ptx: bool
+    architecture: int
+    ptx_isa: str | None
+
+    @property
+    def target(self) -> str:
+        """As the matrix writes it, ``8.6``."""
+        return f"{self.architecture // 10}.{self.architecture % 10}"
+
+
+def scan_fat_binaries(chunks: Iterable[bytes], *, enough: int | None = None) -> DeviceTargets:
+    """The targets of all fat binaries in a stream of bytes, or of the first ``enough`` of them."""
+    return targets_of_code(device_code(chunks, enough=enough))
+
+
+def device_code(chunks: Iterable[bytes], *, enough: int | None = None) -> set[Code]:
+    """Every kind of device code in a stream of bytes, or in the first ``enough`` of its fat binaries.
+
+    Raises ValueError for a fat binary that is too large to be one.
+    """
+    streamed = islice(_streamed(chunks), enough)
+    return {code for container in streamed for code in _entries(container, 0, len(container))}
+
+
+def held_fat_binaries(held: bytes | mmap, start: int, end: int) -> Iterator[set[Code]]:
+    """The code of each fat binary between two offsets of ``held``. Headers are read, the code between them is not."""
+    while (start := held.find(_MAGIC, start, end)) >= 0 and start + _CONTAINER.size <= end:
+        _, version, header, size = _CONTAINER.unpack_from(held, start)
+        if version != 1 or header != _CONTAINER.size:
+            start += len(_MAGIC)
+            continue
+        behind = start + header + size
+        yield set(_entries(held, start, min(behind, end)))
+        start = min(behind, end)
+
+
+def targets_of_code(found: Iterable[Code]) -> DeviceTargets:
+    """The targets of pieces of device code."""
+    pieces = set(found)
+    return DeviceTargets.of(
+        {code.target for code in pieces if not code.is_ptx},
+        {code.target for code in pieces if code.is_ptx},
+    )
+
+
+def _streamed(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Each fat binary, header and code. The stream is held only as far as one of them reaches."""
+    pieces = iter(chunks)
+    held = b""
+    position = 0
+    while True:
+        found = held.find(_MAGIC, position)
+        if found < 0:
+            held = held[max(position, len(held) - len(_MAGIC) + 1) :]
+            position = 0
+            piece = next(pieces, None)
+            if piece is None:
+                return
+            held += piece
+            continue
+        held, position = held[found:], 0
+        held = _filled(held, _CONTAINER.size, pieces)
+        if len(held) < _CONTAINER.size:
+            return
+        _, version, header, size = _CONTAINER.unpack_from(held)
+        if version != 1 or header != _CONTAINER.size:
+            position = len(_MAGIC)
+            continue
+        if size > _LARGEST_CONTAINER:
+            raise ValueError(f"a fat binary of {size} bytes is too large to be one")
+        held = _filled(held, header + size, pieces)
+        yield held[: header + size]
+        held = held[header + size :]
+
+
+def _filled(held: bytes, wanted: int, pieces: Iterator[bytes]) -> bytes:
+    parts = [held]
+    length = len(held)
+    while length < wanted:
+        piece = next(pieces, None)
+        if piece is None:
+            break
+        parts.append(piece)
+        length += len(piece)
+    return b"".join(parts)
+
+
+def _entries(held: bytes | mmap, start: int, end: int) -> Iterator[Code]:
+    """Each piece of code in the fat binary between two offsets."""
+    position = start + _CONTAINER.size
+    while position + _SMALLEST_ENTRY <= end:
+        kind, _, header, size = _ENTRY.unpack_from(held, position)
+        if kind not in (_PTX, _MACHINE_CODE) or not _SMALLEST_ENTRY <= header <= _LARGEST_HEADER:
+            return
+        minor, major, architecture = _DETAILS.unpack_from(held, position + _DETAILS_OFFSET)
+        yield Code(kind == _PTX, architecture, f"{major}.{minor}" if kind == _PTX else None)
+        position += header + size
+
+
+def _in_order(targets: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(targets), key=lambda target: (*map(int, target.rstrip("af").split(".")), target)))

@@ -1,0 +1,79 @@
+"""Which GPUs a library on disk holds code for, read from its fat binaries without touching the code.
+
+Compilers put fat binaries into sections of their own, ``.nv_fatbin`` and, for code that is linked on the device,
+``__nv_relfatbin``; in a DLL names end after eight letters. Only these are walked, through a map of the file: about
+10 ms for a library of a gigabyte whose headers are in memory. A library of NVIDIA that keeps code in another form
+(cuFFT, the heuristics of cuDNN) shows little or none.
+
+A fat binary is the code of one source file. A target that only a stray one has says nothing about the rest: cuBLASLt
+12.8 holds PTX for 5.2 in one of 2918, with which it would seem to run on every GPU there will ever be.
+"""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from envsolve.binary.elf import opened_elf
+from envsolve.binary.fat_binary import Code, held_fat_binaries, targets_of_code
+from envsolve.binary.unreadable import unreadable
+from envsolve.model.capability import CodeTarget, DeviceCode
+
+_SECTIONS = (".nv_fatb", "__nv_rel")
+"""How the names of the sections begin."""
+_STRAY = 100
+"""A target counts from one in so many fat binaries on. The rarest real one of cuBLASLt 12.8, 6.1, is in one of 36."""
+
+_NEWEST = 999
+"""Architectures have two or three digits; a longer number is damage."""
+
+
+def read_device_code(path: Path) -> DeviceCode:
+    """The machine code and PTX that the library at ``path`` holds; both empty where it has no fat binary.
+
+    Raises UnreadableLibraryError.
+    """
+    counted: Counter[Code] = Counter()
+    total = 0
+    sections = _sections(path)
+    if sections:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
+            if sys.platform != "win32":
+                held.madvise(mmap.MADV_RANDOM)  # reading ahead at each header would read all of the code
+            for start, end in sections:
+                for codes in held_fat_binaries(held, start, min(end, len(held))):
+                    counted.update(codes)
+                    total += 1
+    kept = (code for code, times in counted.items() if times * _STRAY >= total and code.architecture <= _NEWEST)
+    targets = targets_of_code(kept)
+    return DeviceCode(tuple(map(CodeTarget.parse, targets.sass)), tuple(map(CodeTarget.parse, targets.ptx)))
+
+
+def _sections(path: Path) -> list[tuple[int, int]]:
+    """Where fat binaries lie: the offsets of their first byte and of the one after their last."""
+    try:
+        with path.open("rb") as file:
+            is_dll = file.read(2) == b"MZ"
+    except OSError as error:
+        raise unreadable(path, error) from error
+    return list(_dll_sections(path) if is_dll else _elf_sections(path))
+
+
+def _elf_sections(path: Path) -> Iterator[tuple[int, int]]:
+    with opened_elf(path) as elf:
+        for section in elf.iter_sections("SHT_PROGBITS"):
+            if section.name.startswith(_SECTIONS):
+                start = int(section["sh_offset"])
+                yield start, start + int(section["sh_size"])
+
+
+def _dll_sections(path: Path) -> Iterator[tuple[int, int]]:
+    from envsolve.binary.dll import opened_dll
+
+    with opened_dll(path) as dll:
+        for section in dll.sections:
+            if section.Name.rstrip(b"\0").decode("ascii", "replace").startswith(_SECTIONS):
+                yield section.PointerToRawData, section.PointerToRawData + section.SizeOfRawData

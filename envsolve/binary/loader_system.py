@@ -1,0 +1,102 @@
+"""What the loader of a system has built in: its default directories, its cache, and the subdirectories it prefers.
+
+Since glibc 2.33 the loader tells this itself (``ld.so --list-diagnostics``). An older one knows no glibc-hwcaps, and
+its directories are those that distributions compile in.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.binary.elf import Abi
+from envsolve.binary.loader_cache import FLAGS, chosen_files, read_cache
+
+_TIMEOUT = 10.0
+_LINE = re.compile(r'([\w.]+)(?:\[0x([0-9a-f]+)\])?=(?:"(.*)"|0x([0-9a-f]+))')
+_LOADERS = {
+    ("EM_X86_64", 64): ("/lib64/ld-linux-x86-64.so.2", "x86_64"),
+    ("EM_AARCH64", 64): ("/lib/ld-linux-aarch64.so.1", "aarch64"),
+}
+"""The loader of an ABI, and the name of its processor in Debian's directories and in ``$PLATFORM``."""
+
+
+class LoaderSystem(NamedTuple):
+    """The built-in facts of a loader. Directories end in a slash; ``hwcaps`` are those of glibc-hwcaps, best first."""
+
+    abi: Abi
+    interpreter: Path
+    directories: tuple[str, ...]
+    hwcaps: tuple[str, ...]
+    lib: str
+    platform: str
+    cache: Path
+    cached: Mapping[str, Path]
+
+
+def loader_system(abi: Abi) -> LoaderSystem | None:
+    """The loader of this machine for programs of ``abi``; None where it has none that is known here."""
+    known = _LOADERS.get((abi.machine, abi.bits))
+    if known is None or not Path(known[0]).exists():
+        return None
+    interpreter, processor = known
+    told = _diagnostics(interpreter)
+    directories = told.get("path.system_dirs") or _usual_directories(processor)
+    return _system(abi, interpreter, directories, told, processor)
+
+
+def _system(
+    abi: Abi, interpreter: str, directories: list[str], told: Mapping[str, list[str]], processor: str
+) -> LoaderSystem:
+    names = "".join(told.get("dl_hwcaps_subdirs", [])).split(":")
+    active = int("".join(told.get("dl_hwcaps_subdirs_active", [])) or "0")
+    hwcaps = tuple(name for place, name in enumerate(names) if name and active >> place & 1)
+    cache = Path("".join(told.get("path.sysconfdir", [])) or "/etc") / "ld.so.cache"
+    return LoaderSystem(
+        abi=abi,
+        interpreter=Path(interpreter),
+        directories=tuple(f"{directory.rstrip('/')}/" for directory in directories),
+        hwcaps=hwcaps,
+        lib="".join(told.get("dl_dst_lib", [])) or _usual_lib(processor),
+        platform="".join(told.get("dl_platform", [])) or processor,
+        cache=cache,
+        cached=chosen_files(read_cache(cache), FLAGS[abi.machine, abi.bits], hwcaps),
+    )
+
+
+def _diagnostics(interpreter: str) -> dict[str, list[str]]:
+    """What the loader says about itself, by key, numbers in decimal; nothing where it is older than 2.33."""
+    try:
+        done = subprocess.run(
+            [interpreter, "--list-diagnostics"],
+            capture_output=True,
+            check=False,
+            env={},
+            timeout=_TIMEOUT,
+            encoding="utf-8",
+            errors="surrogateescape",
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    found: dict[str, list[str]] = {}
+    for line in done.stdout.splitlines() if done.returncode == 0 else ():
+        match = _LINE.fullmatch(line)
+        if match is not None:
+            found.setdefault(match[1], []).append(match[3] if match[4] is None else str(int(match[4], 16)))
+    return found
+
+
+def _usual_directories(processor: str) -> list[str]:
+    """As Debian and its children, or all others, compile them in."""
+    multiarch = f"{processor}-linux-gnu"
+    if Path("/usr/lib", multiarch).is_dir():
+        return [f"/lib/{multiarch}", f"/usr/lib/{multiarch}", "/lib", "/usr/lib"]
+    return ["/lib64", "/usr/lib64"]
+
+
+def _usual_lib(processor: str) -> str:
+    multiarch = f"lib/{processor}-linux-gnu"
+    return multiarch if Path("/usr", multiarch).is_dir() else "lib64"

@@ -1,0 +1,107 @@
+"""The static checks together: what an environment's files say about it, beside the GPUs and variables of this machine.
+
+Nothing of the environment is run: libraries are read, and the loader is simulated (:mod:`envsolve.binary`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.binary.elf import Abi, read_library
+from envsolve.binary.loader import Libraries
+from envsolve.binary.loader_system import loader_system
+from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.host.machine import this_platform
+from envsolve.matrix import Matrix, find_matrix
+from envsolve.matrix.library_names import LibraryNames
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.finding import Finding, Severity
+from envsolve.model.host import Platform
+from envsolve.validate.inventory import Inventory
+from envsolve.validate.report import Library
+from envsolve.validate.static import windows
+from envsolve.validate.static.coverage import Codes, coverage
+from envsolve.validate.static.damage import damaged
+from envsolve.validate.static.installed import Files
+from envsolve.validate.static.loading import Loader, Loading
+from envsolve.validate.static.misplaced import foreign, stubs, two_majors
+from envsolve.validate.static.missing import missing
+from envsolve.validate.static.packages import cpu_builds, two_owners
+from envsolve.validate.static.scene import Scene
+
+
+class StaticReport(NamedTuple):
+    """What was found, the worst first, and where each CUDA library of a framework would come from."""
+
+    findings: tuple[Finding, ...]
+    libraries: tuple[Library, ...]
+
+
+def examine(
+    inventory: Inventory,
+    capabilities: Sequence[ComputeCapability],
+    environ: Mapping[str, str],
+    *,
+    platform: Platform | None = None,
+    matrix: Matrix | None = None,
+) -> StaticReport:
+    """Examine an environment for GPUs of ``capabilities`` (none: a machine without), with the variables ``environ``.
+
+    ``platform`` is this machine's and ``matrix`` the shipped one unless given.
+    """
+    files = Files(inventory)
+    names = LibraryNames((matrix or Matrix(find_matrix())).document("libraries"))
+    findings = [*(cpu_builds(files) if capabilities else ()), *two_owners(files)]
+    look = windows.examine_loading if (platform or this_platform()).is_windows else _examine_loading
+    loaded, found = look(files, names, environ, has_gpu=bool(capabilities))
+    findings += found
+    codes = Codes()
+    for framework in files.frameworks:
+        findings += coverage(framework, loaded.get(framework.libraries.name, {}), capabilities, codes)
+    libraries = (files.located(name, path) for held in loaded.values() for name, path in held.items())
+    once = dict.fromkeys(findings)
+    ordered = sorted(once, key=lambda it: list(Severity).index(it.severity))
+    return StaticReport(tuple(ordered), tuple(dict.fromkeys(libraries)))
+
+
+def _examine_loading(
+    files: Files, names: LibraryNames, environ: Mapping[str, str], *, has_gpu: bool
+) -> tuple[dict[str, dict[str, str]], list[Finding]]:
+    """By framework the file of each CUDA library it would load on Linux, and the findings."""
+    abi = _abi(files.inventory.executable)
+    findings = list(damaged(_own_files(files), files, abi))
+    system = None if abi is None else loader_system(abi)
+    if system is None:
+        return {}, findings
+    loader = Loader(files, Libraries(system), names)
+    library_path = environ.get("LD_LIBRARY_PATH")
+    loadings = tuple(loader.load(framework, library_path) for framework in files.frameworks)
+    without = loadings
+    if library_path:
+        without = tuple(loader.load(framework, None) for framework in files.frameworks)
+    scene = Scene(files, names, loadings, without, library_path, has_gpu)
+    findings += damaged(_failed(loadings), files, abi)
+    findings += [*missing(scene), *foreign(scene), *two_majors(scene), *stubs(scene)]
+    return {it.framework.libraries.name: dict(it.found()) for it in loadings}, findings
+
+
+def _abi(executable: Path) -> Abi | None:
+    try:
+        return read_library(executable.resolve(), truncated=True).abi
+    except UnreadableLibraryError:
+        return None
+
+
+def _own_files(files: Files) -> Iterator[Path]:
+    """The libraries that are judged whether or not anything loads them."""
+    yield from files.libraries
+    for framework in files.frameworks:
+        yield from framework.files(*framework.libraries.roots, *framework.libraries.code, "torch/lib/*.so*")
+
+
+def _failed(loadings: Sequence[Loading]) -> Iterator[Path]:
+    """The files at which the loader gives up."""
+    for loading in loadings:
+        yield from (lookup.failure.path for lookup in loading.lookups if lookup.failure is not None)

@@ -1,0 +1,123 @@
+"""The files of an environment that matter to the static checks: frameworks, CUDA's libraries, and where they lie."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.validate.inside.library_versions import component_of
+from envsolve.validate.inventory import Inventory
+from envsolve.validate.report import Library, Owner
+from envsolve.validate.static.framework_libraries import FRAMEWORK_LIBRARIES, FrameworkLibraries
+from envsolve.validate.static.records import Records
+
+_DRIVER = re.compile(r"cuda|nvcuda|nvml|nvidia-.*", re.IGNORECASE)
+"""Components that belong to the driver."""
+_IN_MODULES = ("nvidia/*/lib/*.so*", "nvidia/*/bin/*.dll", "nvidia/*/bin/*/*.dll")
+_IN_PREFIX = ("lib/*.so*", "targets/*/lib/*.so*", "Library/bin/*.dll")
+_VERSION = re.compile(r"\.so\.(\d[\d.]*)$")
+
+
+class Installed(NamedTuple):
+    """A framework, and the directory of the search path that its modules are in."""
+
+    libraries: FrameworkLibraries
+    directory: Path
+
+    def files(self, *patterns: str) -> tuple[Path, ...]:
+        """Its files of these patterns, in their order."""
+        return tuple(file for pattern in patterns for file in sorted(self.directory.glob(pattern)))
+
+    def assigned(self, module: str, name: str) -> object:
+        """The value that the file ``module`` assigns to ``name`` as a literal, without running it; None without one."""
+        for node in _statements(self.directory / module):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(it, ast.Name) and it.id == name for it in targets) and node.value is not None:
+                return _literal(node.value)
+        return None
+
+
+class Files:
+    """The libraries of an environment."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self.inventory = inventory
+        self.records = Records()
+
+    @cached_property
+    def frameworks(self) -> tuple[Installed, ...]:
+        """Every framework whose modules are there: of two copies the one that an import takes."""
+        found = []
+        for known in FRAMEWORK_LIBRARIES:
+            holders = (it for it in self.inventory.search_path if next(it.glob(f"{known.package}/__init__.py"), None))
+            directory = next(holders, None)
+            if directory is not None:
+                found.append(Installed(known, directory))
+        return tuple(found)
+
+    @cached_property
+    def libraries(self) -> tuple[Path, ...]:
+        """The files and links of CUDA's libraries, those of NVIDIA's packages before those of the prefix."""
+        found = [
+            file for it in self.inventory.search_path for pattern in _IN_MODULES for file in sorted(it.glob(pattern))
+        ]
+        if self.inventory.owns_prefix:
+            found += [file for pattern in _IN_PREFIX for file in sorted(self.inventory.prefix.glob(pattern))]
+        return tuple(dict.fromkeys(file for file in found if component_of(file.name) is not None))
+
+    @cached_property
+    def own(self) -> Mapping[str, Path]:
+        """The first of them for each file name."""
+        found: dict[str, Path] = {}
+        for file in self.libraries:
+            found.setdefault(file.name, file)
+        return found
+
+    def located(self, soname: str, path: str) -> Library:
+        """The library that was found for ``soname``: whose it is, and its version where the real file's name tells."""
+        place = Path(path).resolve()
+        if is_of_driver(soname):
+            owner = Owner.DRIVER
+        else:
+            owned = self.inventory.owns(place) or self.inventory.owns(_without_dots(path))
+            owner = Owner.ENVIRONMENT if owned else Owner.SYSTEM
+        return Library(soname, place, owner, _version(soname, place.name))
+
+
+def is_of_driver(name: str) -> bool:
+    """Whether a file of this name comes with the driver, and never with an environment."""
+    component = component_of(name)
+    return component is not None and _DRIVER.fullmatch(component) is not None
+
+
+def _version(soname: str, file_name: str) -> str | None:
+    """``12.8.90`` for libcudart.so.12.8.90; a name that says no more than the soname is no version."""
+    match = _VERSION.search(file_name)
+    return match[1] if match is not None and file_name != soname and len(match[1].split(".")) > 2 else None  # noqa: PLR2004
+
+
+def _without_dots(path: str) -> Path:
+    return Path(os.path.normpath(path))
+
+
+def _statements(path: Path) -> Iterator[ast.Assign | ast.AnnAssign]:
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return
+    yield from (node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign))
+
+
+def _literal(node: ast.expr) -> object:
+    """The value; of a call such as OrderedDict([...]) that of its only argument."""
+    if isinstance(node, ast.Call) and len(node.args) == 1:
+        node = node.args[0]
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
