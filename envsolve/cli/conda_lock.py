@@ -20,6 +20,7 @@ from envsolve.model.host import Platform
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
+    from envsolve.app.conda_locking import CondaLocked
     from envsolve.app.conda_part import Kept
     from envsolve.conda.session import Session
     from envsolve.matrix import Matrix
@@ -73,10 +74,6 @@ def _this_platform() -> tuple[Platform, ...]:
 
 def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], session: Session) -> int:
     """Write the lock to standard output or to the file of -o; the packages of that file stay where they fit."""
-    from envsolve.app.conda_locking import lock_conda
-    from envsolve.app.conda_part import CondaLockRequest
-    from envsolve.app.network import Network
-
     if options["why"] or options["why_not"]:
         raise UsageError(
             "contradictory-options",
@@ -87,14 +84,7 @@ def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], 
     if kind is not None:
         require_file_for_each(request.platforms, output, kind)
     require_other_file(request.packages.files, output)
-    network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
-    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
-    session.meanwhile = load_conda_writers
-    asked = CondaLockRequest(request, session, network, _held_by(output, request), progress.show, progress.packages)
-    try:
-        locked = lock_conda(asked, matrix, os.environ)
-    finally:
-        progress.clear()
+    locked = conda_lock(request, matrix, options, session, _held_by(output, request))
     lock = locked.lock
     apart = output is not None and PLATFORM in output
     parts = [lock._replace(parts=(part,)) for part in lock.parts] if apart else [lock]
@@ -108,6 +98,28 @@ def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], 
     for fact in locked.because if options["verbose"] else ():
         note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
     return 0
+
+
+def conda_lock(
+    request: Request,
+    matrix: Matrix,
+    options: dict[str, Any],
+    session: Session,
+    held: Callable[[Platform], Kept] | None = None,
+) -> CondaLocked:
+    """Make the lock with progress on a terminal; ``held`` gives what the one holds that is there, None without one."""
+    from envsolve.app.conda_locking import lock_conda
+    from envsolve.app.conda_part import CondaLockRequest
+    from envsolve.app.network import Network
+
+    network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
+    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    session.meanwhile = load_conda_writers
+    asked = CondaLockRequest(request, session, network, progress=progress.show, counted=progress.packages)
+    try:
+        return lock_conda(asked if held is None else asked._replace(held=held), matrix, os.environ)
+    finally:
+        progress.clear()
 
 
 def _left_out(output: str | None, platforms: Sequence[Platform]) -> tuple[str, ...]:

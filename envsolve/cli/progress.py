@@ -10,9 +10,10 @@ _WIDTH = 78
 
 
 class Progress:
-    """The line; ``wanted`` says whether the user wants any."""
+    """The line; ``wanted`` says whether the user wants any, ``doing`` what it is about."""
 
-    def __init__(self, *, wanted: bool) -> None:
+    def __init__(self, *, wanted: bool, doing: str = "resolving") -> None:
+        self._doing = doing
         self._shown = False
         self._wanted = wanted and sys.stderr is not None and sys.stderr.isatty()
 
@@ -21,10 +22,10 @@ class Progress:
         self.show(f"{count} packages, {name}")
 
     def show(self, text: str) -> None:
-        """Say what is being resolved."""
+        """Say what is being done to ``text``."""
         if self._wanted:
             self._shown = True
-            click.echo(f"\r{f'resolving: {text}'[:_WIDTH]:<{_WIDTH}}", err=True, nl=False)
+            click.echo(f"\r{f'{self._doing}: {text}'[:_WIDTH]:<{_WIDTH}}", err=True, nl=False)
 
     def clear(self) -> None:
         """Take the line away."""

@@ -18,6 +18,7 @@ from envsolve.model.host import Platform
 from envsolve.model.request import Held, Request, without_credentials
 
 if TYPE_CHECKING:
+    from envsolve.app.locking import Locked
     from envsolve.app.solving import Solved
     from envsolve.app.unchanged import Grounds
     from envsolve.lock.held_pins import HeldPin
@@ -28,28 +29,17 @@ _A_LOCK = "a Python lock", f"requirements.{PLATFORM}.txt"
 
 def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
     """Write the lock to standard output or to the file of -o; that file's pins stay where they fit."""
-    from envsolve.app.locking import LockRequest, lock
-    from envsolve.app.network import Network
-
     if options["why"] or options["why_not"]:
         raise UsageError(
             "contradictory-options",
             "--why and --why-not ask about a stack, not about a lock",
             hints=(Hint("ask without --format"),),
         )
-    _refuse_channels(request)
-    _refuse_environment_files(request)
-    request = request._replace(channels=())
+    refuse_what_is_condas(request)
     require_file_for_each(request.platforms, options["output"], _A_LOCK)
     require_other_file(request.packages.files, options["output"])
-    network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
-    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
-    held = _held_by(options["output"])
     keeps_pins = options["output"] not in (None, "-") and Path(options["output"]).exists()
-    try:
-        solved, grounds = lock(LockRequest(request, network, held, progress.packages), matrix, os.environ)
-    finally:
-        progress.clear()
+    solved, grounds = python_lock(request, matrix, options, _held_by(options["output"]))
     require_file_for_each([platform for platform, _ in solved.texts], options["output"], _A_LOCK)
     deliver_each(solved.texts, options["output"])
     for text in solved.notes:
@@ -59,6 +49,26 @@ def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any])
     if grounds is not None and len(solved.texts) == 1 and not options["upgraded"] and not options["verbose"]:
         _remember(solved, grounds, options, keeps_pins=keeps_pins)
     return 0
+
+
+def python_lock(request: Request, matrix: Matrix, options: dict[str, Any], held: Any = None) -> Locked:
+    """Make the lock with progress on a terminal; ``held`` gives the pins of the one that is there, None without one."""
+    from envsolve.app.locking import LockRequest, lock
+    from envsolve.app.network import Network
+
+    network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
+    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    asked = LockRequest(request._replace(channels=()), network, progress=progress.packages)
+    try:
+        return lock(asked if held is None else asked._replace(held=held), matrix, os.environ)
+    finally:
+        progress.clear()
+
+
+def refuse_what_is_condas(request: Request) -> None:
+    """Raise UsageError where a request for a Python lock names a channel or an environment.yml."""
+    _refuse_channels(request)
+    _refuse_environment_files(request)
 
 
 def _remember(solved: Solved, grounds: Grounds, options: dict[str, Any], *, keeps_pins: bool) -> None:

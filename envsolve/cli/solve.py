@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from envsolve.app.solving import HeldOn, Solved
     from envsolve.matrix import Matrix
 
-_COMMANDS = ("solve", "detect", "status", "matrix", "cache")
+_COMMANDS = ("solve", "create", "validate", "detect", "status", "matrix", "cache")
 _VERSIONS = Parsed("spec", parse_versions)
 _WORD = Parsed("address", one_word)
 _FILE = Parsed("file", file_name)
@@ -176,8 +176,8 @@ def solve(**options: Any) -> int:
         from envsolve.cli.conda_lock import conda_session, print_conda_lock
 
         with conda_session(options) as session:
-            return print_conda_lock(*_request(options, format_name), options, session)
-    request, matrix = _request(options, format_name)
+            return print_conda_lock(*request_from(options, format_name), options, session)
+    request, matrix = request_from(options, format_name)
     if request.format in PYTHON_FORMATS:
         from envsolve.cli.python_lock import print_python_lock
 
@@ -201,7 +201,7 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
     return 0
 
 
-def _request(options: dict[str, Any], format_name: str) -> tuple[Request, Matrix]:
+def request_from(options: dict[str, Any], format_name: str) -> tuple[Request, Matrix]:
     """What the words of the command ask for, and the matrix they ask it of."""
     from envsolve.app.solving import framework_requests
     from envsolve.matrix import Matrix, find_matrix

@@ -3,7 +3,7 @@
 It is a process of its own because py-rattler (0.28) now and then crashes when an interpreter ends, after the work is
 done: threads of its runtime outlive the interpreter (PyO3/pyo3-async-runtimes issue 40). Here the process ends without
 any clean-up, and a crash would lose an exit code that nobody looks at. It imports nothing of envsolve, so that it
-starts while the rest is still loading, and is the only module that imports rattler.
+starts while the rest is still loading. Beside it installer.py alone imports rattler, in a process of its own as well.
 
 A message is its length in bytes on a line of its own, then JSON. The first job is the settings, and is not answered;
 nor is ``prepare``, which only has channels read that will be asked for later. Where input ends, nobody waits for an
@@ -34,10 +34,9 @@ class Engine:
     """rattler with the settings of one command: its channels and its cache of what they list."""
 
     def __init__(self, settings: Job) -> None:
-        from rattler import ChannelConfig, Client, Config, Gateway, SourceConfig
+        from rattler import ChannelConfig, Client, Gateway, SourceConfig
 
-        locations = {str(path): shared for tool in _TOOLS for path, shared in Config.config_search_paths(tool)}
-        config = _merged(Config, [(path, shared) for path, shared in locations.items() if _is_file(path)])
+        config = read_config()
         alias = settings["channel_alias"]
         self._channels = ChannelConfig(alias, str(Path.cwd())) if alias else config.channel_config
         client = Client.from_config(
@@ -132,13 +131,13 @@ def main() -> None:
     """Answer jobs until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both processes, and ours decides
     os.umask(0o077)  # rattler keeps addresses beside what they list, with the tokens in them
-    _stand_somewhere()
+    stand_somewhere()
     goes, jobs = sys.stdout.buffer, SimpleQueue[Job]()
     sys.stdout = sys.stderr
     loop = asyncio.new_event_loop()
     import rattler  # noqa: F401  # while the other process still thinks about what to ask
 
-    threading.Thread(target=_hand_on, args=(sys.stdin.buffer, jobs), daemon=True).start()
+    threading.Thread(target=hand_on, args=(sys.stdin.buffer, jobs), daemon=True).start()
     settings, engine = jobs.get(), None
     failed: tuple[list[str], Exception] | None = None
     while True:
@@ -154,10 +153,10 @@ def main() -> None:
             if job["kind"] == "prepare":
                 failed = job["channels"], error
         if job["kind"] != "prepare":
-            _send(answer, goes)
+            send(answer, goes)
 
 
-def _stand_somewhere() -> None:
+def stand_somewhere() -> None:
     """Go to the root where the working directory was removed: py-rattler does not load without one."""
     try:
         os.getcwd()  # noqa: PTH109  # as py-rattler does
@@ -165,7 +164,7 @@ def _stand_somewhere() -> None:
         os.chdir("/")
 
 
-def _hand_on(stream: BinaryIO, jobs: SimpleQueue[Job]) -> None:
+def hand_on(stream: BinaryIO, jobs: SimpleQueue[Job]) -> None:
     """Pass on what comes in, and end the process where nothing more will."""
     try:
         while (job := receive(stream)) is not None:
@@ -186,11 +185,21 @@ def receive(stream: BinaryIO) -> Job | None:
     return json.loads(stream.read(int(length)))  # type: ignore[no-any-return]
 
 
-def _send(answer: str, stream: BinaryIO) -> None:
+def send(answer: str, stream: BinaryIO) -> None:
+    """Send a message."""
     content = answer.encode()
     stream.write(b"%d\n" % len(content))
     stream.write(content)
     stream.flush()
+
+
+def read_config(more: Iterable[Path] = ()) -> Any:
+    """The settings of rattler of this user and of the system; those in the files ``more`` come before them."""
+    from rattler import Config
+
+    locations = {str(path): shared for tool in _TOOLS for path, shared in Config.config_search_paths(tool)}
+    found = [(path, shared) for path, shared in locations.items() if _is_file(path)]
+    return _merged(Config, [*found, *((str(path), True) for path in more)])
 
 
 def _merged(configs: Any, locations: list[tuple[str, bool]]) -> Any:

@@ -94,7 +94,7 @@ _LINES = 4
 def outside(kind: str, text: str, job: Mapping[str, Any], *, offline: bool) -> EnvsolveError:
     """The error for an exception of rattler, by the name of its class and its text."""
     lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
-    said = tuple(map(_without_secrets, lines))[:_LINES]
+    said = tuple(map(without_secrets, lines))[:_LINES]
     cause = tuple(line.removeprefix("Caused by: ") for line in said)
     if kind in _INPUT:
         code, message = _INPUT[kind]
@@ -141,5 +141,6 @@ def _channel_in(text: str, job: Mapping[str, Any]) -> str:
     return f"the channel {listed}" if len(asked) == 1 else f"one of the channels {listed}"
 
 
-def _without_secrets(line: str) -> str:
+def without_secrets(line: str) -> str:
+    """``line`` with what opens an address taken out of every address in it."""
     return _ADDRESS.sub(lambda found: without_token(found[0]), line)

@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ENGINE = Path(__file__).with_name("engine.py")
+_ABOVE = Path(__file__).parents[2]
+"""Where envsolve is imported from, wherever this process found it."""
 _waiting: list[subprocess.Popen[bytes]] = []
 
 
@@ -30,8 +32,18 @@ def is_installed() -> bool:
 
 def started(engine: Path, *, listening: bool = False) -> subprocess.Popen[bytes]:
     """A new process of the program ``engine``; its errors are kept where somebody is ``listening``."""
+    return _started([str(engine)], listening=listening)
+
+
+def installing() -> subprocess.Popen[bytes]:
+    """A new process of the program that installs packages, whose errors are kept."""
+    program = f"import sys; sys.path.append({str(_ABOVE)!r}); from envsolve.conda.installer import main; main()"
+    return _started(["-c", program], listening=True)
+
+
+def _started(program: list[str], *, listening: bool) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-P", "-X", "utf8", str(engine)],
+        [sys.executable, "-P", "-X", "utf8", *program],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE if listening else subprocess.DEVNULL,

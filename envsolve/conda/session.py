@@ -88,7 +88,7 @@ class Session:
 
     def __init__(self, settings: Settings, engine: Path = ENGINE) -> None:
         if not is_installed():
-            raise _not_installed()
+            raise not_installed()
         self._settings, self._engine = settings, engine
         self.meanwhile: Callable[[], object] = lambda: None
         self._process = self._ready(process() if engine is ENGINE else started(engine))
@@ -111,7 +111,7 @@ class Session:
                 "platform": platform,
                 "names": ["python"],
             }
-            _send(job, self._process.stdin)
+            send(job, self._process.stdin)
 
     def packages(
         self, channels: Sequence[str], platform: str, names: Iterable[str]
@@ -175,14 +175,12 @@ class Session:
         assert stdin is not None
         assert stdout is not None
         try:
-            _send(job, stdin)
+            send(job, stdin)
             if job["kind"] == "solve":
                 self.meanwhile()
-            length = stdout.readline()
-            content = stdout.read(int(length)) if length.strip() else b""
+            return receive(stdout)
         except (OSError, ValueError):
             return None
-        return json.loads(content) if length.strip() and len(content) == int(length) else None
 
     def _ready(self, process: Popen[bytes]) -> Popen[bytes]:
         """``process`` with its settings sent."""
@@ -192,21 +190,33 @@ class Session:
             "mode": self._settings.mode,
             "channel_alias": self._settings.condarc.alias,
             "user_agent": f"envsolve/{__version__}",
-            "timeout": _number(_TIMEOUT_VARIABLES, _TIMEOUT),
-            "retries": _number(_RETRIES_VARIABLES, _RETRIES),
+            "timeout": timeout(),
+            "retries": retries(),
         }
         with suppress(OSError):  # the first job finds out
-            _send(settings, process.stdin)
+            send(settings, process.stdin)
         return process
 
     def _died(self) -> OutsideError:
+        from envsolve.conda.failures import without_secrets
+
         said = self._end().decode("utf-8", "replace").strip().splitlines()
         return OutsideError(
             "conda-solver-failed",
             "py-rattler, which solves conda packages, ended without an answer",
-            tuple(without_token(line) for line in said[-_LAST_LINES:]),
+            tuple(map(without_secrets, said[-_LAST_LINES:])),
             (Hint("install it anew", f"{Path(sys.executable).name} -m pip install --force-reinstall py-rattler"),),
         )
+
+
+def timeout() -> int:
+    """Seconds without a word from a server after which it counts as gone."""
+    return _number(_TIMEOUT_VARIABLES, _TIMEOUT)
+
+
+def retries() -> int:
+    """How often a server that does not answer is asked again."""
+    return _number(_RETRIES_VARIABLES, _RETRIES)
 
 
 def _number(variables: Sequence[str], usual: int) -> int:
@@ -215,7 +225,15 @@ def _number(variables: Sequence[str], usual: int) -> int:
     return int(said) if said.isdecimal() else usual
 
 
-def _send(message: Mapping[str, Any], stream: IO[bytes]) -> None:
+def receive(stream: IO[bytes]) -> Any:
+    """The next message of the process; None where it ends before it gave one. Raises ValueError for what is none."""
+    length = stream.readline()
+    content = stream.read(int(length)) if length.strip() else b""
+    return json.loads(content) if length.strip() and len(content) == int(length) else None
+
+
+def send(message: Mapping[str, Any], stream: IO[bytes]) -> None:
+    """Send a message to the process."""
     content = json.dumps(message).encode()
     stream.write(b"%d\n" % len(content) + content)
     stream.flush()
@@ -238,10 +256,11 @@ def _package(record: Mapping[str, Any]) -> CondaPackage:
     )
 
 
-def _not_installed() -> OutsideError:
+def not_installed() -> OutsideError:
+    """The error where py-rattler is missing."""
     return OutsideError(
         "conda-extra-missing",
-        "conda packages are solved by py-rattler, which is not installed beside envsolve",
+        "conda packages are solved and installed by py-rattler, which is not installed beside envsolve",
         hints=(
             Hint(
                 "install it beside envsolve, as `pip install 'envsolve[conda]'` does",

@@ -1,0 +1,146 @@
+"""From a lock to an environment in its place: whole, or as if nothing had happened.
+
+A record that says ``unfinished`` is written first and the finished one last. Whatever fails between, an interrupt too,
+is cleared away, and after a kill the next command on that place does so. What was fetched is kept by rattler and uv, so
+that to begin again costs no second download; a tree in which a linker was killed is not gone on with, as nothing tells
+which of its packages are whole.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.app.making import CreateRequest, Progress, make
+from envsolve.create.plan import Kind, Plan
+from envsolve.create.prefix import Place, claimed, clear, place_of
+from envsolve.create.reading import is_environment, plan_of
+from envsolve.create.record import State, read_record, record_of, write_lock, write_record
+from envsolve.create.refusals import not_exact
+from envsolve.create.replaced import set_aside, settle
+from envsolve.errors import Hint, UsageError
+from envsolve.host.machine import this_platform
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
+
+
+class Outcome(StrEnum):
+    """What became of the place."""
+
+    MADE = "made"
+    UP_TO_DATE = "up-to-date"
+
+
+class Created(NamedTuple):
+    """The environment: where it is, its interpreter if it has one, and what to tell."""
+
+    prefix: Path
+    kind: Kind
+    python: Path | None
+    outcome: Outcome
+    notes: tuple[str, ...] = ()
+
+
+def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], progress: Progress) -> Created:
+    """Make the environment.
+
+    Raises UsageError for a place or a lock that will not do, OutsideError where something cannot be fetched, written or
+    run, UnsolvableError for an exact environment.yml whose builds the channels have not. Nothing is left then.
+    """
+    place_of(asked.prefix)
+    platform = this_platform()
+    plan = _plan(asked, platform, matrix, environ)
+    windows = platform.is_windows
+    prefix = place_of(asked.prefix).path
+    with claimed(prefix):
+        settle(prefix)
+        place = place_of(asked.prefix)
+        python = plan.kind.interpreter(prefix, windows=windows) if plan.has_python else None
+        if place.record is not None and place.record.state is State.FINISHED:
+            if place.record.is_of(plan):
+                return Created(prefix, plan.kind, python, Outcome.UP_TO_DATE, plan.notes)
+            _require_force(asked, place)
+            set_aside(prefix)
+        notes = _make_or_clear(asked, plan, prefix, matrix, environ, progress)
+    return Created(prefix, plan.kind, python, Outcome.MADE, (*plan.notes, *notes))
+
+
+def require_usable(prefix: str) -> None:
+    """Raise UsageError where the place will not do whatever is to be made, before anybody works for it."""
+    place_of(prefix)
+
+
+def _plan(asked: CreateRequest, platform: Platform, matrix: Matrix, environ: Mapping[str, str]) -> Plan:
+    if is_environment(asked.lock):
+        from envsolve.app.exact_plan import exact_plan
+
+        plan = exact_plan(asked.lock, platform, matrix, asked.session, environ)
+    else:
+        plan = plan_of(asked.lock, platform, asked.python)
+    if plan.kind is Kind.CONDA and asked.python is not None:
+        hint = Hint("leave --python out, or make a lock for that Python")
+        message = "--python says which interpreter a venv gets, and this lock brings its own Python"
+        raise UsageError("contradictory-options", message, hints=(hint,))
+    if plan.wheels is not None and not plan.has_python:
+        raise not_exact(asked.lock, "it has wheels, and no Python that they could be installed for")
+    return plan
+
+
+def _require_force(asked: CreateRequest, place: Place) -> None:
+    if asked.force:
+        return
+    record = place.record
+    assert record is not None
+    raise UsageError(
+        "prefix-in-use",
+        f"{place.path} is a finished environment of another lock",
+        (f"it was made by: {record.request}",),
+        (
+            Hint("give another PREFIX, and keep both"),
+            Hint("or have it replaced; the old one stays until the new one is finished: --force"),
+        ),
+    )
+
+
+def _make_or_clear(
+    asked: CreateRequest, plan: Plan, prefix: Path, matrix: Matrix, environ: Mapping[str, str], progress: Progress
+) -> tuple[str, ...]:
+    record = record_of(plan, asked.request, State.UNFINISHED)
+    clear(prefix)
+    try:
+        write_record(prefix, record)
+        notes = make(asked, plan, prefix, matrix, environ, progress)
+        write_lock(prefix, plan)
+        write_record(prefix, record._replace(state=State.FINISHED))
+    except BaseException:
+        if not asked.keep:
+            _put_back(prefix, progress)
+        raise
+    settle(prefix)
+    return notes
+
+
+def _put_back(prefix: Path, progress: Progress) -> None:
+    """Leave the place as it was. Where that fails, the record says that it is unfinished, and the next command does."""
+    with suppress(OSError, UsageError):
+        record = read_record(prefix)
+        if record is not None and record.state is State.FINISHED:
+            return  # an interrupt came when all was done
+        progress("cleaning up")
+        clear(prefix)
+        settle(prefix)
+
+
+def absolute_prefix(prefix: str) -> str:
+    """The place that a user names as it stands in a record. Raises UsageError for one that will not do."""
+    return str(place_of(prefix).path)
+
+
+def command_with_prefix(prefix: str, command: str) -> str:
+    """The command that creates at ``prefix`` what ``command``, a request, solves."""
+    words = shlex.split(command)
+    return shlex.join([words[0], "create", absolute_prefix(prefix), *words[1:]])

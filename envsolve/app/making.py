@@ -1,0 +1,124 @@
+"""What is installed for a plan, and by what: conda packages by rattler, a venv and wheels by uv or pip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.create.activation import write_library_path, write_variables, write_xla_flags
+from envsolve.create.plan import Kind, Plan
+from envsolve.create.tools import Network, find_uv
+from envsolve.host.machine import this_platform
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.release import CudaLibraries
+
+if TYPE_CHECKING:
+    from envsolve.conda.session import Session
+
+Progress = Callable[[str], None]
+_CONDA_CACHE = "conda-packages"
+
+
+class CreateRequest(NamedTuple):
+    """What is to be made, where, and how.
+
+    ``request`` is the command that makes it again. ``python`` bounds the interpreter of a venv. ``channel_logins`` are
+    addresses of channels, bare and with what opens them. ``session`` opens the solver of conda packages, for an
+    environment.yml, which has no addresses. ``force`` replaces an environment of envsolve, ``keep`` leaves an
+    unfinished one, ``builds`` lets packages without a wheel be built.
+    """
+
+    prefix: str
+    lock: Path
+    request: str
+    network: Network
+    session: Callable[[], AbstractContextManager[Session]]
+    python: SpecifierSet | None = None
+    channel_logins: tuple[tuple[str, str], ...] = ()
+    force: bool = False
+    keep: bool = False
+    builds: bool = False
+
+
+def make(
+    asked: CreateRequest, plan: Plan, prefix: Path, matrix: Matrix, environ: Mapping[str, str], progress: Progress
+) -> tuple[str, ...]:
+    """Install what ``plan`` has into the directory ``prefix``; what to tell of it.
+
+    Raises OutsideError where something cannot be fetched or run. OSError passes.
+    """
+    platform = this_platform()
+    python = plan.kind.interpreter(prefix, windows=platform.is_windows)
+    uv = find_uv() if plan.kind is Kind.VENV or plan.wheels is not None else None
+    notes: list[str] = []
+    if plan.kind is Kind.CONDA:
+        notes += _install_conda(asked, plan, prefix, platform, environ, progress)
+    else:
+        _make_venv(asked, plan, prefix, uv, environ, progress)
+    if plan.wheels is not None:
+        from envsolve.create.wheels import Wheels, install_wheels
+
+        wheels = Wheels(plan.wheels, uv, alone=plan.kind is Kind.VENV, builds=asked.builds)
+        install_wheels(python, wheels, asked.network, environ, progress)
+    if plan.kind is Kind.CONDA:
+        write_variables(prefix, plan.variables)
+        notes += _write_activation(asked.lock, prefix, platform, matrix)
+    return tuple(notes)
+
+
+def _make_venv(
+    asked: CreateRequest, plan: Plan, prefix: Path, uv: str | None, environ: Mapping[str, str], progress: Progress
+) -> None:
+    from envsolve.create.interpreter import find_python
+    from envsolve.create.tools import tool_environ
+    from envsolve.create.venv import make_venv
+
+    with tool_environ(environ, asked.network) as variables:
+        progress("looking for a Python")
+        found = find_python(plan.python, uv, variables, offline=asked.network.offline)
+        make_venv(prefix, found, uv, variables, progress)
+
+
+def _install_conda(
+    asked: CreateRequest, plan: Plan, prefix: Path, platform: Platform, environ: Mapping[str, str], progress: Progress
+) -> list[str]:
+    from envsolve.conda.installing import Installation, install, missing_scripts, package_cache
+
+    network = asked.network
+    with ExitStack() as stack:
+        if network.no_cache:
+            scratch = TemporaryDirectory(prefix="envsolve-", ignore_cleanup_errors=True)
+            cache = Path(stack.enter_context(scratch))
+        elif network.cache_directory is not None:
+            cache = network.cache_directory / _CONDA_CACHE
+        else:
+            cache = package_cache(environ)
+        install(
+            Installation(prefix, platform, plan.conda, cache, asked.channel_logins, network.offline),
+            progress,
+        )
+    scripts = missing_scripts(prefix)
+    if not scripts:
+        return []
+    return [f"{' and '.join(scripts)}: a script for after the installation, which is not run, as with pixi"]
+
+
+def _write_activation(lock: Path, prefix: Path, platform: Platform, matrix: Matrix) -> Iterator[str]:
+    """Have set what frameworks here need; on Windows an environment is on its path, and TensorFlow has no XLA."""
+    from envsolve.app.held_stack import held_stack
+
+    held = None if platform.is_windows else held_stack(lock, platform, matrix)
+    rows = [row for rows in (held.releases.values() if held is not None else ()) for row in rows]
+    if any(row.cuda_libraries is CudaLibraries.NONE and row.source.is_wheel for row in rows):
+        write_library_path(prefix)
+    if any(row.framework == "tensorflow" and row.cuda is not None for row in rows) and not write_xla_flags(prefix):
+        yield (
+            "TensorFlow compiles some kernels with XLA, which needs libdevice, and no package here brings it: where it "
+            "says 'libdevice not found', ask for cuda-nvcc as well"
+        )

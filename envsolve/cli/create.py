@@ -1,0 +1,175 @@
+"""``envsolve create``: make an environment from a request or a lock, and prove it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from envsolve.cli.create_lock import REQUEST, named_lock, solved_lock
+from envsolve.cli.interrupts import interruptible
+from envsolve.cli.options import Decorator, Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli.output import deliver
+from envsolve.cli.progress import Progress
+from envsolve.cli.report import Palette, note
+from envsolve.cli.solve import solve
+from envsolve.lock import CONDA_FORMATS, PYTHON_FORMATS
+
+if TYPE_CHECKING:
+    from envsolve.app.creating import Created
+    from envsolve.create.tools import Network
+    from envsolve.matrix import Matrix
+
+_HOW = ("allow_builds", "offline", "refresh", "cache_dir", "no_cache", "no_progress")
+_NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (), "exact": False}
+"""What a request has that makes a lock alone."""
+
+
+def _options_of_solve(names: tuple[str, ...]) -> Decorator:
+    """The options of ``solve`` by these names, which mean the same here."""
+
+    def decorate(function: Any) -> Any:
+        chosen = [it for name in reversed(names) for it in solve.params if it.name == name]
+        function.__click_params__ = [*getattr(function, "__click_params__", []), *chosen]
+        return function
+
+    return decorate
+
+
+@click.command()
+@click.argument("prefix", type=Parsed("directory", file_name))
+@_options_of_solve(REQUEST)
+@option(
+    "--format",
+    "format_name",
+    metavar="NAME",
+    help=(
+        f"The lock to make it from: {', '.join(PYTHON_FORMATS)} (a venv), {', '.join(CONDA_FORMATS)} (conda packages). "
+        "Default: conda packages where the stack that envsolve prints has any, else a venv."
+    ),
+)
+@option(
+    "--lock",
+    "lock_file",
+    metavar="FILE",
+    type=Parsed("file", file_name),
+    help="Make it from a lock: conda-lock.yml, explicit, exact environment.yml, pixi.lock, pylock.toml, requirements.",
+)
+@option("--force", is_flag=True, help="Replace an environment that envsolve made; never any other directory.")
+@option("--keep", is_flag=True, help="Leave an unfinished environment to look at where this fails.")
+@option("--no-validate", is_flag=True, help="Do not run kernels in the new environment to prove it.")
+@_options_of_solve(_HOW)
+@matrix_option
+@output_options
+def create(**options: Any) -> int:
+    """Make an environment in the directory PREFIX that runs on the GPU and the driver you have, and prove it.
+
+    What fails leaves nothing behind. A directory with anything in it that envsolve did not make is refused, an
+    environment of the same lock is up to date, and one of another lock is replaced with --force alone.
+    """
+    from envsolve.app.creating import Outcome, require_usable
+
+    require_usable(options["prefix"])
+    with interruptible():
+        created = _created(options)
+    for text in created.notes:
+        note(text, quiet=options["quiet"])
+    if created.outcome is Outcome.UP_TO_DATE:
+        note(f"{created.prefix} is up to date: it was made from this very lock", quiet=options["quiet"])
+    else:
+        note(_how_to_use(created), quiet=options["quiet"])
+    deliver(f"{created.prefix}\n", None)
+    if options["no_validate"] or created.python is None:
+        return 0
+    return validate_after_create(created.python, options)
+
+
+def validate_after_create(python: Path, options: Mapping[str, Any]) -> int:
+    """Prove the environment of the interpreter ``python``, on the GPU where one is here; the exit code.
+
+    What was found goes to stderr, as stdout holds the path of the environment.
+    """
+    from envsolve.app.validating import Asked, validation_of
+    from envsolve.cli.validation_text import as_text
+
+    progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
+    asked = Asked(progress, python=str(python), device="here", matrix_directory=_matrix(options).directory)
+    validation = validation_of(asked, os.environ)
+    if not options["quiet"] or not validation.report.ok:
+        click.echo(as_text(validation), nl=False, err=True, color=Palette.wanted())
+    for text in validation.report.notes:
+        note(text, quiet=options["quiet"])
+    return 0 if validation.report.is_unbroken else 1
+
+
+def _created(options: dict[str, Any]) -> Created:
+    """Make the environment from the lock that is named, or from the one that the request gets."""
+    from envsolve.app.creating import create as create_environment
+    from envsolve.app.making import CreateRequest
+    from envsolve.cli.conda_lock import conda_session
+
+    words = {**options, **_NOT_HERE}
+    matrix = _matrix(options)
+    with TemporaryDirectory(prefix="envsolve-", ignore_cleanup_errors=True) as scratch:
+        lock = named_lock(options) if options["lock_file"] else solved_lock(words, Path(scratch))
+        progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="creating")
+        asked = CreateRequest(
+            prefix=options["prefix"],
+            lock=lock.path,
+            request=lock.command,
+            network=_network(options),
+            session=partial(conda_session, words),
+            python=options["python"] if options["lock_file"] else None,
+            channel_logins=lock.channel_logins,
+            force=options["force"],
+            keep=options["keep"],
+            builds=options["allow_builds"],
+        )
+        try:
+            return create_environment(asked, matrix, os.environ, progress.show)
+        finally:
+            progress.clear()
+
+
+def _matrix(options: Mapping[str, Any]) -> Matrix:
+    from envsolve.matrix import Matrix, find_matrix
+
+    directory = options["matrix_directory"]
+    return Matrix(Path(directory) if directory else find_matrix())
+
+
+def _network(options: dict[str, Any]) -> Network:
+    """How installers go out: with the indexes that are configured, and the logins in what was typed."""
+    from envsolve.app.lock_indexes import settings_of
+    from envsolve.create.tools import Network
+
+    directory, settings = options["cache_dir"], settings_of(os.environ)
+    if options["index_url"] is not None:
+        settings = settings._replace(index_url=options["index_url"], extra_index_urls=options["extra_index_urls"])
+    given = (*options["extra_index_urls"], options["pytorch_index_url"])
+    return Network(
+        settings=settings,
+        logins=tuple(url for url in given if url is not None),
+        cache_directory=None if directory is None else Path(directory).absolute(),
+        no_cache=options["no_cache"],
+        offline=options["offline"],
+    )
+
+
+def _how_to_use(created: Created) -> str:
+    """What to type to work in the environment."""
+    from envsolve.create.plan import Kind
+
+    if created.kind is Kind.CONDA:
+        return (
+            f"to work in it: conda activate {shlex.quote(str(created.prefix))}, or micromamba, mamba or pixi shell-hook"
+        )
+    if os.name == "nt":
+        return f"to work in it: {created.prefix}\\Scripts\\activate"
+    return f"to work in it: source {shlex.quote(str(created.prefix / 'bin' / 'activate'))}"

@@ -1,0 +1,126 @@
+"""The lock that ``envsolve create`` makes an environment from: the one that is named, or the one a request gets."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+from click.core import ParameterSource
+
+from envsolve.cli.report import note
+from envsolve.cli.solve import request_from
+from envsolve.errors import Hint, UsageError
+from envsolve.lock import CONDA_FORMATS, PYTHON_FORMATS
+from envsolve.model.request import Request
+
+if TYPE_CHECKING:
+    from envsolve.matrix import Matrix
+
+REQUEST = (
+    *("requirements", "frameworks", "requirement_files", "constraint_files", "python", "gpus", "driver", "cuda"),
+    *("hosts", "sources", "prefer", "channels", "index_url", "extra_index_urls", "pytorch_index_url", "exclude_newer"),
+)
+"""What a request asks for, by the parameters of ``solve``."""
+_WITH_A_LOCK = ("python", "channels", "index_url", "extra_index_urls")
+"""Of the request, what says where packages of a lock are and how to get in, and which Python a venv has."""
+
+
+class Lock(NamedTuple):
+    """The lock on the disk, the command that makes the environment again, and addresses with logins."""
+
+    path: Path
+    command: str
+    channel_logins: tuple[tuple[str, str], ...]
+
+
+def named_lock(options: dict[str, Any]) -> Lock:
+    """The lock of --lock. Raises UsageError where something is asked for beside it."""
+    _refuse_beside_a_lock()
+    from envsolve.app.creating import absolute_prefix
+
+    prefix, path = absolute_prefix(options["prefix"]), Path(options["lock_file"]).absolute()
+    words = ["envsolve", "create", prefix, "--lock", str(path)]
+    words += [] if options["python"] is None else ["--python", str(options["python"])]
+    words += ["--allow-builds"] if options["allow_builds"] else []
+    return Lock(Path(options["lock_file"]), shlex.join(words), _channel_logins(options))
+
+
+def _refuse_beside_a_lock() -> None:
+    """Raise UsageError where something is asked for beside a lock, in which everything is decided."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        of_request = name in (*REQUEST, "format_name") and name not in _WITH_A_LOCK
+        if of_request and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UsageError(
+                "contradictory-options",
+                f"{parameter.opts[-1]} asks for something, and with --lock everything is decided",
+                hints=(Hint("leave --lock out, and what is asked for is solved"), Hint("or leave the rest out")),
+            )
+
+
+def solved_lock(options: dict[str, Any], scratch: Path) -> Lock:
+    """Solve the request, and put the lock into ``scratch``."""
+    from envsolve.app.command import command_of
+    from envsolve.app.creating import command_with_prefix
+    from envsolve.app.lock_kind import usual_format
+    from envsolve.app.solving import request_without_credentials
+    from envsolve.host.machine import this_platform
+
+    request, matrix = request_from(options, _format() or "")
+    request = request._replace(platforms=(this_platform(),))
+    if not request.format:
+        request = request._replace(format=usual_format(request, matrix, os.environ))
+    made, notes = _text(request, matrix, options)
+    for text in notes:
+        note(text, quiet=options["quiet"])
+    path = scratch / _NAMES[request.format]
+    path.write_text(made, "utf-8", newline="\n")
+    bare, _ = request_without_credentials(request._replace(platforms=()))
+    return Lock(path, command_with_prefix(options["prefix"], command_of(bare)), _channel_logins(options))
+
+
+def _format() -> str | None:
+    """The format that was typed, or that a variable names; one that is for other commands does not count here."""
+    context = click.get_current_context()
+    named, known = context.params["format_name"], (*PYTHON_FORMATS, *CONDA_FORMATS)
+    if named is None or named in known:
+        return None if named is None else str(named)
+    if context.get_parameter_source("format_name") is not ParameterSource.COMMANDLINE:
+        return None
+    message = f"an environment is made from a lock, and {named!r} is no format of one"
+    raise UsageError("unknown-format", message, (f"known: {', '.join(known)}",))
+
+
+_NAMES = {
+    "pylock": "pylock.toml",
+    "requirements": "requirements.txt",
+    "conda-lock": "conda-lock.yml",
+    "explicit": "conda.lock",
+}
+
+
+def _text(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """The text of the lock for a request, and what to tell beside it."""
+    if request.format in PYTHON_FORMATS:
+        from envsolve.cli.python_lock import python_lock, refuse_what_is_condas
+
+        refuse_what_is_condas(request)
+        solved = python_lock(request, matrix, options).solved
+        return solved.texts[0][1], solved.notes
+    from envsolve.cli.conda_lock import conda_lock, conda_session
+    from envsolve.lock.formats import write_conda_lock
+
+    with conda_session(options) as session:
+        locked = conda_lock(request, matrix, options, session)
+    return next(write_conda_lock(locked.lock, request.format))[1], locked.notes
+
+
+def _channel_logins(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The addresses of channels that hold a login or a token: typed, in files of -r, and in conda's settings."""
+    from envsolve.app.channel_logins import channel_logins
+
+    return channel_logins(options["channels"], options["requirement_files"], os.environ)

@@ -1,0 +1,144 @@
+"""The program that installs conda packages with py-rattler: settings and a job come in, progress and the end go out.
+
+It is a process of its own for the reasons that engine.py tells, whose messages and settings it shares: rattler may
+crash, or be killed in the middle of a package, and the command lives on to clean up. Unlike the engine it keeps the
+file permissions of the user: what it writes is theirs to share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, BinaryIO
+
+from envsolve.conda.engine import Job, hand_on, read_config, send, stand_somewhere
+
+_FROM_INDEX = ("build_number", "constrains", "depends", "license", "license_family", "noarch", "timestamp")
+"""What a package says of itself and a lock need not: conda and pixi go by it when they change the environment."""
+
+
+class Installer:
+    """One job: the packages in it become the environment at its prefix."""
+
+    def __init__(self, settings: Job, job: Job, goes: BinaryIO) -> None:
+        self._settings, self._job, self._goes = settings, job, goes
+
+    async def run(self) -> None:
+        """Install. Whatever rattler raises passes, and MissingError where packages are not there offline."""
+        from rattler import Client, PackageCache, Subdir, install
+
+        config = read_config([Path(it) for it in self._settings["config_files"]])
+        client = Client.from_config(
+            config,
+            max_retries=self._settings["retries"],
+            user_agent=self._settings["user_agent"],
+            timeout=self._settings["timeout"],
+        )
+        cache = Path(self._settings["cache_directory"])
+        records = [_record(it) for it in self._job["packages"]]
+        if self._settings["mode"] == "offline":
+            await _require_in(PackageCache(cache), records)
+        prefix = Path(self._job["prefix"])
+        await install(
+            records,
+            target_prefix=prefix,
+            cache_dir=cache,
+            platform=Subdir(self._job["platform"]),
+            client=client,
+            config=config,
+            reporter=_Reporter(self._goes, len(records)),
+        )
+        _complete(prefix / "conda-meta")
+
+
+class MissingError(Exception):
+    """Packages that are not in the cache, where nobody may be asked for them."""
+
+
+async def _require_in(cache: Any, records: Iterable[Any]) -> None:
+    index = await cache.index()
+    missing = [record.file_name for record in records if not index.contains_record(record)]
+    if missing:
+        several = f"{len(missing)} packages are not in the cache, {missing[0]} among them"
+        raise MissingError(several if len(missing) > 1 else f"{missing[0]} is not in the cache")
+
+
+def _record(package: Job) -> Any:
+    from rattler import PackageRecord, RepoDataRecord
+    from rattler.package import BuildString
+
+    md5, sha256 = (bytes.fromhex(package[name]) if package[name] else None for name in ("md5", "sha256"))
+    record = PackageRecord(
+        package["name"],
+        package["version"],
+        BuildString(package["build"]),
+        package["build_number"],
+        package["subdir"],
+        noarch=package["noarch"],
+        depends=package["depends"],
+        constrains=package["constrains"],
+        size=package["size"],
+        md5=md5,
+        sha256=sha256,
+    )
+    return RepoDataRecord(record, package["file_name"], package["url"], package["channel"])
+
+
+class _Reporter:
+    """What rattler calls: how many packages are there, and which is under way. All else is of no interest."""
+
+    def __init__(self, goes: BinaryIO, total: int) -> None:
+        self._goes, self._total, self._done = goes, total, 0
+        self._sending = threading.Lock()
+
+    def on_populate_cache_start(self, operation: int, package_name: str) -> int:
+        self._tell(f"fetching {package_name}")
+        return 0
+
+    def on_link_start(self, operation: int, package_name: str) -> int:
+        self._done += 1
+        self._tell(f"{self._done} of {self._total}, {package_name}")
+        return 0
+
+    def _tell(self, text: str) -> None:
+        with self._sending:
+            send(json.dumps({"progress": text}), self._goes)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("on_"):
+            raise AttributeError(name)
+        return lambda *_: 0
+
+
+def _complete(folder: Path) -> None:
+    """Fill in the records of what was installed from what each package says of itself."""
+    for path in folder.glob("*.json"):
+        record = json.loads(path.read_bytes())
+        index = Path(record["extracted_package_dir"]) / "info" / "index.json"
+        told = json.loads(index.read_bytes())
+        known = {key: told[key] for key in _FROM_INDEX if told.get(key) is not None}
+        path.write_text(json.dumps(record | known, indent=2), "utf-8")
+
+
+def main() -> None:
+    """Do the one job that comes in, and say how it ended; where input ends before, so does the process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both processes, and ours decides
+    stand_somewhere()
+    goes, jobs = sys.stdout.buffer, SimpleQueue[Job]()
+    sys.stdout = sys.stderr
+    threading.Thread(target=hand_on, args=(sys.stdin.buffer, jobs), daemon=True).start()
+    settings, job = jobs.get(), jobs.get()
+    answer: dict[str, object] = {"done": True}
+    try:
+        asyncio.new_event_loop().run_until_complete(Installer(settings, job, goes).run())
+    except Exception as error:  # noqa: BLE001  # whatever rattler raises is for the other process to tell
+        answer = {"error": type(error).__name__, "text": str(error)}
+    send(json.dumps(answer), goes)
+    os._exit(0)

@@ -1,0 +1,159 @@
+"""The other end of the process that installs conda packages: an environment at its place, or one error.
+
+Logins reach rattler as mirrors of the addresses they open, in a file that is gone afterwards: so they stand in no
+record that it writes into the environment, and on no command line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import Popen
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from envsolve import __version__
+from envsolve.conda.process import installing, is_installed
+from envsolve.conda.session import not_installed, receive, retries, send, timeout
+from envsolve.model.conda import CondaPackage, without_token
+
+_BUILD_NUMBER = re.compile(r"(?<!\d)\d{1,9}\Z")
+"""At the end of a build, by the convention of recipes; the package itself says it once it is there."""
+_LAST_LINES = 3
+
+
+class Installation(NamedTuple):
+    """What becomes the environment at ``prefix``, and how it is fetched.
+
+    ``cache_directory`` is where packages are kept. ``logins`` are addresses of channels, bare and with what opens them.
+    """
+
+    prefix: Path
+    platform: str
+    packages: tuple[CondaPackage, ...]
+    cache_directory: Path
+    logins: tuple[tuple[str, str], ...] = ()
+    offline: bool = False
+
+
+def install(
+    asked: Installation, progress: Callable[[str], None], start: Callable[[], Popen[bytes]] = installing
+) -> None:
+    """Install the packages; each one's digest is checked when it is fetched.
+
+    Raises OutsideError where py-rattler is missing, ends without an answer, or cannot fetch or write a package. When
+    this is left, however it is, the process has ended.
+    """
+    if not is_installed():
+        raise not_installed()
+    with _config_files(asked.logins) as files:
+        process = start()
+        try:
+            answer = _answer(process, _settings(asked, files), _job(asked), progress)
+        finally:
+            process.kill()
+            said = process.communicate()[1] or b""
+    if answer is None:
+        from envsolve.conda.install_failures import died
+
+        raise died(said.decode("utf-8", "replace").strip().splitlines()[-_LAST_LINES:])
+    if "error" in answer:
+        from envsolve.conda.install_failures import failed
+
+        raise failed(answer["error"], answer["text"], asked.packages)
+
+
+def package_cache(environ: Mapping[str, str]) -> Path:
+    """Where rattler keeps packages, which pixi and other tools made of it share with envsolve."""
+    named = environ.get("RATTLER_CACHE_DIR")
+    if named:
+        return Path(named) / "pkgs"
+    if sys.platform == "win32":
+        base = Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "rattler" / "cache" / "pkgs"
+
+
+def _answer(
+    process: Popen[bytes], settings: Mapping[str, Any], job: Mapping[str, Any], progress: Callable[[str], None]
+) -> Mapping[str, Any] | None:
+    """The last message, those before being progress; None where the process dies before it."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        send(settings, process.stdin)
+        send(job, process.stdin)
+        while (message := receive(process.stdout)) is not None:
+            if "progress" not in message:
+                return dict(message)
+            progress(message["progress"])
+    except (OSError, ValueError):
+        return None
+    return None
+
+
+def _settings(asked: Installation, config_files: Sequence[Path]) -> dict[str, Any]:
+    return {
+        "cache_directory": str(asked.cache_directory.absolute()),
+        "config_files": [str(path) for path in config_files],
+        "mode": "offline" if asked.offline else "",
+        "user_agent": f"envsolve/{__version__}",
+        "timeout": timeout(),
+        "retries": retries(),
+    }
+
+
+def _job(asked: Installation) -> dict[str, Any]:
+    return {
+        "prefix": str(asked.prefix),
+        "platform": asked.platform,
+        "packages": [_described(package) for package in asked.packages],
+    }
+
+
+def _described(package: CondaPackage) -> dict[str, Any]:
+    """A package as the installer reads it. What a lock leaves out is told by the package, once it is there."""
+    number = _BUILD_NUMBER.search(package.build)
+    noarch = None if package.subdir != "noarch" else "python" if package.is_python_package else "generic"
+    return {
+        **package._asdict(),
+        "build_number": package.build_number or (int(number[0]) if number else 0),
+        "file_name": package.file_name,
+        "url": without_token(package.url),
+        "noarch": noarch,
+    }
+
+
+@contextmanager
+def _config_files(logins: Iterable[tuple[str, str]]) -> Iterator[tuple[Path, ...]]:
+    """A file of rattler's settings that sends what asks for a channel to its address with a login."""
+    rows = [f"{_toml(_folder(bare))} = [{_toml(_folder(opened))}]\n" for bare, opened in logins]
+    if not rows:
+        yield ()
+        return
+    with TemporaryDirectory(prefix="envsolve-") as scratch:
+        path = Path(scratch) / "config.toml"
+        path.touch(0o600)
+        path.write_text(f"[mirrors]\n{''.join(rows)}", "utf-8")
+        yield (path,)
+
+
+def _folder(address: str) -> str:
+    return address.rstrip("/") + "/"
+
+
+def _toml(text: str) -> str:
+    return json.dumps(text)
+
+
+def missing_scripts(prefix: Path) -> tuple[str, ...]:
+    """The packages below ``prefix`` that bring a script for after their installation, which rattler does not run."""
+    found = (*prefix.glob("bin/.*-post-link.sh"), *prefix.glob("Scripts/.*-post-link.bat"))
+    return tuple(sorted(path.stem.removeprefix(".").removesuffix("-post-link") for path in found))

@@ -1,0 +1,75 @@
+"""What a conda environment sets when it is activated, where something in it needs that; nothing else is ever changed.
+
+Variables of an environment.yml go where ``conda env config vars set`` keeps them, which conda, mamba and pixi read.
+A library path is set for wheels without CUDA of their own, which look for conda's there alone; the place of libdevice
+for TensorFlow, whose XLA looks for it in no conda environment (conda-forge/tensorflow-feedstock, issues 296 and 420;
+what is done about it is what TensorFlow's own guide said for 2.11 and 2.12).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+_STATE = Path("conda-meta", "state")
+_LIBDEVICE = "libdevice.10.bc"
+_ROOTS = (".", "targets/*", "lib")
+"""Where ``nvvm/libdevice`` is below a prefix: as packages of CUDA 12 have it, and as a guide would have put it."""
+_ACTIVATE = """\
+# Made by envsolve: {reason}.
+export ENVSOLVE_OLD_{name}="${{{name}-}}"
+export {name}="{value}${{{name}:+{separator}${name}}}"
+"""
+_DEACTIVATE = """\
+export {name}="$ENVSOLVE_OLD_{name}"
+[ -n "${name}" ] || unset {name}
+unset ENVSOLVE_OLD_{name}
+"""
+
+
+def write_variables(prefix: Path, variables: Sequence[tuple[str, str]]) -> None:
+    """Have variables set with the environment. OSError passes."""
+    if variables:
+        state = {"env_vars": {name: str(value) for name, value in variables}}
+        (prefix / _STATE).write_text(json.dumps(state, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def write_library_path(prefix: Path) -> None:
+    """Have the libraries of the environment found by the loader once it is activated. OSError passes."""
+    reason = "a wheel in this environment looks for its CUDA libraries on the library path only"
+    _write(prefix, "library-path", "LD_LIBRARY_PATH", "$CONDA_PREFIX/lib", ":", reason)
+
+
+def write_xla_flags(prefix: Path) -> bool:
+    """Have XLA find the libdevice of the environment once it is activated; False where there is none in it.
+
+    That of the package cudatoolkit lies where XLA would not look, and gets a link where it does. OSError passes.
+    """
+    old = prefix / "lib" / _LIBDEVICE
+    if _root(prefix) is None and old.is_file():
+        link = prefix / "lib" / "nvvm" / "libdevice" / _LIBDEVICE
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(Path("..", "..", _LIBDEVICE))
+    root = _root(prefix)
+    if root is None:
+        return False
+    below = root.relative_to(prefix)
+    place = "$CONDA_PREFIX" if below == Path() else f"$CONDA_PREFIX/{below.as_posix()}"
+    reason = "TensorFlow compiles kernels with XLA, which looks for libdevice in no conda environment"
+    _write(prefix, "xla-flags", "XLA_FLAGS", f"--xla_gpu_cuda_data_dir={place}", " ", reason)
+    return True
+
+
+def _root(prefix: Path) -> Path | None:
+    """The directory above ``nvvm/libdevice``, which is what XLA wants to be told."""
+    found = (path for root in _ROOTS for path in sorted(prefix.glob(f"{root}/nvvm/libdevice/{_LIBDEVICE}")))
+    return next((path.parents[2] for path in found), None)
+
+
+def _write(prefix: Path, stem: str, name: str, value: str, separator: str, reason: str) -> None:
+    for folder, text in (("activate.d", _ACTIVATE), ("deactivate.d", _DEACTIVATE)):
+        path = prefix / "etc" / "conda" / folder / f"envsolve-{stem}.sh"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        filled = text.format(name=name, value=value, separator=separator, reason=reason)
+        path.write_text(filled, "utf-8", newline="\n")

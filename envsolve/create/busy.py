@@ -1,0 +1,68 @@
+"""One command at a time works on an environment: a file in it is locked until the command ends, however that ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from envsolve.errors import Hint, OutsideError
+
+LOCK = ".envsolve.busy"
+_TRIES = 5
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold the directory at ``path``; programs that are started meanwhile do so too, as one may outlive its command.
+
+    Raises OutsideError ``prefix-busy`` where another command does. OSError passes, from here and from what is done
+    meanwhile.
+    """
+    file = path / LOCK
+    descriptor = _locked(file)
+    try:
+        yield
+    finally:
+        if sys.platform == "win32":
+            os.close(descriptor)
+        with suppress(OSError):
+            file.unlink()
+        if sys.platform != "win32":
+            os.close(descriptor)
+
+
+def _locked(file: Path) -> int:
+    """A descriptor of the locked file. One that somebody removed before it was locked here is none of theirs."""
+    for _ in range(_TRIES):
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        if not _try_lock(descriptor):
+            os.close(descriptor)
+            break
+        with suppress(OSError):
+            if os.fstat(descriptor).st_ino == file.stat().st_ino:
+                os.set_inheritable(descriptor, True)
+                return descriptor
+        os.close(descriptor)
+    hint = Hint("wait until it has ended, or give another PREFIX")
+    raise OutsideError("prefix-busy", f"another command is making {file.parent}", hints=(hint,))
+
+
+def _try_lock(descriptor: int) -> bool:
+    """Whether the lock was free. On a file system without locks everybody is alone."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        return True
+    return True

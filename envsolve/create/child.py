@@ -1,0 +1,70 @@
+"""Other programs at work: what they say goes on as progress, its end is kept, and none outlives the command."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from envsolve.lock.text_file import clean
+
+_KEPT = 30
+"""Lines; a tool says at the end why it failed."""
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Ran(NamedTuple):
+    """How a program ended, and the last lines of what it said, without logins."""
+
+    code: int
+    lines: tuple[str, ...]
+
+
+def run(command: Sequence[str], environ: Mapping[str, str], progress: Callable[[str], None] = lambda _: None) -> Ran:
+    """Run a program to its end; ``progress`` is told each line it says. However this is left, it has ended.
+
+    It is the first of a session of its own, so that the terminal's interrupt comes to us alone and we decide what
+    becomes of it. OSError passes where it cannot be started.
+    """
+    process = subprocess.Popen(
+        list(command),
+        env=dict(environ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+        close_fds=False,  # it holds the environment as long as it works on it (envsolve.create.busy)
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+    kept: deque[str] = deque(maxlen=_KEPT)
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said = clean(_COLOUR.sub("", line)).strip()
+            if said:
+                kept.append(said)
+                progress(said)
+        return Ran(process.wait(), tuple(kept))
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Kill what is left of the program and of all that it started."""
+    if process.poll() is None:
+        with suppress(OSError):
+            if sys.platform == "win32":
+                process.kill()
+            else:
+                os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()

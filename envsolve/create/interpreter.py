@@ -1,0 +1,104 @@
+"""The Python of a venv: an installed CPython of the versions that the lock is for.
+
+Asked in order: 1. uv, which knows its own and what is on the PATH 2. python3.X, python3 and python on the PATH, and the
+Python of envsolve itself 3. uv once more, which fetches one where its settings and --offline let it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.create.child import run
+from envsolve.errors import Hint, OutsideError
+
+_ASKS = (
+    "import json, sys, sysconfig; "
+    "print(json.dumps([list(sys.version_info[:3]), sys.implementation.name, sys.executable, "
+    "bool(sysconfig.get_config_var('Py_GIL_DISABLED')), sys.version_info[3]]))"
+)
+_MINOR = re.compile(r"==(3\.\d+)(?:\.\*|\.\d+)?\Z")
+_OLDEST, _NEWEST = 6, 30
+"""Minor versions of CPython 3 that are looked for by name."""
+_UV = ("--no-config", "--no-project", "--color", "never")
+
+
+class Found(NamedTuple):
+    """A Python: its program, and its version, "" where uv is to find or fetch it."""
+
+    program: str
+    version: str = ""
+
+
+def find_python(versions: SpecifierSet | None, uv: str | None, environ: Mapping[str, str], *, offline: bool) -> Found:
+    """A Python of ``versions``, None meaning any. Raises OutsideError ``python-not-found`` where there is none."""
+    wanted = versions or SpecifierSet(">=3.9")
+    if uv is not None:
+        asked = run([uv, "python", "find", "--system", *_UV, "--no-python-downloads", _for_uv(wanted)], environ)
+        found = _told(asked.lines[-1], wanted, environ) if asked.code == 0 and asked.lines else None
+        if found is not None:
+            return found
+    for program in dict.fromkeys(_candidates(wanted, environ)):
+        found = _told(program, wanted, environ)
+        if found is not None:
+            return found
+    if uv is not None and not offline:
+        asked = run([uv, "python", "install", "--no-bin", "--no-config", "--color", "never", _for_uv(wanted)], environ)
+        if asked.code == 0:
+            again = run([uv, "python", "find", "--system", *_UV, "--no-python-downloads", _for_uv(wanted)], environ)
+            found = _told(again.lines[-1], wanted, environ) if again.code == 0 and again.lines else None
+            if found is not None:
+                return found
+    raise _not_found(wanted, uv)
+
+
+def _for_uv(versions: SpecifierSet) -> str:
+    return ",".join(sorted(str(clause) for clause in versions))
+
+
+def _candidates(versions: SpecifierSet, environ: Mapping[str, str]) -> Iterator[str]:
+    path = environ.get("PATH")
+    minors = (f"3.{minor}" for minor in range(_NEWEST, _OLDEST, -1))
+    fitting = (it for it in minors if f"{it}.0" in versions or f"{it}.99" in versions)
+    for name in (*(f"python{minor}" for minor in fitting), "python3", "python"):
+        program = shutil.which(name, path=path)
+        if program is not None:
+            yield program
+    yield str(getattr(sys, "_base_executable", sys.executable))
+
+
+def _told(program: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
+    """What a program says of itself, if it is a CPython of ``versions`` with its lock: wheels are locked for that."""
+    try:
+        asked = run([program, "-I", "-c", _ASKS], environ)
+        version, implementation, executable, free_threaded, level = json.loads(asked.lines[-1])
+    except (OSError, ValueError, IndexError, TypeError):
+        return None
+    text = ".".join(map(str, version))
+    fits = asked.code == 0 and implementation == "cpython" and not free_threaded and level == "final"
+    return Found(str(executable), text) if fits and Path(executable).exists() and text in versions else None
+
+
+def _not_found(versions: SpecifierSet, uv: str | None) -> OutsideError:
+    said = _for_uv(versions)
+    minor = next((found[1] for it in versions if (found := _MINOR.match(str(it))) is not None), None)
+    hints = []
+    if minor is not None:
+        how = "uv fetches one" if uv is not None else "uv (https://docs.astral.sh/uv) fetches one"
+        hints.append(Hint(f"install that Python, or have it fetched: {how}", f"uv python install {minor}"))
+    else:
+        hints.append(Hint("install a Python of these versions and have it on the PATH"))
+    hints.append(Hint("or make a conda environment, which brings its own Python: --format conda-lock"))
+    return OutsideError(
+        "python-not-found",
+        f"the lock is for Python {said}, and this machine has no CPython of that kind",
+        ("looked for by uv and on the PATH" if uv is not None else "looked for on the PATH; uv is not installed",),
+        tuple(hints),
+    )

@@ -1,0 +1,153 @@
+"""The directory that becomes an environment: which may be one, who works on it, and how it is left after a failure.
+
+An environment holds its own path, so it is made in its place. What is removed again after a failure is what was made:
+a directory that was there, empty, is there and empty afterwards.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.create.busy import LOCK, held
+from envsolve.create.record import RECORD, Record, read_record
+from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
+
+OLD = ".envsolve-old"
+"""Where an environment lies that is being replaced (envsolve.create.replaced)."""
+_OURS = (LOCK, f"{RECORD}.new")
+"""What a command leaves that is killed before its record is there."""
+_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+
+
+class Place(NamedTuple):
+    """A directory that may become an environment. ``record`` is that of the environment in it, None without one."""
+
+    path: Path
+    record: Record | None
+
+
+def place_of(name: str) -> Place:
+    """The place that a user names, as an absolute path; a link stands for the directory it names.
+
+    Raises UsageError where it is a directory that envsolve must not touch (``prefix-protected``), something other than
+    an environment of envsolve (``prefix-not-ours``), or no place for a directory (``prefix-not-usable``).
+    """
+    path = Path(os.path.abspath(name))  # noqa: PTH100  # links above it stay as they are named
+    try:
+        path = _real(path) if path.is_symlink() else path
+        _refuse_protected(path)
+        _require_directory(path)
+        record = read_record(path)
+        if record is None and not (path / OLD).is_dir():
+            _refuse_foreign(path)
+    except OSError as error:
+        raise _failed(path, error) from error
+    return Place(path, record)
+
+
+_ANOTHER = Hint("give a PREFIX that does not exist yet, or an empty directory")
+
+
+def _refuse_protected(path: Path) -> None:
+    """The home directory, the root and the interpreter at work are nobody's new environment."""
+    named = {"your home directory": _home(), "the root of the file system": Path(path.anchor)}
+    named |= {"the environment that envsolve runs in": Path(sys.prefix), "its Python": Path(sys.base_prefix)}
+    real = _real(path)
+    found = next((what for what, it in named.items() if it is not None and _real(it) == real), None)
+    if found is not None:
+        raise UsageError("prefix-protected", f"{path} is {found}", hints=(_ANOTHER,))
+
+
+def _real(path: Path) -> Path:
+    """The path without links; those that lead to themselves stay, and never raise as Path.resolve does of old."""
+    return Path(os.path.realpath(path))
+
+
+def _require_directory(path: Path) -> None:
+    """Raise UsageError where nothing can be made at ``path``, before anybody works for it."""
+    if path.is_symlink():
+        raise UsageError("prefix-not-usable", f"{path} is a link that leads nowhere", hints=(_ANOTHER,))
+    there = next(it for it in (path, *path.parents) if it.exists())
+    if not there.is_dir():
+        raise UsageError("prefix-not-usable", f"{there} is a file", hints=(_ANOTHER,))
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UsageError("prefix-not-usable", f"{there} is a directory that you may not write to", hints=(_ANOTHER,))
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
+def _refuse_foreign(path: Path) -> None:
+    entries = [it.name for it in os.scandir(path) if it.name not in _OURS] if path.is_dir() else []
+    if entries:
+        cause = (f"it holds {min(entries)} and has no {RECORD}",)
+        raise UsageError("prefix-not-ours", f"{path} is no environment of envsolve", cause, (_ANOTHER,))
+
+
+@contextmanager
+def claimed(path: Path) -> Iterator[None]:
+    """Work on the directory alone, which is made where there is none; afterwards an empty one that was made is gone.
+
+    Raises OutsideError ``prefix-busy`` where somebody else works on it, and UsageError as :func:`place_of`.
+    """
+    made: list[Path] = []
+    try:
+        made = _made(path)
+        with held(path):
+            yield
+    except OSError as error:
+        raise _failed(path, error) from error
+    finally:
+        for folder in reversed(made):
+            with suppress(OSError):  # it is in use by now
+                folder.rmdir()
+
+
+def _made(path: Path) -> list[Path]:
+    """Make the directory and those above it; the ones that were missing, the highest first."""
+    missing = [it for it in (path, *path.parents) if not it.exists()][::-1]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        for folder in reversed(missing):
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+    return missing
+
+
+def clear(path: Path) -> None:
+    """Remove what is in the directory, the record last: until then it is known whose it is. OSError passes."""
+    last = (RECORD, LOCK, OLD)
+    for entry in list(os.scandir(path)):
+        if entry.name not in last:
+            _remove(Path(entry.path))
+    (path / RECORD).unlink(missing_ok=True)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _failed(path: Path, error: OSError) -> EnvsolveError:
+    reason = error.strerror or str(error)
+    if error.errno in _FAILS:
+        hint = Hint("make room; what was fetched before is kept, and the same command goes on from there")
+        return OutsideError("disk-failed", f"{path} cannot be written: {reason}", hints=(hint,))
+    if error.errno == errno.ENAMETOOLONG:
+        return UsageError("prefix-too-long", f"{path} is too long for this system", hints=(Hint("shorten it"),))
+    return UsageError("prefix-not-usable", f"{path} cannot be made or written: {reason}", hints=(_ANOTHER,))

@@ -1,0 +1,68 @@
+"""pylock.toml for a pip that does not read it, which is any before 26.1: the same files as hashed requirements."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import tomli
+
+from envsolve.create.child import run
+from envsolve.errors import Hint, UsageError
+
+_MARKERS = (
+    "import json, os, platform, sys; "
+    "v = '.'.join(map(str, sys.version_info[:3])); "
+    "print(json.dumps({'implementation_name': sys.implementation.name, 'implementation_version': v, "
+    "'os_name': os.name, 'platform_machine': platform.machine(), 'platform_release': platform.release(), "
+    "'platform_system': platform.system(), 'platform_version': platform.version(), 'python_full_version': v, "
+    "'platform_python_implementation': platform.python_implementation(), "
+    "'python_version': '.'.join(map(str, sys.version_info[:2])), 'sys_platform': sys.platform}))"
+)
+
+
+def requirements_of(text: str, python: Path, environ: Mapping[str, str]) -> str:
+    """The packages of the lock ``text`` that the interpreter ``python`` gets, as a requirements file.
+
+    Raises UsageError ``lock-unreadable`` for an entry of another shape than the specification has.
+    """
+    values = json.loads(run([str(python), "-I", "-c", _MARKERS], environ).lines[-1])
+    try:
+        packages = [it for it in tomli.loads(text)["packages"] if _applies(it.get("marker"), values)]
+        indexes = dict.fromkeys(it["index"] for it in packages if "index" in it)
+        lines = [line for package in packages for line in _lines(package)]
+    except (KeyError, TypeError, AttributeError, ValueError):
+        hint = Hint("install uv, which reads it by itself", "pip install uv")
+        raise UsageError(
+            "lock-unreadable", "the pylock.toml has an entry that pip cannot be told", hints=(hint,)
+        ) from None
+    first, *others = [*indexes] or [None]
+    options = ([f"--index-url {first}"] if first else []) + [f"--extra-index-url {it}" for it in others]
+    return "".join(f"{line}\n" for line in (*options, *lines))
+
+
+def _applies(marker: str | None, values: Mapping[str, str]) -> bool:
+    from packaging.markers import Marker
+
+    extra: dict[str, str | frozenset[str]] = {**values, "extras": frozenset(), "dependency_groups": frozenset()}
+    return marker is None or Marker(marker).evaluate(extra, context="lock_file")
+
+
+def _lines(package: Mapping[str, Any]) -> Iterator[str]:
+    """A package as pip is told it: an archive by its address, else a version with the hashes of its files."""
+    archive = package.get("archive")
+    if archive is not None:
+        folder = f"#subdirectory={archive['subdirectory']}" if "subdirectory" in archive else ""
+        yield f"{package['name']} @ {archive['url']}{folder} {_hashes([archive])}"
+        return
+    files = [*package.get("wheels", ()), *([package["sdist"]] if "sdist" in package else [])]
+    if not files:
+        raise ValueError(package["name"])
+    yield f"{package['name']}=={package['version']} {_hashes(files)}"
+
+
+def _hashes(files: list[Mapping[str, Any]]) -> str:
+    found = {f"{algorithm}:{digest}" for file in files for algorithm, digest in file["hashes"].items()}
+    return " ".join(f"--hash={digest}" for digest in sorted(found))

@@ -1,0 +1,107 @@
+"""A lock becomes a plan: conda-lock.yml, explicit file, pixi.lock, pylock.toml or hashed requirements.
+
+Only what has a digest is installed. A file that leaves something to be decided is refused with the command that
+decides it; an environment.yml of single builds has no digests, and becomes a plan elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import tomli
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from envsolve.create.conda_reading import of_conda
+from envsolve.create.plan import Kind, Plan, WheelFile, clean_lock
+from envsolve.create.refusals import LOCKS, not_exact, other_platform
+from envsolve.errors import UsageError
+from envsolve.lock.conda_file import HeldFormat, format_of
+from envsolve.lock.conda_lock_file import LONGEST
+from envsolve.lock.held_pins import read_recorded
+from envsolve.lock.text_file import FileError, read_text
+from envsolve.model.host import Platform
+
+_OTHER_FILES = re.compile(r"^\s*(?:-r|-c|-e|--requirement|--constraint|--editable)\b", re.MULTILINE)
+_NAMES_INDEX = re.compile(r"^\s*(?:-i|--index-url)\b", re.MULTILINE)
+_A_HASH = "--hash="
+
+
+def plan_of(path: Path, platform: Platform, python: SpecifierSet | None = None) -> Plan:
+    """The plan of the lock at ``path`` on ``platform``; ``python`` bounds the interpreter of a venv further.
+
+    Raises UsageError: ``lock-unreadable`` for what is no lock, ``lock-not-exact`` for what has to be solved first,
+    ``lock-without-hashes``, ``lock-for-other-platform``.
+    """
+    try:
+        text = read_text(path, LONGEST)
+        if text is None:
+            raise FileError("there is no such file")
+        if path.suffix.lower() == ".toml":
+            return _of_pylock(path, text, platform, python)
+        kind = _kind(text)
+        if kind is None:
+            return _of_requirements(path, text, platform, python)
+        return of_conda(kind, path, text, platform)
+    except FileError as error:
+        raise UsageError("lock-unreadable", f"cannot read {error.at(path)}: {error.reason}", hints=(LOCKS,)) from None
+
+
+def is_environment(path: Path) -> bool:
+    """Whether the file at ``path`` is an environment.yml, by its content."""
+    try:
+        return _kind(read_text(path, LONGEST) or "") is HeldFormat.ENVIRONMENT
+    except FileError:
+        return False
+
+
+def _kind(text: str) -> HeldFormat | None:
+    try:
+        return format_of(text)
+    except FileError:
+        return None
+
+
+def _of_pylock(path: Path, text: str, platform: Platform, python: SpecifierSet | None) -> Plan:
+    try:
+        document = tomli.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"it is not TOML: {error}") from None
+    if "lock-version" not in document:
+        raise FileError("it is TOML, but no pylock.toml")
+    facts = read_recorded(path)
+    _require_platform(path, facts, platform)
+    try:
+        stated = SpecifierSet(str(document.get("requires-python", "")))
+    except InvalidSpecifier:
+        raise FileError("its requires-python is no range of versions") from None
+    wheels = WheelFile("pylock.toml", text)
+    return Plan(Kind.VENV, wheels.name, clean_lock(text), _both(stated, python), wheels=wheels, facts=facts)
+
+
+def _of_requirements(path: Path, text: str, platform: Platform, python: SpecifierSet | None) -> Plan:
+    other = _OTHER_FILES.search(text)
+    if _A_HASH not in text or other is not None:
+        why = "it has no hashes" if other is None else "it names other files"
+        raise not_exact(path, why, f"envsolve create PREFIX -r {path}")
+    facts = read_recorded(path)
+    _require_platform(path, facts, platform)
+    stated = str((facts or {}).get("python", ""))
+    minor = ".".join(stated.split(".")[:2])
+    try:
+        versions = SpecifierSet(f">={stated},=={minor}.*") if stated else SpecifierSet()
+    except InvalidSpecifier:
+        raise FileError("the Python that it records is no version") from None
+    wheels = WheelFile("requirements.txt", text, names_index=_NAMES_INDEX.search(text) is not None)
+    return Plan(Kind.VENV, wheels.name, clean_lock(text), _both(versions, python), wheels=wheels, facts=facts)
+
+
+def _both(stated: SpecifierSet, asked: SpecifierSet | None) -> SpecifierSet | None:
+    together = stated & asked if asked is not None else stated
+    return together or None
+
+
+def _require_platform(path: Path, facts: object, platform: Platform) -> None:
+    stated = facts.get("platform") if isinstance(facts, dict) else None
+    if isinstance(stated, str) and stated != platform:
+        raise other_platform(path, platform, [stated])

@@ -1,0 +1,119 @@
+"""``PREFIX/.envsolve.json``: what an environment was made of, and whether it is finished.
+
+The record is there before anything else, and says so: a directory with an unfinished one may be cleared, one without
+any is somebody else's. The lock lies beside it in a folder of its own, so that the same environment can be made again.
+There is no time in either: the same lock gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve import __version__
+from envsolve.create.plan import Kind, Plan
+from envsolve.errors import Hint, UsageError
+
+RECORD = ".envsolve.json"
+LOCKS = ".envsolve"
+"""The folder with the lock."""
+_SCHEMA_VERSION = 1
+_OF_HOST = ("platform", "glibc", "minimum_driver", "compute_capabilities", "cuda", "cudnn", "virtual_packages")
+"""The facts in a lock that machines shaped."""
+
+
+class State(StrEnum):
+    """How far an environment is."""
+
+    UNFINISHED = "unfinished"
+    FINISHED = "finished"
+
+
+class Record(NamedTuple):
+    """What is recorded of an environment: its state, and what it is made of.
+
+    ``python`` is what was asked of the interpreter of a venv, "" where nothing was. ``request`` is the command that
+    makes the environment again.
+    """
+
+    state: State
+    kind: Kind
+    lock_name: str
+    lock_sha256: str
+    python: str = ""
+    request: str = ""
+    facts: Mapping[str, object] = {}
+
+    def is_of(self, plan: Plan) -> bool:
+        """Whether it tells of an environment that ``plan`` would make again."""
+        other = record_of(plan, "", State.FINISHED)
+        return (self.kind, self.lock_sha256, self.python) == (other.kind, other.lock_sha256, other.python)
+
+
+def record_of(plan: Plan, request: str, state: State) -> Record:
+    """The record of an environment that ``plan`` makes and ``request`` asks for."""
+    digest = hashlib.sha256(plan.lock.encode()).hexdigest()
+    python = "" if plan.python is None else str(plan.python)
+    return Record(state, plan.kind, plan.lock_name, digest, python, request, plan.facts or {})
+
+
+def write_record(prefix: Path, record: Record) -> None:
+    """Write the record in one step. OSError passes."""
+    facts = record.facts
+    host = {key: facts[key] for key in _OF_HOST if key in facts}
+    content = {
+        "schema_version": _SCHEMA_VERSION,
+        "state": record.state,
+        "kind": record.kind,
+        "envsolve_version": __version__,
+        "matrix_date": facts.get("matrix_date"),
+        "request": record.request,
+        "python": record.python or None,
+        "host": host,
+        "frameworks": facts.get("frameworks", []),
+        "lock": {"file": f"{LOCKS}/{record.lock_name}", "sha256": record.lock_sha256},
+    }
+    temporary = prefix / f"{RECORD}.new"
+    temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    temporary.replace(prefix / RECORD)
+
+
+def write_lock(prefix: Path, plan: Plan) -> None:
+    """Write the lock of ``plan`` into its folder. OSError passes."""
+    folder = prefix / LOCKS
+    folder.mkdir(exist_ok=True)
+    (folder / plan.lock_name).write_text(plan.lock, "utf-8", newline="\n")
+
+
+def read_record(prefix: Path) -> Record | None:
+    """The record of the environment at ``prefix``; None where there is none.
+
+    Raises UsageError ``record-unreadable`` for one that is broken, or of an envsolve that is newer than this one.
+    """
+    try:
+        content = json.loads((prefix / RECORD).read_bytes())
+        if content["schema_version"] != _SCHEMA_VERSION:
+            raise _unreadable(prefix, f"it is of version {content['schema_version']}, from another envsolve")
+        return Record(
+            State(content["state"]),
+            Kind(content["kind"]),
+            str(content["lock"]["file"]).rpartition("/")[2],
+            str(content["lock"]["sha256"]),
+            str(content["python"] or ""),
+            str(content["request"]),
+        )
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _unreadable(prefix, error.strerror or str(error)) from None
+    except (ValueError, KeyError, TypeError):
+        raise _unreadable(prefix, "it is not what envsolve writes") from None
+
+
+def _unreadable(prefix: Path, reason: str) -> UsageError:
+    message = f"cannot read {prefix / RECORD}, which says what the environment is made of: {reason}"
+    return UsageError("record-unreadable", message, hints=(Hint("name another PREFIX, or remove the directory"),))

@@ -1,0 +1,33 @@
+"""Why a file is no lock to install from, as errors for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from envsolve.errors import Hint, UsageError
+from envsolve.model.host import Platform
+
+LOCKS = Hint(
+    "give a conda-lock.yml, an explicit file, an environment.yml of exact builds, a pixi.lock, a pylock.toml or a "
+    "requirements file with hashes"
+)
+
+
+def not_exact(path: Path, why: str, command: str | None = None) -> UsageError:
+    """The error for a file that leaves something to be decided; ``command`` decides it."""
+    hint = Hint("have envsolve decide the rest, as a request", command) if command else LOCKS
+    return UsageError("lock-not-exact", f"{path} is no lock to install from: {why}", hints=(hint,))
+
+
+def without_hash(path: Path, what: str) -> UsageError:
+    """The error for a lock that has no digest of ``what``."""
+    message = f"{path} has no digest of {what}, and nothing is installed that cannot be proved"
+    return UsageError("lock-without-hashes", message, hints=(Hint("make the lock anew with hashes"),))
+
+
+def other_platform(path: Path, platform: Platform, found: Sequence[str]) -> UsageError:
+    """The error for a lock that is for the platforms ``found`` alone."""
+    named = " and ".join(dict.fromkeys(found)) or "no platform"
+    hint = Hint(f"make the lock for {platform} too: --platform {platform}")
+    return UsageError("lock-for-other-platform", f"{path} is for {named}, and this is {platform}", hints=(hint,))

@@ -1,0 +1,148 @@
+"""Which installer of wheels there is, and what it is told of the machine: uv where there is one, else pip.
+
+What is installed stands in the lock alone, so of their variables only those pass that say how: caches, patience,
+certificates, where Pythons are. Logins go through a netrc file that is gone afterwards, never on a command line.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from envsolve.create.child import run
+from envsolve.index.settings import IndexSettings, default_index
+from envsolve.model.request import without_credentials
+
+_OF_UV = (
+    *("UV_CACHE_DIR", "UV_LINK_MODE", "UV_HTTP_TIMEOUT", "UV_REQUEST_TIMEOUT", "UV_HTTP_RETRIES", "UV_NATIVE_TLS"),
+    *("UV_SYSTEM_CERTS", "UV_KEYRING_PROVIDER", "UV_CREDENTIALS_DIR", "UV_CONCURRENT_DOWNLOADS", "UV_COMPILE_BYTECODE"),
+    *("UV_PYTHON_INSTALL_DIR", "UV_PYTHON_INSTALL_MIRROR", "UV_PYTHON_PREFERENCE", "UV_PYTHON_DOWNLOADS"),
+    *("UV_MANAGED_PYTHON", "UV_NO_MANAGED_PYTHON", "UV_PYTHON_BIN_DIR", "UV_CONCURRENT_INSTALLS"),
+)
+_OF_PIP = ("PIP_DEFAULT_TIMEOUT", "PIP_RETRIES", "PIP_CACHE_DIR", "PIP_KEYRING_PROVIDER", "PIP_PROXY")
+_OF_ANOTHER = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__")
+"""Variables of the environment that is active, which is not the one that is made."""
+
+
+class Network(NamedTuple):
+    """How installers go out. ``settings`` are the indexes that the user has configured, with their logins.
+
+    ``logins`` are further addresses with a login. ``cache_directory`` is what the user named, None for each
+    installer's own. ``offline`` asks nobody.
+    """
+
+    settings: IndexSettings
+    logins: tuple[str, ...] = ()
+    cache_directory: Path | None = None
+    no_cache: bool = False
+    offline: bool = False
+
+
+def find_uv() -> str | None:
+    """The program uv: on the PATH, beside this interpreter, or in the Python package of that name; None without it."""
+    return next((program for program in _candidates() if _answers(program)), None)
+
+
+def has_own_pip() -> bool:
+    """Whether there is a pip beside envsolve, which installs for any interpreter it is given."""
+    return find_spec("pip") is not None
+
+
+def _candidates() -> Iterator[str]:
+    named = shutil.which("uv")
+    if named is not None:
+        yield named
+    yield str(Path(sys.executable).with_name("uv.exe" if sys.platform == "win32" else "uv"))
+    try:
+        from uv import find_uv_bin
+
+        yield str(find_uv_bin())
+    except (ImportError, FileNotFoundError):
+        return
+
+
+def _answers(program: str) -> bool:
+    """Whether it runs: what other tools put in a program's place may have nothing behind it."""
+    try:
+        return run([program, "--version"], os.environ).code == 0
+    except OSError:
+        return False
+
+
+@contextmanager
+def tool_environ(environ: Mapping[str, str], network: Network, *, names_index: bool = True) -> Iterator[dict[str, str]]:
+    """The variables for an installer; without ``names_index`` the lock leaves it to the user where packages are."""
+    settings = network.settings
+    passed = {
+        name: value
+        for name, value in environ.items()
+        if name in (*_OF_UV, *_OF_PIP) or (not name.startswith(("UV_", "PIP_")) and name not in _OF_ANOTHER)
+    }
+    passed |= {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
+    passed |= _trust(settings)
+    if not names_index:
+        passed |= _indexes(settings)
+    with _netrc(environ, network) as path:
+        yield passed | ({} if path is None else {"NETRC": str(path)})
+
+
+def _trust(settings: IndexSettings) -> dict[str, str]:
+    found = {
+        "SSL_CERT_FILE": settings.cert,
+        "PIP_CERT": settings.cert,
+        "SSL_CLIENT_CERT": settings.client_cert,
+        "PIP_CLIENT_CERT": settings.client_cert,
+        "UV_INSECURE_HOST": " ".join(settings.trusted_hosts),
+        "PIP_TRUSTED_HOST": " ".join(settings.trusted_hosts),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _indexes(settings: IndexSettings) -> dict[str, str]:
+    default = without_credentials(settings.index_url or default_index())
+    found = {"UV_DEFAULT_INDEX": default, "PIP_INDEX_URL": default}
+    if settings.extra_index_urls:
+        extra = " ".join(map(without_credentials, settings.extra_index_urls))
+        found |= {"UV_INDEX": extra, "PIP_EXTRA_INDEX_URL": extra}
+    return found
+
+
+@contextmanager
+def _netrc(environ: Mapping[str, str], network: Network) -> Iterator[Path | None]:
+    """A netrc file of the user's own and the logins in addresses; None where there are none in addresses."""
+    settings = network.settings
+    addresses = (*network.logins, settings.index_url or "", *settings.extra_index_urls)
+    lines = list(dict.fromkeys(_entries((*addresses, *(url for _, url in settings.package_indexes)))))
+    if not lines:
+        yield None
+        return
+    with TemporaryDirectory(prefix="envsolve-") as scratch:
+        path = Path(scratch) / "netrc"
+        path.touch(0o600)
+        path.write_text("".join(lines) + _own_netrc(environ), "utf-8")
+        yield path
+
+
+def _entries(addresses: Sequence[str]) -> Iterator[str]:
+    for address in addresses:
+        parts = urlsplit(address) if "@" in address else None
+        if parts is not None and parts.hostname and parts.username:
+            user, password = unquote(parts.username), unquote(parts.password or "")
+            yield f"machine {parts.hostname} login {user} password {password}\n"
+
+
+def _own_netrc(environ: Mapping[str, str]) -> str:
+    try:
+        named = environ.get("NETRC")
+        homes = [Path(named)] if named else [Path.home() / ".netrc", Path.home() / "_netrc"]
+        return next((path.read_text("utf-8") for path in homes if path.is_file()), "")
+    except (OSError, RuntimeError, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,79 @@
+"""Wheels into an environment that is there: by uv, or by the pip in it, nothing without a matching hash."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from envsolve.create.child import run
+from envsolve.create.failures import no_installer, tool_failed
+from envsolve.create.plan import WheelFile
+from envsolve.create.pylock import requirements_of
+from envsolve.create.tools import Network, has_own_pip, tool_environ
+
+
+class Wheels(NamedTuple):
+    """What is installed, and by what; ``uv`` is None where pip has to do it.
+
+    ``alone`` says that there is nothing in the environment but these: of conda's packages uv would remove what it
+    takes for strange. ``builds`` lets packages be built that have no wheel, which runs their code.
+    """
+
+    file: WheelFile
+    uv: str | None
+    alone: bool
+    builds: bool = False
+
+
+def install_wheels(
+    python: Path, wheels: Wheels, network: Network, environ: Mapping[str, str], progress: Callable[[str], None]
+) -> None:
+    """Install into the environment of ``python``. Raises OutsideError where that fails."""
+    with (
+        tool_environ(environ, network, names_index=wheels.file.names_index) as variables,
+        TemporaryDirectory(prefix="envsolve-") as scratch,
+    ):
+        file = Path(scratch) / wheels.file.name
+        file.write_text(wheels.file.text, "utf-8", newline="\n")
+        if wheels.uv is not None:
+            command = _of_uv(wheels.uv, python, file, wheels, network)
+        else:
+            command = _of_pip(python, file, wheels, network, variables)
+        ran = run(command, variables, progress)
+    if ran.code != 0:
+        raise tool_failed("wheels-failed", "uv" if wheels.uv is not None else "pip", ran)
+
+
+def _of_uv(uv: str, python: Path, file: Path, wheels: Wheels, network: Network) -> list[str]:
+    does = (
+        ["sync", "--allow-empty-requirements", str(file)] if wheels.alone else ["install", "--no-deps", "-r", str(file)]
+    )
+    command = [uv, "pip", *does, "--python", str(python), "--require-hashes", "--break-system-packages"]
+    command += ["--index-strategy", "unsafe-best-match", "--no-config", "--color", "never", "--no-progress"]
+    command += [] if wheels.builds else ["--no-build"]
+    command += ["--offline"] if network.offline else []
+    if network.no_cache:
+        return [*command, "--no-cache"]
+    return [*command, "--cache-dir", str(network.cache_directory / "uv")] if network.cache_directory else command
+
+
+def _of_pip(python: Path, file: Path, wheels: Wheels, network: Network, environ: Mapping[str, str]) -> list[str]:
+    if has_own_pip():
+        pip = [sys.executable, "-I", "-m", "pip", "--python", str(python)]
+    else:
+        pip = [str(python), "-I", "-m", "pip"]
+    if run([*pip, "--version"], environ).code != 0:
+        raise no_installer(python)
+    if network.offline:
+        raise no_installer(python, offline=True)
+    if file.name == "pylock.toml":
+        file = file.with_name("requirements.txt")
+        file.write_text(requirements_of(wheels.file.text, python, environ), "utf-8")
+    command = [*pip, "install", "--no-deps", "--require-hashes", "--progress-bar", "off", "--no-color", "-r", str(file)]
+    command += [] if wheels.builds else ["--only-binary", ":all:"]
+    if network.no_cache:
+        return [*command, "--no-cache-dir"]
+    return [*command, "--cache-dir", str(network.cache_directory / "pip")] if network.cache_directory else command

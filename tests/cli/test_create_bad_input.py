@@ -1,0 +1,84 @@
+"""What ``envsolve create`` cannot do it says before it does anything, in three parts."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.creating import Creating, creating_in
+from tests.conda.packages import MINOR
+from tests.conftest import Envsolve
+
+EXACT = "dependencies:\n  - gamma=1.0=0\n"
+
+
+@pytest.fixture
+def create(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Creating]:
+    with creating_in(envsolve, tmp_path, monkeypatch) as creating:
+        yield creating
+
+
+REFUSED = {
+    "no place": ((), "usage", 2),
+    "nothing to make": (("env",), "no-framework", 2),
+    "a lock that is not there": (("env", "--lock", "no.lock"), "lock-unreadable", 2),
+    "a lock and a request": (("env", "alpha", "--lock", "no.lock"), "contradictory-options", 2),
+    "a lock and a framework": (("env", "--lock", "no.lock", "-f", "jax"), "contradictory-options", 2),
+    "a format that is no lock": (("env", "alpha", "--format", "environment"), "unknown-format", 2),
+    "a channel for a venv": (("env", "alpha", "--format", "pylock", "-c", "own"), "contradictory-options", 2),
+    "an environment of others": ((".", "alpha"), "prefix-not-ours", 2),
+    "a machine of another kind": (("env", "-f", "jax", "--host", "other.json"), "contradictory-options", 2),
+    "a file that has to be solved": (("env", "--lock", "open.yml"), "lock-not-exact", 2),
+    "builds that are nowhere": (("env", "--lock", "gone.yml"), "builds-not-found", 1),
+    "builds that are not all there are": (("env", "--lock", "partial.yml"), "lock-not-exact", 2),
+    "an exact file with a bare wheel": (("env", "--lock", "bare.yml"), "lock-not-exact", 2),
+    "another Python than the lock's": (("env", "--lock", "c.lock", "--python", "3.11"), "contradictory-options", 2),
+    "wheels without a Python": (("env", "--lock", "wheels.yml"), "lock-not-exact", 2),
+}
+
+
+@pytest.mark.parametrize(("words", "code", "exit_code"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_done_is_said_before_anything_is_done(
+    words: tuple[str, ...], code: str, exit_code: int, create: Creating
+) -> None:
+    pip = "  - pip:\n    - alpha==1.0"
+    Path("open.yml").write_text("dependencies:\n  - python=3.11\n")
+    Path("gone.yml").write_text("dependencies:\n  - gone=1.0=0\n")
+    Path("partial.yml").write_text(EXACT)
+    Path("bare.yml").write_text(f"{EXACT}{pip}\n")
+    Path("wheels.yml").write_text(f"dependencies:\n{pip} --hash=sha256:{'0' * 64}\n")
+    Path("c.lock").write_text(f"@EXPLICIT\nhttps://h/c/linux-64/zlib-1.3-h0_0.conda#{'0' * 32}\n")
+    Path("other.json").write_text('{"schema_version": 1, "platform": "win-64", "gpus": [], "origin": {}}')
+    create.refused(code, *words, exit_code=exit_code)
+
+
+def test_a_variable_that_names_another_format_is_about_other_commands(
+    create: Creating, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENVSOLVE_FORMAT", "json")
+    assert create.request().code == 0
+
+
+def test_a_terminal_sees_what_is_done_and_then_nothing_of_it(create: Creating) -> None:
+    pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
+    create.lock("pylock.toml", "alpha", "--python", MINOR)
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "envsolve", "create", "env", "--lock", "pylock.toml", "--no-validate"]
+    subprocess.run([*command, "--cache-dir", "cache"], stdout=subprocess.DEVNULL, stderr=theirs, check=True)
+    os.write(theirs, b"end")
+    os.close(theirs)
+    text = b""
+    while not text.endswith(b"end"):
+        text += os.read(ours, 4096)
+    os.close(ours)
+    lines = [line.strip() for line in re.split(r"\r", text.decode()) if line.strip()]
+    assert lines[0] == "creating: looking for a Python"
+    assert lines[1].startswith("creating: a venv of Python 3")
+    assert any(line.startswith("creating: Installed 2 packages") for line in lines)
+    assert "creating" not in lines[-1]

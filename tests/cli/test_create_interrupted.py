@@ -1,0 +1,115 @@
+"""``envsolve create`` that is interrupted, killed or met by another one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.creating import Creating, creating_in, tree
+from tests.conda.packages import MINOR
+from tests.conftest import Envsolve
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are other ones there")
+_PATIENCE = 90.0
+_FOR_EVER = 600.0
+
+
+@pytest.fixture
+def create(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Creating]:
+    with creating_in(envsolve, tmp_path, monkeypatch) as creating:
+        creating.lock("pylock.toml", "alpha", "--python", MINOR)
+        yield creating
+
+
+def midway(create: Creating) -> subprocess.Popen[str]:
+    """A command that has fetched alpha, and waits for beta, which the index does not send."""
+    create.index.fault("/files/beta/*.whl", stall=_FOR_EVER, cut=True)
+    process = create.start("env", "--lock", "pylock.toml")
+    wait_until(lambda: create.index.count("/files/beta/*.whl") > 0 and create.index.count("/files/alpha/*.whl") > 0)
+    return process
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + _PATIENCE
+    while not holds():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda it: signal.Signals(it).name)
+def test_an_interrupt_leaves_nothing_behind(number: int, create: Creating) -> None:
+    process = midway(create)
+    wait_until((create.prefix / "bin" / "python").exists)
+    os.kill(process.pid, number)
+    out, err = process.communicate(timeout=_PATIENCE)
+    assert (process.returncode, out, err.strip()) == (130, "", "interrupted")
+    assert tree(create.prefix) is None
+
+
+def test_a_second_command_on_the_same_place_is_refused(create: Creating) -> None:
+    process = midway(create)
+    said = create("env", "--lock", "pylock.toml")
+    assert (said.code, said.err.partition("\n")[0]) == (3, "error: prefix-busy")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=_PATIENCE)
+
+
+def test_after_a_kill_the_next_command_goes_on_from_what_was_fetched(create: Creating) -> None:
+    process = midway(create)
+    process.kill()
+    process.communicate(timeout=_PATIENCE)
+    assert create.record()["state"] == "unfinished"
+    assert "prefix-busy" in create("env", "--lock", "pylock.toml").err, "uv is still at work on it"
+    fetched = create.index.count("/files/alpha/*.whl")
+    create.index.heal()
+    create.index._server.hang_up()
+    wait_until(lambda: "prefix-busy" not in create("env", "--lock", "pylock.toml").err)
+    assert create.record()["state"] == "finished"
+    assert create.installed() == {"alpha": "1.0", "beta": "2.0"}
+    assert create.index.count("/files/alpha/*.whl") == fetched
+
+
+def test_after_a_kill_another_lock_starts_over(create: Creating) -> None:
+    create.prefix.mkdir()
+    (create.prefix / "left.txt").write_text("of a command that was killed")
+    record = {
+        "schema_version": 1,
+        "state": "unfinished",
+        "kind": "conda",
+        "request": "envsolve create env",
+        "python": None,
+    }
+    (create.prefix / ".envsolve.json").write_text(json.dumps(record | {"lock": {"file": ".envsolve/x", "sha256": "0"}}))
+    assert create("env", "--lock", "pylock.toml").code == 0
+    assert not (create.prefix / "left.txt").exists()
+    assert create.record()["kind"] == "venv"
+
+
+def test_a_prefix_of_conda_packages_is_cleared_and_resumed_as_well(create: Creating) -> None:
+    Path("environment.yml").write_text("dependencies: [python, gamma, delta]\n")
+    create.lock("conda-lock.yml", "-r", "environment.yml")
+    create.channel.fault("*/delta-1.0-0.conda", stall=_FOR_EVER)
+    process = create.start("env", "--lock", "conda-lock.yml")
+    wait_until((create.prefix / "conda-meta" / "gamma-1.0-0.json").exists)
+    assert "prefix-busy" in create("env", "--lock", "conda-lock.yml").err
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=_PATIENCE)
+    assert (process.returncode, out, err.strip()) == (130, "", "interrupted")
+    assert tree(create.prefix) is None
+    process = create.start("env", "--lock", "conda-lock.yml")
+    wait_until((create.prefix / "conda-meta" / "gamma-1.0-0.json").exists)
+    process.kill()
+    process.communicate(timeout=_PATIENCE)
+    create.channel.heal()
+    done = create("env", "--lock", "conda-lock.yml")
+    assert done.code == 0, done.err
+    assert (create.prefix / "bin" / "delta").exists()
+    assert create.channel.count("*/gamma-1.0-0.conda") == 1

@@ -1,0 +1,209 @@
+"""``envsolve create`` makes a venv from a request or a Python lock: exactly what is locked, or nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.creating import WHEELS, Creating, creating_in, tree
+from tests.conda.packages import MINOR
+from tests.conftest import Envsolve
+from tests.index.packages import wheel
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the interpreter of a venv lies elsewhere there")
+
+
+@pytest.fixture
+def create(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Creating]:
+    with creating_in(envsolve, tmp_path, monkeypatch) as creating:
+        yield creating
+
+
+@pytest.fixture
+def without_uv(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without uv, as far as envsolve finds it."""
+    monkeypatch.setattr("envsolve.create.tools._candidates", lambda: iter(()))
+
+
+def test_a_request_for_python_packages_makes_a_venv(create: Creating) -> None:
+    done = create.request()
+    assert done.code == 0, done.err
+    assert done.out == f"{create.prefix}\n"
+    assert done.err == f"note: to work in it: source {create.prefix}/bin/activate\n"
+    assert create.installed() == {"alpha": "1.0", "beta": "2.0"}
+    assert create.python("import sys; print(sys.prefix)") == str(create.prefix)
+
+
+def test_the_record_says_what_was_made_and_the_lock_makes_it_again(create: Creating) -> None:
+    assert create.request().code == 0
+    record = create.record()
+    lock = create.prefix / record["lock"]["file"]
+    assert (record["schema_version"], record["state"], record["kind"]) == (1, "finished", "venv")
+    assert record["request"] == (
+        f"envsolve create {create.prefix} --python {MINOR} --gpu none --index-url {create.index.index_url}"
+        " --format pylock alpha"
+    )
+    assert record["host"]["platform"] in ("linux-64", "linux-aarch64", "osx-64", "osx-arm64")
+    assert create("again", "--lock", str(lock)).code == 0
+    again = create.directory / "again"
+    assert (again / ".envsolve" / "pylock.toml").read_bytes() == lock.read_bytes()
+    first, second = ((it / ".envsolve.json").read_text() for it in (create.prefix, again))
+    request = f"envsolve create {again} --lock {lock}"
+    assert second == first.replace(record["request"], request)
+
+
+@pytest.mark.parametrize("name", ["pylock.toml", "requirements.txt"])
+def test_a_lock_is_installed_as_it_is(name: str, create: Creating) -> None:
+    create.lock(name, "alpha", "beta<2", "--python", MINOR)
+    done = create("env", "--lock", name)
+    assert done.code == 0, done.err
+    assert create.installed() == {"alpha": "1.0", "beta": "1.0"}
+
+
+def test_without_uv_the_same_comes_from_venv_and_pip(create: Creating, without_uv: None) -> None:
+    create.lock("pylock.toml", "alpha", "--python", MINOR)
+    done = create("env", "--lock", "pylock.toml")
+    assert done.code == 0, done.err
+    assert {name: version for name, version in create.installed().items() if name in ("alpha", "beta")} == {
+        "alpha": "1.0",
+        "beta": "2.0",
+    }
+    assert "\nuv = " not in (create.prefix / "pyvenv.cfg").read_text()
+
+
+def test_an_environment_of_the_same_lock_is_up_to_date(create: Creating) -> None:
+    assert create.request().code == 0
+    before = tree(create.prefix)
+    done = create.request()
+    assert (done.code, done.out) == (0, f"{create.prefix}\n")
+    assert done.err == f"note: {create.prefix} is up to date: it was made from this very lock\n"
+    assert tree(create.prefix) == before
+
+
+def test_an_environment_of_another_lock_is_replaced_by_force_alone(create: Creating) -> None:
+    assert create.request().code == 0
+    create.lock("pylock.toml", "beta<2", "--python", MINOR)
+    said = create.refused("prefix-in-use", "env", "--lock", "pylock.toml", exit_code=2)
+    assert "--force" in said.err
+    assert create("env", "--lock", "pylock.toml", "--force").code == 0
+    assert create.installed() == {"beta": "1.0"}
+    assert not (create.prefix / ".envsolve-old").exists()
+
+
+def test_what_cannot_replace_an_environment_leaves_it_as_it_was(create: Creating) -> None:
+    assert create.request().code == 0
+    create.lock("pylock.toml", "beta<2", "--python", MINOR)
+    create.index.fault("/files/beta/*", status=404)
+    create.refused("wheels-failed", "env", "--lock", "pylock.toml", "--force", exit_code=3)
+    assert create.installed() == {"alpha": "1.0", "beta": "2.0"}
+
+
+@pytest.mark.parametrize("lock", ["pylock.toml", "requirements.txt"])
+def test_a_wheel_that_was_altered_is_refused(lock: str, create: Creating) -> None:
+    create.lock(lock, "alpha", "--python", MINOR)
+    other = wheel("beta", "2.0", members={"evil.py": b""}).content
+    assert other is not None
+    create.index.fault("/files/beta/*.whl", alter=lambda _: other)
+    said = create.refused("checksum-mismatch", "env", "--lock", lock, exit_code=3)
+    assert "beta" in said.err
+
+
+def test_without_uv_a_wheel_that_was_altered_is_refused(
+    create: Creating, without_uv: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create.lock("requirements.txt", "alpha", "--python", MINOR)
+    create.index.fault("/files/beta/*.whl", alter=lambda content: content + b" ")
+    create.refused("checksum-mismatch", "env", "--lock", "requirements.txt", exit_code=3)
+
+
+def test_what_fails_midway_leaves_nothing_behind(create: Creating) -> None:
+    create.lock("pylock.toml", "alpha", "--python", MINOR)
+    create.index.fault("/files/beta/*", cut=True)
+    create.refused("wheels-failed", "far/below/env", "--lock", "pylock.toml", exit_code=3)
+    assert not (create.directory / "far").exists()
+    create.prefix.mkdir()
+    create.refused("wheels-failed", "env", "--lock", "pylock.toml", exit_code=3)
+    assert tree(create.prefix) == {}
+
+
+def test_an_unfinished_environment_stays_where_it_is_asked_for_and_is_no_obstacle(create: Creating) -> None:
+    create.lock("pylock.toml", "alpha", "--python", MINOR)
+    create.index.fault("/files/beta/*", status=404, times=1)
+    assert create("env", "--lock", "pylock.toml", "--keep").code == 3
+    assert create.record()["state"] == "unfinished"
+    assert (create.prefix / "bin" / "python").exists()
+    assert create("env", "--lock", "pylock.toml").code == 0
+    assert create.record()["state"] == "finished"
+
+
+@pytest.mark.parametrize("name", ["with space/ünï 環境", "d" * 120 + "/" + "e" * 120])
+def test_any_path_that_the_system_takes_will_do(name: str, create: Creating) -> None:
+    scripts = {
+        "alpha_tool.py": b"import sys\ndef main():\n    print(sys.prefix)\n",
+        "alpha_tool-1.0.dist-info/entry_points.txt": b"[console_scripts]\nalpha-tool = alpha_tool:main\n",
+    }
+    create.index.add("alpha-tool", [wheel("alpha-tool", "1.0", members=scripts)])
+    done = create(name, "alpha-tool", *WHEELS, "--index-url", create.index.index_url)
+    assert done.code == 0, done.err
+    create.prefix = create.directory / name
+    assert done.out == f"{create.prefix}\n"
+    ran = subprocess.run([create.prefix / "bin" / "alpha-tool"], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == str(create.prefix)
+
+
+def test_a_link_stands_for_the_directory_it_names(create: Creating) -> None:
+    (create.directory / "real").mkdir()
+    create.prefix.symlink_to("real")
+    done = create.request()
+    assert (done.code, done.out) == (0, f"{create.directory / 'real'}\n")
+    assert create.prefix.is_symlink()
+
+
+def test_a_python_that_is_not_there_is_one_clear_error(create: Creating) -> None:
+    Path("pylock.toml").write_text(
+        'lock-version = "1.0"\ncreated-by = "x"\nrequires-python = "==3.98.*"\npackages = []\n'
+    )
+    said = create.refused("python-not-found", "env", "--lock", "pylock.toml", exit_code=3)
+    assert "the lock is for Python ==3.98.*, and this machine has no CPython of that kind" in said.err
+    assert "uv python install 3.98" in said.err
+    create.lock("pylock.toml", "alpha", "--python", MINOR)
+    create.refused("python-not-found", "env", "--lock", "pylock.toml", "--python", "<3.9", exit_code=3)
+
+
+def test_offline_works_from_what_was_fetched(create: Creating) -> None:
+    create.lock("pylock.toml", "alpha", "--python", MINOR)
+    create.refused("offline", "env", "--lock", "pylock.toml", "--offline", exit_code=3)
+    assert create("first", "--lock", "pylock.toml").code == 0
+    create.index.fault("*", status=503)
+    assert create("env", "--lock", "pylock.toml", "--offline").code == 0
+    assert create.installed() == {"alpha": "1.0", "beta": "2.0"}
+
+
+@pytest.mark.parametrize(("where", "format_name"), [("in the address", "requirements"), ("in the settings", "pylock")])
+def test_a_login_opens_the_index_and_is_written_nowhere(
+    where: str, format_name: str, create: Creating, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create.index.require("me", "hunter2")
+    address = create.index.index_url.replace("://", "://me:hunter2@")
+    named = ("--index-url", address) if where == "in the address" else ()
+    if not named:
+        monkeypatch.setenv("PIP_INDEX_URL", address)
+    done = create("env", "alpha", *WHEELS, *named, "--format", format_name)
+    assert done.code == 0, done.err
+    assert create.installed() == {"alpha": "1.0", "beta": "2.0"}
+    assert "hunter2" not in done.out + done.err
+    assert [name for name, held in (tree(create.prefix) or {}).items() if b"hunter2" in (held or b"")] == []
+
+
+def test_settings_of_other_projects_change_nothing(create: Creating, monkeypatch: pytest.MonkeyPatch) -> None:
+    create.lock("requirements.txt", "alpha", "--python", MINOR)
+    Path("pyproject.toml").write_text('[tool.uv]\nconstraint-dependencies = ["beta<2"]\n')
+    for name in ("UV_DEFAULT_INDEX", "UV_INDEX", "PIP_INDEX_URL"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9/simple/")
+    monkeypatch.setenv("VIRTUAL_ENV", str(create.directory / "other"))
+    assert create("env", "--lock", "requirements.txt").code == 0
+    assert create.installed() == {"alpha": "1.0", "beta": "2.0"}

@@ -1,0 +1,64 @@
+"""The Python of a venv is a CPython of the right versions that really runs, or one clear error."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from envsolve.create.interpreter import find_python
+from envsolve.errors import OutsideError
+
+THIS = ".".join(map(str, sys.version_info[:3]))
+MINOR = ".".join(map(str, sys.version_info[:2]))
+
+
+def program(directory: Path, name: str, says: str) -> None:
+    """A program of this name that answers as an interpreter does."""
+    path = directory / name
+    path.write_text(f"#!/bin/sh\n{says}\n")
+    path.chmod(0o755)
+
+
+def tells(version: str, implementation: str = "cpython", threaded: str = "false", level: str = "final") -> str:
+    parts = f"[{', '.join(version.split('.'))}]"
+    return f"""echo '[{parts}, "{implementation}", "'$0'", {threaded}, "{level}"]'"""
+
+
+def test_without_uv_the_path_is_looked_at_and_what_does_not_fit_is_passed_over(tmp_path: Path) -> None:
+    program(tmp_path, "python3.99", tells("3.99.1"))
+    program(tmp_path, "python3.21", "exit 127")
+    program(tmp_path, "python3.22", tells("3.22.5", "pypy"))
+    program(tmp_path, "python3.23", tells("3.23.5", threaded="true"))
+    program(tmp_path, "python3.24", tells("3.24.0", level="candidate"))
+    program(tmp_path, "python3", tells("3.25.3"))
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    found = find_python(SpecifierSet(">=3.20,<4"), None, environ, offline=True)
+    assert (found.program, found.version) == (str(tmp_path / "python3"), "3.25.3")
+
+
+def test_the_python_of_envsolve_will_do_where_it_fits(tmp_path: Path) -> None:
+    found = find_python(SpecifierSet(f"=={MINOR}.*"), None, {"PATH": str(tmp_path)}, offline=True)
+    assert found.version == THIS
+    assert Path(found.program).exists()
+
+
+@pytest.mark.parametrize("versions", ["==3.98.*,>=3.98.2", "==3.97.1", ">=3.90"])
+def test_one_that_is_not_there_is_an_error_that_names_what_to_do(versions: str, tmp_path: Path) -> None:
+    with pytest.raises(OutsideError) as raised:
+        find_python(SpecifierSet(versions), None, {"PATH": str(tmp_path)}, offline=True)
+    error = raised.value
+    assert error.code == "python-not-found"
+    assert "uv is not installed" in error.cause[0]
+    commands = [hint.command for hint in error.hints]
+    assert commands[0] == (f"uv python install {versions[2:6]}" if versions.startswith("==") else None)
+
+
+def test_the_patch_counts(tmp_path: Path) -> None:
+    program(tmp_path, "python3.21", tells("3.21.3"))
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    assert find_python(SpecifierSet(">=3.21.3,==3.21.*"), None, environ, offline=True).version == "3.21.3"
+    with pytest.raises(OutsideError):
+        find_python(SpecifierSet(">=3.21.4,==3.21.*"), None, environ, offline=True)

@@ -1,0 +1,133 @@
+"""A directory becomes an environment where nobody is robbed by it, and is left as it was where nothing came of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from envsolve.create.plan import Kind, Plan
+from envsolve.create.prefix import claimed, clear, place_of
+from envsolve.create.record import State, record_of, write_record
+from envsolve.errors import EnvsolveError, OutsideError, UsageError
+from tests.cli.creating import tree
+
+PLAN = Plan(Kind.VENV, "pylock.toml", 'lock-version = "1.0"\n')
+
+
+def refusal(name: str | Path) -> str:
+    with pytest.raises(UsageError) as raised:
+        place_of(str(name))
+    return raised.value.code
+
+
+def test_what_is_not_there_or_empty_will_do(tmp_path: Path) -> None:
+    assert place_of(str(tmp_path)).path == tmp_path
+    assert place_of(str(tmp_path / "new" / "env")).record is None
+
+
+def test_a_relative_path_is_one_of_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert place_of("./a/../env").path == tmp_path / "env"
+
+
+def test_what_holds_anything_is_somebody_elses(tmp_path: Path) -> None:
+    (tmp_path / ".hidden").touch()
+    assert refusal(tmp_path) == "prefix-not-ours"
+    (tmp_path / "pyvenv.cfg").touch()
+    assert refusal(tmp_path) == "prefix-not-ours"
+
+
+def test_a_file_is_no_place(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert refusal(tmp_path / "file") == "prefix-not-usable"
+    assert refusal(tmp_path / "file" / "below") == "prefix-not-usable"
+
+
+@pytest.mark.parametrize("path", [sys.prefix, sys.base_prefix, "/"])
+def test_what_others_live_in_is_protected(path: str) -> None:
+    assert refusal(path) == "prefix-protected"
+
+
+def test_the_home_directory_is_protected_by_whatever_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (tmp_path / "link").symlink_to(home)
+    monkeypatch.setenv("HOME", str(home))
+    assert (refusal(home), refusal(tmp_path / "link")) == ("prefix-protected", "prefix-protected")
+
+
+def test_a_link_is_followed_and_one_to_nowhere_makes_what_it_names(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("real")
+    assert place_of(str(tmp_path / "link")).path == tmp_path / "real"
+    (tmp_path / "loop").symlink_to("loop")
+    assert refusal(tmp_path / "loop") == "prefix-not-usable"
+
+
+def test_a_name_that_is_too_long_for_the_system_is_one_clear_error(tmp_path: Path) -> None:
+    assert refusal(tmp_path / ("x" * 300)) == "prefix-too-long"
+
+
+def test_the_record_of_another_envsolve_is_not_guessed_at(tmp_path: Path) -> None:
+    for content in ('{"schema_version": 99}', "[]", "{", '{"schema_version": 1, "state": "odd"}'):
+        (tmp_path / ".envsolve.json").write_text(content)
+        assert refusal(tmp_path) == "record-unreadable"
+
+
+def test_directories_that_were_made_go_again_and_others_stay(tmp_path: Path) -> None:
+    with claimed(tmp_path / "a" / "b"):
+        assert (tmp_path / "a" / "b").is_dir()
+    assert tree(tmp_path) == {}
+    (tmp_path / "a").mkdir()
+    with claimed(tmp_path / "a"):
+        pass
+    assert tree(tmp_path) == {"a": None}
+
+
+def test_only_one_works_on_a_place(tmp_path: Path) -> None:
+    with claimed(tmp_path), pytest.raises(OutsideError, match="another command is making"), claimed(tmp_path):
+        pass
+    with claimed(tmp_path):
+        pass
+    assert tree(tmp_path) == {}
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_place_that_may_not_be_written_is_one_clear_error(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    assert refusal(tmp_path / "env") == "prefix-not-usable"
+    with pytest.raises(UsageError, match="cannot be made or written: Permission denied"), claimed(tmp_path / "env"):
+        pass
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="there is no file system here that takes no directories")
+def test_a_file_system_without_room_for_it_is_one_clear_error() -> None:
+    with pytest.raises(EnvsolveError, match="cannot be made or written"), claimed(Path("/proc/env")):
+        pass
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device here that is full")
+def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(OutsideError, match="No space left") as raised, claimed(tmp_path):
+        Path("/dev/full").write_text("x")
+    assert raised.value.code == "disk-failed"
+
+
+def test_all_goes_but_what_says_whose_it_is_until_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_record(tmp_path, record_of(PLAN, "envsolve create", State.UNFINISHED))
+    (tmp_path / "lib" / "python").mkdir(parents=True)
+    (tmp_path / "outside").symlink_to(tmp_path.parent)
+    seen: list[bool] = []
+    unlink = Path.unlink
+
+    def watched(path: Path, missing_ok: bool = False) -> None:
+        seen.append((tmp_path / ".envsolve.json").exists())
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", watched)
+    clear(tmp_path)
+    assert seen == [True, True]
+    assert tree(tmp_path) == {}
+    assert tmp_path.parent.exists()

@@ -1,0 +1,118 @@
+"""What is no lock to install from is refused with the reason; the plan of one that is holds all that it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from envsolve.create.plan import Kind, Plan
+from envsolve.create.reading import plan_of
+from envsolve.errors import UsageError
+from envsolve.model.host import Platform
+
+DIGEST = "0" * 64
+URL = "https://conda.anaconda.org/conda-forge/linux-64/zlib-1.3-h0_0.conda"
+HASHED = f"alpha==1.0 --hash=sha256:{DIGEST}\n"
+FACTS = '# [tool.envsolve]\n# platform = "{platform}"\n# python = "{python}"\n'
+
+
+def plan(name: str, text: str, directory: Path, python: str | None = None) -> Plan:
+    path = directory / name
+    path.write_text(text)
+    return plan_of(path, Platform.LINUX_64, None if python is None else SpecifierSet(python))
+
+
+def conda_lock(*packages: str, platforms: str = "linux-64") -> str:
+    return f"version: 1\nmetadata:\n  platforms: [{platforms}]\npackage:\n{''.join(packages)}"
+
+
+def entry(manager: str, hashes: str, *, url: str = URL, name: str = "zlib") -> str:
+    fields = f"name: {name}, version: '1.3', manager: {manager}, platform: linux-64, url: '{url}', hash: {{{hashes}}}"
+    return f"- {{{fields}}}\n"
+
+
+REFUSED = {
+    "a range": ("requirements.txt", "alpha>=1\n", "lock-not-exact"),
+    "pins without hashes": ("requirements.txt", "alpha==1.0\n", "lock-not-exact"),
+    "a file that names another": ("requirements.txt", f"-r other.txt\n{HASHED}", "lock-not-exact"),
+    "an editable project": ("requirements.txt", f"{HASHED}-e .\n", "lock-not-exact"),
+    "requirements for Windows": (
+        "requirements.txt",
+        FACTS.format(platform="win-64", python="3.11.0") + HASHED,
+        "lock-for-other-platform",
+    ),
+    "requirements for no Python": (
+        "requirements.txt",
+        FACTS.format(platform="linux-64", python="x") + HASHED,
+        "lock-unreadable",
+    ),
+    "a manifest": ("pyproject.toml", "[project]\n", "lock-unreadable"),
+    "broken TOML": ("pylock.toml", "lock-version = \n", "lock-unreadable"),
+    "a pylock of no Python": ("pylock.toml", 'lock-version = "1.0"\nrequires-python = "x"\n', "lock-unreadable"),
+    "a conda lock of nobody here": ("c.yml", conda_lock(platforms="win-64"), "lock-for-other-platform"),
+    "a conda package without digest": ("c.yml", conda_lock(entry("conda", "")), "lock-without-hashes"),
+    "a wheel without digest": ("c.yml", conda_lock(entry("pip", "")), "lock-without-hashes"),
+    "an explicit file without digest": ("c.lock", f"@EXPLICIT\n{URL}\n", "lock-without-hashes"),
+    "an explicit file for Windows": (
+        "c.lock",
+        f"# platform: win-64\n@EXPLICIT\n{URL}#{DIGEST}\n",
+        "lock-for-other-platform",
+    ),
+    "an explicit file with a stray line": ("c.lock", f"@EXPLICIT\n{URL}#{DIGEST}\nzlib\n", "lock-unreadable"),
+    "an explicit file with a bare pin": (
+        "c.lock",
+        f"@EXPLICIT\n{URL}#{DIGEST}\n# pip alpha==1.0 --hash=sha256:{DIGEST}\n",
+        "lock-not-exact",
+    ),
+    "a pixi.lock of nobody here": (
+        "pixi.lock",
+        "version: 6\nenvironments:\n  default:\n    channels: []\n    packages: {win-64: []}\npackages: []\n",
+        "lock-for-other-platform",
+    ),
+    "an environment that has to be solved": ("environment.yml", "dependencies: [python=3.11]\n", "lock-not-exact"),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "code"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_lock_to_install_from_is_refused(name: str, text: str, code: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as raised:
+        plan(name, text, tmp_path)
+    assert raised.value.code == code
+    assert raised.value.hints
+
+
+def test_a_lock_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no such file"):
+        plan_of(tmp_path / "no.lock", Platform.LINUX_64)
+
+
+def test_a_python_lock_says_which_pythons_it_is_for(tmp_path: Path) -> None:
+    recorded = FACTS.format(platform="linux-64", python="3.11.4") + HASHED
+    assert plan("requirements.txt", recorded, tmp_path).python == SpecifierSet(">=3.11.4,==3.11.*")
+    assert plan("requirements.txt", recorded, tmp_path, "<3.11.9").python == SpecifierSet(">=3.11.4,==3.11.*,<3.11.9")
+    assert plan("requirements.txt", HASHED, tmp_path).python is None
+    assert plan("pylock.toml", 'lock-version = "1.0"\nrequires-python = ">=3.12"\n', tmp_path).python == SpecifierSet(
+        ">=3.12"
+    )
+
+
+def test_conda_packages_and_wheels_come_with_their_digests(tmp_path: Path) -> None:
+    wheel = "https://files.example/alpha-1.3-py3-none-any.whl"
+    text = conda_lock(
+        entry("conda", f"sha256: '{DIGEST}'"), entry("pip", f"sha256: '{DIGEST}'", url=wheel, name="alpha")
+    )
+    found = plan("conda-lock.yml", text, tmp_path)
+    assert found.kind is Kind.CONDA
+    assert [(it.url, it.sha256) for it in found.conda] == [(URL, DIGEST)]
+    assert found.wheels is not None
+    assert found.wheels.text == f"alpha @ {wheel} --hash=sha256:{DIGEST}\n"
+
+
+def test_logins_in_a_lock_are_not_kept(tmp_path: Path) -> None:
+    text = f"--index-url https://me:hunter2@host/simple\n{HASHED}"
+    found = plan("requirements.txt", text, tmp_path)
+    assert found.lock == f"--index-url https://host/simple\n{HASHED}"
+    assert found.wheels is not None
+    assert (found.wheels.text, found.wheels.names_index) == (text, True)

@@ -1,0 +1,101 @@
+"""An environment that is replaced is there again, or the new one is, wherever the work was cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from envsolve.create.plan import Kind, Plan
+from envsolve.create.record import State, read_record, record_of, write_record
+from envsolve.create.replaced import set_aside, settle
+from tests.cli.creating import tree
+
+OLD = Plan(Kind.VENV, "pylock.toml", "old")
+NEW = Plan(Kind.CONDA, "conda-lock.yml", "new")
+FOLDERS = ("bin", "lib", "share")
+
+
+class CutOff(Exception):  # noqa: N818
+    """The process died here."""
+
+
+@contextmanager
+def dying_after(steps: int, patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every change of a name counts as a step, and the one after so many is never made."""
+    replace, left = Path.replace, [steps]
+
+    def counted(path: Path, target: Path) -> Path:
+        if left[0] == 0:
+            raise CutOff
+        left[0] -= 1
+        return replace(path, target)
+
+    with patch.context() as within:
+        within.setattr(Path, "replace", counted)
+        yield
+
+
+@pytest.fixture
+def prefix(tmp_path: Path) -> Path:
+    """A finished environment."""
+    for name in FOLDERS:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "old.txt").write_text(name)
+    write_record(tmp_path, record_of(OLD, "old", State.FINISHED))
+    return tmp_path
+
+
+def test_what_lies_aside_comes_back_where_nothing_came_of_the_new_one(prefix: Path) -> None:
+    before = tree(prefix)
+    set_aside(prefix)
+    assert (prefix / ".envsolve-old" / "bin" / "old.txt").exists()
+    write_record(prefix, record_of(NEW, "new", State.UNFINISHED))
+    (prefix / "bin").mkdir()
+    (prefix / "bin" / "new.txt").touch()
+    settle(prefix)
+    assert tree(prefix) == before
+
+
+def test_what_lies_aside_goes_once_the_new_one_is_finished(prefix: Path) -> None:
+    set_aside(prefix)
+    (prefix / "bin").mkdir()
+    write_record(prefix, record_of(NEW, "new", State.FINISHED))
+    settle(prefix)
+    assert set(tree(prefix) or {}) == {".envsolve.json", "bin"}
+    record = read_record(prefix)
+    assert record is not None
+    assert record.is_of(NEW)
+
+
+@pytest.mark.parametrize("steps", range(len(FOLDERS) + 2))
+def test_wherever_the_way_out_is_cut_off_it_comes_back(
+    steps: int, prefix: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tree(prefix)
+    with dying_after(steps, monkeypatch):
+        try:
+            set_aside(prefix)
+        except CutOff:
+            assert steps <= len(FOLDERS)
+    settle(prefix)
+    assert tree(prefix) == before
+
+
+@pytest.mark.parametrize("steps", range(len(FOLDERS) + 2))
+def test_wherever_the_way_back_is_cut_off_it_comes_back(
+    steps: int, prefix: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tree(prefix)
+    set_aside(prefix)
+    write_record(prefix, record_of(NEW, "new", State.UNFINISHED))
+    (prefix / "new").mkdir()
+    with dying_after(steps, monkeypatch):
+        try:
+            settle(prefix)
+        except CutOff:
+            assert steps <= len(FOLDERS)
+    settle(prefix)
+    assert tree(prefix) == before

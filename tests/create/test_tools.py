@@ -1,0 +1,62 @@
+"""Installers are told of the machine, and nothing of what else somebody wanted installed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from envsolve.create.tools import Network, find_uv, tool_environ
+from envsolve.index.settings import IndexSettings
+
+MIRROR = "https://me:p%40ss@mirror.example/simple"
+
+
+def test_what_says_how_passes_and_what_says_what_does_not() -> None:
+    environ = {
+        "UV_CACHE_DIR": "/c",
+        "UV_INDEX": "x",
+        "UV_CONSTRAINT": "x",
+        "PIP_TARGET": "x",
+        "VIRTUAL_ENV": "x",
+        "A": "1",
+    }
+    with tool_environ(environ, Network(IndexSettings())) as found:
+        assert {name for name in found if not name.startswith("PIP_")} == {"UV_CACHE_DIR", "A"}
+        assert found["PIP_CONFIG_FILE"] == os.devnull
+        assert "PIP_TARGET" not in found
+
+
+def test_indexes_that_are_configured_count_where_the_lock_names_none() -> None:
+    network = Network(IndexSettings(index_url=MIRROR, cert="/ca.pem", trusted_hosts=("old.example",)))
+    with tool_environ({}, network) as found:
+        assert "UV_DEFAULT_INDEX" not in found
+        assert (found["SSL_CERT_FILE"], found["UV_INSECURE_HOST"]) == ("/ca.pem", "old.example")
+    with tool_environ({}, network, names_index=False) as found:
+        assert found["UV_DEFAULT_INDEX"] == found["PIP_INDEX_URL"] == "https://mirror.example/simple"
+
+
+def test_logins_lie_in_a_file_of_this_user_alone_and_not_for_long(tmp_path: Path) -> None:
+    own = tmp_path / "netrc"
+    own.write_text("machine other.example login you password secret\n")
+    with tool_environ({"NETRC": str(own)}, Network(IndexSettings(index_url=MIRROR))) as found:
+        path = Path(found["NETRC"])
+        assert path.read_text() == f"machine mirror.example login me password p@ss\n{own.read_text()}"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert not any("p@ss" in value or "p%40ss" in value for value in found.values())
+    assert not path.exists()
+
+
+def test_without_logins_the_netrc_of_the_user_is_the_one(tmp_path: Path) -> None:
+    with tool_environ({"NETRC": "/own"}, Network(IndexSettings())) as found:
+        assert found["NETRC"] == "/own"
+
+
+def test_a_uv_that_does_not_run_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "uv"
+    broken.write_text("#!/bin/sh\nexit 127\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr("envsolve.create.tools._candidates", lambda: iter([str(broken), str(tmp_path / "none")]))
+    assert find_uv() is None
