@@ -1,4 +1,4 @@
-"""The environment that is validated: which interpreter is meant, what it holds, and what activating it would set."""
+"""The environment that is validated: which interpreter is meant, and what it holds."""
 
 from __future__ import annotations
 
@@ -52,29 +52,6 @@ def take_inventory(python: Path, environ: Mapping[str, str], children: Children)
         message = f"{python} is Python {answer['python']}, and probes need 3.7 or newer"
         raise UsageError("python-too-old", message, hints=(_NAME_IT,))
     return inventory_of(answer)
-
-
-def activated(environ: Mapping[str, str], inventory: Inventory) -> dict[str, str]:
-    """``environ`` as activating the environment would leave it; some libraries look for their files by it."""
-    changed = dict(environ)
-    if not inventory.owns_prefix:
-        return changed
-    prefix = inventory.prefix
-    changed["CONDA_PREFIX" if inventory.is_conda else "VIRTUAL_ENV"] = os.fspath(prefix)
-    changed.pop("VIRTUAL_ENV" if inventory.is_conda else "CONDA_PREFIX", None)
-    programs = [os.fspath(directory) for directory in _program_directories(prefix, conda=inventory.is_conda)]
-    others = [entry for entry in environ.get("PATH", "").split(os.pathsep) if entry and entry not in programs]
-    changed["PATH"] = os.pathsep.join([*programs, *others])
-    return changed
-
-
-def _program_directories(prefix: Path, *, conda: bool) -> tuple[Path, ...]:
-    """What activation puts in front of PATH; on Windows conda's DLLs are found through it (conda's own activator)."""
-    if not IS_WINDOWS:
-        return (prefix / "bin",)
-    if not conda:
-        return (prefix / "Scripts",)
-    return (prefix, *(prefix / "Library" / name for name in ("mingw-w64/bin", "usr/bin", "bin")), prefix / "Scripts")
 
 
 def _named(python: str, environ: Mapping[str, str]) -> Path:

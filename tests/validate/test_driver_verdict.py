@@ -119,7 +119,7 @@ def test_the_names_are_those_of_cuda_h() -> None:
         ({"crash": ["cuInit"]}, "driver-crash", "It ended in cuInit."),
         ({"devices": []}, "no-device", "cuInit failed with CUDA error 100"),
         ({"devices": [Device("Tesla C2050", "2.0")]}, "no-kernel-image", "(Tesla C2050, 2.0)"),
-        ({"devices": [Device("a full GPU", "8.6", 0)]}, "gpu-out-of-memory", "cuMemAlloc_v2"),
+        ({"devices": [Device("a full GPU", "8.6", 0)]}, "out-of-memory", "cuMemAlloc_v2"),
         ({"gpus": [3]}, "invalid-device", "on GPU 3."),
         ({"gpus": []}, "probe-without-result", "No GPU was chosen"),
         ({"burn": 1.0, "kernel": "flaky"}, "wrong-results", "1 of 65,536"),

@@ -12,7 +12,7 @@ import pytest
 
 from envsolve.errors import OutsideError, UsageError
 from envsolve.validate.child import Children
-from envsolve.validate.environment import activated, interpreter, take_inventory
+from envsolve.validate.environment import interpreter, take_inventory
 
 
 @pytest.fixture
@@ -97,10 +97,3 @@ def test_a_program_that_is_no_python_is_one_error(children: Children, tmp_path: 
     with pytest.raises(OutsideError, match="does not run as a Python interpreter") as raised:
         take_inventory(program, os.environ, children)
     assert raised.value.cause == ("not today",)
-
-
-def test_activating_names_the_prefix_and_puts_its_programs_first(children: Children, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path)], check=True)
-    inventory = take_inventory(tmp_path / "bin/python", os.environ, children)
-    environ = activated({"PATH": "/usr/bin", "CONDA_PREFIX": "/other"}, inventory)
-    assert environ == {"PATH": f"{tmp_path}/bin:/usr/bin", "VIRTUAL_ENV": str(tmp_path)}

@@ -1,0 +1,170 @@
+"""The use case of validating: this machine, the environment that is meant, and the probes for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+from envsolve.errors import Hint, UsageError
+from envsolve.matrix import Matrix, find_matrix
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import GpuStatus, Host
+from envsolve.validate.activation import activated
+from envsolve.validate.child import Children
+from envsolve.validate.environment import interpreter, take_inventory
+from envsolve.validate.frameworks import FRAMEWORKS, KnownFramework, frameworks_among
+from envsolve.validate.inventory import Inventory
+from envsolve.validate.own_libraries import is_for_gpus
+from envsolve.validate.places import places_of
+from envsolve.validate.report import Report
+from envsolve.validate.validator import Device, Plan, validate
+
+_ROOT = Path("/")
+
+
+class Progress(Protocol):
+    """Whoever watches."""
+
+    def show(self, text: str) -> None:
+        """Say what is being done."""
+
+    def clear(self) -> None:
+        """It is done."""
+
+
+class Asked(NamedTuple):
+    """What is to be validated, as it was asked for; None and () stand for what is found.
+
+    ``device`` is ``auto`` for the GPU where the machine or the environment has to do with one, ``here`` for the GPU
+    where both have. ``gpus`` are indices among the GPUs that programs see; ``timeout`` and ``burn`` are in seconds.
+    """
+
+    progress: Progress
+    prefix: str | None = None
+    python: str | None = None
+    frameworks: tuple[str, ...] = ()
+    device: Literal["auto", "here", "cuda", "cpu"] = "auto"
+    gpus: tuple[int, ...] | Literal["all"] | None = None
+    burn: float = 0.0
+    timeout: float | None = None
+    matrix_directory: Path | None = None
+
+
+class Validation(NamedTuple):
+    """What was found, where operations ran, and the machine they ran on."""
+
+    report: Report
+    device: Device
+    host: Host
+
+
+def validation_of(asked: Asked, environ: Mapping[str, str]) -> Validation:
+    """Validate the environment that is meant.
+
+    Raises UsageError where it cannot be made out or a framework that is named is not in it, OutsideError where its
+    interpreter does not run.
+    """
+    wanted = [_known(name) for name in asked.frameworks]
+    python = interpreter(asked.prefix, asked.python, environ)
+    matrix = Matrix(asked.matrix_directory or find_matrix())
+    try:
+        with Children() as children:
+            asked.progress.show("the environment")
+            inventory = take_inventory(python, environ, children)
+            frameworks = _present(wanted, inventory)
+            host = _this_host(matrix, environ)
+            device = _device(asked.device, host, inventory)
+            plan = _plan(asked, environ, inventory, frameworks, host, device, matrix)
+            report = validate(plan, children, asked.progress.show)
+    finally:
+        asked.progress.clear()
+    return Validation(report._replace(notes=tuple(_notes(device, host, frameworks, inventory))), device, host)
+
+
+def _plan(
+    asked: Asked,
+    environ: Mapping[str, str],
+    inventory: Inventory,
+    frameworks: Sequence[KnownFramework],
+    host: Host,
+    device: Device,
+    matrix: Matrix,
+) -> Plan:
+    from envsolve.host.loader import cuda_candidates
+    from envsolve.host.machine import Machine
+
+    return Plan(
+        inventory=inventory,
+        environ=activated(environ, inventory),
+        device=device,
+        frameworks=tuple(frameworks),
+        gpus=asked.gpus,
+        burn=asked.burn,
+        timeout=asked.timeout,
+        driver_libraries=cuda_candidates(Machine(host.platform, environ)),
+        capabilities=host.capabilities,
+        places=places_of(_ROOT, windows=host.platform.is_windows),
+        matrix=matrix,
+    )
+
+
+def _this_host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
+    """Detect this machine as it is: what other tools' variables claim of it counts for solving alone."""
+    from envsolve.host.detection import detect
+
+    def look_up(device: str) -> tuple[str, ComputeCapability] | None:
+        return matrix.pci_ids.get(device)
+
+    return detect(thorough=False, environ=environ, pci_table=look_up)
+
+
+def _device(asked: Literal["auto", "here", "cuda", "cpu"], host: Host, inventory: Inventory) -> Device:
+    """Where operations run; see :class:`Asked`."""
+    if asked == "here":
+        return "cuda" if host.status is not GpuStatus.NO_HARDWARE and is_for_gpus(inventory) else "cpu"
+    if asked != "auto":
+        return asked
+    return "cpu" if host.status is GpuStatus.NO_HARDWARE and not is_for_gpus(inventory) else "cuda"
+
+
+def _known(name: str) -> KnownFramework:
+    found = FRAMEWORKS.get(name.casefold()) or next(iter(frameworks_among([name])), None)
+    if found is None:
+        raise UsageError(
+            "unknown-framework",
+            f"envsolve cannot prove {name!r}",
+            (f"known: {', '.join(FRAMEWORKS)}",),
+            (Hint("leave -f out to prove every framework that is installed", "envsolve validate"),),
+        )
+    return found
+
+
+def _present(wanted: Sequence[KnownFramework], inventory: Inventory) -> tuple[KnownFramework, ...]:
+    """The installed frameworks, or those of them that are wanted. Raises UsageError where one of these is missing."""
+    installed = frameworks_among(it.name for it in inventory.distributions)
+    missing = [framework.title for framework in wanted if framework not in installed]
+    if missing:
+        raise UsageError(
+            "framework-not-installed",
+            f"{' and '.join(missing)} is not installed in {inventory.prefix}",
+            (f"installed: {', '.join(it.name for it in installed) or 'no framework that envsolve knows'}",),
+            (Hint("name the environment that has it", "envsolve validate --python PREFIX/bin/python"),),
+        )
+    return tuple(wanted) or installed
+
+
+def _notes(device: Device, host: Host, frameworks: Sequence[KnownFramework], inventory: Inventory) -> tuple[str, ...]:
+    gpu_here, for_gpus = host.status is not GpuStatus.NO_HARDWARE, is_for_gpus(inventory)
+    notes = []
+    if not frameworks:
+        notes.append(f"{inventory.prefix} holds no framework that envsolve knows: nothing was computed in it")
+    if device == "cuda" and not gpu_here:
+        notes.append("no NVIDIA GPU is here, and the environment is for one: --device cpu proves it on the CPU")
+    if device == "cpu" and gpu_here:
+        notes.append("this machine has an NVIDIA GPU, and nothing was proven of it: --device cuda does that")
+    if device == "cpu" and for_gpus and not gpu_here:
+        notes.append(
+            "the environment is for NVIDIA GPUs: only `envsolve validate` on a machine with one proves it there"
+        )
+    return tuple(notes)

@@ -1,0 +1,124 @@
+"""``envsolve validate``: prove an environment by running kernels in it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli.output import deliver
+from envsolve.cli.report import Palette, note
+from envsolve.errors import UsageError
+
+if TYPE_CHECKING:
+    from envsolve.app.validating import Asked, Validation
+
+_LONGEST_BURN = 7 * 24 * 3600.0
+
+
+def _index(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"{text!r} is not the index of a GPU such as 0; `nvidia-smi -L` lists them")
+    return int(text)
+
+
+@click.command()
+@option("--prefix", metavar="DIR", type=Parsed("directory", file_name), help="The environment's directory.")
+@option(
+    "--python",
+    metavar="EXE",
+    type=Parsed("file", file_name),
+    help="The environment's interpreter. Default: that of the active environment.",
+)
+@option(
+    "-f",
+    "--framework",
+    "frameworks",
+    multiple=True,
+    metavar="NAME",
+    type=Parsed("name", str),
+    help="Prove this framework alone, which must be installed. Repeatable; default: every one that is.",
+)
+@option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="Where operations run; auto is cuda for an environment or a machine with anything of NVIDIA's.",
+)
+@option(
+    "--gpu",
+    "gpus",
+    multiple=True,
+    metavar="INDEX",
+    type=Parsed("index", _index),
+    help=(
+        "The GPU to prove: its number in nvidia-smi, or its place in CUDA_VISIBLE_DEVICES. Repeatable; default: the "
+        "first that programs get."
+    ),
+)
+@option("--all-gpus", is_flag=True, help="Prove every GPU that programs see.")
+@option(
+    "--burn",
+    metavar="SECONDS",
+    type=click.FloatRange(0, _LONGEST_BURN),
+    default=0.0,
+    help="Repeat and compare products on each GPU for so long, which finds flaky hardware.",
+)
+@option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(1, _LONGEST_BURN),
+    default=None,
+    help="How long a framework may take; default: 120, 600 where its kernels are compiled first.",
+)
+@option("--json", "as_json", is_flag=True, help="Print JSON.")
+@option("--junit", metavar="FILE", type=Parsed("file", file_name), help="Write a JUnit XML report to FILE as well.")
+@option("--no-progress", is_flag=True, help="No progress on a terminal.")
+@matrix_option
+@output_options
+def validate(**options: Any) -> int:
+    """Prove an environment: run kernels in it, compare their results, and see what was loaded.
+
+    Exits 1 if a probe failed. Each finding says what is wrong and what to do about it.
+    """
+    from envsolve.app.validating import validation_of
+
+    if options["gpus"] and options["all_gpus"]:
+        raise UsageError("contradictory-options", "--gpu names GPUs and --all-gpus takes every one: give one of them")
+    if options["prefix"] is not None and options["python"] is not None:
+        raise UsageError("contradictory-options", "--prefix and --python both name the environment: give one of them")
+    return deliver_validation(validation_of(_asked(options), os.environ), options)
+
+
+def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
+    """Print what was found and write the report that is asked for; the exit code."""
+    from envsolve.cli.validation_text import as_json, as_junit, as_text
+
+    if options["junit"] is not None:
+        deliver(as_junit(validation), options["junit"])
+    deliver(as_json(validation) if options["as_json"] else as_text(validation), None, color=Palette.wanted())
+    for text in validation.report.notes:
+        note(text, quiet=options["quiet"])
+    return 0 if validation.report.ok else 1
+
+
+def _asked(options: dict[str, Any]) -> Asked:
+    from envsolve.app.validating import Asked
+    from envsolve.cli.progress import Progress
+
+    directory = options["matrix_directory"]
+    return Asked(
+        prefix=options["prefix"],
+        python=options["python"],
+        frameworks=tuple(dict.fromkeys(options["frameworks"])),
+        device=options["device"],
+        gpus="all" if options["all_gpus"] else tuple(dict.fromkeys(options["gpus"])) or None,
+        burn=options["burn"],
+        timeout=options["timeout"],
+        matrix_directory=None if directory is None else Path(directory),
+        progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating"),
+    )

@@ -1,0 +1,107 @@
+"""A validation as people read it, as the contract's JSON and as JUnit XML, which CI systems show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from envsolve.model.finding import Finding, Severity
+from envsolve.validate.report import ProbeReport, Report, Status
+
+if TYPE_CHECKING:
+    from envsolve.app.validating import Validation
+
+_COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "cyan"}
+_SEVERITIES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+
+
+def as_text(validation: Validation) -> str:
+    """One line per probe, then each finding with what to do."""
+    report = validation.report
+    width = max((len(probe.name) for probe in report.probes), default=0)
+    lines = [_probe_line(probe, width) for probe in report.probes]
+    for finding in report.findings:
+        lines += ["", *_finding_lines(finding)]
+    return "".join(f"{line}\n" for line in (*lines, "", _printable(_conclusion(report))))
+
+
+def as_json(validation: Validation) -> str:
+    """The object of the contract, and the findings in full."""
+    from envsolve.host.host_file import host_as_json
+
+    report = validation.report
+    answer = {
+        "schema_version": 1,
+        "ok": report.ok,
+        "python": str(report.python),
+        "device": validation.device,
+        "host": host_as_json(validation.host),
+        "probes": [probe.as_json() for probe in report.probes],
+        "findings": [finding.as_json() for finding in report.findings],
+        "libraries": [library.as_json() for library in report.libraries],
+        "notes": list(report.notes),
+    }
+    return json.dumps(answer, indent=2, ensure_ascii=False) + "\n"
+
+
+def as_junit(validation: Validation) -> str:
+    """One test case per probe; a skipped one says why, a failed one holds its findings."""
+    from xml.etree import ElementTree as ET
+
+    probes = validation.report.probes
+    counts = {status: sum(probe.status is status for probe in probes) for status in Status}
+    suite = ET.Element(
+        "testsuite",
+        name="envsolve validate",
+        tests=str(len(probes)),
+        failures=str(counts[Status.FAIL]),
+        errors="0",
+        skipped=str(counts[Status.SKIP]),
+        time=f"{sum(probe.seconds for probe in probes):.3f}",
+    )
+    for probe in probes:
+        case = ET.SubElement(
+            suite, "testcase", classname="envsolve.validate", name=probe.name, time=f"{probe.seconds:.3f}"
+        )
+        if probe.status is Status.SKIP:
+            ET.SubElement(case, "skipped", message=_printable(probe.detail))
+        if probe.status is Status.FAIL:
+            title = probe.findings[0].title if probe.findings else probe.detail
+            failure = ET.SubElement(case, "failure", message=_printable(title))
+            failure.text = "\n\n".join("\n".join(_finding_lines(it, plain=True)) for it in probe.findings)
+        ET.SubElement(case, "system-out").text = _printable(probe.detail)
+    ET.indent(suite)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
+
+
+def _probe_line(probe: ProbeReport, width: int) -> str:
+    status = click.style(f"{probe.status.value:<4}", fg=_COLOURS[probe.status])
+    return f"{status}  {probe.name:<{width}} {probe.seconds:7.2f} s  {_printable(probe.detail)}"
+
+
+def _finding_lines(finding: Finding, *, plain: bool = False) -> Iterator[str]:
+    word = f"{finding.severity.value}:"
+    yield f"{word if plain else click.style(word, fg=_SEVERITIES[finding.severity], bold=True)} {finding.id}"
+    yield f"  {_printable(finding.title)}"
+    yield f"cause: {_printable(finding.cause)}"
+    yield f"fix: {_printable(finding.fix)}"
+    yield from (f"  {_printable(command)}" for command in finding.commands)
+    yield from (f"seen: {_printable(line)}" for line in finding.evidence)
+
+
+def _conclusion(report: Report) -> str:
+    failed = [probe.name for probe in report.probes if probe.status is Status.FAIL]
+    if failed:
+        return f"{report.python}: not proven, {', '.join(failed)} failed"
+    if not report.ok:
+        return f"{report.python}: not proven, no probe could run"
+    passed = [probe.name for probe in report.probes if probe.status is Status.PASS]
+    return f"{report.python}: proven by {', '.join(passed)}"
+
+
+def _printable(text: str) -> str:
+    """``text`` on one line, without what a terminal would obey and XML does not have: some of it is from libraries."""
+    return "".join(it if it.isprintable() else "?" for it in " ".join(text.split()))

@@ -1,0 +1,186 @@
+"""The course of a validation: which probes run, on which GPUs, what waits for what.
+
+1. The driver's kernel, the environment's libraries and the static checks, at the same time: none needs another.
+2. The frameworks, several at once where memory allows. Where the driver's own kernel says that no GPU can be reached,
+   they would only say the same again, and are skipped.
+3. Which libraries they had loaded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal, NamedTuple
+
+from envsolve.matrix import Matrix
+from envsolve.model.capability import ComputeCapability
+from envsolve.validate.child import Children, Outcome
+from envsolve.validate.concurrency import at_once
+from envsolve.validate.driver_report import Device as Gpu
+from envsolve.validate.driver_report import report_of
+from envsolve.validate.driver_verdict import detail_of, finding_of
+from envsolve.validate.framework_verdict import verdict
+from envsolve.validate.frameworks import TIMEOUT, TIMEOUT_WITH_JIT, KnownFramework
+from envsolve.validate.inventory import Inventory
+from envsolve.validate.loaded_audit import audit, loaded_libraries
+from envsolve.validate.own_libraries import probe_libraries
+from envsolve.validate.places import Place
+from envsolve.validate.report import Library, Owner, ProbeReport, Report, Status, concluded
+from envsolve.validate.static import StaticReport, examine
+
+Device = Literal["cuda", "cpu"]
+DRIVER_TIMEOUT = 30.0
+"""Seconds for the driver to start and its kernel to run: without persistence mode it wakes every GPU first."""
+DRIVER_TIMEOUT_PER_GPU = 5.0
+"""Seconds for each further GPU that the kernel runs on."""
+_LARGEST_MACHINE = 16
+"""GPUs that one machine may have."""
+_COMPILED_FIRST = "ptx-only"
+"""The finding of the static checks that a framework's kernels are compiled when it is first used."""
+_LOADING = ("cuModuleLoadDataEx", "cuModuleGetFunction")
+"""Calls that fail where the driver's compiler does; code that needs no compiling may run all the same."""
+
+
+class Plan(NamedTuple):
+    """What is to be proven.
+
+    ``environ`` is what programs of the environment get. ``frameworks`` are installed. ``gpus`` are indices among the
+    GPUs that programs see, None for the first. ``timeout`` (of a framework; None for the usual one) and ``burn`` are in
+    seconds. ``driver_libraries`` are the names to load libcuda by, ``capabilities`` those of this machine's GPUs.
+    """
+
+    inventory: Inventory
+    environ: Mapping[str, str]
+    device: Device
+    frameworks: tuple[KnownFramework, ...]
+    gpus: tuple[int, ...] | Literal["all"] | None
+    burn: float
+    timeout: float | None
+    driver_libraries: tuple[str, ...]
+    capabilities: tuple[ComputeCapability, ...]
+    places: Collection[Place]
+    matrix: Matrix
+
+
+class _Run(NamedTuple):
+    """One framework on one GPU (None for the CPU, or for the first GPU where none is named), and what came of it."""
+
+    framework: KnownFramework
+    gpu: int | None
+    outcome: Outcome
+
+
+def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Report:
+    """Run the probes, in the order at the top of this module. ``show`` is told what is being done."""
+    show("driver, libraries and files")
+    with ThreadPoolExecutor(2) as threads:
+        asked = threads.submit(_driver, plan, children)
+        loading = threads.submit(probe_libraries, plan.inventory, plan.environ, children)
+        started = time.perf_counter()
+        static = examine(plan.inventory, plan.capabilities, plan.environ, matrix=plan.matrix)
+        files = _files(static, round(time.perf_counter() - started, 4))
+        driver, gpus = asked.result()
+        libraries, own = loading.result()
+    show(", ".join(framework.title for framework in plan.frameworks))
+    runs = _runs(plan, children, gpus, patient=any(it.id == _COMPILED_FIRST for it in static.findings))
+    frameworks = [_judged(run, plan) for run in runs] or _not_tried(plan, "no GPU can be reached")
+    loaded, found = _loaded(plan, runs, own)
+    return Report(
+        plan.inventory.executable,
+        (driver, libraries, files, *frameworks, loaded),
+        found or own,
+    )
+
+
+def visible(environ: Mapping[str, str], index: int) -> dict[str, str]:
+    """``environ`` in which programs see one GPU alone: of those that CUDA_VISIBLE_DEVICES lists, else of all.
+
+    Without that variable GPUs are numbered by their place on the bus, as nvidia-smi numbers them; CUDA on its own
+    would begin with the fastest (CUDA C++ programming guide, CUDA_DEVICE_ORDER).
+    """
+    listed = environ.get("CUDA_VISIBLE_DEVICES")
+    if listed is None:
+        return {**_in_bus_order(environ), "CUDA_VISIBLE_DEVICES": str(index)}
+    entries = [entry.strip() for entry in listed.split(",")]
+    return {**environ, "CUDA_VISIBLE_DEVICES": entries[index] if index < len(entries) else "-1"}
+
+
+def _in_bus_order(environ: Mapping[str, str]) -> dict[str, str]:
+    return {**environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+
+
+def _driver(plan: Plan, children: Children) -> tuple[ProbeReport, tuple[Gpu, ...]]:
+    """The driver's kernel, and the GPUs on which frameworks can be tried."""
+    if plan.device == "cpu":
+        return ProbeReport("driver", Status.SKIP, 0.0, "operations run on the CPU"), ()
+    job = {
+        "libraries": list(plan.driver_libraries),
+        "gpus": list(plan.gpus) if isinstance(plan.gpus, tuple) else plan.gpus,
+        "burn": plan.burn,
+    }
+    environ = plan.environ if plan.gpus is None else _in_bus_order(plan.environ)
+    count = len(plan.gpus) if isinstance(plan.gpus, tuple) else 1 if plan.gpus is None else _LARGEST_MACHINE
+    timeout = DRIVER_TIMEOUT + count * (DRIVER_TIMEOUT_PER_GPU + plan.burn)
+    outcome = children.run(plan.inventory.executable, "driver", job, environ, timeout)
+    finding = finding_of(outcome, plan.places)
+    report = report_of(outcome)
+    reached = tuple(it for it in report.devices if _can_be_tried(it))
+    measured = dict(outcome.result or {})
+    if finding is not None:
+        return ProbeReport("driver", Status.FAIL, outcome.seconds, finding.title, (finding,), measured), reached
+    return ProbeReport("driver", Status.PASS, outcome.seconds, detail_of(outcome), (), measured), reached
+
+
+def _can_be_tried(gpu: Gpu) -> bool:
+    """Whether a framework may run where the driver's kernel did not: it may hold code that needs no compiling."""
+    if gpu.kernel is None:
+        return False
+    return gpu.kernel.ok or (gpu.kernel.failure is not None and gpu.kernel.failure.call in _LOADING)
+
+
+def _runs(plan: Plan, children: Children, gpus: Sequence[Gpu], *, patient: bool) -> list[_Run]:
+    """Every framework on every GPU: of one GPU several at once, one GPU after the other."""
+    timeout = plan.timeout or (TIMEOUT_WITH_JIT if patient else TIMEOUT)
+
+    def run(framework: KnownFramework, gpu: Gpu | None) -> _Run:
+        job = {"device": plan.device, "index": 0, "burn": plan.burn}
+        chosen = gpu.number if gpu is not None and plan.gpus is not None else None
+        environ = plan.environ if chosen is None else visible(plan.environ, chosen)
+        python = plan.inventory.executable
+        return _Run(framework, chosen, children.run(python, framework.probe, job, environ, timeout + plan.burn))
+
+    found = []
+    for gpu in [None] if plan.device == "cpu" else gpus:
+        with ThreadPoolExecutor(at_once(len(plan.frameworks), gpu.memory if gpu is not None else None)) as threads:
+            found += list(threads.map(run, plan.frameworks, [gpu] * len(plan.frameworks)))
+    return found
+
+
+def _judged(run: _Run, plan: Plan) -> ProbeReport:
+    report = verdict(run.framework, plan.device, run.outcome, gpu_present=bool(plan.capabilities), places=plan.places)
+    return report if run.gpu is None else report._replace(name=f"{report.name} on GPU {run.gpu}")
+
+
+def _not_tried(plan: Plan, why: str) -> list[ProbeReport]:
+    return [ProbeReport(framework.name, Status.SKIP, 0.0, f"not tried: {why}") for framework in plan.frameworks]
+
+
+def _files(static: StaticReport, seconds: float) -> ProbeReport:
+    """What was read off the files, as a probe like the others."""
+    if not static.libraries and not static.findings:
+        return ProbeReport("files", Status.SKIP, seconds, "no framework and no CUDA library to read")
+    detail = f"{len(static.libraries)} CUDA libraries that the frameworks would load"
+    return concluded("files", seconds, detail, static.findings)
+
+
+def _loaded(plan: Plan, runs: Sequence[_Run], own: Sequence[Library]) -> tuple[ProbeReport, tuple[Library, ...]]:
+    """What the frameworks had loaded: each process is looked at on its own, since each may have its own major."""
+    by_run = [loaded_libraries(run.outcome.noted("loaded") or (), plan.inventory) for run in runs]
+    libraries = tuple(dict.fromkeys(library for found in by_run for library in found))
+    if not libraries:
+        return ProbeReport("loaded", Status.SKIP, 0.0, "no framework loaded a CUDA library"), ()
+    findings = dict.fromkeys(finding for found in by_run for finding in audit(found, own))
+    owners = [library.owner for library in libraries]
+    told = ", ".join(f"{owners.count(owner)} of the {owner.value}" for owner in Owner if owner in owners)
+    return concluded("loaded", 0.0, f"{len(libraries)} CUDA libraries: {told}", tuple(findings)), libraries

@@ -1,0 +1,242 @@
+"""``envsolve validate`` on machines that the fake driver plays, with a PyTorch that does as it is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.conftest import Envsolve
+from tests.fake_driver.builder import Device, FakeDriver
+from tests.validate.compiled import CUDART, compiled
+
+ROOT = Path(__file__).parents[2]
+DOUBLES = ROOT / "tests/validate/doubles"
+H200 = Device("NVIDIA H200", "9.0", 143771)
+RTX_3090 = Device("NVIDIA GeForce RTX 3090", "8.6", 24576)
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with nothing in it."""
+    prefix = tmp_path_factory.mktemp("environments") / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(prefix)], check=True)
+    return prefix
+
+
+@pytest.fixture
+def with_torch(tmp_path: Path) -> Path:
+    """A virtual environment that says it has PyTorch; the double is found on PYTHONPATH."""
+    prefix = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(prefix)], check=True)
+    metadata = site_of(prefix) / "torch-2.13.0.dist-info/METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.13.0\n")
+    return prefix
+
+
+def site_of(prefix: Path) -> Path:
+    (site,) = (prefix / "lib").glob("python*/site-packages")
+    return site
+
+
+def machine(fake_driver: FakeDriver, **more: Any) -> dict[str, str]:
+    """The environment variables of a machine whose Python finds the doubles."""
+    given: dict[str, Any] = {"devices": [RTX_3090], "PYTHONPATH": f"{DOUBLES}{os.pathsep}{ROOT}", **more}
+    return fake_driver.environ(**given)
+
+
+def run(environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "envsolve", "validate", *arguments]
+    return subprocess.run(command, env=dict(environ), capture_output=True, text=True, check=False, timeout=120)
+
+
+def validated(environ: Mapping[str, str], *arguments: str) -> dict[str, Any]:
+    """What --json says; the exit code must agree with it."""
+    done = run(environ, "--json", *arguments)
+    answer = json.loads(done.stdout)
+    assert isinstance(answer, dict)
+    assert done.returncode == (0 if answer["ok"] else 1), done.stderr
+    return answer
+
+
+def statuses(answer: Mapping[str, Any]) -> dict[str, str]:
+    return {probe["name"]: probe["status"] for probe in answer["probes"]}
+
+
+def test_a_gpu_that_computes_right_is_proven(fake_driver: FakeDriver, with_torch: Path) -> None:
+    answer = validated(machine(fake_driver), "--prefix", str(with_torch))
+    assert answer["ok"]
+    assert answer["device"] == "cuda"
+    assert answer["host"]["gpus"][0]["compute_capability"] == "8.6"
+    found = statuses(answer)
+    assert (found["driver"], found["pytorch"]) == ("pass", "pass")
+    operations = next(it for it in answer["probes"] if it["name"] == "pytorch")["measured"]["operations"]
+    assert [it["name"] for it in operations if it["ok"]] == [
+        "element-wise",
+        "matmul",
+        "convolution",
+        "convolution-backward",
+        "training",
+    ]
+
+
+def test_people_get_a_line_for_each_probe_and_every_finding_with_its_fix(
+    fake_driver: FakeDriver, with_torch: Path
+) -> None:
+    done = run(machine(fake_driver, ENVSOLVE_TEST_TORCH="no-kernel"), "--prefix", str(with_torch))
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("pass  driver")
+    assert any(line.startswith("fail  pytorch") for line in lines)
+    assert "error: no-code-for-gpu" in lines
+    assert any(line.startswith("fix: ") for line in lines)
+    assert lines[-1] == f"{with_torch}/bin/python: not proven, pytorch failed"
+    assert done.stderr == ""
+
+
+def test_wrong_results_of_the_driver_fail_and_frameworks_are_not_tried(
+    fake_driver: FakeDriver, with_torch: Path
+) -> None:
+    answer = validated(machine(fake_driver, kernel="wrong"), "--prefix", str(with_torch))
+    assert statuses(answer)["driver"] == "fail"
+    assert statuses(answer)["pytorch"] == "skip"
+
+
+def test_a_driver_whose_compiler_fails_leaves_frameworks_to_say_for_themselves(
+    fake_driver: FakeDriver, with_torch: Path
+) -> None:
+    answer = validated(machine(fake_driver, fail={"cuModuleLoadDataEx": 222}), "--prefix", str(with_torch))
+    assert (statuses(answer)["driver"], statuses(answer)["pytorch"]) == ("fail", "pass")
+    assert not answer["ok"]
+
+
+def test_without_a_driver_an_environment_for_gpus_is_not_proven(fake_driver: FakeDriver, with_torch: Path) -> None:
+    (site_of(with_torch) / "nvidia_cublas_cu12-12.6.4.1.dist-info").mkdir()
+    environ = machine(fake_driver, parts=())
+    done = run(environ, "--prefix", str(with_torch))
+    assert done.returncode == 1
+    assert "error: driver-library-missing" in done.stdout
+    assert "--device cpu proves it on the CPU" in done.stderr
+
+
+def test_the_cpu_is_proven_where_nothing_is_of_nvidia(fake_driver: FakeDriver, with_torch: Path) -> None:
+    answer = validated(machine(fake_driver, parts=()), "--prefix", str(with_torch))
+    assert answer["ok"]
+    assert answer["device"] == "cpu"
+    assert statuses(answer) == {
+        "driver": "skip",
+        "libraries": "skip",
+        "files": "skip",
+        "pytorch": "pass",
+        "loaded": "skip",
+    }
+
+
+def test_a_cpu_build_on_a_machine_with_a_gpu_is_told(fake_driver: FakeDriver, with_torch: Path) -> None:
+    environ = machine(fake_driver, ENVSOLVE_TEST_TORCH="cpu-build")
+    answer = validated(environ, "--prefix", str(with_torch))
+    assert "cpu-build" in {finding["id"] for finding in answer["findings"]}
+    assert not answer["ok"]
+    on_cpu = validated(environ, "--prefix", str(with_torch), "--device", "cpu")
+    assert on_cpu["ok"]
+    assert any("this machine has an NVIDIA GPU" in note for note in on_cpu["notes"])
+
+
+def test_a_planted_library_in_front_of_the_environments_own_is_found(
+    fake_driver: FakeDriver, with_torch: Path, tmp_path: Path
+) -> None:
+    compiled(site_of(with_torch) / "nvidia/cuda_runtime/lib/libcudart.so.12", CUDART.format(number=12060))
+    planted = compiled(tmp_path / "planted/libcudart.so.12", CUDART.format(number=12020))
+    environ = machine(fake_driver, ENVSOLVE_TEST_LOADS="libcudart.so.12")
+    environ["LD_LIBRARY_PATH"] = f"{planted.parent}:{environ['LD_LIBRARY_PATH']}"
+    answer = validated(environ, "--prefix", str(with_torch))
+    assert statuses(answer)["loaded"] == "fail"
+    (library,) = (it for it in answer["libraries"] if it["soname"] == "libcudart.so.12")
+    assert library == {"soname": "libcudart.so.12", "path": str(planted), "owner": "system", "version": "12.2"}
+    assert "foreign-library" in {finding["id"] for finding in answer["findings"]}
+
+
+def test_two_cuda_majors_in_one_process_are_found(fake_driver: FakeDriver, with_torch: Path) -> None:
+    nvidia = site_of(with_torch) / "nvidia"
+    twelve = compiled(nvidia / "cuda_runtime/lib/libcudart.so.12", CUDART.format(number=12060))
+    thirteen = compiled(nvidia / "cu13/lib/libcudart.so.13", CUDART.format(number=13000))
+    environ = machine(fake_driver, ENVSOLVE_TEST_LOADS=f"{twelve} {thirteen}")
+    answer = validated(environ, "--prefix", str(with_torch))
+    assert "two-cuda-majors" in {finding["id"] for finding in answer["findings"]}
+    assert statuses(answer)["loaded"] == "fail"
+
+
+def test_every_gpu_is_proven_and_the_bad_one_named(fake_driver: FakeDriver, with_torch: Path) -> None:
+    environ = machine(fake_driver, devices=[H200, H200, H200], kernel="wrong@1")
+    answer = validated(environ, "--prefix", str(with_torch), "--all-gpus")
+    assert statuses(answer)["driver"] == "fail"
+    assert {name for name in statuses(answer) if name.startswith("pytorch")} == {"pytorch on GPU 0", "pytorch on GPU 2"}
+
+
+def test_one_gpu_is_chosen_by_its_number(fake_driver: FakeDriver, with_torch: Path) -> None:
+    environ = machine(fake_driver, devices=[H200, H200], kernel="wrong@0")
+    answer = validated(environ, "--prefix", str(with_torch), "--gpu", "1")
+    assert statuses(answer)["driver"] == "pass"
+    assert statuses(answer)["pytorch on GPU 1"] == "pass"
+
+
+def test_a_gpu_that_is_not_there_is_a_finding(fake_driver: FakeDriver, bare: Path) -> None:
+    answer = validated(machine(fake_driver), "--prefix", str(bare), "--gpu", "5")
+    assert statuses(answer)["driver"] == "fail"
+
+
+def test_junit_has_a_case_for_each_probe(fake_driver: FakeDriver, with_torch: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    environ = machine(fake_driver, ENVSOLVE_TEST_TORCH="wrong-matmul")
+    done = run(environ, "--prefix", str(with_torch), "--junit", str(report))
+    assert done.returncode == 1
+    suite = ET.parse(report).getroot()  # noqa: S314 - our own
+    assert (suite.get("tests"), suite.get("failures")) == ("5", "1")
+    (failed,) = (case for case in suite if case.find("failure") is not None)
+    assert failed.get("name") == "pytorch"
+    failure = failed.find("failure")
+    assert failure is not None
+    assert failure.text is not None
+    assert "error: wrong-result" in failure.text
+
+
+def test_an_environment_without_frameworks_says_that_nothing_was_computed_in_it(
+    fake_driver: FakeDriver, bare: Path
+) -> None:
+    done = run(machine(fake_driver), "--prefix", str(bare))
+    assert done.returncode == 0
+    assert "holds no framework that envsolve knows" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--gpu", "first"), "usage"),
+        (("--gpu", "0", "--all-gpus"), "contradictory-options"),
+        (("--prefix", ".", "--python", "python3"), "contradictory-options"),
+        (("--prefix", "no/such/place"), "python-not-found"),
+        (("--python", "no-such-python"), "python-not-found"),
+        (("-f", "keras"), "unknown-framework"),
+        (("--device", "tpu"), "usage"),
+        (("--burn", "-1"), "usage"),
+    ],
+)
+def test_a_mistake_is_one_clear_error(envsolve: Envsolve, arguments: tuple[str, ...], code: str) -> None:
+    done = envsolve("validate", *arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert f"error: {code}" in done.err
+
+
+def test_a_framework_that_is_not_installed_is_named(envsolve: Envsolve, bare: Path) -> None:
+    done = envsolve("validate", "--prefix", str(bare), "-f", "torch")
+    assert done.code == 2
+    assert "PyTorch is not installed in" in done.err

@@ -1,0 +1,42 @@
+"""A real GPU: every framework that is present is proven on it.
+
+    ENVSOLVE_TEST_FRAMEWORK_PYTHON=/a/bin/python:/b/bin/python scripts/test -m gpu
+
+``scripts/record_validation.py`` writes down what is seen.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.gpu
+
+PYTHONS = os.environ.get("ENVSOLVE_TEST_FRAMEWORK_PYTHON", sys.executable).split(os.pathsep)
+
+
+@pytest.fixture(autouse=True)
+def _gpu() -> None:
+    """Skip where no driver is, as far as its library tells."""
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+    except OSError as error:
+        pytest.skip(f"no NVIDIA driver: {error}")
+    code = driver.cuInit(0)
+    if code:
+        pytest.skip(f"the NVIDIA driver has no GPU for this process: cuInit says {code}")
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_an_environment_is_proven_on_every_gpu(python: str) -> None:
+    command = [sys.executable, "-m", "envsolve", "validate", "--json", "--all-gpus", "--device", "cuda"]
+    done = subprocess.run([*command, "--python", python], capture_output=True, text=True, check=False, timeout=1800)
+    answer = json.loads(done.stdout)
+    assert answer.get("ok"), json.dumps(answer.get("findings", answer), indent=2)
+    assert answer["device"] == "cuda"
+    assert all(library["owner"] != "system" for library in answer["libraries"])
