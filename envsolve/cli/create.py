@@ -100,7 +100,8 @@ def validate_after_create(python: Path, options: Mapping[str, Any]) -> int:
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
     asked = Asked(progress, python=str(python), device="here", matrix_directory=_matrix(options).directory)
-    validation = validation_of(asked, os.environ)
+    with interruptible():
+        validation = validation_of(asked, os.environ)
     if not options["quiet"] or not validation.report.ok:
         click.echo(as_text(validation), nl=False, err=True, color=Palette.wanted())
     for text in validation.report.notes:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from envsolve.cli.interrupts import interruptible
 from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
@@ -91,7 +92,9 @@ def validate(**options: Any) -> int:
         raise UsageError("contradictory-options", "--gpu names GPUs and --all-gpus takes every one: give one of them")
     if options["prefix"] is not None and options["python"] is not None:
         raise UsageError("contradictory-options", "--prefix and --python both name the environment: give one of them")
-    return deliver_validation(validation_of(_asked(options), os.environ), options)
+    with interruptible():
+        validation = validation_of(_asked(options), os.environ)
+    return deliver_validation(validation, options)
 
 
 def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
@@ -100,9 +103,10 @@ def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
 
     if options["junit"] is not None:
         deliver(as_junit(validation), options["junit"])
-    deliver(as_json(validation) if options["as_json"] else as_text(validation), None, color=Palette.wanted())
-    for text in validation.report.notes:
-        note(text, quiet=options["quiet"])
+    text = as_json(validation) if options["as_json"] else as_text(validation, all_evidence=options["verbose"] > 0)
+    deliver(text, None, color=Palette.wanted())
+    for remark in validation.report.notes:
+        note(remark, quiet=options["quiet"])
     return 0 if validation.report.ok else 1
 
 

@@ -14,17 +14,19 @@ from envsolve.validate.report import ProbeReport, Report, Status
 if TYPE_CHECKING:
     from envsolve.app.validating import Validation
 
+EVIDENCE = 4
+"""Lines of what was seen that a finding shows unless all are asked for."""
 _COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "cyan"}
 _SEVERITIES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
-def as_text(validation: Validation) -> str:
-    """One line per probe, then each finding with what to do."""
+def as_text(validation: Validation, *, all_evidence: bool = False) -> str:
+    """One line per probe, then each finding with what to do, and what was seen of it: all of it, or the beginning."""
     report = validation.report
     width = max((len(probe.name) for probe in report.probes), default=0)
     lines = [_probe_line(probe, width) for probe in report.probes]
     for finding in report.findings:
-        lines += ["", *_finding_lines(finding)]
+        lines += ["", *_finding_lines(finding, most=len(finding.evidence) if all_evidence else EVIDENCE)]
     return "".join(f"{line}\n" for line in (*lines, "", _printable(_conclusion(report))))
 
 
@@ -71,7 +73,9 @@ def as_junit(validation: Validation) -> str:
         if probe.status is Status.FAIL:
             title = probe.findings[0].title if probe.findings else probe.detail
             failure = ET.SubElement(case, "failure", message=_printable(title))
-            failure.text = "\n\n".join("\n".join(_finding_lines(it, plain=True)) for it in probe.findings)
+            failure.text = "\n\n".join(
+                "\n".join(_finding_lines(it, most=len(it.evidence), plain=True)) for it in probe.findings
+            )
         ET.SubElement(case, "system-out").text = _printable(probe.detail)
     ET.indent(suite)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
@@ -82,14 +86,16 @@ def _probe_line(probe: ProbeReport, width: int) -> str:
     return f"{status}  {probe.name:<{width}} {probe.seconds:7.2f} s  {_printable(probe.detail)}"
 
 
-def _finding_lines(finding: Finding, *, plain: bool = False) -> Iterator[str]:
+def _finding_lines(finding: Finding, *, most: int, plain: bool = False) -> Iterator[str]:
     word = f"{finding.severity.value}:"
     yield f"{word if plain else click.style(word, fg=_SEVERITIES[finding.severity], bold=True)} {finding.id}"
     yield f"  {_printable(finding.title)}"
     yield f"cause: {_printable(finding.cause)}"
     yield f"fix: {_printable(finding.fix)}"
     yield from (f"  {_printable(command)}" for command in finding.commands)
-    yield from (f"seen: {_printable(line)}" for line in finding.evidence)
+    yield from (f"seen: {_printable(line)}" for line in finding.evidence[:most])
+    if len(finding.evidence) > most:
+        yield f"seen: {len(finding.evidence) - most} more, with -v"
 
 
 def _conclusion(report: Report) -> str:

@@ -46,9 +46,10 @@ class LibraryNames:
     def packages(self, file_name: str, *, conda: bool, cuda_major: str | None = None) -> tuple[str, ...]:
         """The packages that bring ``file_name``; of those for several majors the ones for ``cuda_major``, if known."""
         rows = self.of_file(file_name)
-        found = dict.fromkeys(package for row in rows for package in (row.conda if conda else row.pypi))
-        fitting = [name for name in found if cuda_major is not None and name.endswith(f"-cu{cuda_major}")]
-        return tuple(fitting or found)
+        fitting = [row for row in rows if row.cuda is not None and row.cuda.partition(".")[0] == cuda_major]
+        found = dict.fromkeys(package for row in fitting or rows for package in (row.conda if conda else row.pypi))
+        named = [name for name in found if cuda_major is not None and name.endswith(f"-cu{cuda_major}")]
+        return tuple(named or found)
 
     def cuda_majors(self, file_name: str) -> frozenset[str]:
         """The majors of CUDA in which a library has this name; none for what is outside the toolkit."""

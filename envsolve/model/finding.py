@@ -22,7 +22,8 @@ class Finding(NamedTuple):
 
     ``cause`` says in full sentences what is so, ``fix`` what to do about it, ``commands`` what to type for that.
     ``evidence`` are the facts it rests on, as they were seen: lines of a log, files, numbers of calls. ``in_scope`` is
-    false for what is no mismatch of framework, CUDA, cuDNN, driver and GPU.
+    false for what is no mismatch of framework, CUDA, cuDNN, driver and GPU. ``about`` is the framework that it
+    concerns, by envsolve's name.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Finding(NamedTuple):
     commands: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     in_scope: bool = True
+    about: str | None = None
 
     def as_json(self) -> dict[str, object]:
         """The object of the JSON contract."""
@@ -45,4 +47,5 @@ class Finding(NamedTuple):
             "fix": self.fix,
             "commands": list(self.commands),
             "evidence": list(self.evidence),
+            "about": self.about,
         }

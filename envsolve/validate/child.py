@@ -78,6 +78,10 @@ class Children:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End every probe that runs; none can be started after it."""
         with self._lock:
             self._closed = True
             running = list(self._running)

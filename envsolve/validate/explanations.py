@@ -302,6 +302,7 @@ def finding(
         commands=tuple(command.format_map(words) for command in known.commands),
         evidence=evidence,
         in_scope=known.in_scope,
+        about=name,
     )
 
 

@@ -37,6 +37,8 @@ _NAMES_CUDA = re.compile(r"nvidia-(?!ml-py).+|cupy(-.+)?|jax-cuda.+|.+-gpu|.+-cu
 """Distributions that are of use on NVIDIA GPUs alone; nvidia-ml-py only asks whether there is one."""
 _DRIVER_MISSING = re.compile(r"libcuda\.so\.1: cannot open shared object file: No such file")
 """What glibc's loader says where a library is linked to the driver's, as a part of cuDNN 9.28 is (its wheel)."""
+_DRIVER_SYMBOL = re.compile(r"undefined symbol: (cu[A-Z]\w*)")
+"""The driver API's functions begin so; those of the toolkit's libraries with cuda, cublas, cudnn, ... (cuda.h)."""
 _IN_SITE_PACKAGES = ("nvidia/*/lib", "nvidia/*/bin", "nvidia/*/bin/*", "torch/lib", "paddle/libs", "cupy/.data/lib")
 _IN_PREFIX = ("lib", "targets/*/lib", "Library/bin")
 
@@ -125,7 +127,9 @@ def _findings(answers: list[_Answer], outcome: Outcome) -> Iterator[Finding]:
     if apart:
         yield _parts_differ(apart)
     for answer in answers:
-        if answer.error and answer not in apart and not _waits_for_driver(answer):
+        if answer.error and _DRIVER_SYMBOL.search(answer.error):
+            yield _driver_lacks(answer.path, answer.error)
+        elif answer.error and answer not in apart and not _waits_for_driver(answer):
             yield _does_not_load(answer.path, answer.error)
     if outcome.result is None:
         yield _crash(outcome)
@@ -140,7 +144,9 @@ def _is_of_another_cudnn(answer: _Answer) -> bool:
     """Whether a part of cuDNN says that another part is of another release, or lacks a symbol that it has there."""
     if not answer.component.startswith("cudnn"):
         return False
-    return answer.status != 0 or (answer.error is not None and "undefined symbol" in answer.error)
+    if answer.error is None:
+        return answer.status != 0
+    return "undefined symbol" in answer.error and _DRIVER_SYMBOL.search(answer.error) is None
 
 
 def _parts_differ(apart: list[_Answer]) -> Finding:
@@ -155,6 +161,20 @@ def _parts_differ(apart: list[_Answer]) -> Finding:
         evidence=tuple(
             f"{it.path.name}: {it.error or f'its own check of the other parts returned {it.status}'}" for it in apart
         ),
+    )
+
+
+def _driver_lacks(path: Path, text: str) -> Finding:
+    match = _DRIVER_SYMBOL.search(text)
+    function = match[1] if match is not None else "a function"
+    return Finding(
+        "driver-too-old",
+        "the NVIDIA driver is too old for a library of the environment",
+        Severity.ERROR,
+        f"{path.name} calls {function}, which the driver's library does not have",
+        "update the NVIDIA driver, or install an environment that was solved for the one that is there",
+        ("envsolve detect",),
+        (text,),
     )
 
 

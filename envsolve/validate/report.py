@@ -84,9 +84,18 @@ class Report(NamedTuple):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Every finding once, the worst first."""
-        found = dict.fromkeys(finding for probe in self.probes for finding in probe.findings)
-        return tuple(sorted(found, key=lambda it: list(Severity).index(it.severity)))
+        """Every finding once, the worst first. What a later probe finds again of a framework is evidence for it."""
+        found: dict[object, Finding] = {}
+        for probe in self.probes:
+            known = dict(found)
+            for finding in probe.findings:
+                again = (finding.id, finding.about) if finding.about is not None else None
+                if again in known:
+                    evidence = dict.fromkeys((*known[again].evidence, *finding.evidence))
+                    found[again] = known[again]._replace(evidence=tuple(evidence))
+                else:
+                    found[finding if again in found or again is None else again] = finding
+        return tuple(sorted(found.values(), key=lambda it: list(Severity).index(it.severity)))
 
 
 def concluded(name: str, seconds: float, detail: str, findings: tuple[Finding, ...] = ()) -> ProbeReport:

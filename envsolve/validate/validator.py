@@ -9,8 +9,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 from envsolve.matrix import Matrix
@@ -74,11 +75,12 @@ class _Run(NamedTuple):
 def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Report:
     """Run the probes, in the order at the top of this module. ``show`` is told what is being done."""
     show("driver, libraries and files")
-    with ThreadPoolExecutor(2) as threads:
+    with _threads(2, children) as threads:
         asked = threads.submit(_driver, plan, children)
         loading = threads.submit(probe_libraries, plan.inventory, plan.environ, children)
         started = time.perf_counter()
-        static = examine(plan.inventory, plan.capabilities, plan.environ, matrix=plan.matrix)
+        gpus_here = plan.capabilities if plan.device == "cuda" else ()
+        static = examine(plan.inventory, gpus_here, plan.environ, matrix=plan.matrix)
         files = _files(static, round(time.perf_counter() - started, 4))
         driver, gpus = asked.result()
         libraries, own = loading.result()
@@ -91,6 +93,17 @@ def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Rep
         (driver, libraries, files, *frameworks, loaded),
         found or own,
     )
+
+
+@contextmanager
+def _threads(count: int, children: Children) -> Iterator[ThreadPoolExecutor]:
+    """Threads that wait for probes. An interrupt of this one ends the probes, so that none of the others waits on."""
+    with ThreadPoolExecutor(count) as threads:
+        try:
+            yield threads
+        except BaseException:
+            children.end()
+            raise
 
 
 def visible(environ: Mapping[str, str], index: int) -> dict[str, str]:
@@ -152,7 +165,8 @@ def _runs(plan: Plan, children: Children, gpus: Sequence[Gpu], *, patient: bool)
 
     found = []
     for gpu in [None] if plan.device == "cpu" else gpus:
-        with ThreadPoolExecutor(at_once(len(plan.frameworks), gpu.memory if gpu is not None else None)) as threads:
+        count = at_once(len(plan.frameworks), gpu.memory if gpu is not None else None)
+        with _threads(count, children) as threads:
             found += list(threads.map(run, plan.frameworks, [gpu] * len(plan.frameworks)))
     return found
 
@@ -170,7 +184,7 @@ def _files(static: StaticReport, seconds: float) -> ProbeReport:
     """What was read off the files, as a probe like the others."""
     if not static.libraries and not static.findings:
         return ProbeReport("files", Status.SKIP, seconds, "no framework and no CUDA library to read")
-    detail = f"{len(static.libraries)} CUDA libraries that the frameworks would load"
+    detail = f"{_counted(len(static.libraries))} that the frameworks would load"
     return concluded("files", seconds, detail, static.findings)
 
 
@@ -183,4 +197,8 @@ def _loaded(plan: Plan, runs: Sequence[_Run], own: Sequence[Library]) -> tuple[P
     findings = dict.fromkeys(finding for found in by_run for finding in audit(found, own))
     owners = [library.owner for library in libraries]
     told = ", ".join(f"{owners.count(owner)} of the {owner.value}" for owner in Owner if owner in owners)
-    return concluded("loaded", 0.0, f"{len(libraries)} CUDA libraries: {told}", tuple(findings)), libraries
+    return concluded("loaded", 0.0, f"{_counted(len(libraries))}: {told}", tuple(findings)), libraries
+
+
+def _counted(count: int) -> str:
+    return "1 CUDA library" if count == 1 else f"{count} CUDA libraries"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ import pytest
 from tests.conftest import Envsolve
 from tests.fake_driver.builder import Device, FakeDriver
 from tests.validate.compiled import CUDART, compiled
+from tests.validate.test_child import until
 
 ROOT = Path(__file__).parents[2]
 DOUBLES = ROOT / "tests/validate/doubles"
@@ -141,10 +143,14 @@ def test_the_cpu_is_proven_where_nothing_is_of_nvidia(fake_driver: FakeDriver, w
 
 
 def test_a_cpu_build_on_a_machine_with_a_gpu_is_told(fake_driver: FakeDriver, with_torch: Path) -> None:
+    modules = site_of(with_torch) / "torch"
+    modules.mkdir()
+    (modules / "__init__.py").touch()
+    (modules / "version.py").write_text("__version__ = '2.13.0+cpu'\ncuda = None\n")
     environ = machine(fake_driver, ENVSOLVE_TEST_TORCH="cpu-build")
     answer = validated(environ, "--prefix", str(with_torch))
-    assert "cpu-build" in {finding["id"] for finding in answer["findings"]}
-    assert not answer["ok"]
+    assert (statuses(answer)["files"], statuses(answer)["pytorch"]) == ("fail", "fail")
+    assert [finding["id"] for finding in answer["findings"]] == ["cpu-build"]
     on_cpu = validated(environ, "--prefix", str(with_torch), "--device", "cpu")
     assert on_cpu["ok"]
     assert any("this machine has an NVIDIA GPU" in note for note in on_cpu["notes"])
@@ -191,6 +197,17 @@ def test_one_gpu_is_chosen_by_its_number(fake_driver: FakeDriver, with_torch: Pa
 def test_a_gpu_that_is_not_there_is_a_finding(fake_driver: FakeDriver, bare: Path) -> None:
     answer = validated(machine(fake_driver), "--prefix", str(bare), "--gpu", "5")
     assert statuses(answer)["driver"] == "fail"
+
+
+def test_an_interrupt_ends_the_probes_and_says_so(fake_driver: FakeDriver, with_torch: Path, tmp_path: Path) -> None:
+    environ = machine(fake_driver, hang=["cuInit"], TMPDIR=str(tmp_path))
+    command = [sys.executable, "-m", "envsolve", "validate", "--prefix", str(with_torch)]
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until(lambda: any('"cuInit' in it.read_text() for it in tmp_path.glob("envsolve-probe-*/result.jsonl")))
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err.strip()) == (130, "", "interrupted")
+    assert list(tmp_path.glob("envsolve-probe-*")) == []
 
 
 def test_junit_has_a_case_for_each_probe(fake_driver: FakeDriver, with_torch: Path, tmp_path: Path) -> None:

@@ -75,6 +75,14 @@ def test_a_part_of_cudnn_that_lacks_a_symbol_is_of_another_release(children: Chi
     assert "undefined symbol: of_a_later_release" in report.findings[0].evidence[0]
 
 
+def test_a_function_that_the_driver_lacks_is_the_drivers_fault(children: Children, tmp_path: Path) -> None:
+    source = "extern int cuLibraryOfTomorrow(void); int (*call)(void) = cuLibraryOfTomorrow;"
+    compiled(wheels(tmp_path) / "cudnn/lib/libcudnn_cnn.so.9", source)
+    report = probed(environment(tmp_path), children)
+    assert [it.id for it in report.findings] == ["driver-too-old"]
+    assert "calls cuLibraryOfTomorrow" in report.findings[0].cause
+
+
 def test_a_library_that_needs_another_names_it(children: Children, tmp_path: Path) -> None:
     needed = compiled(tmp_path / "elsewhere/libz_of_no_package.so.7", "int one = 1;")
     compiled(wheels(tmp_path) / "cudnn/lib/libcudnn_ops.so.9", "extern int one; int *two = &one;", str(needed))

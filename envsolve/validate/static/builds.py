@@ -9,6 +9,7 @@ from envsolve.validate.static.installed import Installed
 
 TENSORFLOW_BUILD = "tensorflow/python/platform/build_info.py"
 _JAX_PLUGIN = re.compile(r"(?:xla_cuda|jax_cuda)(\d+)")
+_CUPY = re.compile(r"cupy_cuda(\d\d)")
 _VERSION = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -29,6 +30,9 @@ def built_cuda(framework: Installed) -> str | None:
             _JAX_PLUGIN.search(file.parent.name) for file in framework.files("jax_plugins/xla_cuda*/__init__.py")
         ]
         told = next((match[1] for match in plugins if match is not None), None)
+    elif name == "cupy":
+        folders = (_CUPY.match(file.name) for file in framework.files("cupy_cuda*.dist-info"))
+        told = next((match[1] for match in folders if match is not None), None)
     match = _VERSION.match(told) if isinstance(told, str) else None
     return None if match is None else match[0]
 

@@ -84,6 +84,7 @@ def _no_code(framework: Installed, gpu: ComputeCapability, bare: Sequence[Path],
         f"install a build of {title} that holds code for {gpu}; envsolve knows which do",
         (f"envsolve --framework {package} --gpu {gpu}",),
         tuple(_evidence(file, codes) for file in bare),
+        about=package,
     )
 
 
@@ -99,6 +100,7 @@ def _ptx_only(framework: Installed, gpu: ComputeCapability, compiled: Sequence[P
         "nothing has to be done; a build with machine code for this GPU starts faster",
         (f"envsolve --framework {framework.libraries.name} --gpu {gpu}",),
         tuple(_evidence(file, codes) for file in compiled),
+        about=framework.libraries.name,
     )
 
 
@@ -112,6 +114,7 @@ def _library(framework: Installed, name: str, path: Path, gpu: ComputeCapability
         f"install a release of it that holds code for {gpu}; envsolve picks one that goes with {title}",
         (f"envsolve --framework {framework.libraries.name} --gpu {gpu}",),
         (_evidence(path, codes),),
+        about=framework.libraries.name,
     )
 
 

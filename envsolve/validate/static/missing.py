@@ -19,7 +19,7 @@ _SHOWN = 8
 
 
 def missing(scene: Scene) -> Iterator[Finding]:
-    """Libraries that the loader does not find: one finding for those that one file asks for and one package brings."""
+    """Libraries that the loader does not find: one finding for each framework, and one for what a variable hides."""
     for loading, without in zip(scene.loadings, scene.without_path, strict=True):
         known = loading.framework.libraries
         asked = {it.name: it for it in loading.lookups if _is_missing(it, loading, has_gpu=scene.has_gpu)}
@@ -29,13 +29,12 @@ def missing(scene: Scene) -> Iterator[Finding]:
         if known.preload is not Preload.NEVER:
             asked = {name: it for name, it in asked.items() if name not in own}
         found_without = {name for name, _ in without.found()}
-        grouped: dict[tuple[str | None, bool, tuple[str, ...]], list[Lookup]] = defaultdict(list)
-        for name, lookup in asked.items():
-            hidden = name in found_without
-            packages = () if hidden else _packages(name, loading, scene)
-            grouped[lookup.requester, hidden, packages].append(lookup)
-        for (_, hidden, packages), lookups in grouped.items():
-            yield _hidden(lookups, loading, scene) if hidden else _missing(lookups, packages, loading, scene)
+        hidden = [lookup for name, lookup in asked.items() if name in found_without]
+        absent = [lookup for name, lookup in asked.items() if name not in found_without]
+        if hidden:
+            yield _hidden(hidden, loading, scene)
+        if absent:
+            yield _missing(absent, loading, scene)
 
 
 def _is_missing(lookup: Lookup, loading: Loading, *, has_gpu: bool) -> bool:
@@ -52,22 +51,39 @@ def _packages(name: str, loading: Loading, scene: Scene) -> tuple[str, ...]:
     return scene.names.packages(name, conda=scene.files.inventory.is_conda, cuda_major=major)
 
 
-def _missing(lookups: Sequence[Lookup], packages: tuple[str, ...], loading: Loading, scene: Scene) -> Finding:
-    names = ", ".join(it.name for it in lookups)
-    if packages:
-        fix = f"install {' or '.join(packages)}, which brings {names}"
-    else:
-        fix = f"install {loading.title} again; if {names} is of the system, install the system's package for it"
+def _missing(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Finding:
+    by_packages: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for lookup in lookups:
+        by_packages[_packages(lookup.name, loading, scene)].append(lookup.name)
+    packages = [choice[0] for choice in by_packages if choice]
     install = "conda install -c conda-forge" if scene.files.inventory.is_conda else "pip install"
     return Finding(
         "library-missing",
         f"{loading.title} does not find {_first(lookups)}",
         Severity.ERROR,
-        f"{_file_name(lookups[0].requester)} needs {names}, and the loader finds no such file",
-        fix,
-        (f"{install} {packages[0]}",) if packages else (),
-        (f"asked for by {plain(lookups[0].requester)}", *_looked_in(lookups[0])),
+        "; ".join(_needs(lookups)) + ": the loader finds no such file",
+        "; ".join(_brings(packages, names, loading) for packages, names in by_packages.items()),
+        (f"{install} {' '.join(packages)}",) if packages else (),
+        (
+            *(f"asked for by {it}" for it in dict.fromkeys(plain(lookup.requester) for lookup in lookups)),
+            *_looked_in(lookups[0]),
+        ),
+        about=loading.framework.libraries.name,
     )
+
+
+def _needs(lookups: Sequence[Lookup]) -> Iterator[str]:
+    by_requester: dict[str | None, list[str]] = defaultdict(list)
+    for lookup in lookups:
+        by_requester[lookup.requester].append(lookup.name)
+    for requester, names in by_requester.items():
+        yield f"{_file_name(requester)} needs {', '.join(names)}"
+
+
+def _brings(packages: tuple[str, ...], names: Sequence[str], loading: Loading) -> str:
+    if packages:
+        return f"install {' or '.join(packages)}, which brings {', '.join(names)}"
+    return f"install {loading.title} again; if {', '.join(names)} is of the system, install the system's package for it"
 
 
 def _hidden(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Finding:
@@ -82,6 +98,7 @@ def _hidden(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Findin
         "start programs of this environment without LD_LIBRARY_PATH",
         ("unset LD_LIBRARY_PATH",),
         (f"LD_LIBRARY_PATH={scene.library_path}", *_looked_in(lookups[0])),
+        about=loading.framework.libraries.name,
     )
 
 

@@ -128,6 +128,7 @@ def _cpu_build(name: str, title: str, shows: str) -> Finding:
         f"install a build of {title} for CUDA; envsolve says which one fits this machine",
         (f"envsolve --framework {name} --gpu auto",),
         (shows,),
+        about=name,
     )
 
 
