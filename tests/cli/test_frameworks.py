@@ -98,7 +98,9 @@ def test_real_frameworks_are_locked_installed_and_proven_on_the_cpu(
     assert "proven by" in again.stderr
 
 
-@pytest.mark.skipif("ENVSOLVE_TEST_TENSORFLOW" not in os.environ, reason="ENVSOLVE_TEST_TENSORFLOW asks for it: it is large")
+@pytest.mark.skipif(
+    "ENVSOLVE_TEST_TENSORFLOW" not in os.environ, reason="ENVSOLVE_TEST_TENSORFLOW asks for it: it is large"
+)
 def test_tensorflow_is_locked_installed_and_proven_on_the_cpu(tmp_path: Path) -> None:
     asked = ["-f", "tensorflow", "--gpu", "none", "--source", "pypi", "--python", THIS_PYTHON]
     done = run("create", "environment", *asked, directory=tmp_path)

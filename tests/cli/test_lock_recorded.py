@@ -54,6 +54,12 @@ CASES = [
     Case("jax-0.4.30-cpu", NO_GPU),
 ]
 
+LARGE = ("W5", "W6")
+"""Resolutions of several hundred packages."""
+WITH_LARGE = [
+    pytest.param(case, marks=[pytest.mark.thorough] if case.name in LARGE else [], id=str(case)) for case in CASES
+]
+
 _BOUNDS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     (r"(\S+) is the last of CUDA \S+, the toolkit of this stack", lambda it: f"<={it[1]}"),
     (r"this stack is of CUDA (\d+)", lambda it: f"=={it[1]}.*"),
@@ -80,7 +86,7 @@ def locked(envsolve: Envsolve, index: IndexServer, case: Case) -> str:
     return result.out
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", WITH_LARGE)
 def test_a_lock_holds_what_uv_takes_within_what_the_lock_says(
     case: Case, envsolve: Envsolve, index: IndexServer, tmp_path: Path
 ) -> None:
