@@ -1,6 +1,6 @@
 """Validate environments on this machine and write down what was seen, as Markdown on standard output.
 
-    python scripts/record_validation.py PYTHON... > docs/validation-report.md
+    python scripts/record_validation.py [--device cpu] PYTHON... > docs/validation-report.md
 
 Each PYTHON is the interpreter of an environment. Everything in the report is from `envsolve validate --json`; where
 this machine has no NVIDIA GPU, it says so first.
@@ -8,6 +8,7 @@ this machine has no NVIDIA GPU, it says so first.
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -21,19 +22,21 @@ _NO_GPU = (
 )
 
 
-def main(pythons: Sequence[str]) -> int:
+def main() -> int:
     """Print the report; 0 where every environment was proven."""
-    if not pythons:
-        print(__doc__, file=sys.stderr)
-        return 2
-    answers = [validated(python) for python in pythons]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pythons", nargs="+", metavar="PYTHON")
+    parser.add_argument("--device", choices=["auto", "cuda", "cpu"], default="auto")
+    given = parser.parse_args()
+    answers = [validated(python, given.device) for python in given.pythons]
     print("\n".join(report(answers)))
     return 0 if all(answer["ok"] for answer in answers) else 1
 
 
-def validated(python: str) -> dict[str, Any]:
+def validated(python: str, device: str) -> dict[str, Any]:
     """What `envsolve validate` says of an environment, on every GPU that there is."""
-    command = [sys.executable, "-m", "envsolve", "validate", "--json", "--all-gpus", "--python", python]
+    command = [sys.executable, "-m", "envsolve", "validate", "--json", "--all-gpus", "--device", device]
+    command += ["--python", python]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     answer: dict[str, Any] = json.loads(done.stdout)
     if "error" in answer:
@@ -103,4 +106,4 @@ def cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
