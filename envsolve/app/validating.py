@@ -74,12 +74,14 @@ def validation_of(asked: Asked, environ: Mapping[str, str]) -> Validation:
             inventory = take_inventory(python, environ, children)
             frameworks = _present(wanted, inventory)
             host = _this_host(matrix, environ)
-            device = _device(asked.device, host, inventory)
-            plan = _plan(asked, environ, inventory, frameworks, host, device, matrix)
+            device = _device(asked, host, inventory)
+            activation = activated(environ, inventory)
+            plan = _plan(asked, activation.environ, inventory, frameworks, host, device, matrix)
             report = validate(plan, children, asked.progress.show)
     finally:
         asked.progress.clear()
-    return Validation(report._replace(notes=tuple(_notes(device, host, frameworks, inventory))), device, host)
+    notes = (*activation.notes, *_notes(device, host, frameworks, inventory))
+    return Validation(report._replace(notes=notes), device, host)
 
 
 def _plan(
@@ -96,7 +98,7 @@ def _plan(
 
     return Plan(
         inventory=inventory,
-        environ=activated(environ, inventory),
+        environ=environ,
         device=device,
         frameworks=tuple(frameworks),
         gpus=asked.gpus,
@@ -104,6 +106,7 @@ def _plan(
         timeout=asked.timeout,
         driver_libraries=cuda_candidates(Machine(host.platform, environ)),
         capabilities=host.capabilities,
+        gpu_count=0 if host.status is GpuStatus.NO_HARDWARE else max(1, sum(gpu.count for gpu in host.gpus)),
         places=places_of(_ROOT, windows=host.platform.is_windows),
         matrix=matrix,
     )
@@ -119,12 +122,14 @@ def _this_host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
     return detect(thorough=False, environ=environ, pci_table=look_up)
 
 
-def _device(asked: Literal["auto", "here", "cuda", "cpu"], host: Host, inventory: Inventory) -> Device:
-    """Where operations run; see :class:`Asked`."""
-    if asked == "here":
+def _device(asked: Asked, host: Host, inventory: Inventory) -> Device:
+    """Where operations run; see :class:`Asked`. Who names GPUs means them."""
+    if asked.device in ("cpu", "cuda"):
+        return asked.device
+    if asked.device == "here":
         return "cuda" if host.status is not GpuStatus.NO_HARDWARE and is_for_gpus(inventory) else "cpu"
-    if asked != "auto":
-        return asked
+    if asked.gpus is not None:
+        return "cuda"
     return "cpu" if host.status is GpuStatus.NO_HARDWARE and not is_for_gpus(inventory) else "cuda"
 
 
@@ -160,7 +165,8 @@ def _notes(device: Device, host: Host, frameworks: Sequence[KnownFramework], inv
     if not frameworks:
         notes.append(f"{inventory.prefix} holds no framework that envsolve knows: nothing was computed in it")
     if device == "cuda" and not gpu_here:
-        notes.append("no NVIDIA GPU is here, and the environment is for one: --device cpu proves it on the CPU")
+        whose = "the environment is for one" if for_gpus else "one was asked for"
+        notes.append(f"no NVIDIA GPU is here, and {whose}: --device cpu proves the environment on the CPU")
     if device == "cpu" and gpu_here:
         notes.append("this machine has an NVIDIA GPU, and nothing was proven of it: --device cuda does that")
     if device == "cpu" and for_gpus and not gpu_here:

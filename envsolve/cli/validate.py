@@ -12,29 +12,46 @@ from envsolve.cli.interrupts import interruptible
 from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
-from envsolve.errors import UsageError
+from envsolve.errors import Hint, UsageError
 
 if TYPE_CHECKING:
     from envsolve.app.validating import Asked, Validation
 
-_LONGEST_BURN = 7 * 24 * 3600.0
+_LONGEST = 7 * 24 * 3600.0
+_MOST_GPUS = 1023
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _LONGEST:
+        raise ValueError(f"{text!r} is no number of seconds up to {_LONGEST:.0f}, a week")
+    return seconds
+
+
+def _report_file(text: str) -> str:
+    if text in ("", "-"):
+        raise ValueError("a report needs a file of its own: standard output holds what was found")
+    return text
 
 
 def _index(text: str) -> int:
-    if not text.isdecimal():
+    if not text.isdecimal() or int(text) > _MOST_GPUS:
         raise ValueError(f"{text!r} is not the index of a GPU such as 0; `nvidia-smi -L` lists them")
     return int(text)
 
 
 @click.command()
-@option("--prefix", metavar="DIR", type=Parsed("directory", file_name), help="The environment's directory.")
-@option(
+@click.option("--prefix", metavar="DIR", type=Parsed("directory", file_name), help="The environment's directory.")
+@click.option(
     "--python",
     metavar="EXE",
     type=Parsed("file", file_name),
     help="The environment's interpreter. Default: that of the active environment.",
 )
-@option(
+@click.option(
     "-f",
     "--framework",
     "frameworks",
@@ -50,7 +67,7 @@ def _index(text: str) -> int:
     show_default=True,
     help="Where operations run; auto is cuda for an environment or a machine with anything of NVIDIA's.",
 )
-@option(
+@click.option(
     "--gpu",
     "gpus",
     multiple=True,
@@ -65,19 +82,19 @@ def _index(text: str) -> int:
 @option(
     "--burn",
     metavar="SECONDS",
-    type=click.FloatRange(0, _LONGEST_BURN),
-    default=0.0,
+    type=Parsed("seconds", _seconds),
+    default="0",
     help="Repeat and compare products on each GPU for so long, which finds flaky hardware.",
 )
 @option(
     "--timeout",
     metavar="SECONDS",
-    type=click.FloatRange(1, _LONGEST_BURN),
+    type=Parsed("seconds", _seconds),
     default=None,
     help="How long a framework may take; default: 120, 600 where its kernels are compiled first.",
 )
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
-@option("--junit", metavar="FILE", type=Parsed("file", file_name), help="Write a JUnit XML report to FILE as well.")
+@option("--junit", metavar="FILE", type=Parsed("file", _report_file), help="Write a JUnit XML report to FILE as well.")
 @option("--no-progress", is_flag=True, help="No progress on a terminal.")
 @matrix_option
 @output_options
@@ -92,19 +109,32 @@ def validate(**options: Any) -> int:
         raise UsageError("contradictory-options", "--gpu names GPUs and --all-gpus takes every one: give one of them")
     if options["prefix"] is not None and options["python"] is not None:
         raise UsageError("contradictory-options", "--prefix and --python both name the environment: give one of them")
+    if options["device"] == "cpu" and (options["gpus"] or options["all_gpus"]):
+        raise UsageError("contradictory-options", "--device cpu leaves GPUs out, and --gpu or --all-gpus names some")
+    _require_place_for(options["junit"])
     with interruptible():
         validation = validation_of(_asked(options), os.environ)
     return deliver_validation(validation, options)
+
+
+def _require_place_for(report: str | None) -> None:
+    """Raise UsageError for a report that cannot be written, before anything is proven for it."""
+    if report is None:
+        return
+    directory = Path(report).absolute().parent
+    if not directory.is_dir() or not os.access(directory, os.W_OK) or Path(report).is_dir():
+        hint = Hint("give --junit a file in a directory that exists and that you may write to")
+        raise UsageError("output-not-writable", f"{report} cannot be written", hints=(hint,))
 
 
 def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
     """Print what was found and write the report that is asked for; the exit code."""
     from envsolve.cli.validation_text import as_json, as_junit, as_text
 
-    if options["junit"] is not None:
-        deliver(as_junit(validation), options["junit"])
     text = as_json(validation) if options["as_json"] else as_text(validation, all_evidence=options["verbose"] > 0)
     deliver(text, None, color=Palette.wanted())
+    if options["junit"] is not None:
+        deliver(as_junit(validation), options["junit"])
     for remark in validation.report.notes:
         note(remark, quiet=options["quiet"])
     return 0 if validation.report.ok else 1

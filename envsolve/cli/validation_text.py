@@ -46,7 +46,7 @@ def as_json(validation: Validation) -> str:
         "libraries": [library.as_json() for library in report.libraries],
         "notes": list(report.notes),
     }
-    return json.dumps(answer, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def as_junit(validation: Validation) -> str:
@@ -103,8 +103,8 @@ def _conclusion(report: Report) -> str:
     if failed:
         return f"{report.python}: not proven, {', '.join(failed)} failed"
     if not report.ok:
-        return f"{report.python}: not proven, no probe could run"
-    passed = [probe.name for probe in report.probes if probe.status is Status.PASS]
+        return f"{report.python}: not proven, nothing could be computed"
+    passed = [it.name for it in report.probes if it.status is Status.PASS and it.name in report.proofs]
     return f"{report.python}: proven by {', '.join(passed)}"
 
 

@@ -22,8 +22,8 @@ class Finding(NamedTuple):
 
     ``cause`` says in full sentences what is so, ``fix`` what to do about it, ``commands`` what to type for that.
     ``evidence`` are the facts it rests on, as they were seen: lines of a log, files, numbers of calls. ``in_scope`` is
-    false for what is no mismatch of framework, CUDA, cuDNN, driver and GPU. ``about`` is the framework that it
-    concerns, by envsolve's name.
+    false for what is no mismatch of framework, CUDA, cuDNN, driver and GPU. ``about`` is what it concerns: a
+    framework by envsolve's name, or a library.
     """
 
     id: str

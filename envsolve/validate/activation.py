@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from envsolve.errors import Hint, OutsideError
+from envsolve.host.child import run_child
 from envsolve.validate.inventory import Inventory
 
 IS_WINDOWS = os.name == "nt"
@@ -20,26 +21,41 @@ SCRIPTS = "etc/conda/activate.d"
 _TIMEOUT = 30.0
 """Seconds for the scripts of all packages together."""
 _SOURCE_ALL = """
-for script in "$CONDA_PREFIX"/etc/conda/activate.d/*.sh; do . "$script"; done >&2
-exec "$0" -c 'import json, os, sys; json.dump(dict(os.environ), sys.stdout)'
+for script in "$CONDA_PREFIX"/etc/conda/activate.d/*.sh; do . "$script"; done >/dev/null 2>&1 </dev/null
+exec "$0" -I -c 'import json, os, sys; json.dump(dict(os.environ), sys.stdout)'
 """
+_OF_THE_SHELL = ("_", "SHLVL", "PWD", "OLDPWD")
+_SEARCHED = ("PYTHONPATH", "LD_LIBRARY_PATH")
 
 
-def activated(environ: Mapping[str, str], inventory: Inventory) -> dict[str, str]:
+class Activation(NamedTuple):
+    """The variables that programs of the environment get, and what could not be done for them."""
+
+    environ: dict[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def activated(environ: Mapping[str, str], inventory: Inventory) -> Activation:
     """``environ`` as activating the environment would leave it; of an active one as it is.
 
-    Raises OutsideError where a script of a conda prefix fails.
+    Directories that are told from the current one are told in full, since probes run elsewhere.
     """
+    found = {**environ, **{name: _in_full(environ[name]) for name in _SEARCHED if environ.get(name)}}
     variable = "CONDA_PREFIX" if inventory.is_conda else "VIRTUAL_ENV"
     prefix = inventory.prefix
     if not inventory.owns_prefix or (environ.get(variable) and Path(environ[variable]) == prefix):
-        return dict(environ)
-    changed = {**environ, variable: os.fspath(prefix)}
-    changed.pop("VIRTUAL_ENV" if inventory.is_conda else "CONDA_PREFIX", None)
+        return Activation(found)
+    found[variable] = os.fspath(prefix)
+    found.pop("VIRTUAL_ENV" if inventory.is_conda else "CONDA_PREFIX", None)
     programs = [os.fspath(directory) for directory in _program_directories(prefix, conda=inventory.is_conda)]
     others = [entry for entry in environ.get("PATH", "").split(os.pathsep) if entry and entry not in programs]
-    changed["PATH"] = os.pathsep.join([*programs, *others])
-    return _with_scripts({**changed, **_variables(prefix)}, inventory) if inventory.is_conda else changed
+    found["PATH"] = os.pathsep.join([*programs, *others])
+    return _with_scripts({**found, **_variables(prefix)}, inventory) if inventory.is_conda else Activation(found)
+
+
+def _in_full(path: str) -> str:
+    """A list of directories without relative entries; an empty one is the current directory (ld.so(8), sys.path)."""
+    return os.pathsep.join(os.fspath(Path(entry).absolute()) for entry in path.split(os.pathsep))
 
 
 def _program_directories(prefix: Path, *, conda: bool) -> tuple[Path, ...]:
@@ -61,24 +77,15 @@ def _variables(prefix: Path) -> dict[str, str]:
     return {name: value for name, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
 
 
-def _with_scripts(environ: dict[str, str], inventory: Inventory) -> dict[str, str]:
-    """What the scripts of the packages leave, run as conda's shells run them; those for cmd.exe are not run."""
+def _with_scripts(environ: dict[str, str], inventory: Inventory) -> Activation:
+    """What the scripts of the packages leave, run by bash, which they are written for. Those for cmd.exe are not."""
     if IS_WINDOWS or not any((inventory.prefix / SCRIPTS).glob("*.sh")):
-        return environ
-    command = ["sh", "-c", _SOURCE_ALL, os.fspath(inventory.executable)]
-    hint = Hint("activate the environment, and validate it from there")
+        return Activation(environ)
+    shell = shutil.which("bash") or shutil.which("sh") or "sh"
     try:
-        done = subprocess.run(
-            command,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_TIMEOUT,
-        )
-        found = json.loads(done.stdout)
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        message = f"the activation scripts in {inventory.prefix / SCRIPTS} do not run through"
-        raise OutsideError("activation-failed", message, (str(error),), (hint,)) from error
-    return {name: value for name, value in found.items() if name not in ("_", "SHLVL", "PWD", "OLDPWD")}
+        done = run_child([shell, "-c", _SOURCE_ALL, os.fspath(inventory.executable)], environ, _TIMEOUT)
+        left = json.loads(done.output)
+    except (OSError, ValueError):
+        why = f"the scripts in {inventory.prefix / SCRIPTS} do not run through"
+        return Activation(environ, (f"{why}: the environment is looked at without what they set",))
+    return Activation({name: value for name, value in left.items() if name not in _OF_THE_SHELL})

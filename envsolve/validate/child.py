@@ -27,6 +27,12 @@ from envsolve.errors import Hint, OutsideError
 PROGRAM = Path(__file__).parent / "inside" / "run.py"
 LONGEST_TAIL = 64 * 1024
 """Bytes of what a probe printed that are kept: the end, where a library says why it stops."""
+_FIRST_EXCEPTION = 0xC0000000
+"""The exit codes of a process that Windows ended for an exception begin here (NTSTATUS of severity error)."""
+_ENDED_BY = {
+    "SIGKILL": "Something killed it; mostly that is the system, short of memory.",
+    "SIGILL": "The processor lacks an instruction that the build uses, mostly of AVX.",
+}
 GRACE = 2.0
 """Seconds to wait for a killed process. One that sleeps inside the kernel does not die; it is left behind."""
 
@@ -37,6 +43,15 @@ class Ending(NamedTuple):
     exit_code: int | None = None
     signal: int | None = None
     timeout: float | None = None
+
+    @property
+    def crash(self) -> str | None:
+        """In words what ended it from outside or as an exception; None for one that ended by itself or was stopped."""
+        if self.signal is not None:
+            name = next((it.name for it in signal.Signals if it.value == self.signal), "unknown")
+            return " ".join(filter(None, (f"It died with signal {self.signal} ({name}).", _ENDED_BY.get(name))))
+        code = (self.exit_code or 0) & 0xFFFFFFFF
+        return f"It died with exception 0x{code:08X}." if code >= _FIRST_EXCEPTION else None
 
 
 class Outcome(NamedTuple):
@@ -167,7 +182,7 @@ class _Tail:
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """End the process and everything it started in its session, and collect it if it dies."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
         if sys.platform == "win32":
             subprocess.run(
                 ["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False, timeout=GRACE

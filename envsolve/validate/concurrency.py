@@ -14,15 +14,27 @@ _UNKNOWN = 1
 """Where memory cannot be read, one after the other."""
 
 
-def at_once(count: int, gpu_memory: int | None, *, meminfo: Path = Path("/proc/meminfo")) -> int:
+def at_once(
+    count: int, gpu_memory: int | None, *, meminfo: Path = Path("/proc/meminfo"), cgroup: Path = Path("/sys/fs/cgroup")
+) -> int:
     """How many of ``count`` frameworks to run at once; ``gpu_memory`` is that of the GPU in bytes, None on the CPU."""
     available = available_memory(meminfo)
     if available is None:
         return _UNKNOWN
-    limits = [count, os.cpu_count() or 1, available // HOST_MEMORY]
+    allowed = allowed_memory(cgroup)
+    limits = [count, os.cpu_count() or 1, min(available, allowed if allowed is not None else available) // HOST_MEMORY]
     if gpu_memory is not None:
         limits.append(gpu_memory // GPU_MEMORY)
     return max(1, min(limits))
+
+
+def allowed_memory(cgroup: Path) -> int | None:
+    """Bytes that this container may take beside what it has (memory.max, cgroup v2); None where nothing limits it."""
+    try:
+        limit, used = ((cgroup / name).read_text(encoding="ascii").strip() for name in ("memory.max", "memory.current"))
+    except OSError:
+        return None
+    return int(limit) - int(used) if limit.isdecimal() and used.isdecimal() else None
 
 
 def available_memory(meminfo: Path) -> int | None:

@@ -89,7 +89,7 @@ ERRORS = {
     ),
     34: DriverError(
         "CUDA_ERROR_STUB_LIBRARY",
-        "driver-stub-library",
+        "stub-driver-library",
         "The CUDA toolkit's stub was loaded instead of the driver",
         "The libcuda that was loaded is the toolkit's stub: a file to link programs with, which can do nothing.",
         (

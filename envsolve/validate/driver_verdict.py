@@ -8,12 +8,11 @@ failed; the others are in the evidence.
 from __future__ import annotations
 
 import re
-import signal
 from collections.abc import Collection
 from typing import NamedTuple
 
 from envsolve.model.finding import Finding, Severity
-from envsolve.validate.child import Ending, Outcome
+from envsolve.validate.child import Outcome
 from envsolve.validate.driver_errors import (
     CRASH,
     ERRORS,
@@ -42,8 +41,6 @@ from envsolve.validate.places import Place
 NO_DEVICE = 100
 MODULE_NOT_FOUND = 126
 """ERROR_MOD_NOT_FOUND of Windows."""
-FIRST_EXCEPTION = 0xC0000000
-"""The exit codes of a process that Windows ended for an exception begin here (NTSTATUS of severity error)."""
 LINES_OF_TAIL = 5
 
 _HIDES_EVERYTHING = ("", "-1", "NoDevFiles")
@@ -111,22 +108,9 @@ def _ended_early(outcome: Outcome) -> _Trouble:
             f"{_IN_A_HANG.get(call) or _place_of(outcome.stage, 'It hangs')} It was stopped after {ending.timeout:g} s."
         )
         return _Trouble(HANG, seen, _stage(outcome))
-    crash = _crash(ending)
-    if crash is not None:
-        return _Trouble(CRASH, f"{_place_of(outcome.stage, 'It ended')} {crash}", _stage(outcome))
+    if ending.crash is not None:
+        return _Trouble(CRASH, f"{_place_of(outcome.stage, 'It ended')} {ending.crash}", _stage(outcome))
     return _Trouble(NO_RESULT, _place_of(outcome.stage, f"It ended with exit code {ending.exit_code}"), _stage(outcome))
-
-
-def _crash(ending: Ending) -> str | None:
-    """In words how a process was ended from outside or by an exception; None for one that ended itself."""
-    if ending.signal is not None:
-        names = {it.value: it.name for it in signal.Signals}
-        name = names.get(ending.signal, "unknown")
-        killed = " Something killed it; mostly that is the system, short of memory." if name == "SIGKILL" else ""
-        return f"It died with signal {ending.signal} ({name}).{killed}"
-    if ending.exit_code is not None and ending.exit_code & 0xFFFFFFFF >= FIRST_EXCEPTION:
-        return f"It died with exception 0x{ending.exit_code & 0xFFFFFFFF:08X}."
-    return None
 
 
 def _reported(report: DriverReport) -> _Trouble | None:

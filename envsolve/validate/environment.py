@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from envsolve.errors import Hint, OutsideError, UsageError
+from envsolve.host.child import run_child
 from envsolve.validate.child import Children, Outcome
 from envsolve.validate.inventory import Inventory, inventory_of
 
@@ -26,6 +27,14 @@ def interpreter(prefix: str | None, python: str | None, environ: Mapping[str, st
     set, 2. ``python3`` or ``python`` on PATH, 3. the interpreter that runs envsolve.
     Raises UsageError where there is none.
     """
+    try:
+        return _meant(prefix, python, environ)
+    except OSError as error:  # a name that is too long, a directory that may not be looked into
+        message = f"{python or prefix or 'the active environment'} cannot be looked at: {error.strerror or error}"
+        raise UsageError("python-not-found", message, hints=(_NAME_IT,)) from error
+
+
+def _meant(prefix: str | None, python: str | None, environ: Mapping[str, str]) -> Path:
     if python is not None:
         return _named(python, environ)
     if prefix is not None:
@@ -45,13 +54,21 @@ def take_inventory(python: Path, environ: Mapping[str, str], children: Children)
     """
     outcome = children.run(python, "inventory", {}, environ, _TIMEOUT)
     if outcome.result is None:
-        raise _unanswered(python, outcome)
-    answer = outcome.result
-    version = tuple(int(part) for part in str(answer["python"]).split(".")[:2])
-    if version < _OLDEST:
-        message = f"{python} is Python {answer['python']}, and probes need 3.7 or newer"
+        _require_new_enough(python, environ)
+        raise _unanswered(python, outcome, environ)
+    return inventory_of(outcome.result)
+
+
+def _require_new_enough(python: Path, environ: Mapping[str, str]) -> None:
+    """Raise UsageError for a Python that does not understand the probes: one that is too old cannot say so itself."""
+    command = [os.fspath(python), "-c", "import sys; print('%d %d' % tuple(sys.version_info[:2]))"]
+    try:
+        version = tuple(map(int, run_child(command, environ, _TIMEOUT).output.split()))
+    except (OSError, ValueError):
+        return
+    if version and version < _OLDEST:
+        message = f"{python} is Python {'.'.join(map(str, version))}, and probes need 3.7 or newer"
         raise UsageError("python-too-old", message, hints=(_NAME_IT,))
-    return inventory_of(answer)
 
 
 def _named(python: str, environ: Mapping[str, str]) -> Path:
@@ -91,7 +108,7 @@ def _active(environ: Mapping[str, str]) -> list[Path]:
     return sorted(prefixes, key=place)
 
 
-def _unanswered(python: Path, outcome: Outcome) -> OutsideError:
+def _unanswered(python: Path, outcome: Outcome, environ: Mapping[str, str]) -> OutsideError:
     if outcome.ending.timeout is not None:
         message = f"{python} did not answer within {outcome.ending.timeout:g} seconds"
     else:
@@ -99,4 +116,6 @@ def _unanswered(python: Path, outcome: Outcome) -> OutsideError:
     last = tuple(line for line in outcome.tail.splitlines() if line.strip())[-1:]
     error = outcome.error or {}
     cause = (f"{error['type']}: {error['text']}",) if error else last
+    if environ.get("PYTHONPATH"):
+        cause += (f"modules in PYTHONPATH come before its own: {environ['PYTHONPATH']}",)
     return OutsideError("python-not-usable", message, cause, (_NAME_IT,))

@@ -32,16 +32,15 @@ _OWN = (
         "cpu-build",
         "{framework} is a build for the CPU",
         "The installed {framework} was built without CUDA: no driver and no setting makes it use a GPU.",
-        "Install a build for CUDA in its place. To check it on the CPU, as it is meant: --device cpu.",
+        "Install a build for CUDA in its place. On the CPU it is proven with --device cpu.",
         (_SOLVE + " --gpu auto",),
     ),
     Explanation(
         "no-code-for-gpu",
         "This build has no code for the GPU",
         "What was built for {framework} holds neither machine code nor PTX that the GPU can run.",
-        "Take a build that covers the GPU's compute capability; newer ones leave out old GPUs, older ones do not "
-        "know new "
-        "ones.",
+        "Take a build that covers the GPU's compute capability; newer ones leave out old GPUs, older ones do not know "
+        "new ones.",
         (_SOLVE + " --gpu auto",),
     ),
     Explanation(
@@ -56,8 +55,7 @@ _OWN = (
         "ptx-too-new",
         "The driver is too old for the PTX of this build",
         "The build holds no machine code for the GPU but PTX for the driver to compile, of a CUDA newer than the "
-        "driver's. "
-        "That {framework} starts at all is minor-version compatibility, which does not cover PTX.",
+        "driver's. That {framework} starts at all is minor-version compatibility, which does not cover PTX.",
         "Update the driver to one that fully supports the build's CUDA, or take a build with machine code for the GPU.",
         ("envsolve detect", _SOLVE + " --gpu auto"),
     ),
@@ -71,9 +69,8 @@ _OWN = (
     Explanation(
         "cudnn-broken",
         "cuDNN does not work",
-        "{framework} computes on the GPU until it needs cuDNN, for a convolution, and that fails: its libraries "
-        "are not "
-        "complete, not of one version, have no code for the GPU, or there is no memory left for them.",
+        "{framework} computes on the GPU until it needs cuDNN, for a convolution, and that fails: its libraries are "
+        "not complete, not of one version, have no code for the GPU, or there is no memory left for them.",
         "Leave exactly one cuDNN in the environment, the one that {framework} was built with, and none on "
         "LD_LIBRARY_PATH.",
         ("envsolve validate", _SOLVE + " --gpu auto"),
@@ -81,18 +78,16 @@ _OWN = (
     Explanation(
         "cudnn-version-mismatch",
         "The wrong cuDNN was loaded",
-        "{framework} found a cuDNN of another version than it was built for, or parts of two versions: another "
-        "copy comes "
-        "first on the loader's path, or two packages wrote the same files.",
+        "{framework} found a cuDNN of another version than it was built for, or parts of two versions: another copy "
+        "comes first on the loader's path, or two packages wrote the same files.",
         "Leave exactly one cuDNN in the environment, and take every other off LD_LIBRARY_PATH.",
         ('echo "$LD_LIBRARY_PATH"', _SOLVE + " --gpu auto"),
     ),
     Explanation(
         "libcuda-not-found-by-cudnn",
         "cuDNN does not find the driver's library",
-        "cuDNN 8 loads `libcuda.so`, without a number. The driver on WSL has it in /usr/lib/wsl/lib only, where "
-        "the loader "
-        "does not look; a driver's package for Linux has it in the package for developers.",
+        "cuDNN 8 loads `libcuda.so`, without a number. The driver on WSL has it in /usr/lib/wsl/lib only, where the "
+        "loader does not look; a driver's package for Linux has it in the package for developers.",
         "On WSL put /usr/lib/wsl/lib on LD_LIBRARY_PATH; elsewhere make the link libcuda.so beside libcuda.so.1.",
         ("export LD_LIBRARY_PATH=/usr/lib/wsl/lib:$LD_LIBRARY_PATH",),
     ),
@@ -100,8 +95,8 @@ _OWN = (
         "cublas-broken",
         "cuBLAS does not work",
         "Kernels of {framework} run on the GPU, and a product of matrices, which goes through cuBLAS, fails: its "
-        "libraries "
-        "are of another version than the CUDA runtime, have no code for the GPU, or there is no memory left for them.",
+        "libraries are of another version than the CUDA runtime, have no code for the GPU, or there is no memory left "
+        "for them.",
         "Take the cuBLAS that {framework} was built with, and no other on LD_LIBRARY_PATH; see that the GPU has "
         "free memory.",
         ("nvidia-smi", _SOLVE + " --gpu auto"),
@@ -128,9 +123,8 @@ _OWN = (
     Explanation(
         "library-mismatch",
         "A library of another version was loaded",
-        "Two libraries that belong together are of different versions: most often LD_LIBRARY_PATH puts one of "
-        "the machine's "
-        "before the environment's own.",
+        "Two libraries that belong together are of different versions: most often LD_LIBRARY_PATH puts one of the "
+        "machine's before the environment's own.",
         "Start without LD_LIBRARY_PATH; else install both anew from one lock.",
         ("unset LD_LIBRARY_PATH",),
     ),
@@ -138,9 +132,8 @@ _OWN = (
         "libdevice-missing",
         "The compiler finds no libdevice",
         "XLA compiles with libdevice.10.bc of CUDA (nvvm), and finds it nowhere.",
-        "Install cuda-nvvm (conda: cuda-nvcc; pip: nvidia-cuda-nvcc) of the CUDA of this build, or name the "
-        "toolkit with "
-        "XLA_FLAGS=--xla_gpu_cuda_data_dir.",
+        "Install cuda-nvvm (conda: cuda-nvcc; pip: nvidia-cuda-nvcc) of the CUDA of this build, or name the toolkit "
+        "with XLA_FLAGS=--xla_gpu_cuda_data_dir.",
     ),
     Explanation(
         "cuda-headers-missing",
@@ -208,17 +201,15 @@ _OWN = (
         "{framework} computes wrong numbers",
         "An operation came to its end and its numbers are further from the exact ones than float32 explains: reduced "
         "precision that was forced on it, a library that does not fit the GPU, or hardware that fails.",
-        "Unset variables that force precision (NVIDIA_TF32_OVERRIDE, TORCH_ALLOW_TF32_CUBLAS_OVERRIDE); then try "
-        "another "
-        "build, then another GPU.",
+        "Run it again with --burn: numbers that change are the hardware's. Where they stay, try another build, then "
+        "another GPU.",
         ("envsolve validate --burn 60",),
     ),
     Explanation(
         "unstable-result",
         "The same product comes out differently",
-        "One product of matrices, computed again and again, was not the same each time: memory, power, heat or "
-        "clocks of "
-        "the GPU.",
+        "One product of matrices, computed again and again, was not the same each time: memory, power, heat or clocks "
+        "of the GPU.",
         "Take back any overclocking, look at the GPU's temperature and error counters; test another GPU.",
         ("nvidia-smi -q",),
     ),
@@ -239,9 +230,8 @@ _OWN = (
     Explanation(
         "out-of-memory",
         "The GPU has no memory left",
-        "The operations need a few hundred MB, most of it for the libraries, and the GPU has not that much: "
-        "other processes "
-        "hold it. No version and no installation is at fault.",
+        "The operations need a few hundred MB, most of it for the libraries, and the GPU has not that much: other "
+        "processes hold it. No version and no installation is at fault.",
         "See who holds the memory, and end what is no longer needed.",
         ("nvidia-smi",),
         in_scope=False,
@@ -250,9 +240,8 @@ _OWN = (
         "probe-timeout",
         "{framework} does not come to an end",
         "The check was stopped for taking too long.",
-        "Where the driver compiles the whole build from PTX, the first start takes minutes: give it time. Else "
-        "the driver "
-        "hangs: restart the machine.",
+        "Give it more time: a slow disk, or a driver that compiles the whole build from PTX, takes minutes at the "
+        "first start. Where a GPU is used and more time does not help, the driver hangs: restart the machine.",
         ("envsolve validate --timeout 600",),
     ),
     Explanation(

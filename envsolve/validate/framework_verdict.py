@@ -6,7 +6,6 @@ printed is read only where it failed: frameworks warn of a lot that does no harm
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
@@ -22,14 +21,8 @@ from envsolve.validate.symptoms import WEAK, Sighting, sightings
 THROUGH_CUDNN = ("convolution", "convolution-backward")
 LINES_OF_TAIL = 5
 LONGEST_LINE = 400
-FIRST_EXCEPTION = 0xC0000000
-"""The exit codes of a process that Windows ended for an exception begin here (NTSTATUS of severity error)."""
 TF32_ERRORS = (1e-4, 5e-3)
 """Between these is the error of TF32, whose numbers have ten bits after the first."""
-_ENDED_BY = {
-    "SIGKILL": "Something killed it; mostly that is the system, short of memory.",
-    "SIGILL": "The processor lacks an instruction that the build uses, mostly of AVX.",
-}
 
 
 class _Found(NamedTuple):
@@ -110,13 +103,7 @@ def _ended_early(outcome: Outcome, answer: Answer) -> Iterator[_Found]:
 
 def _how(ending: Ending) -> str:
     """In words how a process ended."""
-    if ending.signal is not None:
-        name = next((it.name for it in signal.Signals if it.value == ending.signal), "unknown")
-        return " ".join(filter(None, (f"It died with signal {ending.signal} ({name}).", _ENDED_BY.get(name))))
-    code = ending.exit_code or 0
-    if code & 0xFFFFFFFF >= FIRST_EXCEPTION:
-        return f"It died with exception 0x{code & 0xFFFFFFFF:08X}."
-    return f"Its exit code was {code}."
+    return ending.crash or f"Its exit code was {ending.exit_code}."
 
 
 def _not_begun(raised: Raised, stage: str | None, tail: str) -> Iterator[_Found]:

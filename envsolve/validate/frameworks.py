@@ -34,11 +34,13 @@ FRAMEWORKS = {
         KnownFramework(
             "tensorflow",
             "TensorFlow",
-            re.compile(r"(intel-)?tensorflow(-base|-cpu|-gpu)?|tf-nightly(-cpu|-gpu)?"),
+            re.compile(r"(intel-)?tensorflow(-base|-cpu|-gpu|-intel|-rocm|-macos)?|tf-nightly(-cpu|-gpu)?"),
         ),
         KnownFramework("jax", "JAX", re.compile(r"jax")),
-        KnownFramework("cupy", "CuPy", re.compile(r"cupy(-core|-cuda\d+x?)?")),
-        KnownFramework("onnxruntime", "ONNX Runtime", re.compile(r"onnxruntime(-gpu)?|ort-nightly(-gpu)?")),
+        KnownFramework("cupy", "CuPy", re.compile(r"cupy(-core|-cuda\d+x?|-rocm.*)?")),
+        KnownFramework(
+            "onnxruntime", "ONNX Runtime", re.compile(r"onnxruntime(-gpu|-directml|-openvino)?|ort-nightly(-gpu)?")
+        ),
         KnownFramework("paddlepaddle", "PaddlePaddle", re.compile(r"paddlepaddle(-gpu)?")),
     )
 }

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from envsolve.binary.elf import read_library
+from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.model.finding import Finding, Severity
 from envsolve.validate.inside.library_versions import component_of
 from envsolve.validate.inventory import Inventory
@@ -35,8 +37,18 @@ def audit(loaded: Sequence[Library], own: Sequence[Library]) -> tuple[Finding, .
 
 def _library(answer: Mapping[str, object], inventory: Inventory) -> Library:
     path, version = Path(str(answer["path"])), answer["version"]
-    soname = path.name
-    return Library(soname, path, _owner(path, str(answer["component"]), inventory), str(version) if version else None)
+    owner = _owner(path, str(answer["component"]), inventory)
+    return Library(_soname(path), path, owner, str(version) if version else None)
+
+
+def _soname(path: Path) -> str:
+    """The name that programs load a file by: a process knows it by its real one, such as libcublas.so.12.1.3.1."""
+    if path.suffix.casefold() == ".dll":
+        return path.name
+    try:
+        return read_library(path, truncated=True).soname or path.name
+    except UnreadableLibraryError:
+        return path.name
 
 
 def _owner(path: Path, component: str, inventory: Inventory) -> Owner:
@@ -69,6 +81,7 @@ def _in_place_of(library: Library, own: Library) -> Finding:
         f"take {library.path.parent} out of LD_LIBRARY_PATH before starting programs of this environment",
         ("unset LD_LIBRARY_PATH",),
         (said,),
+        about=library.soname,
     )
 
 
@@ -81,6 +94,7 @@ def _from_elsewhere(library: Library) -> Finding:
         f"{said}: what is installed on the machine decides whether it goes with the framework",
         "install the CUDA libraries into the environment; a lock made by envsolve holds them",
         evidence=(said,),
+        about=library.soname,
     )
 
 
@@ -90,7 +104,7 @@ def _majors(loaded: Sequence[Library]) -> Iterator[Finding]:
     for library in loaded:
         component, number = component_of(library.soname), _major(library)
         if library.owner is not Owner.DRIVER and component is not None and number is not None:
-            by_component[component].setdefault(number, library)
+            by_component[component.partition("_")[0]].setdefault(number, library)
     for component, found in by_component.items():
         if len(found) > 1:
             paths = [f"{library.path}{_versioned(library)}" for library in found.values()]
@@ -102,6 +116,7 @@ def _majors(loaded: Sequence[Library]) -> Iterator[Finding]:
                 "make the environment again with one CUDA major for all frameworks, as envsolve's locks have it",
                 ("envsolve create",),
                 tuple(paths),
+                about=component,
             )
 
 
@@ -129,6 +144,7 @@ def _stub(library: Library) -> Finding:
         "take the stubs directory out of LD_LIBRARY_PATH",
         ("unset LD_LIBRARY_PATH",),
         (str(library.path),),
+        about="libcuda",
     )
 
 

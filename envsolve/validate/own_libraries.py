@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,8 +34,12 @@ _SPOKEN_OF = {
     "nvJitLink": "nvJitLink",
     "nvrtc": "NVRTC",
 }
-_NAMES_CUDA = re.compile(r"nvidia-(?!ml-py).+|cupy(-.+)?|jax-cuda.+|.+-gpu|.+-cu1[0-9]x?")
-"""Distributions that are of use on NVIDIA GPUs alone; nvidia-ml-py only asks whether there is one."""
+_NAMES_CUDA = re.compile(
+    r"nvidia-(cublas|cuda|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink|nvtx|cufile|nvshmem).*"
+    r"|cupy(-cuda\d+x?)?|jax-cuda.+|(torch|tensorflow|onnxruntime|ort-nightly|paddlepaddle|tf-nightly)-gpu"
+)
+"""Distributions that are of use on NVIDIA GPUs alone."""
+_OF_CUDA = re.compile(r"\+cu\d")
 _DRIVER_MISSING = re.compile(r"libcuda\.so\.1: cannot open shared object file: No such file")
 """What glibc's loader says where a library is linked to the driver's, as a part of cuDNN 9.28 is (its wheel)."""
 _DRIVER_SYMBOL = re.compile(r"undefined symbol: (cu[A-Z]\w*)")
@@ -65,7 +70,7 @@ def library_files(inventory: Inventory) -> tuple[Path, ...]:
 
 def is_for_gpus(inventory: Inventory) -> bool:
     """Whether the environment was made for NVIDIA GPUs: it brings CUDA libraries, or a build that looks for them."""
-    if any(_NAMES_CUDA.fullmatch(it.name) or "+cu" in it.version for it in inventory.distributions):
+    if any(_NAMES_CUDA.fullmatch(it.name) or _OF_CUDA.search(it.version) for it in inventory.distributions):
         return True
     return bool(library_files(inventory))
 
@@ -100,7 +105,7 @@ def _candidates(inventory: Inventory) -> Iterator[Path]:
 
 def _files(directories: Iterable[Path]) -> Iterator[Path]:
     for directory in sorted(directories):
-        if directory.is_dir():
+        with suppress(OSError):  # no directory, or one that may not be read
             yield from sorted(directory.iterdir())
 
 
@@ -192,11 +197,11 @@ def _does_not_load(path: Path, text: str) -> Finding:
 def _crash(outcome: Outcome) -> Finding:
     ending = outcome.ending
     if ending.timeout is not None:
-        how = f"did not finish within {ending.timeout:g} seconds"
-    elif ending.signal is not None:
-        how = f"ended the process with signal {ending.signal}"
+        how = f"did not finish within {ending.timeout:g} seconds."
+    elif outcome.error is not None:
+        how = f"failed: {outcome.error.get('text')}."
     else:
-        how = str((outcome.error or {}).get("text") or f"ended the process with exit code {ending.exit_code}")
+        how = f"ended the process. {ending.crash or f'Its exit code was {ending.exit_code}.'}"
     return Finding(
         "library-crashes",
         f"loading {outcome.stage or 'the libraries'} ends the process",

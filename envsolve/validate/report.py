@@ -70,12 +70,14 @@ class Report(NamedTuple):
     python: Path
     probes: tuple[ProbeReport, ...]
     libraries: tuple[Library, ...]
+    proofs: tuple[str, ...] = ()
+    """The probes that compute: those of the frameworks, or the driver's where there is none."""
     notes: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed and something was proven."""
-        return self.is_unbroken and any(probe.status is Status.PASS for probe in self.probes)
+        """Whether nothing failed and something was computed."""
+        return self.is_unbroken and any(it.status is Status.PASS for it in self.probes if it.name in self.proofs)
 
     @property
     def is_unbroken(self) -> bool:
@@ -91,11 +93,16 @@ class Report(NamedTuple):
             for finding in probe.findings:
                 again = (finding.id, finding.about) if finding.about is not None else None
                 if again in known:
-                    evidence = dict.fromkeys((*known[again].evidence, *finding.evidence))
-                    found[again] = known[again]._replace(evidence=tuple(evidence))
+                    found[again] = _merged(known[again], finding)
                 else:
                     found[finding if again in found or again is None else again] = finding
         return tuple(sorted(found.values(), key=lambda it: list(Severity).index(it.severity)))
+
+
+def _merged(first: Finding, again: Finding) -> Finding:
+    """One finding of two alike: the words of the worse one, the first where both are as bad, and what both saw."""
+    worse = min((first, again), key=lambda it: list(Severity).index(it.severity))
+    return worse._replace(evidence=tuple(dict.fromkeys((*first.evidence, *again.evidence))))
 
 
 def concluded(name: str, seconds: float, detail: str, findings: tuple[Finding, ...] = ()) -> ProbeReport:

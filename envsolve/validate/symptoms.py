@@ -44,7 +44,7 @@ _CUDNN = r"(?P<library>libcudnn\w*\.so(?:\.\d+)*|cudnn\w*\.dll)"
 
 SYMPTOMS = (
     # The driver
-    _symptom("driver-stub-library", r"CUDA_ERROR_STUB_LIBRARY|cudaErrorStubLibrary|is a stub library" + _number(34)),
+    _symptom("stub-driver-library", r"CUDA_ERROR_STUB_LIBRARY|cudaErrorStubLibrary|is a stub library" + _number(34)),
     _symptom(
         "forward-compatibility-unsupported", r"forward compatibility was attempted on non supported HW" + _number(804)
     ),
@@ -80,6 +80,10 @@ SYMPTOMS = (
     _symptom(
         "driver-too-old",
         r"driver version is insufficient for CUDA runtime version|cudaErrorInsufficientDriver" + _number(35),
+    ),
+    _symptom(
+        "driver-too-old-for-call",
+        r"API call is not supported in the installed CUDA driver|CallRequiresNewerDriver|CALL_REQUIRES_NEWER_DRIVER",
     ),
     _symptom(
         "driver-not-initialized",

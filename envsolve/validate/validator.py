@@ -1,6 +1,6 @@
 """The course of a validation: which probes run, on which GPUs, what waits for what.
 
-1. The driver's kernel, the environment's libraries and the static checks, at the same time: none needs another.
+1. The driver's kernel, then the static checks for the GPUs that it ran on; the environment's libraries meanwhile.
 2. The frameworks, several at once where memory allows. Where the driver's own kernel says that no GPU can be reached,
    they would only say the same again, and are skipped.
 3. Which libraries they had loaded.
@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
+from envsolve.model.finding import Finding, Severity
 from envsolve.validate.child import Children, Outcome
 from envsolve.validate.concurrency import at_once
 from envsolve.validate.driver_report import Device as Gpu
@@ -25,18 +26,17 @@ from envsolve.validate.framework_verdict import verdict
 from envsolve.validate.frameworks import TIMEOUT, TIMEOUT_WITH_JIT, KnownFramework
 from envsolve.validate.inventory import Inventory
 from envsolve.validate.loaded_audit import audit, loaded_libraries
-from envsolve.validate.own_libraries import probe_libraries
+from envsolve.validate.own_libraries import is_for_gpus, probe_libraries
 from envsolve.validate.places import Place
 from envsolve.validate.report import Library, Owner, ProbeReport, Report, Status, concluded
 from envsolve.validate.static import StaticReport, examine
 
 Device = Literal["cuda", "cpu"]
+DRIVER = "driver"
 DRIVER_TIMEOUT = 30.0
 """Seconds for the driver to start and its kernel to run: without persistence mode it wakes every GPU first."""
 DRIVER_TIMEOUT_PER_GPU = 5.0
 """Seconds for each further GPU that the kernel runs on."""
-_LARGEST_MACHINE = 16
-"""GPUs that one machine may have."""
 _COMPILED_FIRST = "ptx-only"
 """The finding of the static checks that a framework's kernels are compiled when it is first used."""
 _LOADING = ("cuModuleLoadDataEx", "cuModuleGetFunction")
@@ -48,7 +48,8 @@ class Plan(NamedTuple):
 
     ``environ`` is what programs of the environment get. ``frameworks`` are installed. ``gpus`` are indices among the
     GPUs that programs see, None for the first. ``timeout`` (of a framework; None for the usual one) and ``burn`` are in
-    seconds. ``driver_libraries`` are the names to load libcuda by, ``capabilities`` those of this machine's GPUs.
+    seconds. ``driver_libraries`` are the names to load libcuda by, ``capabilities`` those of this machine's GPUs and
+    ``gpu_count`` how many it has, working or not.
     """
 
     inventory: Inventory
@@ -60,6 +61,7 @@ class Plan(NamedTuple):
     timeout: float | None
     driver_libraries: tuple[str, ...]
     capabilities: tuple[ComputeCapability, ...]
+    gpu_count: int
     places: Collection[Place]
     matrix: Matrix
 
@@ -72,26 +74,33 @@ class _Run(NamedTuple):
     outcome: Outcome
 
 
+class _Driver(NamedTuple):
+    """What came of the driver's probe: the GPUs on which frameworks can be tried, and those that were chosen."""
+
+    report: ProbeReport
+    reached: tuple[Gpu, ...] = ()
+    chosen: tuple[Gpu, ...] = ()
+
+
 def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Report:
     """Run the probes, in the order at the top of this module. ``show`` is told what is being done."""
     show("driver, libraries and files")
-    with _threads(2, children) as threads:
-        asked = threads.submit(_driver, plan, children)
+    with _threads(1, children) as threads:
         loading = threads.submit(probe_libraries, plan.inventory, plan.environ, children)
+        driver = _driver(plan, children)
         started = time.perf_counter()
-        gpus_here = plan.capabilities if plan.device == "cuda" else ()
-        static = examine(plan.inventory, gpus_here, plan.environ, matrix=plan.matrix)
-        files = _files(static, round(time.perf_counter() - started, 4))
-        driver, gpus = asked.result()
+        static = _examined(plan, driver)
+        files = _files(static, round(time.perf_counter() - started, 4), plan)
         libraries, own = loading.result()
     show(", ".join(framework.title for framework in plan.frameworks))
-    runs = _runs(plan, children, gpus, patient=any(it.id == _COMPILED_FIRST for it in static.findings))
-    frameworks = [_judged(run, plan) for run in runs] or _not_tried(plan, "no GPU can be reached")
+    runs = _runs(plan, children, driver.reached, patient=any(it.id == _COMPILED_FIRST for it in static.findings))
+    frameworks = [*(_judged(run, plan) for run in runs), *_not_tried(plan, driver)]
     loaded, found = _loaded(plan, runs, own)
     return Report(
         plan.inventory.executable,
-        (driver, libraries, files, *frameworks, loaded),
+        (driver.report, libraries, files, *frameworks, loaded),
         found or own,
+        tuple(probe.name for probe in frameworks) or (DRIVER,),
     )
 
 
@@ -123,32 +132,57 @@ def _in_bus_order(environ: Mapping[str, str]) -> dict[str, str]:
     return {**environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
-def _driver(plan: Plan, children: Children) -> tuple[ProbeReport, tuple[Gpu, ...]]:
-    """The driver's kernel, and the GPUs on which frameworks can be tried."""
+def _driver(plan: Plan, children: Children) -> _Driver:
+    """Run the driver's kernel."""
     if plan.device == "cpu":
-        return ProbeReport("driver", Status.SKIP, 0.0, "operations run on the CPU"), ()
+        return _Driver(ProbeReport(DRIVER, Status.SKIP, 0.0, "operations run on the CPU"))
     job = {
         "libraries": list(plan.driver_libraries),
         "gpus": list(plan.gpus) if isinstance(plan.gpus, tuple) else plan.gpus,
         "burn": plan.burn,
     }
     environ = plan.environ if plan.gpus is None else _in_bus_order(plan.environ)
-    count = len(plan.gpus) if isinstance(plan.gpus, tuple) else 1 if plan.gpus is None else _LARGEST_MACHINE
+    count = len(plan.gpus) if isinstance(plan.gpus, tuple) else 1 if plan.gpus is None else plan.gpu_count
     timeout = DRIVER_TIMEOUT + count * (DRIVER_TIMEOUT_PER_GPU + plan.burn)
     outcome = children.run(plan.inventory.executable, "driver", job, environ, timeout)
     finding = finding_of(outcome, plan.places)
-    report = report_of(outcome)
-    reached = tuple(it for it in report.devices if _can_be_tried(it))
+    chosen = tuple(it for it in report_of(outcome).devices if it.kernel is not None)
+    reached = tuple(it for it in chosen if _can_be_tried(it))
     measured = dict(outcome.result or {})
-    if finding is not None:
-        return ProbeReport("driver", Status.FAIL, outcome.seconds, finding.title, (finding,), measured), reached
-    return ProbeReport("driver", Status.PASS, outcome.seconds, detail_of(outcome), (), measured), reached
+    if finding is None:
+        report = ProbeReport(DRIVER, Status.PASS, outcome.seconds, detail_of(outcome), (), measured)
+    else:
+        found = finding if plan.gpu_count else _without_hardware(finding)
+        report = ProbeReport(DRIVER, Status.FAIL, outcome.seconds, found.title, (found,), measured)
+    return _Driver(report, reached, chosen)
+
+
+def _without_hardware(finding: Finding) -> Finding:
+    """What the driver's probe found on a machine that shows no NVIDIA GPU: mostly it is not the one that is meant."""
+    return finding._replace(
+        title=f"no NVIDIA GPU is here: {finding.title[0].lower()}{finding.title[1:]}",
+        fix="Validate on the machine that has the GPU, or prove the environment on the CPU with --device cpu. "
+        f"Where this one has a GPU: {finding.fix[0].lower()}{finding.fix[1:]}",
+    )
+
+
+def _examined(plan: Plan, driver: _Driver) -> StaticReport:
+    """The static checks, for the GPUs that are proven; for those of the machine where the driver does not say."""
+    told = tuple(ComputeCapability.parse(it.capability) for it in driver.chosen if it.capability is not None)
+    capabilities = (tuple(dict.fromkeys(told)) or plan.capabilities) if plan.device == "cuda" else ()
+    return examine(
+        plan.inventory,
+        capabilities,
+        plan.environ,
+        matrix=plan.matrix,
+        frameworks=[framework.name for framework in plan.frameworks],
+        for_gpu=plan.device == "cuda" or is_for_gpus(plan.inventory),
+    )
 
 
 def _can_be_tried(gpu: Gpu) -> bool:
     """Whether a framework may run where the driver's kernel did not: it may hold code that needs no compiling."""
-    if gpu.kernel is None:
-        return False
+    assert gpu.kernel is not None
     return gpu.kernel.ok or (gpu.kernel.failure is not None and gpu.kernel.failure.call in _LOADING)
 
 
@@ -176,16 +210,35 @@ def _judged(run: _Run, plan: Plan) -> ProbeReport:
     return report if run.gpu is None else report._replace(name=f"{report.name} on GPU {run.gpu}")
 
 
-def _not_tried(plan: Plan, why: str) -> list[ProbeReport]:
-    return [ProbeReport(framework.name, Status.SKIP, 0.0, f"not tried: {why}") for framework in plan.frameworks]
+def _not_tried(plan: Plan, driver: _Driver) -> Iterator[ProbeReport]:
+    """What is left out, for want of a GPU that the driver's own kernel runs on."""
+    if plan.device == "cpu":
+        return
+    why = f"not tried: {driver.report.findings[0].id}" if driver.report.findings else "not tried: no GPU"
+    left_out = [gpu for gpu in driver.chosen if gpu not in driver.reached]
+    for framework in plan.frameworks:
+        if plan.gpus is not None and driver.chosen:
+            for gpu in left_out:
+                yield ProbeReport(f"{framework.name} on GPU {gpu.number}", Status.SKIP, 0.0, why)
+        elif not driver.reached:
+            yield ProbeReport(framework.name, Status.SKIP, 0.0, why)
 
 
-def _files(static: StaticReport, seconds: float) -> ProbeReport:
-    """What was read off the files, as a probe like the others."""
-    if not static.libraries and not static.findings:
-        return ProbeReport("files", Status.SKIP, seconds, "no framework and no CUDA library to read")
-    detail = f"{_counted(len(static.libraries))} that the frameworks would load"
-    return concluded("files", seconds, detail, static.findings)
+def _files(static: StaticReport, seconds: float, plan: Plan) -> ProbeReport:
+    """What was read off the files, as a probe like the others. On the CPU a library that only a GPU needs may lack."""
+    libraries = [library for library in static.libraries if library.owner is not Owner.DRIVER]
+    findings = static.findings if plan.device == "cuda" else tuple(map(_less_on_cpu, static.findings))
+    if not libraries and not findings:
+        return ProbeReport("files", Status.SKIP, seconds, "no CUDA library that a framework here would load")
+    detail = f"{_counted(len(libraries))} that the frameworks would load"
+    if static.shadowed:
+        detail += f", {len(static.shadowed)} of them with copies behind"
+    measured = {"shadowed": [it._asdict() for it in static.shadowed]} if static.shadowed else {}
+    return concluded("files", seconds, detail, findings)._replace(measured=measured)
+
+
+def _less_on_cpu(finding: Finding) -> Finding:
+    return finding._replace(severity=Severity.WARNING) if finding.id == "library-missing" else finding
 
 
 def _loaded(plan: Plan, runs: Sequence[_Run], own: Sequence[Library]) -> tuple[ProbeReport, tuple[Library, ...]]:

@@ -14,8 +14,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.binary.device_library import device_library
 from tests.conftest import Envsolve
 from tests.fake_driver.builder import Device, FakeDriver
+from tests.scripts.fat_binary import fat_binary
 from tests.validate.compiled import CUDART, compiled
 from tests.validate.test_child import until
 
@@ -126,7 +128,8 @@ def test_without_a_driver_an_environment_for_gpus_is_not_proven(fake_driver: Fak
     done = run(environ, "--prefix", str(with_torch))
     assert done.returncode == 1
     assert "error: driver-library-missing" in done.stdout
-    assert "--device cpu proves it on the CPU" in done.stderr
+    assert "no NVIDIA GPU is here: there is no CUDA driver library" in done.stdout
+    assert "--device cpu proves the environment on the CPU" in done.stderr
 
 
 def test_the_cpu_is_proven_where_nothing_is_of_nvidia(fake_driver: FakeDriver, with_torch: Path) -> None:
@@ -184,7 +187,8 @@ def test_every_gpu_is_proven_and_the_bad_one_named(fake_driver: FakeDriver, with
     environ = machine(fake_driver, devices=[H200, H200, H200], kernel="wrong@1")
     answer = validated(environ, "--prefix", str(with_torch), "--all-gpus")
     assert statuses(answer)["driver"] == "fail"
-    assert {name for name in statuses(answer) if name.startswith("pytorch")} == {"pytorch on GPU 0", "pytorch on GPU 2"}
+    found = {name: status for name, status in statuses(answer).items() if name.startswith("pytorch")}
+    assert found == {"pytorch on GPU 0": "pass", "pytorch on GPU 1": "skip", "pytorch on GPU 2": "pass"}
 
 
 def test_one_gpu_is_chosen_by_its_number(fake_driver: FakeDriver, with_torch: Path) -> None:
@@ -244,6 +248,15 @@ def test_an_environment_without_frameworks_says_that_nothing_was_computed_in_it(
         (("-f", "keras"), "unknown-framework"),
         (("--device", "tpu"), "usage"),
         (("--burn", "-1"), "usage"),
+        (("--burn", "nan"), "usage"),
+        (("--timeout", "nan"), "usage"),
+        (("--timeout", "inf"), "usage"),
+        (("--gpu", "4294967296"), "usage"),
+        (("--gpu", "0", "--device", "cpu"), "contradictory-options"),
+        (("--all-gpus", "--device", "cpu"), "contradictory-options"),
+        (("--junit", "-"), "usage"),
+        (("--junit", "no/such/place/report.xml"), "output-not-writable"),
+        (("--prefix", "x" * 300), "python-not-found"),
     ],
 )
 def test_a_mistake_is_one_clear_error(envsolve: Envsolve, arguments: tuple[str, ...], code: str) -> None:
@@ -253,7 +266,66 @@ def test_a_mistake_is_one_clear_error(envsolve: Envsolve, arguments: tuple[str, 
     assert f"error: {code}" in done.err
 
 
+def test_what_the_environment_says_of_other_commands_does_not_count(fake_driver: FakeDriver, with_torch: Path) -> None:
+    others = {"ENVSOLVE_GPU": "8.6", "ENVSOLVE_PYTHON": "3.11", "ENVSOLVE_FRAMEWORK": "tensorflow"}
+    assert validated(machine(fake_driver, **others), "--prefix", str(with_torch))["ok"]
+
+
+def test_a_python_that_is_too_old_is_told_so(envsolve: Envsolve, tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.write_text(
+        f"#!/bin/sh\ncase \"$*\" in *version_info*) echo 3 6;; *) exec {sys.executable} -c 'x = (';; esac\n"
+    )
+    program.chmod(0o755)
+    done = envsolve("validate", "--python", str(program))
+    assert (done.code, done.err.partition("\n")[0]) == (2, "error: python-too-old")
+
+
+def test_naming_a_gpu_means_the_gpu(fake_driver: FakeDriver, with_torch: Path) -> None:
+    answer = validated(machine(fake_driver, parts=()), "--prefix", str(with_torch), "--gpu", "0")
+    assert answer["device"] == "cuda"
+    assert not answer["ok"]
+
+
+def test_a_display_card_beside_the_gpu_that_is_proven_does_not_matter(
+    fake_driver: FakeDriver, with_torch: Path
+) -> None:
+    modules = site_of(with_torch) / "torch"
+    (modules / "lib").mkdir(parents=True)
+    (modules / "__init__.py").touch()
+    (modules / "version.py").write_text("__version__ = '2.13.0+cu126'\ncuda = '12.6'\n")
+    device_library(modules / "lib/libtorch_cuda.so", fat_binary((86,)))
+    environ = machine(fake_driver, devices=[RTX_3090, Device("NVIDIA GeForce GT 710", "3.5", 2048)])
+    answer = validated(environ, "--prefix", str(with_torch), "--gpu", "0")
+    assert not [it for it in answer["findings"] if it["id"] == "no-code-for-gpu"]
+    other = validated(environ, "--prefix", str(with_torch), "--gpu", "1")
+    assert [it for it in other["findings"] if it["id"] == "no-code-for-gpu"]
+
+
 def test_a_framework_that_is_not_installed_is_named(envsolve: Envsolve, bare: Path) -> None:
     done = envsolve("validate", "--prefix", str(bare), "-f", "torch")
     assert done.code == 2
     assert "PyTorch is not installed in" in done.err
+
+
+def test_one_framework_alone_is_looked_at(fake_driver: FakeDriver, with_torch: Path) -> None:
+    (site_of(with_torch) / "onnxruntime").mkdir()
+    (site_of(with_torch) / "onnxruntime/__init__.py").touch()
+    metadata = site_of(with_torch) / "onnxruntime-1.31.1.dist-info/METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: onnxruntime\nVersion: 1.31.1\n")
+    answer = validated(machine(fake_driver), "--prefix", str(with_torch), "-f", "torch")
+    assert answer["ok"]
+    assert "onnxruntime" not in statuses(answer)
+    assert [it["about"] for it in answer["findings"]] == []
+
+
+def test_nothing_is_proven_where_nothing_computes(fake_driver: FakeDriver, bare: Path, tmp_path: Path) -> None:
+    metadata = tmp_path / "modules/cupy_cuda12x-14.0.0.dist-info/METADATA"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text("Metadata-Version: 2.1\nName: cupy-cuda12x\nVersion: 14.0.0\n")
+    (tmp_path / "modules/cupy.py").write_text("__version__ = '14.0.0'\n")
+    environ = machine(fake_driver, PYTHONPATH=f"{tmp_path}/modules{os.pathsep}{ROOT}")
+    done = run(environ, "--prefix", str(bare), "--device", "cpu")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].endswith("not proven, nothing could be computed")

@@ -22,6 +22,14 @@ def test_main_memory_limits(meminfo: Path) -> None:
     assert at_once(6, None, meminfo=meminfo) == 4
 
 
+def test_the_memory_of_a_container_limits(meminfo: Path, tmp_path: Path) -> None:
+    (tmp_path / "memory.max").write_text(f"{3 * HOST_MEMORY}\n")
+    (tmp_path / "memory.current").write_text(f"{HOST_MEMORY}\n")
+    assert at_once(6, None, meminfo=meminfo, cgroup=tmp_path) == 2
+    (tmp_path / "memory.max").write_text("max\n")
+    assert at_once(6, None, meminfo=meminfo, cgroup=tmp_path) == 4
+
+
 def test_gpu_memory_limits(meminfo: Path) -> None:
     assert at_once(6, 2 * GPU_MEMORY + 1, meminfo=meminfo) == 2
     assert at_once(6, 1, meminfo=meminfo) == 1

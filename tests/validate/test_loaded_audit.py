@@ -11,6 +11,8 @@ from envsolve.model.finding import Finding, Severity
 from envsolve.validate.inventory import Inventory
 from envsolve.validate.loaded_audit import audit, loaded_libraries
 from envsolve.validate.report import Library, Owner
+from tests.validate.compiled import CUDART as CUDART_SOURCE
+from tests.validate.compiled import compiled
 
 SITE = Path("/env/lib/python3.11/site-packages")
 ENVIRONMENT = Inventory("3.11.7", Path("/env/bin/python"), Path("/env"), (SITE,), (), is_conda=False, owns_prefix=True)
@@ -76,3 +78,19 @@ def test_a_stub_of_the_driver_library_is_an_error() -> None:
 def test_a_forward_compatibility_library_is_told() -> None:
     found = findings(at("/usr/local/cuda-13.0/compat/libcuda.so.580.65.06", "cuda", None))
     assert [(it.id, it.severity) for it in found] == [("forward-compatibility-driver", Severity.WARNING)]
+
+
+def test_a_process_knows_a_library_by_its_real_file_and_programs_by_its_soname(tmp_path: Path) -> None:
+    real = compiled(tmp_path / "libcudart.so.12", CUDART_SOURCE.format(number=12020)).rename(
+        tmp_path / "libcudart.so.12.2.140"
+    )
+    (found,) = findings(at(str(real), version="12.2"))
+    assert (found.id, found.severity) == ("foreign-library", Severity.ERROR)
+    (library,) = loaded_libraries([at(str(real))], ENVIRONMENT)
+    assert library.soname == "libcudart.so.12"
+
+
+def test_parts_of_cudnn_of_two_majors_are_one_finding() -> None:
+    names = ("libcudnn.so.8", "libcudnn_ops_infer.so.8", "libcudnn.so.9", "libcudnn_ops.so.9")
+    found = findings(*(at(f"{SITE}/nvidia/cudnn/lib/{name}", name[3:-5], None) for name in names))
+    assert [(it.id, it.about) for it in found] == [("two-cuda-majors", "cudnn")]

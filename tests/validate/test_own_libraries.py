@@ -125,7 +125,7 @@ def test_a_library_that_ends_the_process_is_named(children: Children, tmp_path: 
     compiled(nvidia / "cudnn/lib/libcudnn.so.9", ON_LOAD.format(body='fputs("no such chip\\n", stderr); abort();'))
     report = probed(environment(tmp_path), children)
     assert [it.id for it in report.findings] == ["library-crashes"]
-    assert report.findings[0].cause == "loading libcudnn.so.9 ended the process with signal 6"
+    assert report.findings[0].cause == "loading libcudnn.so.9 ended the process. It died with signal 6 (SIGABRT)."
     assert report.findings[0].evidence == ("no such chip",)
 
 
@@ -158,6 +158,9 @@ def test_the_prefix_of_a_systems_python_is_not_the_environments(tmp_path: Path) 
         ("onnxruntime", "1.31.1", False),
         ("tensorflow", "2.21.0", False),
         ("nvidia-ml-py", "13.615.71", False),
+        ("nvidia-pyindex", "1.0.9", False),
+        ("flask-gpu", "1.0", False),
+        ("anything", "1.0+custom", False),
     ],
 )
 def test_an_environment_is_for_gpus_by_what_is_installed(

@@ -9,12 +9,16 @@ import pytest
 
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
+from envsolve.model.versions import LibcVersion
 from envsolve.validate.frameworks import FRAMEWORKS
 from envsolve.validate.report import Owner
+from envsolve.validate.static import StaticReport
+from envsolve.validate.static.c_library import needed_glibc, too_old_for
 from envsolve.validate.static.framework_libraries import FRAMEWORK_LIBRARIES
 from envsolve.validate.static.installed import Files
 from tests.binary.layouts import real_loader
 from tests.scripts.fat_binary import fat_binary
+from tests.validate.compiled import compiled
 from tests.validate.static_environment import AMPERE, NVIDIA, Environment
 
 PASCAL, VOLTA, BLACKWELL = ComputeCapability(6, 1), ComputeCapability(7, 0), ComputeCapability(12, 0)
@@ -48,7 +52,7 @@ def test_a_sound_environment_has_no_findings_and_says_where_cuda_comes_from(envi
 
 
 def test_an_environment_without_frameworks_has_nothing_to_find(environment: Environment) -> None:
-    assert environment.examined(AMPERE) == ((), ())
+    assert environment.examined(AMPERE) == StaticReport((), ())
 
 
 def test_a_framework_without_code_for_the_gpu_is_named_with_what_it_has(environment: Environment) -> None:
@@ -290,3 +294,19 @@ def test_conda_s_metadata_tells_a_cpu_build(environment: Environment) -> None:
     finding = _only(environment.examined(AMPERE, is_conda=True).findings)
     assert finding.id == "cpu-build"
     assert finding.evidence == ("the build of the conda package is cpu_generic_py312_h1",)
+
+
+def test_a_framework_for_a_newer_c_library_is_told_before_it_is_imported(
+    environment: Environment,
+) -> None:
+    source = '#include <stdio.h>\nvoid call(void) { puts("symbols of GLIBC_2.2.5 on x86-64, 2.17 on aarch64"); }'
+    environment.nvidia()
+    environment.torch()
+    compiled(environment.site / "torch/lib/libtorch_cuda.so", source)
+    files = Files(environment.inventory())
+    assert list(too_old_for(files, LibcVersion(2, 99))) == []
+    assert list(too_old_for(files, None)) == []
+    finding = _only(tuple(too_old_for(files, LibcVersion(2, 1))))
+    assert (finding.id, finding.about) == ("glibc-too-old", "pytorch")
+    assert "and the machine has 2.1" in finding.cause
+    assert needed_glibc(environment.site / "torch/version.py") is None

@@ -1,7 +1,7 @@
 """The calls of the CUDA driver library that the driver probe makes, with the types that cuda.h gives them.
 
 Names that end in ``_v2`` are what cuda.h turns the plain names into. The others are exported by every libcuda since
-CUDA 6.0, and by the one of CUDA 9.2 and newer where it comes to the UUID.
+CUDA 7.0, and by the one of CUDA 9.2 and newer where it comes to the UUID.
 """
 
 from __future__ import annotations

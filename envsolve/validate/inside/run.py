@@ -14,11 +14,16 @@ import importlib.util
 import json
 import os
 import sys
+import traceback
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     from typing import TextIO
 
+    from .channel import Channel
+
+UNTOLD = 70
+"""The exit code of a probe that could not tell what became of it (EX_SOFTWARE of sysexits.h)."""
 PACKAGE = "_envsolve_inside"
 
 
@@ -36,6 +41,7 @@ def load_package(directory: str) -> None:
 
 def main(name: str, result_file: str, job: str) -> None:
     """Run the probe ``name``; the process ends here, without the clean-up of libraries, which can hang."""
+    end_with_parent()
     directory = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.getcwd()) != directory]
     writes_no_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # here, where it is not ours to write
@@ -50,11 +56,32 @@ def main(name: str, result_file: str, job: str) -> None:
         channel.note(loaded=loaded())
         channel.finish(result)
     except BaseException as error:
+        tell(error, channel)
+    flush(sys.stdout)
+    flush(sys.stderr)
+    os._exit(0)
+
+
+def end_with_parent() -> None:
+    """On Linux the process ends with the one that started it, so that no probe is left alone with a GPU (prctl(2))."""
+    if sys.platform.startswith("linux"):
+        import ctypes
+
+        set_parent_death_signal, kill = 1, 9
+        try:
+            ctypes.CDLL(None).prctl(set_parent_death_signal, kill)
+        except (AttributeError, OSError):
+            pass
+
+
+def tell(error: BaseException, channel: Channel) -> None:
+    """Say what went wrong; where the file of the probe takes nothing either, on stderr, and with another exit code."""
+    try:
         channel.fail(error)
-    finally:
-        flush(sys.stdout)
+    except BaseException:
+        traceback.print_exc()
         flush(sys.stderr)
-        os._exit(0)
+        os._exit(UNTOLD)
 
 
 def flush(stream: TextIO | None) -> None:

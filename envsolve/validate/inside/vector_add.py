@@ -1,8 +1,7 @@
 """The kernel of the driver probe: adding two vectors of 65,536 numbers, in PTX, which the driver compiles for the GPU.
 
-PTX of a version and target this old can be read by every driver for these GPUs, and it runs on every newer GPU. The
-pairs are the oldest that PTX allows for a target (release notes of the PTX ISA). Every ptxas from 11.8 to 13.5 makes
-code of them for every GPU that it knows.
+PTX of a version and target this old can be read by every driver for these GPUs, and it runs on every newer GPU (release
+notes of the PTX ISA). Every ptxas from 11.8 to 13.5 makes code of these pairs for every GPU that it knows.
 """
 
 from __future__ import annotations

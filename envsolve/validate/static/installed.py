@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -43,17 +43,24 @@ class Installed(NamedTuple):
 
 
 class Files:
-    """The libraries of an environment."""
+    """The libraries of an environment, and of its frameworks those that are ``wanted`` (None: all)."""
 
-    def __init__(self, inventory: Inventory) -> None:
+    def __init__(self, inventory: Inventory, wanted: Collection[str] | None = None) -> None:
         self.inventory = inventory
+        self._wanted = wanted
         self.records = Records()
+
+    def is_wanted(self, framework: str) -> bool:
+        """Whether the framework is one of those to look at."""
+        return self._wanted is None or framework in self._wanted
 
     @cached_property
     def frameworks(self) -> tuple[Installed, ...]:
         """Every framework whose modules are there: of two copies the one that an import takes."""
         found = []
         for known in FRAMEWORK_LIBRARIES:
+            if not self.is_wanted(known.name):
+                continue
             holders = (it for it in self.inventory.search_path if next(it.glob(f"{known.package}/__init__.py"), None))
             directory = next(holders, None)
             if directory is not None:

@@ -20,6 +20,14 @@ _DRIVER = "libcuda.so.1"
 """What every program that uses CUDA opens."""
 
 
+class Shadowed(NamedTuple):
+    """Copies of a library that the loader would have taken, had the one before them not been there."""
+
+    soname: str
+    path: str
+    copies: tuple[str, ...]
+
+
 class Loading(NamedTuple):
     """What one framework asks for and gets.
 
@@ -44,6 +52,12 @@ class Loading(NamedTuple):
             if lookup.path is not None and component_of(name) is not None and lookup.path not in seen:
                 seen.add(lookup.path)
                 yield name, lookup.path
+
+    def shadowed(self) -> Iterator[Shadowed]:
+        """The CUDA libraries of which there are further copies on the way."""
+        for lookup in self.lookups:
+            if lookup.path is not None and lookup.shadowed and component_of(lookup.name) is not None:
+                yield Shadowed(lookup.name, lookup.path, lookup.shadowed)
 
 
 class Loader:

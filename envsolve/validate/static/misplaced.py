@@ -97,6 +97,7 @@ def _foreign(name: str, path: str, own: str, loading: Loading, scene: Scene) -> 
         f"take {Path(path).parent} out of LD_LIBRARY_PATH before starting programs of this environment",
         ("unset LD_LIBRARY_PATH",),
         (f"LD_LIBRARY_PATH={scene.library_path}", f"{plain(path)} by LD_LIBRARY_PATH", f"{plain(own)} without it"),
+        about=name,
     )
 
 
@@ -116,6 +117,7 @@ def _two_majors(component: str, majors: dict[str, dict[str, str]]) -> Finding:
         f"{component} would come in {len(majors)} major versions: {who}",
         "make the environment again with one CUDA major for all frameworks, as envsolve's locks have it",
         evidence=tuple(said),
+        about=component,
     )
 
 
@@ -129,4 +131,5 @@ def _stub(severity: Severity, paths: Iterable[str], what: str) -> Finding:
         "take the stubs directory out of LD_LIBRARY_PATH",
         ("unset LD_LIBRARY_PATH",),
         listed,
+        about="libcuda",
     )

@@ -112,6 +112,7 @@ def _preload(loading: Loading, own: Sequence[str], scene: Scene) -> Finding:
         "call onnxruntime.preload_dlls() before the first session, or import torch first where it is built for the "
         "same CUDA",
         evidence=tuple(f"{name} is {scene.files.own[name]}" for name in own),
+        about=loading.framework.libraries.name,
     )
 
 

@@ -30,7 +30,7 @@ def cpu_builds(files: Files) -> Iterator[Finding]:
         shows = _shows_cpu(framework, files.inventory)
         if shows is not None:
             yield _cpu_build(framework.libraries.name, framework.libraries.title, shows)
-    if not any(it.libraries.name == "jax" for it in files.frameworks):
+    if files.is_wanted("jax") and not any(it.libraries.name == "jax" for it in files.frameworks):
         shows = _jax_without_plugin(files.inventory)
         if shows is not None:
             yield _cpu_build("jax", "JAX", shows)

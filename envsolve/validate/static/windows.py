@@ -13,23 +13,26 @@ from envsolve.validate.inside.library_versions import component_of
 from envsolve.validate.static.damage import damaged
 from envsolve.validate.static.framework_libraries import Preload
 from envsolve.validate.static.installed import Files, Installed, is_of_driver
+from envsolve.validate.static.loading import Shadowed
 
 
 def examine_loading(
     files: Files, names: LibraryNames, environ: Mapping[str, str], *, has_gpu: bool
-) -> tuple[dict[str, dict[str, str]], list[Finding]]:
-    """By framework the file of each CUDA library, and the findings."""
+) -> tuple[dict[str, dict[str, str]], list[Finding], list[Shadowed]]:
+    """By framework the file of each CUDA library, the findings, and the copies not taken."""
     loaded: dict[str, dict[str, str]] = {}
     findings = list(damaged(files.libraries, files, None))
+    shadowed: list[Shadowed] = []
     for framework in files.frameworks:
         lookups = list(_lookups(framework, files, environ))
         held = {it.name: str(it.path) for it in lookups if it.path is not None and component_of(it.name) is not None}
         loaded[framework.libraries.name] = held
+        shadowed += [Shadowed(it.name, str(it.path), tuple(map(str, it.shadowed))) for it in lookups if it.shadowed]
         failed = [it.failure.path for it in lookups if it.failure is not None]
         findings += damaged(failed, files, None)
         if has_gpu or framework.libraries.on_import:
             findings += _missing(framework, lookups, files, names)
-    return loaded, findings
+    return loaded, findings, shadowed
 
 
 def _lookups(framework: Installed, files: Files, environ: Mapping[str, str]) -> Iterator[DllLookup]:
@@ -79,4 +82,5 @@ def _not_found(framework: Installed, lookup: DllLookup, names: LibraryNames, *, 
             *(f"looked in {directory} ({rule.value})" for rule, directory in lookup.looked_in),
             *(f"in PATH only: {path}" for path in lookup.on_path),
         ),
+        about=framework.libraries.name,
     )
