@@ -5,6 +5,7 @@ A framework is untyped here on purpose: it is whatever the environment has, of a
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Callable, List, Mapping, NamedTuple
 
 from .reference import Array, Lesson, Numbers
@@ -26,7 +27,7 @@ class Outcome(NamedTuple):
     """Whether it ran where it was asked to, as far as the framework tells."""
 
 
-class Framework:
+class Framework(ABC):
     """A framework that is imported. Whatever it raises goes through: it is what the probe is after."""
 
     version = ""
@@ -41,24 +42,24 @@ class Framework:
         self.remarks: List[str] = []
         """Findings beside the operations: what works only because the probe helped."""
 
+    @abstractmethod
     def open(self, device: str, index: int) -> str:
         """Reach the device, ``cuda`` or ``cpu``, for all that follows; the name it goes by.
 
         Raises UnsupportedError for a device that the framework cannot use by design.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def element_wise(self, left: Array, right: Array) -> Outcome:
         """exp(left) * right + left."""
-        raise NotImplementedError
 
+    @abstractmethod
     def matmul(self, left: Array, right: Array) -> Outcome:
         """The product of two matrices, without reduced precision."""
-        raise NotImplementedError
 
+    @abstractmethod
     def convolution(self, images: Array, filters: Array) -> Outcome:
         """The convolution, size kept."""
-        raise NotImplementedError
 
     def convolution_backward(self, images: Array, filters: Array, upstream: Array) -> Outcome:
         """The gradients with respect to images and filters, one after the other."""
@@ -68,6 +69,6 @@ class Framework:
         """The loss before each step and after the last."""
         raise UnsupportedError("it does not train")
 
+    @abstractmethod
     def products(self, left: Array, right: Array) -> Callable[[], int]:
         """A function that multiplies two matrices again and counts the numbers that are not, bit by bit, as before."""
-        raise NotImplementedError
