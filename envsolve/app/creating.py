@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.app.making import CreateRequest, Progress, make
+from envsolve.create.builds import refuse_builds
+from envsolve.create.interpreter import runs
 from envsolve.create.plan import Kind, Plan
 from envsolve.create.prefix import Place, claimed, clear, place_of
 from envsolve.create.reading import is_environment, plan_of
@@ -57,14 +59,16 @@ def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], pro
     windows = platform.is_windows
     prefix = place_of(asked.prefix).path
     with claimed(prefix):
+        place_of(asked.prefix)  # whose it is may have changed since
         settle(prefix)
         place = place_of(asked.prefix)
         python = plan.kind.interpreter(prefix, windows=windows) if plan.has_python else None
         if place.record is not None and place.record.state is State.FINISHED:
-            if place.record.is_of(plan):
+            if not asked.force and place.record.is_of(plan):
+                _require_whole(place, python, environ)
                 return Created(prefix, plan.kind, python, Outcome.UP_TO_DATE, plan.notes)
             _require_force(asked, place)
-            set_aside(prefix)
+            _set_aside(prefix)
         notes = _make_or_clear(asked, plan, prefix, matrix, environ, progress)
     return Created(prefix, plan.kind, python, Outcome.MADE, (*plan.notes, *notes))
 
@@ -75,6 +79,7 @@ def require_usable(prefix: str) -> None:
 
 
 def _plan(asked: CreateRequest, platform: Platform, matrix: Matrix, environ: Mapping[str, str]) -> Plan:
+    _require_file(asked.lock)
     if is_environment(asked.lock):
         from envsolve.app.exact_plan import exact_plan
 
@@ -87,7 +92,17 @@ def _plan(asked: CreateRequest, platform: Platform, matrix: Matrix, environ: Map
         raise UsageError("contradictory-options", message, hints=(hint,))
     if plan.wheels is not None and not plan.has_python:
         raise not_exact(asked.lock, "it has wheels, and no Python that they could be installed for")
+    if plan.wheels is not None and not asked.builds:
+        refuse_builds(asked.lock, plan.wheels)
     return plan
+
+
+def _require_file(lock: Path) -> None:
+    """Raise UsageError for a pipe or the like: a lock is read more than once, and a pipe is empty then."""
+    if lock.exists() and not lock.is_file() and not lock.is_dir():
+        hint = Hint("write it to a file first, and name that")
+        message = f"cannot read {lock}: it is no file, but a pipe or a device"
+        raise UsageError("lock-unreadable", message, hints=(hint,))
 
 
 def _require_force(asked: CreateRequest, place: Place) -> None:
@@ -106,12 +121,30 @@ def _require_force(asked: CreateRequest, place: Place) -> None:
     )
 
 
+def _require_whole(place: Place, python: Path | None, environ: Mapping[str, str]) -> None:
+    """Raise UsageError ``environment-broken`` where the Python of a finished environment does not start."""
+    if python is None or runs(python, environ):
+        return
+    hint = Hint("have it made again; the old one stays until the new one is finished: --force")
+    message = f"{place.path} was made from this very lock, and its Python does not run"
+    raise UsageError("environment-broken", message, (f"it is {python}",), (hint,))
+
+
+def _set_aside(prefix: Path) -> None:
+    """Move the old environment aside, or leave it where it is."""
+    try:
+        set_aside(prefix)
+    except BaseException:
+        settle(prefix)
+        raise
+
+
 def _make_or_clear(
     asked: CreateRequest, plan: Plan, prefix: Path, matrix: Matrix, environ: Mapping[str, str], progress: Progress
 ) -> tuple[str, ...]:
-    record = record_of(plan, asked.request, State.UNFINISHED)
-    clear(prefix)
+    record = record_of(plan, asked.request, State.UNFINISHED, prefix)
     try:
+        clear(prefix)
         write_record(prefix, record)
         notes = make(asked, plan, prefix, matrix, environ, progress)
         write_lock(prefix, plan)

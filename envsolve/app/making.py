@@ -12,6 +12,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.create.activation import write_library_path, write_variables, write_xla_flags
 from envsolve.create.plan import Kind, Plan
+from envsolve.create.scratch import scratch_in
 from envsolve.create.tools import Network, find_uv
 from envsolve.host.machine import this_platform
 from envsolve.matrix.load import Matrix
@@ -57,15 +58,16 @@ def make(
     python = plan.kind.interpreter(prefix, windows=platform.is_windows)
     uv = find_uv() if plan.kind is Kind.VENV or plan.wheels is not None else None
     notes: list[str] = []
-    if plan.kind is Kind.CONDA:
-        notes += _install_conda(asked, plan, prefix, platform, environ, progress)
-    else:
-        _make_venv(asked, plan, prefix, uv, environ, progress)
-    if plan.wheels is not None:
-        from envsolve.create.wheels import Wheels, install_wheels
+    with scratch_in(prefix) as scratch:
+        if plan.kind is Kind.CONDA:
+            notes += _install_conda(asked, plan, prefix, scratch, environ, progress)
+        else:
+            _make_venv(asked, plan, prefix, uv, environ, scratch, progress)
+        if plan.wheels is not None:
+            from envsolve.create.wheels import Wheels, install_wheels
 
-        wheels = Wheels(plan.wheels, uv, alone=plan.kind is Kind.VENV, builds=asked.builds)
-        install_wheels(python, wheels, asked.network, environ, progress)
+            wheels = Wheels(plan.wheels, uv, alone=plan.kind is Kind.VENV, builds=asked.builds)
+            install_wheels(python, wheels, asked.network, environ, scratch, progress)
     if plan.kind is Kind.CONDA:
         write_variables(prefix, plan.variables)
         notes += _write_activation(asked.lock, prefix, platform, matrix)
@@ -73,34 +75,40 @@ def make(
 
 
 def _make_venv(
-    asked: CreateRequest, plan: Plan, prefix: Path, uv: str | None, environ: Mapping[str, str], progress: Progress
+    asked: CreateRequest,
+    plan: Plan,
+    prefix: Path,
+    uv: str | None,
+    environ: Mapping[str, str],
+    scratch: Path,
+    progress: Progress,
 ) -> None:
     from envsolve.create.interpreter import find_python
     from envsolve.create.tools import tool_environ
     from envsolve.create.venv import make_venv
 
-    with tool_environ(environ, asked.network) as variables:
+    with tool_environ(environ, asked.network, scratch) as variables:
         progress("looking for a Python")
         found = find_python(plan.python, uv, variables, offline=asked.network.offline)
         make_venv(prefix, found, uv, variables, progress)
 
 
 def _install_conda(
-    asked: CreateRequest, plan: Plan, prefix: Path, platform: Platform, environ: Mapping[str, str], progress: Progress
+    asked: CreateRequest, plan: Plan, prefix: Path, scratch: Path, environ: Mapping[str, str], progress: Progress
 ) -> list[str]:
     from envsolve.conda.installing import Installation, install, missing_scripts, package_cache
 
     network = asked.network
     with ExitStack() as stack:
         if network.no_cache:
-            scratch = TemporaryDirectory(prefix="envsolve-", ignore_cleanup_errors=True)
-            cache = Path(stack.enter_context(scratch))
+            passing = TemporaryDirectory(prefix="envsolve-", ignore_cleanup_errors=True)
+            cache = Path(stack.enter_context(passing))
         elif network.cache_directory is not None:
             cache = network.cache_directory / _CONDA_CACHE
         else:
             cache = package_cache(environ)
         install(
-            Installation(prefix, platform, plan.conda, cache, asked.channel_logins, network.offline),
+            Installation(prefix, this_platform(), plan.conda, cache, scratch, asked.channel_logins, network.offline),
             progress,
         )
     scripts = missing_scripts(prefix)

@@ -151,9 +151,12 @@ def _network(options: dict[str, Any]) -> Network:
     from envsolve.create.tools import Network
 
     directory, settings = options["cache_dir"], settings_of(os.environ)
+    extra = tuple(options["extra_index_urls"])
     if options["index_url"] is not None:
-        settings = settings._replace(index_url=options["index_url"], extra_index_urls=options["extra_index_urls"])
-    given = (*options["extra_index_urls"], options["pytorch_index_url"])
+        settings = settings._replace(index_url=options["index_url"], extra_index_urls=extra)
+    else:
+        settings = settings._replace(extra_index_urls=tuple(dict.fromkeys((*extra, *settings.extra_index_urls))))
+    given = (*extra, options["pytorch_index_url"])
     return Network(
         settings=settings,
         logins=tuple(url for url in given if url is not None),

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import Popen
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from envsolve import __version__
@@ -29,13 +28,15 @@ _LAST_LINES = 3
 class Installation(NamedTuple):
     """What becomes the environment at ``prefix``, and how it is fetched.
 
-    ``cache_directory`` is where packages are kept. ``logins`` are addresses of channels, bare and with what opens them.
+    ``cache_directory`` is where packages are kept, ``scratch`` where a file with logins may lie meanwhile. ``logins``
+    are addresses of channels, bare and with what opens them.
     """
 
     prefix: Path
     platform: str
     packages: tuple[CondaPackage, ...]
     cache_directory: Path
+    scratch: Path
     logins: tuple[tuple[str, str], ...] = ()
     offline: bool = False
 
@@ -50,7 +51,7 @@ def install(
     """
     if not is_installed():
         raise not_installed()
-    with _config_files(asked.logins) as files:
+    with _config_files(asked.logins, asked.scratch) as files:
         process = start()
         try:
             answer = _answer(process, _settings(asked, files), _job(asked), progress)
@@ -132,17 +133,19 @@ def _described(package: CondaPackage) -> dict[str, Any]:
 
 
 @contextmanager
-def _config_files(logins: Iterable[tuple[str, str]]) -> Iterator[tuple[Path, ...]]:
+def _config_files(logins: Iterable[tuple[str, str]], scratch: Path) -> Iterator[tuple[Path, ...]]:
     """A file of rattler's settings that sends what asks for a channel to its address with a login."""
     rows = [f"{_toml(_folder(bare))} = [{_toml(_folder(opened))}]\n" for bare, opened in logins]
     if not rows:
         yield ()
         return
-    with TemporaryDirectory(prefix="envsolve-") as scratch:
-        path = Path(scratch) / "config.toml"
-        path.touch(0o600)
+    path = scratch / "config.toml"
+    path.touch(0o600)
+    try:
         path.write_text(f"[mirrors]\n{''.join(rows)}", "utf-8")
         yield (path,)
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def _folder(address: str) -> str:

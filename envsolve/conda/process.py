@@ -36,17 +36,22 @@ def started(engine: Path, *, listening: bool = False) -> subprocess.Popen[bytes]
 
 
 def installing() -> subprocess.Popen[bytes]:
-    """A new process of the program that installs packages, whose errors are kept."""
+    """A new process of the program that installs packages, whose errors are kept.
+
+    It gets the descriptors that are meant to be passed on: the one of the lock on the environment, so that the place
+    counts as busy until it has ended, whatever becomes of this process.
+    """
     program = f"import sys; sys.path.append({str(_ABOVE)!r}); from envsolve.conda.installer import main; main()"
-    return _started(["-c", program], listening=True)
+    return _started(["-c", program], listening=True, closed=False)
 
 
-def _started(program: list[str], *, listening: bool) -> subprocess.Popen[bytes]:
+def _started(program: list[str], *, listening: bool, closed: bool = True) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-P", "-X", "utf8", *program],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE if listening else subprocess.DEVNULL,
         env={**os.environ, "RUST_BACKTRACE": "0", "PYTHONFAULTHANDLER": ""},  # it says no more than it is asked
+        close_fds=closed,
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
     )

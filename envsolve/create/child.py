@@ -1,4 +1,7 @@
-"""Other programs at work: what they say goes on as progress, its end is kept, and none outlives the command."""
+"""Other programs at work: what they say goes on as progress, its end is kept, and none outlives the command.
+
+What is shown has no logins in it; an answer that is parsed comes as it was said, and without the warnings beside it.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from envsolve.lock.text_file import clean
@@ -20,39 +23,83 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class Ran(NamedTuple):
-    """How a program ended, and the last lines of what it said, without logins."""
+    """How a program ended, and the last lines of what it said, without logins.
+
+    ``marked`` are the first lines that held the words that were listened for, however much was said after them.
+    """
 
     code: int
     lines: tuple[str, ...]
+    marked: tuple[str, ...] = ()
 
 
-def run(command: Sequence[str], environ: Mapping[str, str], progress: Callable[[str], None] = lambda _: None) -> Ran:
-    """Run a program to its end; ``progress`` is told each line it says. However this is left, it has ended.
+class Answer(NamedTuple):
+    """How a program ended, and what it wrote to its standard output, as it is."""
+
+    code: int
+    text: str
+
+    @property
+    def last_line(self) -> str:
+        """The last line with anything on it, "" without one."""
+        return next((line.strip() for line in reversed(self.text.splitlines()) if line.strip()), "")
+
+
+def run(
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    words: Collection[str] = (),
+) -> Ran:
+    """Run a program to its end; ``progress`` is told each line it says, and those with one of ``words`` are kept.
+
+    OSError passes where it cannot be started. However this is left, it has ended.
+    """
+    kept: deque[str] = deque(maxlen=_KEPT)
+    marked: dict[str, str] = {}
+    with _running(command, environ, subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said = clean(_COLOUR.sub("", line)).strip()
+            if said:
+                kept.append(said)
+                for word in words:
+                    if word in said:
+                        marked.setdefault(word, said)
+                progress(said)
+        return Ran(process.wait(), tuple(kept), tuple(dict.fromkeys(marked.values())))
+
+
+def ask(command: Sequence[str], environ: Mapping[str, str]) -> Answer:
+    """What a program answers, for a parser and not to be shown. OSError passes where it cannot be started."""
+    with _running(command, environ, subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        text = process.stdout.read()
+        return Answer(process.wait(), text)
+
+
+@contextmanager
+def _running(command: Sequence[str], environ: Mapping[str, str], errors: int) -> Iterator[subprocess.Popen[str]]:
+    """A program that has ended when this is left.
 
     It is the first of a session of its own, so that the terminal's interrupt comes to us alone and we decide what
-    becomes of it. OSError passes where it cannot be started.
+    becomes of it.
     """
     process = subprocess.Popen(
         list(command),
         env=dict(environ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=errors,
         encoding="utf-8",
-        errors="replace",
+        errors="surrogateescape" if errors == subprocess.DEVNULL else "replace",
         start_new_session=True,
         close_fds=False,  # it holds the environment as long as it works on it (envsolve.create.busy)
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
     )
-    kept: deque[str] = deque(maxlen=_KEPT)
     try:
-        assert process.stdout is not None
-        for line in process.stdout:
-            said = clean(_COLOUR.sub("", line)).strip()
-            if said:
-                kept.append(said)
-                progress(said)
-        return Ran(process.wait(), tuple(kept))
+        yield process
     finally:
         _end(process)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ _LABEL = re.compile(r"\A(?:error|cause|ERROR|hint): ")
 
 
 class _Kind(NamedTuple):
+    """Words of the tools, and what they mean. ``{kept}`` in a hint says what is kept, where anything is."""
+
     words: tuple[str, ...]
     code: str
     message: str
@@ -31,16 +34,38 @@ _KINDS = (
         "do not use what came; if the index replaced the file, make the lock anew",
     ),
     _Kind(
+        ("marked as `--no-build`", "Building source distributions", "building source distributions"),
+        "build-refused",
+        "a package has no wheel for this machine, and would have to be built",
+        "make the lock anew with wheels alone, or let it be built, which runs its code: --allow-builds",
+    ),
+    _Kind(
+        (
+            "all requirements must have a hash",
+            "all requirements must have their versions pinned",
+            "Hashes are required",
+        ),
+        "lock-without-hashes",
+        "the lock has no digest of a package, and nothing is installed that cannot be proved",
+        "make the lock anew with hashes",
+    ),
+    _Kind(
+        ("Couldn't parse requirement", "Invalid requirement", "TOML parse error", "Not a valid `pylock.toml`"),
+        "lock-unreadable",
+        "the lock holds what no installer can read",
+        "mend the line that is named, or make the lock anew",
+    ),
+    _Kind(
         ("No space left", "os error 28", "Disk quota", "os error 112"),
         "disk-failed",
         "there is no room for the packages",
-        "make room; what was fetched before is kept, and the same command goes on from there",
+        "make room{kept}",
     ),
     _Kind(
         ("Failed to unzip", "Failed to extract", "Could not read the zip", "Invalid wheel", "unexpected end of file"),
         "package-corrupt",
         "what came for a package is no whole package",
-        "try again: what was fetched before is kept; where a proxy stands between, ask it what it sends",
+        "try again{kept}; where a proxy stands between, ask it what it sends",
     ),
     _Kind(
         ("Network connectivity is disabled", "network was disabled"),
@@ -63,16 +88,31 @@ _KINDS = (
 )
 
 
-def tool_failed(code: str, tool: str, ran: Ran) -> OutsideError:
-    """The error for a tool that failed; ``code`` is for what nobody knows by its words."""
-    said = [line for line in ran.lines if not line.startswith(_NOISE)]
-    cause = tuple(_LABEL.sub("", line) for line in said[-_TOLD:])
-    text = "\n".join(ran.lines)
+KNOWN = tuple(word for kind in _KINDS for word in kind.words)
+"""What to listen for while a tool runs: it may say much more before it ends."""
+
+
+def tool_failed(code: str, tool: str, ran: Ran, *, keeps: bool = False) -> OutsideError:
+    """The error for a tool that failed; ``code`` is for what nobody knows by its words.
+
+    ``keeps`` says that what it fetched is there for the next try.
+    """
+    text = "\n".join((*ran.marked, *ran.lines))
     found = next((it for it in _KINDS if any(word in text for word in it.words)), None)
+    kept = ": what was fetched before is kept" if keeps else ""
     if found is not None:
-        return OutsideError(found.code, found.message, cause, (Hint(found.hint),))
-    hint = Hint("try again: what was fetched before is kept; --keep leaves the unfinished environment to look at")
-    return OutsideError(code, f"{tool} ended with exit code {ran.code}", cause, (hint,))
+        hint = Hint(found.hint.format(kept=kept))
+        return OutsideError(found.code, found.message, _cause(ran, found.words), (hint,))
+    hint = Hint(f"try again{kept}; --keep leaves the unfinished environment to look at")
+    return OutsideError(code, f"{tool} ended with exit code {ran.code}", _cause(ran, ()), (hint,))
+
+
+def _cause(ran: Ran, words: Sequence[str]) -> tuple[str, ...]:
+    """The end of what the tool said, and before it the line that tells what it means, which may stand far above."""
+    said = [line for line in ran.lines if not line.startswith(_NOISE)][-_TOLD:]
+    telling = [line for line in ran.marked if any(word in line for word in words)][:1]
+    shown = said if any(line in said for line in telling) else [*telling, *said[len(telling) :]]
+    return tuple(_LABEL.sub("", line) for line in shown)
 
 
 def no_installer(python: Path, *, offline: bool = False) -> OutsideError:

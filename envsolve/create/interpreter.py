@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.create.child import run
+from envsolve.create.child import ask, run
 from envsolve.errors import Hint, OutsideError
 
 _ASKS = (
@@ -41,8 +41,7 @@ def find_python(versions: SpecifierSet | None, uv: str | None, environ: Mapping[
     """A Python of ``versions``, None meaning any. Raises OutsideError ``python-not-found`` where there is none."""
     wanted = versions or SpecifierSet(">=3.9")
     if uv is not None:
-        asked = run([uv, "python", "find", "--system", *_UV, "--no-python-downloads", _for_uv(wanted)], environ)
-        found = _told(asked.lines[-1], wanted, environ) if asked.code == 0 and asked.lines else None
+        found = _by_uv(uv, wanted, environ)
         if found is not None:
             return found
     for program in dict.fromkeys(_candidates(wanted, environ)):
@@ -51,12 +50,23 @@ def find_python(versions: SpecifierSet | None, uv: str | None, environ: Mapping[
             return found
     if uv is not None and not offline:
         asked = run([uv, "python", "install", "--no-bin", "--no-config", "--color", "never", _for_uv(wanted)], environ)
-        if asked.code == 0:
-            again = run([uv, "python", "find", "--system", *_UV, "--no-python-downloads", _for_uv(wanted)], environ)
-            found = _told(again.lines[-1], wanted, environ) if again.code == 0 and again.lines else None
-            if found is not None:
-                return found
+        found = _by_uv(uv, wanted, environ) if asked.code == 0 else None
+        if found is not None:
+            return found
     raise _not_found(wanted, uv)
+
+
+def runs(python: Path, environ: Mapping[str, str]) -> bool:
+    """Whether the interpreter of an environment is there and starts."""
+    try:
+        return ask([str(python), "-I", "-c", "import encodings, site"], environ).code == 0
+    except OSError:
+        return False
+
+
+def _by_uv(uv: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
+    asked = ask([uv, "python", "find", "--system", *_UV, "--no-python-downloads", _for_uv(versions)], environ)
+    return _told(asked.last_line, versions, environ) if asked.code == 0 and asked.last_line else None
 
 
 def _for_uv(versions: SpecifierSet) -> str:
@@ -77,9 +87,9 @@ def _candidates(versions: SpecifierSet, environ: Mapping[str, str]) -> Iterator[
 def _told(program: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
     """What a program says of itself, if it is a CPython of ``versions`` with its lock: wheels are locked for that."""
     try:
-        asked = run([program, "-I", "-c", _ASKS], environ)
-        version, implementation, executable, free_threaded, level = json.loads(asked.lines[-1])
-    except (OSError, ValueError, IndexError, TypeError):
+        asked = ask([program, "-I", "-c", _ASKS], environ)
+        version, implementation, executable, free_threaded, level = json.loads(asked.last_line)
+    except (OSError, ValueError, TypeError):
         return None
     text = ".".join(map(str, version))
     fits = asked.code == 0 and implementation == "cpython" and not free_threaded and level == "final"

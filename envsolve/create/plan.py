@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -9,8 +10,11 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.lock.text_file import clean
+from envsolve.lock.sound_pins import without_credentials_in
 from envsolve.model.conda import CondaPackage
+
+_TOKEN = re.compile(r"""(://[^/\s'"]+)/t/[^/\s'"]+(?=/)""")
+"""Where conda has a token: behind the host. Further on ``t`` is a directory like any other."""
 
 
 class Kind(StrEnum):
@@ -65,8 +69,8 @@ class Plan(NamedTuple):
 
 
 def clean_lock(text: str) -> str:
-    """``text`` of a lock without the logins that somebody may have written into it."""
-    return "".join(clean(line) if "@" in line or "/t/" in line else line for line in text.splitlines(keepends=True))
+    """``text`` of a lock without the logins that somebody may have written into it, and else to the letter."""
+    return _TOKEN.sub(r"\1", without_credentials_in(text))
 
 
 def wheel_file(requirements: Iterator[str]) -> WheelFile | None:

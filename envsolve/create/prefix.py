@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.create.busy import LOCK, held
-from envsolve.create.record import RECORD, Record, read_record
+from envsolve.create.record import RECORD, Record, State, read_record
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 
 OLD = ".envsolve-old"
@@ -40,12 +40,15 @@ def place_of(name: str) -> Place:
     an environment of envsolve (``prefix-not-ours``), or no place for a directory (``prefix-not-usable``).
     """
     path = Path(os.path.abspath(name))  # noqa: PTH100  # links above it stay as they are named
+    _require_text(path)
     try:
         path = _real(path) if path.is_symlink() else path
         _refuse_protected(path)
         _require_directory(path)
         record = read_record(path)
-        if record is None and not (path / OLD).is_dir():
+        if record is not None and not record.names(path):
+            raise _moved(path, record)
+        if record is None and not lies_aside(path):
             _refuse_foreign(path)
     except OSError as error:
         raise _failed(path, error) from error
@@ -53,6 +56,37 @@ def place_of(name: str) -> Place:
 
 
 _ANOTHER = Hint("give a PREFIX that does not exist yet, or an empty directory")
+
+
+def _require_text(path: Path) -> None:
+    """Raise UsageError for bytes that are no UTF-8: neither a record nor a lock could hold the place."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        message = f"the name {str(path)!a} is not UTF-8"
+        raise UsageError("prefix-not-usable", message, hints=(_ANOTHER,)) from None
+
+
+def _moved(path: Path, record: Record) -> UsageError:
+    """The error for a copy: paths in it lead to the place it was made for, and nobody knows whose it is."""
+    return UsageError(
+        "prefix-not-ours",
+        f"{path} was copied or moved: its record is of {record.prefix or 'no place'}",
+        ("an environment holds its own path, so this one does not work here",),
+        (Hint("make it here instead: remove the directory, and run the command again"), _ANOTHER),
+    )
+
+
+def lies_aside(path: Path) -> bool:
+    """Whether an environment of this very place lies aside in it, as a command leaves it that is replacing it."""
+    old = path / OLD
+    if old.is_symlink() or not old.is_dir():
+        return False
+    try:
+        record = read_record(old)
+    except UsageError:
+        return False
+    return record is not None and record.state is State.FINISHED and record.names(path)
 
 
 def _refuse_protected(path: Path) -> None:
@@ -63,6 +97,24 @@ def _refuse_protected(path: Path) -> None:
     found = next((what for what, it in named.items() if it is not None and _real(it) == real), None)
     if found is not None:
         raise UsageError("prefix-protected", f"{path} is {found}", hints=(_ANOTHER,))
+    around = next((it for it in real.parents if _is_environment(it, real)), None)
+    if around is not None:
+        raise UsageError("prefix-protected", f"{path} is inside the environment {around}", hints=(_ANOTHER,))
+
+
+def _is_environment(folder: Path, path: Path) -> bool:
+    """Whether it is the environment that is at work here, or one of envsolve, and ``path`` would be a part of it.
+
+    What conda has below ``envs`` of its own prefix are neighbours, and a Python of the system is no environment.
+    """
+    if folder == _real(Path(sys.prefix)):
+        of_conda = (folder / "conda-meta").is_dir() and path.relative_to(folder).parts[0] != "envs"
+        return of_conda or sys.prefix != sys.base_prefix
+    try:
+        record = read_record(folder)
+    except UsageError:
+        return False
+    return record is not None and record.names(folder)
 
 
 def _real(path: Path) -> Path:

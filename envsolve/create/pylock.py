@@ -9,7 +9,7 @@ from typing import Any
 
 import tomli
 
-from envsolve.create.child import run
+from envsolve.create.child import ask
 from envsolve.errors import Hint, UsageError
 
 _MARKERS = (
@@ -28,7 +28,7 @@ def requirements_of(text: str, python: Path, environ: Mapping[str, str]) -> str:
 
     Raises UsageError ``lock-unreadable`` for an entry of another shape than the specification has.
     """
-    values = json.loads(run([str(python), "-I", "-c", _MARKERS], environ).lines[-1])
+    values = json.loads(ask([str(python), "-I", "-c", _MARKERS], environ).last_line)
     try:
         packages = [it for it in tomli.loads(text)["packages"] if _applies(it.get("marker"), values)]
         indexes = dict.fromkeys(it["index"] for it in packages if "index" in it)

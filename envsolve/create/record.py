@@ -36,6 +36,7 @@ class State(StrEnum):
 class Record(NamedTuple):
     """What is recorded of an environment: its state, and what it is made of.
 
+    ``prefix`` is the place that it was made for, which stands in its files: in a copy or after a move it names another.
     ``python`` is what was asked of the interpreter of a venv, "" where nothing was. ``request`` is the command that
     makes the environment again.
     """
@@ -46,7 +47,15 @@ class Record(NamedTuple):
     lock_sha256: str
     python: str = ""
     request: str = ""
+    prefix: str = ""
     facts: Mapping[str, object] = {}
+
+    def names(self, prefix: Path) -> bool:
+        """Whether it tells of an environment at ``prefix``, by whatever links that is reached."""
+        try:
+            return Path(self.prefix).is_absolute() and Path(self.prefix).samefile(prefix)
+        except (OSError, ValueError):
+            return False
 
     def is_of(self, plan: Plan) -> bool:
         """Whether it tells of an environment that ``plan`` would make again."""
@@ -54,11 +63,11 @@ class Record(NamedTuple):
         return (self.kind, self.lock_sha256, self.python) == (other.kind, other.lock_sha256, other.python)
 
 
-def record_of(plan: Plan, request: str, state: State) -> Record:
-    """The record of an environment that ``plan`` makes and ``request`` asks for."""
+def record_of(plan: Plan, request: str, state: State, prefix: Path | str = "") -> Record:
+    """The record of an environment at ``prefix`` that ``plan`` makes and ``request`` asks for."""
     digest = hashlib.sha256(plan.lock.encode()).hexdigest()
     python = "" if plan.python is None else str(plan.python)
-    return Record(state, plan.kind, plan.lock_name, digest, python, request, plan.facts or {})
+    return Record(state, plan.kind, plan.lock_name, digest, python, request, str(prefix), plan.facts or {})
 
 
 def write_record(prefix: Path, record: Record) -> None:
@@ -69,6 +78,7 @@ def write_record(prefix: Path, record: Record) -> None:
         "schema_version": _SCHEMA_VERSION,
         "state": record.state,
         "kind": record.kind,
+        "prefix": record.prefix,
         "envsolve_version": __version__,
         "matrix_date": facts.get("matrix_date"),
         "request": record.request,
@@ -105,6 +115,7 @@ def read_record(prefix: Path) -> Record | None:
             str(content["lock"]["sha256"]),
             str(content["python"] or ""),
             str(content["request"]),
+            str(content["prefix"]),
         )
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from envsolve.create.busy import LOCK
-from envsolve.create.prefix import OLD, clear
+from envsolve.create.prefix import OLD, clear, lies_aside
 from envsolve.create.record import RECORD, State, read_record
+from envsolve.errors import Hint, UsageError
 
 
 def set_aside(prefix: Path) -> None:
@@ -28,21 +30,31 @@ def set_aside(prefix: Path) -> None:
 def settle(prefix: Path) -> None:
     """Leave nothing aside: drop the old environment where the new one is finished, else bring it back.
 
-    OSError passes.
+    Raises UsageError ``prefix-not-usable`` rather than replace anything. OSError passes.
     """
     old = prefix / OLD
-    if not old.is_dir():
-        return
     record = read_record(prefix)
     if record is not None and record.state is State.FINISHED:
-        shutil.rmtree(old)
+        if old.is_dir() and not old.is_symlink():
+            shutil.rmtree(old)
+        return
+    if not lies_aside(prefix):
         return
     if record is not None:
         clear(prefix)
-    for name in _contents(old):
+    _require_free(prefix, names := _contents(old))
+    for name in names:
         (old / name).replace(prefix / name)
     (old / RECORD).replace(prefix / RECORD)
     old.rmdir()
+
+
+def _require_free(prefix: Path, names: Iterable[str]) -> None:
+    """Raise UsageError where somebody has put something where the old environment has to go."""
+    taken = next((name for name in names if os.path.lexists(prefix / name)), None)
+    if taken is not None:
+        message = f"an environment lies aside in {prefix / OLD}, and cannot come back: {prefix / taken} is in its way"
+        raise UsageError("prefix-not-usable", message, hints=(Hint(f"move {taken} away, and run the command again"),))
 
 
 def _contents(folder: Path) -> list[str]:

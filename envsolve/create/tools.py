@@ -7,17 +7,17 @@ certificates, where Pythons are. Logins go through a netrc file that is gone aft
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
 
-from envsolve.create.child import run
+from envsolve.create.child import ask
+from envsolve.create.netrc_file import netrc_text
 from envsolve.index.settings import IndexSettings, default_index
 from envsolve.model.request import without_credentials
 
@@ -30,6 +30,9 @@ _OF_UV = (
 _OF_PIP = ("PIP_DEFAULT_TIMEOUT", "PIP_RETRIES", "PIP_CACHE_DIR", "PIP_KEYRING_PROVIDER", "PIP_PROXY")
 _OF_ANOTHER = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__")
 """Variables of the environment that is active, which is not the one that is made."""
+_OLDEST_UV = (0, 6, 15)
+"""The first uv that installs from a pylock.toml (its release notes of 0.6.15, astral-sh/uv pull request 12992)."""
+_UV_VERSION = re.compile(r"uv (\d+)\.(\d+)\.(\d+)")
 
 
 class Network(NamedTuple):
@@ -47,8 +50,11 @@ class Network(NamedTuple):
 
 
 def find_uv() -> str | None:
-    """The program uv: on the PATH, beside this interpreter, or in the Python package of that name; None without it."""
-    return next((program for program in _candidates() if _answers(program)), None)
+    """The program uv: on the PATH, beside this interpreter, or in the Python package of that name.
+
+    None where there is none that reads every lock.
+    """
+    return next((program for program in _candidates() if _will_do(program)), None)
 
 
 def has_own_pip() -> bool:
@@ -69,17 +75,24 @@ def _candidates() -> Iterator[str]:
         return
 
 
-def _answers(program: str) -> bool:
-    """Whether it runs: what other tools put in a program's place may have nothing behind it."""
+def _will_do(program: str) -> bool:
+    """Whether it runs, as what other tools put in a program's place may have nothing behind it, and is new enough."""
     try:
-        return run([program, "--version"], os.environ).code == 0
+        answer = ask([program, "--version"], os.environ)
     except OSError:
         return False
+    version = _UV_VERSION.match(answer.last_line)
+    return answer.code == 0 and version is not None and tuple(map(int, version.groups())) >= _OLDEST_UV
 
 
 @contextmanager
-def tool_environ(environ: Mapping[str, str], network: Network, *, names_index: bool = True) -> Iterator[dict[str, str]]:
-    """The variables for an installer; without ``names_index`` the lock leaves it to the user where packages are."""
+def tool_environ(
+    environ: Mapping[str, str], network: Network, scratch: Path, *, names_index: bool = True
+) -> Iterator[dict[str, str]]:
+    """The variables for an installer; without ``names_index`` the lock leaves it to the user where packages are.
+
+    Logins lie in the directory ``scratch`` until this is left. Raises UsageError ``url-invalid`` for one that cannot.
+    """
     settings = network.settings
     passed = {
         name: value
@@ -87,10 +100,11 @@ def tool_environ(environ: Mapping[str, str], network: Network, *, names_index: b
         if name in (*_OF_UV, *_OF_PIP) or (not name.startswith(("UV_", "PIP_")) and name not in _OF_ANOTHER)
     }
     passed |= {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
+    passed |= {"PYTHONNOUSERSITE": "1", "PIP_USER": "0"}  # what lies in the home directory is no part of it
     passed |= _trust(settings)
     if not names_index:
         passed |= _indexes(settings)
-    with _netrc(environ, network) as path:
+    with _netrc(environ, network, scratch) as path:
         yield passed | ({} if path is None else {"NETRC": str(path)})
 
 
@@ -116,33 +130,18 @@ def _indexes(settings: IndexSettings) -> dict[str, str]:
 
 
 @contextmanager
-def _netrc(environ: Mapping[str, str], network: Network) -> Iterator[Path | None]:
+def _netrc(environ: Mapping[str, str], network: Network, scratch: Path) -> Iterator[Path | None]:
     """A netrc file of the user's own and the logins in addresses; None where there are none in addresses."""
     settings = network.settings
     addresses = (*network.logins, settings.index_url or "", *settings.extra_index_urls)
-    lines = list(dict.fromkeys(_entries((*addresses, *(url for _, url in settings.package_indexes)))))
-    if not lines:
+    text = netrc_text((*addresses, *(url for _, url in settings.package_indexes)), environ)
+    if not text:
         yield None
         return
-    with TemporaryDirectory(prefix="envsolve-") as scratch:
-        path = Path(scratch) / "netrc"
-        path.touch(0o600)
-        path.write_text("".join(lines) + _own_netrc(environ), "utf-8")
-        yield path
-
-
-def _entries(addresses: Sequence[str]) -> Iterator[str]:
-    for address in addresses:
-        parts = urlsplit(address) if "@" in address else None
-        if parts is not None and parts.hostname and parts.username:
-            user, password = unquote(parts.username), unquote(parts.password or "")
-            yield f"machine {parts.hostname} login {user} password {password}\n"
-
-
-def _own_netrc(environ: Mapping[str, str]) -> str:
+    path = scratch / "netrc"
+    path.touch(0o600)
     try:
-        named = environ.get("NETRC")
-        homes = [Path(named)] if named else [Path.home() / ".netrc", Path.home() / "_netrc"]
-        return next((path.read_text("utf-8") for path in homes if path.is_file()), "")
-    except (OSError, RuntimeError, UnicodeDecodeError):
-        return ""
+        path.write_text(text, "utf-8")
+        yield path
+    finally:
+        path.unlink(missing_ok=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from envsolve.create.child import run
-from envsolve.create.failures import no_installer, tool_failed
+from envsolve.create.failures import KNOWN, no_installer, tool_failed
 from envsolve.create.plan import WheelFile
 from envsolve.create.pylock import requirements_of
 from envsolve.create.tools import Network, has_own_pip, tool_environ
@@ -29,22 +28,27 @@ class Wheels(NamedTuple):
 
 
 def install_wheels(
-    python: Path, wheels: Wheels, network: Network, environ: Mapping[str, str], progress: Callable[[str], None]
+    python: Path,
+    wheels: Wheels,
+    network: Network,
+    environ: Mapping[str, str],
+    scratch: Path,
+    progress: Callable[[str], None],
 ) -> None:
-    """Install into the environment of ``python``. Raises OutsideError where that fails."""
-    with (
-        tool_environ(environ, network, names_index=wheels.file.names_index) as variables,
-        TemporaryDirectory(prefix="envsolve-") as scratch,
-    ):
-        file = Path(scratch) / wheels.file.name
+    """Install into the environment of ``python``; the lock lies in ``scratch``, with its logins.
+
+    Raises OutsideError where that fails.
+    """
+    with tool_environ(environ, network, scratch, names_index=wheels.file.names_index) as variables:
+        file = scratch / wheels.file.name
         file.write_text(wheels.file.text, "utf-8", newline="\n")
         if wheels.uv is not None:
             command = _of_uv(wheels.uv, python, file, wheels, network)
         else:
             command = _of_pip(python, file, wheels, network, variables)
-        ran = run(command, variables, progress)
+        ran = run(command, variables, progress, words=KNOWN)
     if ran.code != 0:
-        raise tool_failed("wheels-failed", "uv" if wheels.uv is not None else "pip", ran)
+        raise tool_failed("wheels-failed", "uv" if wheels.uv is not None else "pip", ran, keeps=not network.no_cache)
 
 
 def _of_uv(uv: str, python: Path, file: Path, wheels: Wheels, network: Network) -> list[str]:

@@ -82,3 +82,13 @@ def test_a_terminal_sees_what_is_done_and_then_nothing_of_it(create: Creating) -
     assert lines[1].startswith("creating: a venv of Python 3")
     assert any(line.startswith("creating: Installed 2 packages") for line in lines)
     assert "creating" not in lines[-1]
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="pipes have no names here")
+def test_a_lock_that_can_be_read_only_once_is_one_clear_error(create: Creating) -> None:
+    reads, writes = os.pipe()
+    os.write(writes, Path(create.lock("pylock.toml", "alpha", "--python", MINOR)).read_bytes())
+    os.close(writes)
+    said = create.refused("lock-unreadable", "env", "--lock", f"/dev/fd/{reads}", exit_code=2)
+    os.close(reads)
+    assert "it is no file, but a pipe or a device" in said.err

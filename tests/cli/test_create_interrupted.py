@@ -86,6 +86,7 @@ def test_after_a_kill_another_lock_starts_over(create: Creating) -> None:
         "kind": "conda",
         "request": "envsolve create env",
         "python": None,
+        "prefix": str(create.prefix),
     }
     (create.prefix / ".envsolve.json").write_text(json.dumps(record | {"lock": {"file": ".envsolve/x", "sha256": "0"}}))
     assert create("env", "--lock", "pylock.toml").code == 0
@@ -113,3 +114,24 @@ def test_a_prefix_of_conda_packages_is_cleared_and_resumed_as_well(create: Creat
     assert done.code == 0, done.err
     assert (create.prefix / "bin" / "delta").exists()
     assert create.channel.count("*/gamma-1.0-0.conda") == 1
+
+
+def test_a_login_of_a_command_that_was_killed_goes_with_the_next_one(
+    create: Creating, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = create.directory / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setenv("PIP_INDEX_URL", create.index.index_url.replace("://", "://me:hunter2@"))
+    process = midway(create)
+    process.kill()
+    process.communicate(timeout=_PATIENCE)
+    assert [name for name, held in (tree(temporary) or {}).items() if b"hunter2" in (held or b"")] == []
+    (netrc,) = (create.prefix / ".envsolve").glob("*/netrc")
+    assert (netrc.parent.stat().st_mode & 0o777, netrc.stat().st_mode & 0o777) == (0o700, 0o600)
+    create.index.heal()
+    create.index._server.hang_up()
+    wait_until(lambda: "prefix-busy" not in create("env", "--lock", "pylock.toml").err)
+    assert create.record()["state"] == "finished"
+    assert [name for name, held in (tree(create.prefix) or {}).items() if b"hunter2" in (held or b"")] == []
+    assert [it.name for it in (create.prefix / ".envsolve").iterdir()] == ["pylock.toml"]

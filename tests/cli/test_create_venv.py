@@ -6,13 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from tests.cli.creating import WHEELS, Creating, creating_in, tree
 from tests.conda.packages import MINOR
 from tests.conftest import Envsolve
-from tests.index.packages import wheel
+from tests.index.packages import sdist, wheel
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the interpreter of a venv lies elsewhere there")
 
@@ -53,7 +54,8 @@ def test_the_record_says_what_was_made_and_the_lock_makes_it_again(create: Creat
     assert (again / ".envsolve" / "pylock.toml").read_bytes() == lock.read_bytes()
     first, second = ((it / ".envsolve.json").read_text() for it in (create.prefix, again))
     request = f"envsolve create {again} --lock {lock}"
-    assert second == first.replace(record["request"], request)
+    first = first.replace(record["request"], request)
+    assert second == first.replace(f'"prefix": "{create.prefix}"', f'"prefix": "{again}"')
 
 
 @pytest.mark.parametrize("name", ["pylock.toml", "requirements.txt"])
@@ -207,3 +209,110 @@ def test_settings_of_other_projects_change_nothing(create: Creating, monkeypatch
     monkeypatch.setenv("VIRTUAL_ENV", str(create.directory / "other"))
     assert create("env", "--lock", "requirements.txt").code == 0
     assert create.installed() == {"alpha": "1.0", "beta": "2.0"}
+
+
+def test_an_interrupt_while_the_old_one_is_moved_aside_leaves_it_whole(
+    create: Creating, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert create.request().code == 0
+    create.lock("pylock.toml", "beta<2", "--python", MINOR)
+    replace = Path.replace
+
+    def refused(path: Path, target: Path) -> Path:
+        if path.name == "lib":
+            raise PermissionError(13, "Permission denied")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", refused)
+    create.refused("prefix-not-usable", "env", "--lock", "pylock.toml", "--force", exit_code=2)
+
+
+def test_a_broken_environment_is_not_up_to_date_and_force_repairs_it(create: Creating) -> None:
+    assert create.request().code == 0
+    (create.prefix / "bin" / "python").unlink()
+    said = create.refused("environment-broken", *create.words(), exit_code=2)
+    assert "--force" in said.err
+    assert create.request("--force").code == 0
+    assert create.installed() == {"alpha": "1.0", "beta": "2.0"}
+
+
+def test_force_makes_the_same_lock_again(create: Creating) -> None:
+    assert create.request().code == 0
+    (next(create.prefix.rglob("site-packages")) / "stray.py").touch()
+    assert create.request("--force").code == 0
+    assert not list(create.prefix.rglob("stray.py"))
+
+
+def test_a_copy_is_neither_up_to_date_nor_replaced(create: Creating) -> None:
+    assert create.request().code == 0
+    create.prefix.rename(create.directory / "moved")
+    moved = tree(create.directory / "moved")
+    for words in ((), ("--force",)):
+        said = create("moved", *create.words(*words)[1:])
+        assert (said.code, said.err.partition("\n")[0]) == (2, "error: prefix-not-ours")
+        assert f"its record is of {create.prefix}" in said.err
+    assert tree(create.directory / "moved") == moved
+
+
+def test_a_mirror_with_a_directory_t_is_kept_in_the_lock(create: Creating) -> None:
+    create.lock("requirements.txt", "alpha", "--python", MINOR)
+    text = (
+        Path("requirements.txt").read_text() + "# from https://mirror/source/t/tqdm by me@host\n" + "# @" * 2000 + "\n"
+    )
+    Path("requirements.txt").write_text(text)
+    assert create("env", "--lock", "requirements.txt").code == 0
+    assert (create.prefix / ".envsolve" / "requirements.txt").read_text() == text
+
+
+def test_an_index_that_is_typed_counts_beside_a_lock_that_names_none(
+    create: Creating, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create.lock("requirements.txt", "alpha", "--python", MINOR)
+    lines = Path("requirements.txt").read_text().splitlines(keepends=True)
+    Path("bare.txt").write_text("".join(line for line in lines if "index-url" not in line))
+    empty = create.index.index("/empty/simple/").index_url
+    monkeypatch.setenv("PIP_INDEX_URL", empty)
+    assert create("env", "--lock", "bare.txt").code == 3
+    done = create("env", "--lock", "bare.txt", "--extra-index-url", create.index.index_url)
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("password", ["two words", 'a"b\\c', "#hash"])
+def test_a_password_of_any_characters_opens_the_index(password: str, create: Creating) -> None:
+    create.index.require("me", password)
+    address = create.index.index_url.replace("://", f"://me:{quote(password, safe='')}@")
+    done = create("env", "alpha", *WHEELS, "--index-url", address)
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("uv", [True, False], ids=["uv", "pip"])
+def test_nothing_is_built_unasked(uv: bool, create: Creating, request: pytest.FixtureRequest) -> None:
+    if not uv:
+        request.getfixturevalue("without_uv")
+    own = sdist("own", "1.0")
+    create.index.add("own", [own])
+    address = f"{create.index.url}/files/own/{own.name}"
+    Path("requirements.txt").write_text(f"own @ {address} --hash=sha256:{own.sha256}\n")
+    said = create.refused("build-refused", "env", "--lock", "requirements.txt", exit_code=2)
+    assert "--allow-builds" in said.err
+    assert create.index.count("/files/own/*") == 0
+
+
+@pytest.mark.parametrize("uv", [True, False], ids=["uv", "pip"])
+def test_a_wheel_that_was_altered_is_told_however_many_hashes_there_are(
+    uv: bool, create: Creating, request: pytest.FixtureRequest
+) -> None:
+    if not uv:
+        request.getfixturevalue("without_uv")
+    many = " ".join(f"--hash=sha256:{number:064x}" for number in range(60))
+    Path("requirements.txt").write_text(f"--index-url {create.index.index_url}\nbeta==2.0 {many}\n")
+    create.refused("checksum-mismatch", "env", "--lock", "requirements.txt", exit_code=3)
+
+
+def test_nothing_is_promised_that_was_not_kept(create: Creating) -> None:
+    create.lock("pylock.toml", "alpha", "--python", MINOR)
+    create.index.fault("/files/beta/*", status=404)
+    kept = create("env", "--lock", "pylock.toml").err
+    gone = create.envsolve("create", "env", "--lock", "pylock.toml", "--no-cache", "--no-validate").err
+    assert "try again: what was fetched before is kept;" in kept
+    assert "try again;" in gone

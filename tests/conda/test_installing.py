@@ -25,7 +25,7 @@ def running(program: str) -> Callable[[], subprocess.Popen[bytes]]:
 
 
 def asked(directory: Path) -> Installation:
-    return Installation(directory / "env", "linux-64", (PACKAGE,), directory / "cache")
+    return Installation(directory / "env", "linux-64", (PACKAGE,), directory / "cache", directory)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +72,8 @@ def test_the_process_is_told_addresses_without_logins_and_these_by_a_file_alone(
     assert '"build_number": 3' in told
     assert "https://host/chan/linux-64/alpha-1.0-h_3.conda" in told
     assert "tk-1" not in told
+    assert f'"{tmp_path}/config.toml"' in told, "the file lies where it is cleared away"
+    assert not (tmp_path / "config.toml").exists()
     assert (tmp_path / "config").read_text() == '[mirrors]\n"https://host/chan/" = ["https://host/t/tk-1/chan/"]\n'
 
 

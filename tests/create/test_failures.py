@@ -26,3 +26,41 @@ def test_each_failure_has_its_code_and_a_way_out(line: str, code: str) -> None:
     assert error.code == code
     assert error.hints
     assert error.cause == (line.removeprefix("error: ").removeprefix("ERROR: ").removeprefix("cause: "),)
+
+
+def test_what_was_said_long_before_the_end_tells_the_failure() -> None:
+    lines = tuple(f"    Expected sha256 {number}" for number in range(30))
+    error = tool_failed("wheels-failed", "uv", Ran(1, lines, ("cause: Hash mismatch for `alpha==1.0`",)))
+    assert error.code == "checksum-mismatch"
+    assert error.cause[0] == "Hash mismatch for `alpha==1.0`"
+    assert len(error.cause) == 8
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (
+            "error: Package `a` can't be installed because it is marked as `--no-build` but has no wheel",
+            "build-refused",
+        ),
+        (
+            "error: In `--require-hashes` mode, all requirements must have a hash, but a==1 has none",
+            "lock-without-hashes",
+        ),
+        ("ERROR: Hashes are required in --require-hashes mode, but they are missing", "lock-without-hashes"),
+        ("error: Couldn't parse requirement in `r.txt` at position 0", "lock-unreadable"),
+        ("ERROR: Invalid requirement: 'a=1'", "lock-unreadable"),
+    ],
+)
+def test_what_stays_as_it_is_is_not_to_be_tried_again(line: str, code: str) -> None:
+    error = tool_failed("wheels-failed", "uv", Ran(2, (line,)), keeps=True)
+    assert error.code == code
+    assert "again:" not in error.hints[0].text
+    assert "try again" not in error.hints[0].text
+
+
+@pytest.mark.parametrize("line", ["No space left on device", "Failed to extract", "something else"])
+def test_what_was_fetched_is_promised_only_where_it_is_kept(line: str) -> None:
+    kept, gone = (tool_failed("x", "uv", Ran(2, (line,)), keeps=keeps).hints[0].text for keeps in (True, False))
+    assert "what was fetched before is kept" in kept
+    assert "kept" not in gone

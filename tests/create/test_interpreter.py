@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from envsolve.create.interpreter import find_python
+from envsolve.create.interpreter import find_python, runs
 from envsolve.errors import OutsideError
 
 THIS = ".".join(map(str, sys.version_info[:3]))
@@ -62,3 +62,24 @@ def test_the_patch_counts(tmp_path: Path) -> None:
     assert find_python(SpecifierSet(">=3.21.3,==3.21.*"), None, environ, offline=True).version == "3.21.3"
     with pytest.raises(OutsideError):
         find_python(SpecifierSet(">=3.21.4,==3.21.*"), None, environ, offline=True)
+
+
+def test_a_python_in_a_directory_that_looks_like_a_token_is_found(tmp_path: Path) -> None:
+    (tmp_path / "t" / "tools").mkdir(parents=True)
+    program(tmp_path / "t" / "tools", "python3.21", tells("3.21.3"))
+    environ = {"PATH": f"{tmp_path}/t/tools:/usr/bin:/bin"}
+    found = find_python(SpecifierSet("==3.21.*"), None, environ, offline=True)
+    assert found.program == str(tmp_path / "t" / "tools" / "python3.21")
+
+
+def test_a_warning_behind_the_answer_is_no_part_of_it(tmp_path: Path) -> None:
+    program(tmp_path, "python3.21", f"{tells('3.21.3')}; echo 'a warning' >&2")
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    assert find_python(SpecifierSet("==3.21.*"), None, environ, offline=True).version == "3.21.3"
+
+
+def test_an_interpreter_runs_or_does_not(tmp_path: Path) -> None:
+    program(tmp_path, "broken", "exit 127")
+    assert runs(Path(sys.executable), {})
+    assert not runs(tmp_path / "broken", {})
+    assert not runs(tmp_path / "none", {})

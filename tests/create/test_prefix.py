@@ -116,7 +116,7 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
 
 
 def test_all_goes_but_what_says_whose_it_is_until_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_record(tmp_path, record_of(PLAN, "envsolve create", State.UNFINISHED))
+    write_record(tmp_path, record_of(PLAN, "envsolve create", State.UNFINISHED, tmp_path))
     (tmp_path / "lib" / "python").mkdir(parents=True)
     (tmp_path / "outside").symlink_to(tmp_path.parent)
     seen: list[bool] = []
@@ -131,3 +131,59 @@ def test_all_goes_but_what_says_whose_it_is_until_the_end(tmp_path: Path, monkey
     assert seen == [True, True]
     assert tree(tmp_path) == {}
     assert tmp_path.parent.exists()
+
+
+def finished(prefix: Path, *, names: Path | None = None, state: State = State.FINISHED) -> Path:
+    """A directory with the record of an environment at ``names``, its own place without that."""
+    prefix.mkdir(parents=True, exist_ok=True)
+    write_record(prefix, record_of(PLAN, "envsolve create", state, names or prefix))
+    return prefix
+
+
+@pytest.mark.parametrize("state", State)
+def test_an_environment_that_was_copied_or_moved_is_nobodys(state: State, tmp_path: Path) -> None:
+    copied = finished(tmp_path / "copy", names=tmp_path / "env", state=state)
+    assert refusal(copied) == "prefix-not-ours"
+    assert place_of(str(finished(tmp_path / "env", state=state))).record is not None
+
+
+def test_an_environment_is_the_same_by_another_way_to_it(tmp_path: Path) -> None:
+    finished(tmp_path / "real" / "env")
+    (tmp_path / "link").symlink_to("real")
+    assert place_of(str(tmp_path / "link" / "env")).record is not None
+
+
+def test_what_only_looks_like_an_environment_that_is_replaced_is_foreign(tmp_path: Path) -> None:
+    (tmp_path / "own.txt").touch()
+    old = tmp_path / ".envsolve-old"
+    old.mkdir()
+    assert refusal(tmp_path) == "prefix-not-ours"
+    finished(old, names=tmp_path / "elsewhere")
+    assert refusal(tmp_path) == "prefix-not-ours"
+    finished(old, names=tmp_path, state=State.UNFINISHED)
+    assert refusal(tmp_path) == "prefix-not-ours"
+    finished(old, names=tmp_path)
+    assert place_of(str(tmp_path)).record is None
+    old.rename(tmp_path / "moved")
+    old.symlink_to("moved")
+    assert refusal(tmp_path) == "prefix-not-ours"
+
+
+def test_inside_an_environment_there_is_no_place_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = finished(tmp_path / "env")
+    assert refusal(env / "lib" / "inner") == "prefix-protected"
+    assert refusal(Path(sys.prefix) / "inner") == "prefix-protected"
+    conda = tmp_path / "conda"
+    (conda / "conda-meta").mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(conda))
+    monkeypatch.setattr(sys, "base_prefix", str(conda))
+    assert refusal(conda / "lib" / "inner") == "prefix-protected"
+    assert place_of(str(conda / "envs" / "inner")).record is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file systems elsewhere take no such names")
+def test_a_name_that_is_no_text_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as raised:
+        place_of(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    assert raised.value.code == "prefix-not-usable"
+    raised.value.message.encode()

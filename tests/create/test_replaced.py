@@ -11,6 +11,7 @@ import pytest
 from envsolve.create.plan import Kind, Plan
 from envsolve.create.record import State, read_record, record_of, write_record
 from envsolve.create.replaced import set_aside, settle
+from envsolve.errors import UsageError
 from tests.cli.creating import tree
 
 OLD = Plan(Kind.VENV, "pylock.toml", "old")
@@ -44,7 +45,7 @@ def prefix(tmp_path: Path) -> Path:
     for name in FOLDERS:
         (tmp_path / name).mkdir()
         (tmp_path / name / "old.txt").write_text(name)
-    write_record(tmp_path, record_of(OLD, "old", State.FINISHED))
+    write_record(tmp_path, record_of(OLD, "old", State.FINISHED, tmp_path))
     return tmp_path
 
 
@@ -52,7 +53,7 @@ def test_what_lies_aside_comes_back_where_nothing_came_of_the_new_one(prefix: Pa
     before = tree(prefix)
     set_aside(prefix)
     assert (prefix / ".envsolve-old" / "bin" / "old.txt").exists()
-    write_record(prefix, record_of(NEW, "new", State.UNFINISHED))
+    write_record(prefix, record_of(NEW, "new", State.UNFINISHED, prefix))
     (prefix / "bin").mkdir()
     (prefix / "bin" / "new.txt").touch()
     settle(prefix)
@@ -62,7 +63,7 @@ def test_what_lies_aside_comes_back_where_nothing_came_of_the_new_one(prefix: Pa
 def test_what_lies_aside_goes_once_the_new_one_is_finished(prefix: Path) -> None:
     set_aside(prefix)
     (prefix / "bin").mkdir()
-    write_record(prefix, record_of(NEW, "new", State.FINISHED))
+    write_record(prefix, record_of(NEW, "new", State.FINISHED, prefix))
     settle(prefix)
     assert set(tree(prefix) or {}) == {".envsolve.json", "bin"}
     record = read_record(prefix)
@@ -90,7 +91,7 @@ def test_wherever_the_way_back_is_cut_off_it_comes_back(
 ) -> None:
     before = tree(prefix)
     set_aside(prefix)
-    write_record(prefix, record_of(NEW, "new", State.UNFINISHED))
+    write_record(prefix, record_of(NEW, "new", State.UNFINISHED, prefix))
     (prefix / "new").mkdir()
     with dying_after(steps, monkeypatch):
         try:
@@ -99,3 +100,28 @@ def test_wherever_the_way_back_is_cut_off_it_comes_back(
             assert steps <= len(FOLDERS)
     settle(prefix)
     assert tree(prefix) == before
+
+
+def test_nothing_that_somebody_put_in_its_place_is_replaced(prefix: Path) -> None:
+    set_aside(prefix)
+    (prefix / "lib").write_text("own")
+    before = tree(prefix)
+    with pytest.raises(UsageError) as raised:
+        settle(prefix)
+    assert raised.value.code == "prefix-not-usable"
+    assert tree(prefix) == before
+
+
+def test_a_link_in_the_place_of_the_old_one_is_not_followed(
+    prefix: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    (other / "lib").mkdir()
+    write_record(other, record_of(OLD, "other", State.FINISHED, prefix))
+    (prefix / ".envsolve.json").unlink()
+    (prefix / ".envsolve-old").symlink_to(other)
+    settle(prefix)
+    assert (other / "lib").is_dir()
+    write_record(prefix, record_of(NEW, "new", State.FINISHED, prefix))
+    settle(prefix)
+    assert (other / "lib").is_dir()

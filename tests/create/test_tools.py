@@ -14,7 +14,7 @@ from envsolve.index.settings import IndexSettings
 MIRROR = "https://me:p%40ss@mirror.example/simple"
 
 
-def test_what_says_how_passes_and_what_says_what_does_not() -> None:
+def test_what_says_how_passes_and_what_says_what_does_not(tmp_path: Path) -> None:
     environ = {
         "UV_CACHE_DIR": "/c",
         "UV_INDEX": "x",
@@ -23,25 +23,25 @@ def test_what_says_how_passes_and_what_says_what_does_not() -> None:
         "VIRTUAL_ENV": "x",
         "A": "1",
     }
-    with tool_environ(environ, Network(IndexSettings())) as found:
-        assert {name for name in found if not name.startswith("PIP_")} == {"UV_CACHE_DIR", "A"}
+    with tool_environ(environ, Network(IndexSettings()), tmp_path) as found:
+        assert {name for name in found if not name.startswith("PIP_")} == {"UV_CACHE_DIR", "A", "PYTHONNOUSERSITE"}
         assert found["PIP_CONFIG_FILE"] == os.devnull
         assert "PIP_TARGET" not in found
 
 
-def test_indexes_that_are_configured_count_where_the_lock_names_none() -> None:
+def test_indexes_that_are_configured_count_where_the_lock_names_none(tmp_path: Path) -> None:
     network = Network(IndexSettings(index_url=MIRROR, cert="/ca.pem", trusted_hosts=("old.example",)))
-    with tool_environ({}, network) as found:
+    with tool_environ({}, network, tmp_path) as found:
         assert "UV_DEFAULT_INDEX" not in found
         assert (found["SSL_CERT_FILE"], found["UV_INSECURE_HOST"]) == ("/ca.pem", "old.example")
-    with tool_environ({}, network, names_index=False) as found:
+    with tool_environ({}, network, tmp_path, names_index=False) as found:
         assert found["UV_DEFAULT_INDEX"] == found["PIP_INDEX_URL"] == "https://mirror.example/simple"
 
 
 def test_logins_lie_in_a_file_of_this_user_alone_and_not_for_long(tmp_path: Path) -> None:
-    own = tmp_path / "netrc"
+    own = tmp_path / "own"
     own.write_text("machine other.example login you password secret\n")
-    with tool_environ({"NETRC": str(own)}, Network(IndexSettings(index_url=MIRROR))) as found:
+    with tool_environ({"NETRC": str(own)}, Network(IndexSettings(index_url=MIRROR)), tmp_path) as found:
         path = Path(found["NETRC"])
         assert path.read_text() == f"machine mirror.example login me password p@ss\n{own.read_text()}"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -50,7 +50,7 @@ def test_logins_lie_in_a_file_of_this_user_alone_and_not_for_long(tmp_path: Path
 
 
 def test_without_logins_the_netrc_of_the_user_is_the_one(tmp_path: Path) -> None:
-    with tool_environ({"NETRC": "/own"}, Network(IndexSettings())) as found:
+    with tool_environ({"NETRC": "/own"}, Network(IndexSettings()), tmp_path) as found:
         assert found["NETRC"] == "/own"
 
 
@@ -60,3 +60,12 @@ def test_a_uv_that_does_not_run_is_none(tmp_path: Path, monkeypatch: pytest.Monk
     broken.chmod(0o755)
     monkeypatch.setattr("envsolve.create.tools._candidates", lambda: iter([str(broken), str(tmp_path / "none")]))
     assert find_uv() is None
+
+
+def test_a_uv_that_reads_no_pylock_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for version in ("0.4.30", "0.6.14", "0.6.15"):
+        path = tmp_path / f"uv-{version}"
+        path.write_text(f"#!/bin/sh\necho 'uv {version} (0123abc 2025-04-21)'\n")
+        path.chmod(0o755)
+    monkeypatch.setattr("envsolve.create.tools._candidates", lambda: map(str, sorted(tmp_path.iterdir())))
+    assert find_uv() == str(tmp_path / "uv-0.6.15")

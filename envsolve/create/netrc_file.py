@@ -1,0 +1,73 @@
+"""The netrc file that uv and pip take logins from: those of addresses, and what the user's own has for other hosts.
+
+A value is quoted only where it has to be, as the parser of Python before 3.11 takes quotes for a part of it
+(python/cpython, "netrc: rewrite the parser", 3.11).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from netrc import NetrcParseError, netrc
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from envsolve.errors import Hint, UsageError
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_PLAIN = re.compile(r"[^\s\"\\#][^\s\"\\]*\Z")
+_DEFAULT = "default"
+"""What the standard library calls the entry for all other hosts, which has to be the last."""
+
+
+def netrc_text(addresses: Sequence[str], environ: Mapping[str, str]) -> str:
+    """The text of the file; "" where no address has a login.
+
+    An entry of the user's own for a host of ``addresses`` is left out: which of two counts differs between parsers.
+    Raises UsageError ``url-invalid`` for a login that cannot stand in such a file.
+    """
+    logins = dict.fromkeys(_logins(addresses))
+    if not logins:
+        return ""
+    hosts = {host for host, _, _ in logins}
+    return "".join((*(_entry(*it) for it in logins), *_own_entries(environ, hosts)))
+
+
+def _logins(addresses: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    for address in addresses:
+        parts = urlsplit(address) if "@" in address else None
+        if parts is not None and parts.hostname and (parts.username or parts.password):
+            yield parts.hostname, unquote(parts.username or ""), unquote(parts.password or "")
+
+
+def _entry(host: str, user: str, password: str) -> str:
+    if any(map(_CONTROL.search, (host, user, password))):
+        hint = Hint("take the line break, or whatever it is, out of the name and the password")
+        raise UsageError("url-invalid", f"the login for {host!r} has a control character in it", hints=(hint,))
+    machine = _DEFAULT if host == _DEFAULT else f"machine {_value(host)}"
+    return f"{machine} login {_value(user)} password {_value(password)}\n"
+
+
+def _value(text: str) -> str:
+    if _PLAIN.match(text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _own_entries(environ: Mapping[str, str], named: set[str]) -> Iterator[str]:
+    own = _own(environ)
+    for host in sorted(set(own) - named, key=lambda it: (it == _DEFAULT, it)):
+        user, _, password = own[host]
+        yield _entry(host, user or "", password or "")
+
+
+def _own(environ: Mapping[str, str]) -> Mapping[str, tuple[str, str | None, str | None]]:
+    """The entries of the user's own file by their hosts; none where it cannot be read, as with requests."""
+    try:
+        named = environ.get("NETRC")
+        homes = [Path(named)] if named else [Path.home() / ".netrc", Path.home() / "_netrc"]
+        path = next((it for it in homes if it.is_file()), None)
+        return {} if path is None else netrc(str(path)).hosts
+    except (OSError, RuntimeError, UnicodeDecodeError, NetrcParseError):
+        return {}

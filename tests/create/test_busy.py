@@ -1,0 +1,27 @@
+"""A place is busy as long as anything works on it, whoever started that."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from envsolve.conda.process import installing
+from envsolve.create import busy
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a lock is not passed on there")
+def test_the_process_that_installs_conda_packages_holds_it_as_well(tmp_path: Path) -> None:
+    descriptor = busy._locked(tmp_path / busy.LOCK)
+    process = installing()
+    os.close(descriptor)
+    other = os.open(tmp_path / busy.LOCK, os.O_RDWR)
+    try:
+        assert not busy._try_lock(other)
+        process.kill()
+        process.communicate()
+        assert busy._try_lock(other)
+    finally:
+        os.close(other)
