@@ -329,3 +329,22 @@ def test_nothing_is_proven_where_nothing_computes(fake_driver: FakeDriver, bare:
     done = run(environ, "--prefix", str(bare), "--device", "cpu")
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1].endswith("not proven, nothing could be computed")
+
+
+def test_libraries_that_only_a_gpu_needs_are_missed_where_images_are_built_without_one(
+    fake_driver: FakeDriver, bare: Path, tmp_path: Path
+) -> None:
+    modules = tmp_path / "modules"
+    absent = compiled(tmp_path / "elsewhere/libcublas.so.12", "int here = 1;")
+    needs = "extern int here; int *it = &here;"
+    compiled(modules / "onnxruntime/capi/libonnxruntime_providers_cuda.so", needs, str(absent))
+    (modules / "onnxruntime/__init__.py").touch()
+    metadata = modules / "onnxruntime_gpu-1.31.1.dist-info/METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: onnxruntime-gpu\nVersion: 1.31.1\n")
+    environ = machine(fake_driver, parts=(), PYTHONPATH=f"{modules}{os.pathsep}{ROOT}")
+    answer = validated(environ, "--prefix", str(bare), "--device", "cpu")
+    (missing,) = (it for it in answer["findings"] if it["id"] == "library-missing")
+    assert (missing["severity"], missing["about"]) == ("warning", "onnxruntime")
+    assert "libcublas.so.12" in missing["cause"]
+    assert statuses(answer)["files"] == "pass"
