@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from envsolve.lock import CONDA_FORMATS, PYTHON_FORMATS
 
 if TYPE_CHECKING:
     from envsolve.app.creating import Created
+    from envsolve.app.validating import Validation
     from envsolve.create.tools import Network
     from envsolve.matrix import Matrix
 
@@ -64,6 +66,7 @@ def _options_of_solve(names: tuple[str, ...]) -> Decorator:
 @option("--force", is_flag=True, help="Replace an environment that envsolve made; never any other directory.")
 @option("--keep", is_flag=True, help="Leave an unfinished environment to look at where this fails.")
 @option("--no-validate", is_flag=True, help="Do not run kernels in the new environment to prove it.")
+@option("--json", "print_json", is_flag=True, help="Print JSON: what was made, and what was proven of it.")
 @_options_of_solve(_HOW)
 @matrix_option
 @output_options
@@ -84,14 +87,18 @@ def create(**options: Any) -> int:
         note(f"{created.prefix} is up to date: it was made from this very lock", quiet=options["quiet"])
     else:
         note(_how_to_use(created), quiet=options["quiet"])
-    deliver(f"{created.prefix}\n", None)
-    if options["no_validate"] or created.python is None:
-        return 0
-    return validate_after_create(created.python, options)
+    if not options["print_json"]:
+        deliver(f"{created.prefix}\n", None)
+    validation = None
+    if not options["no_validate"] and created.python is not None:
+        validation = _validated(created.python, options)
+    if options["print_json"]:
+        deliver(_json(created, validation), None)
+    return 0 if validation is None or validation.report.is_unbroken else 1
 
 
-def validate_after_create(python: Path, options: Mapping[str, Any]) -> int:
-    """Prove the environment of the interpreter ``python``, on the GPU where one is here; the exit code.
+def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
+    """Prove the environment of the interpreter ``python``, on the GPU where one is here.
 
     What was found goes to stderr, as stdout holds the path of the environment.
     """
@@ -102,11 +109,26 @@ def validate_after_create(python: Path, options: Mapping[str, Any]) -> int:
     asked = Asked(progress, python=str(python), device="here", matrix_directory=_matrix(options).directory)
     with interruptible():
         validation = validation_of(asked, os.environ)
-    if not options["quiet"] or not validation.report.ok:
+    if not options["quiet"] or not validation.report.is_unbroken:
         click.echo(as_text(validation), nl=False, err=True, color=Palette.wanted())
     for text in validation.report.notes:
         note(text, quiet=options["quiet"])
-    return 0 if validation.report.is_unbroken else 1
+    return validation
+
+
+def _json(created: Created, validation: Validation | None) -> str:
+    from envsolve.cli.validation_text import as_data
+
+    answer = {
+        "schema_version": 1,
+        "prefix": str(created.prefix),
+        "kind": created.kind.value,
+        "python": None if created.python is None else str(created.python),
+        "outcome": created.outcome.value,
+        "notes": list(created.notes),
+        "validation": None if validation is None else as_data(validation),
+    }
+    return json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _created(options: dict[str, Any]) -> Created:

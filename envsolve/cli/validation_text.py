@@ -32,10 +32,15 @@ def as_text(validation: Validation, *, all_evidence: bool = False) -> str:
 
 def as_json(validation: Validation) -> str:
     """The object of the contract, and the findings in full."""
+    return json.dumps(as_data(validation), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_data(validation: Validation) -> dict[str, object]:
+    """The same as data."""
     from envsolve.host.host_file import host_as_json
 
     report = validation.report
-    answer = {
+    return {
         "schema_version": 1,
         "ok": report.ok,
         "python": str(report.python),
@@ -46,7 +51,6 @@ def as_json(validation: Validation) -> str:
         "libraries": [library.as_json() for library in report.libraries],
         "notes": list(report.notes),
     }
-    return json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def as_junit(validation: Validation) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -316,3 +317,25 @@ def test_nothing_is_promised_that_was_not_kept(create: Creating) -> None:
     gone = create.envsolve("create", "env", "--lock", "pylock.toml", "--no-cache", "--no-validate").err
     assert "try again: what was fetched before is kept;" in kept
     assert "try again;" in gone
+
+
+def test_what_is_made_is_looked_at_and_told_as_json(create: Creating) -> None:
+    done = create.envsolve("create", *create.words("--cache-dir", "cache", "--json", "-q"))
+    assert (done.code, done.err) == (0, "")
+    answer = json.loads(done.out)
+    assert (answer["prefix"], answer["kind"], answer["outcome"]) == (str(create.prefix), "venv", "made")
+    assert answer["python"] == answer["validation"]["python"] == str(create.prefix / "bin/python")
+    assert {probe["name"]: probe["status"] for probe in answer["validation"]["probes"]}["driver"] == "skip"
+
+
+def test_json_of_an_environment_that_is_not_looked_at_says_so(create: Creating) -> None:
+    answer = json.loads(create.request("--json").out)
+    assert (answer["outcome"], answer["validation"]) == ("made", None)
+    assert json.loads(create.request("--json").out)["outcome"] == "up-to-date"
+
+
+def test_what_people_get_of_the_proof_is_on_stderr(create: Creating) -> None:
+    done = create.envsolve("create", *create.words("--cache-dir", "cache"))
+    assert (done.code, done.out) == (0, f"{create.prefix}\n")
+    assert "skip  driver" in done.err
+    assert "holds no framework that envsolve knows" in done.err
