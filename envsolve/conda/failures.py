@@ -28,8 +28,8 @@ _OTHER_VERSION = ("ImportError", "AttributeError", "TypeError")
 """What Python raises where py-rattler has not what the engine calls."""
 
 
-class _Kind(NamedTuple):
-    """What went wrong: words of rattler that tell it, the code, the message about a channel, the way out."""
+class Kind(NamedTuple):
+    """What went wrong: words of rattler that tell it, the code, the message about a channel or package, the way out."""
 
     words: tuple[str, ...]
     code: str
@@ -38,37 +38,37 @@ class _Kind(NamedTuple):
 
 
 _KINDS = (
-    _Kind(
+    Kind(
         ("no usable repodata cache",),
         "offline",
         "{channel} is not in the cache, and --offline asks nobody",
         "run it once without --offline",
     ),
-    _Kind(
+    Kind(
         ("is not a supported scheme",),
         "channel-not-supported",
         "{channel} is at an address that rattler cannot read",
         "name it by an address with https, http, file, s3 or oci",
     ),
-    _Kind(
+    Kind(
         ("S3 GET request", "requests to S3"),
         "channel-unreachable",
         "{channel} does not answer",
         "give AWS's region and keys as to its own tools: AWS_REGION, AWS_PROFILE",
     ),
-    _Kind(
+    Kind(
         ("could not find subdir",),
         "channel-not-found",
         "{channel} is no conda channel: it has no packages for any platform (noarch/repodata.json)",
         "check the name, or name the channel by its whole address",
     ),
-    _Kind(
+    Kind(
         ("failed to parse", "failed to extract", "Unknown frame", "did not finish", "decoding", "corrupt", "checksum"),
         "channel-corrupt",
         "what {channel} sends is no list of packages",
         "try again later; where a proxy or a mirror stands between, ask it what it sends",
     ),
-    _Kind(
+    Kind(
         (
             "lock on the repodata cache",
             "failed to create",
@@ -81,7 +81,7 @@ _KINDS = (
         "the cache of conda channels cannot be used",
         "name another directory with --cache-dir, or use --no-cache",
     ),
-    _Kind(
+    Kind(
         ("error sending request", "Request failed", "timed out", "redirect", "connection", "failed to download"),
         "channel-unreachable",
         "{channel} does not answer",

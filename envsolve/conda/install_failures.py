@@ -6,48 +6,37 @@ rattler 0.28 raises one class, InstallerError, whose text is a chain of causes; 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from envsolve.conda.failures import outside, without_secrets
+from envsolve.conda.failures import Kind, outside, without_secrets
 from envsolve.errors import EnvsolveError, Hint, OutsideError
 from envsolve.model.conda import CondaPackage
 
-
-class _Kind(NamedTuple):
-    """Words of rattler that tell what went wrong, the code, the message, the way out."""
-
-    words: tuple[str, ...]
-    code: str
-    message: str
-    hint: str
-
-
 _KINDS = (
-    _Kind(
+    Kind(
         ("hash mismatch",),
         "checksum-mismatch",
         "{package} is not the file that the lock names: its checksum differs",
         "do not use what came; if the channel replaced the file, make the lock anew",
     ),
-    _Kind(
+    Kind(
         ("No space left", "os error 28", "os error 112", "Disk quota"),
         "disk-failed",
         "there is no room for {package}",
         "make room; what was fetched before is kept, and the same command goes on from there",
     ),
-    _Kind(
+    Kind(
         ("Permission denied", "os error 13", "Read-only file system", "os error 30"),
         "disk-failed",
         "{package} cannot be written",
         "see who may write to the environment and to the cache of packages (--cache-dir)",
     ),
-    _Kind(
+    Kind(
         ("cannot replace", "exceeds the length", "too long", "TargetPrefixIsTooLong", "longer than the placeholder"),
         "prefix-too-long",
         "{package} holds the path of its environment in a place that is too short for this one",
         "give a PREFIX with a shorter path",
     ),
-    _Kind(
+    Kind(
         (
             "failed to extract",
             "unexpected end",

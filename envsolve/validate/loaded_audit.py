@@ -18,9 +18,8 @@ from envsolve.model.finding import Finding, Severity
 from envsolve.validate.inside.library_versions import component_of
 from envsolve.validate.inventory import Inventory
 from envsolve.validate.report import Library, Owner
+from envsolve.validate.static.installed import is_of_driver
 
-_DRIVER = re.compile(r"cuda|nvcuda|nvml|nvidia-.*", re.IGNORECASE)
-"""Components that belong to the driver, by the names of its files."""
 _COMPATIBILITY = re.compile(r"/(?:compat|cuda-compat[^/]*)/")
 _SONAME_NUMBER = re.compile(r"\.so\.(\d+)|(?:64)?_(\d+)\.dll$")
 
@@ -37,7 +36,7 @@ def audit(loaded: Sequence[Library], own: Sequence[Library]) -> tuple[Finding, .
 
 def _library(answer: Mapping[str, object], inventory: Inventory) -> Library:
     path, version = Path(str(answer["path"])), answer["version"]
-    owner = _owner(path, str(answer["component"]), inventory)
+    owner = _owner(path, inventory)
     return Library(_soname(path), path, owner, str(version) if version else None)
 
 
@@ -51,8 +50,8 @@ def _soname(path: Path) -> str:
         return path.name
 
 
-def _owner(path: Path, component: str, inventory: Inventory) -> Owner:
-    if _DRIVER.fullmatch(component):
+def _owner(path: Path, inventory: Inventory) -> Owner:
+    if is_of_driver(path.name):
         return Owner.DRIVER
     return Owner.ENVIRONMENT if inventory.owns(path) else Owner.SYSTEM
 

@@ -107,6 +107,9 @@ def creating_in(envsolve: Envsolve, directory: Path, patch: pytest.MonkeyPatch) 
             patch.delenv(name)
     for name, value in _settings(directory).items():
         patch.setenv(name, value)
+    scratch = directory / "scratch"  # what a command that is killed leaves there goes with the test
+    scratch.mkdir()
+    patch.setenv("TMPDIR", str(scratch))
     patch.chdir(directory)
     with IndexServer(recorded=False) as index, ChannelServer(recorded=False) as channel:
         _fill(index, channel)
