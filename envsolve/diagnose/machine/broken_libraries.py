@@ -1,0 +1,165 @@
+"""CUDA libraries that cannot be loaded: links that lead to nothing, empty, cut off, for another processor.
+
+Where the loader comes upon an empty or damaged file it stops, and a program fails though a good copy lies further on;
+a link that leads to nothing it passes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from envsolve.binary.unreadable import Damage
+from envsolve.diagnose.machine.libraries import component, is_of_driver
+from envsolve.diagnose.machine.loading import damage_of
+from envsolve.diagnose.machine.survey import Survey
+from envsolve.model.finding import Finding, Severity
+
+_ENDS_THE_SEARCH = (Damage.EMPTY, Damage.NO_LIBRARY, Damage.TRUNCATED)
+_NEEDED = ("cuda", "nvidia-ml", "nvidia-ptxjitcompiler")
+"""What CUDA programs ask the driver for."""
+_MOST_NAMED = 20
+_IN_TOOLKITS = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "bin")
+
+
+class Broken(NamedTuple):
+    """One file: its path, what is wrong with it, and whether the loader comes upon it."""
+
+    path: str
+    damage: Damage
+    detail: str
+    is_searched: bool
+
+    @property
+    def severity(self) -> Severity:
+        """An error where a program that asks for it fails."""
+        name = self.path.rpartition("/")[2]
+        of_driver = component(name) in _NEEDED
+        fatal = of_driver or (self.damage in _ENDS_THE_SEARCH and not is_of_driver(name))
+        return Severity.ERROR if self.is_searched and fatal and ".so." in name else Severity.WARNING
+
+
+class _Kind(NamedTuple):
+    id: str
+    title: str
+    cause: str
+    fix: str
+    commands: tuple[str, ...]
+
+
+_KINDS: Mapping[Damage, _Kind] = {
+    Damage.BROKEN_LINK: _Kind(
+        "library-link-broken",
+        "Links of CUDA libraries lead to nothing",
+        "A package was removed or updated and its links stayed behind.",
+        "Install the package that owns it again, or remove the link; then run ldconfig.",
+        ("sudo ldconfig",),
+    ),
+    Damage.EMPTY: _Kind(
+        "library-empty",
+        "CUDA libraries are empty files",
+        "The file has no bytes: a copy or a download broke off, or the disk was full.",
+        "Install the package that owns it again.",
+        (),
+    ),
+    Damage.NO_LIBRARY: _Kind(
+        "library-damaged",
+        "CUDA libraries are damaged",
+        "The file does not begin as a library does: a copy broke off, or a placeholder was left in its place.",
+        "Install the package that owns it again.",
+        (),
+    ),
+    Damage.TRUNCATED: _Kind(
+        "library-damaged",
+        "CUDA libraries are damaged",
+        "The file ends before what its own tables name: a copy or a download broke off, or the disk was full.",
+        "Install the package that owns it again.",
+        (),
+    ),
+    Damage.OTHER_MACHINE: _Kind(
+        "library-for-other-machine",
+        "CUDA libraries are for another processor",
+        "The file is for another processor or word size than this machine's programs: the loader passes over it.",
+        "Take its directory out of the search path, or install the package for this processor.",
+        (),
+    ),
+    Damage.UNREADABLE: _Kind(
+        "library-unreadable",
+        "CUDA libraries may not be read",
+        "The system does not let this user read the file: the loader passes over it.",
+        "Have it made readable for everybody.",
+        (),
+    ),
+}
+
+
+def check_files(survey: Survey) -> Iterator[Finding]:
+    """CUDA libraries in the loader's directories and in toolkits that cannot be loaded, one finding for each damage."""
+    broken = sorted(dict.fromkeys(_broken(survey)), key=lambda it: it.severity is not Severity.ERROR)
+    for identifier in dict.fromkeys(_KINDS[it.damage].id for it in broken):
+        yield _finding([it for it in broken if _KINDS[it.damage].id == identifier])
+
+
+def _finding(files: list[Broken]) -> Finding:
+    """Those that matter most come first, and decide on the severity."""
+    kind = _KINDS[files[0].damage]
+    rest = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
+    return Finding(
+        kind.id,
+        kind.title,
+        files[0].severity,
+        f"{'; '.join(f'{it.path} {it.detail}' for it in files[:_MOST_NAMED])}{rest}. {kind.cause}",
+        kind.fix,
+        kind.commands,
+        tuple(f"{it.path} {it.detail}" for it in files[:_MOST_NAMED]),
+    )
+
+
+def _broken(survey: Survey) -> Iterator[Broken]:
+    searched = (*survey.loader.library_path, *survey.loader.defaults) if survey.is_linux else survey.library_directories
+    for directory in dict.fromkeys(searched):
+        yield from _in(survey, directory, is_searched=survey.is_linux)
+    for toolkit in survey.toolkits:
+        for place in _IN_TOOLKITS:
+            directory = survey.files.join(toolkit.path, *place.split("/"))
+            if toolkit.path != "/usr" and survey.files.real(directory) not in map(survey.files.real, searched):
+                yield from _in(survey, directory, is_searched=False)
+
+
+def _in(survey: Survey, directory: str, *, is_searched: bool) -> Iterator[Broken]:
+    real = survey.files.real(directory)
+    for name in survey.files.names(directory):
+        if component(name) is None or real is None:
+            continue
+        path = survey.files.join(real, name)
+        damage = _damage(survey, path)
+        if damage is not None and not _is_usual(survey, directory, name, damage[0]):
+            yield Broken(path, *damage, is_searched)
+
+
+def _damage(survey: Survey, path: str) -> tuple[Damage, str] | None:
+    real = survey.files.real(path)
+    if real is None:
+        target = survey.files.link(path)
+        if target is None or path in survey.files.gaps:
+            return None
+        return Damage.BROKEN_LINK, f"is a link to {target}, which is not there"
+    if real != path and survey.files.parent(real) == survey.files.parent(path):
+        return None
+    if survey.files.size(real) == 0:
+        return Damage.EMPTY, "is empty"
+    if survey.loader.abi is None:
+        return None
+    error = damage_of(survey.files, real, survey.loader.abi)
+    return None if error is None else (error.damage, error.detail)
+
+
+def _is_usual(survey: Survey, directory: str, name: str, damage: Damage) -> bool:
+    """Whether it is no damage where it is.
+
+    /usr/lib of Fedora is for 32 bits; a container's runtime leaves empty files in images that were made with GPUs, and
+    puts the driver's libraries over them.
+    """
+    if damage is Damage.OTHER_MACHINE:
+        return directory in survey.loader.defaults
+    return damage is Damage.EMPTY and survey.container is not None and is_of_driver(name)

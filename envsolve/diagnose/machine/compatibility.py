@@ -1,0 +1,106 @@
+"""Forward compatibility: a libcuda newer than the driver (cuda-compat), which only some GPUs allow.
+
+NVIDIA: docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html. It must be newer than the kernel module;
+an older one in front of it ends in error 803 (seen in github.com/NVIDIA-NeMo/labs-molt/pull/44), and a GPU that does
+not allow it in error 804. A package that the loader does not reach does no harm: images of CUDA hold one, and the
+container toolkit puts it in front only where it is newer (github.com/NVIDIA/nvidia-container-toolkit/pull/906).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envsolve.diagnose.machine.driver_findings import of_driver, told
+from envsolve.diagnose.machine.survey import Survey, name_of
+from envsolve.host.probe import Source
+from envsolve.model.finding import Finding, Severity
+from envsolve.model.host import Gpu
+from envsolve.model.versions import DriverVersion
+from envsolve.validate.driver_errors import ERRORS
+
+_DIRECTORY = re.compile(r"/(?:compat(?:-orin)?|cuda-compat)/")
+_NEVER = re.compile(r"\b(?:GeForce|TITAN)\b", re.IGNORECASE)
+"""Products that forward compatibility is never for; of RTX cards for workstations it is for some."""
+_UNSUPPORTED = ERRORS[804]
+
+
+def is_compatibility(survey: Survey) -> bool:
+    """Whether the libcuda that programs get is one of forward compatibility.
+
+    By its directory; or because it is of a newer branch than the kernel module while NVML is the module's: so it looks
+    where a container has it mounted over the driver's own.
+    """
+    libcuda, nvml, module = survey.libcuda, survey.nvml, survey.module_version
+    if libcuda is None:
+        return False
+    if _DIRECTORY.search(libcuda.real) or _DIRECTORY.search(libcuda.path):
+        return True
+    if libcuda.version is None or module is None or nvml is None:
+        return False
+    return nvml.version == module and libcuda.version.parts[0] > module.parts[0]
+
+
+def check_compatibility(survey: Survey) -> Iterator[Finding]:
+    """A compatibility library in front of the driver's own: stale, not allowed, or at work."""
+    if not is_compatibility(survey) or survey.libcuda is None:
+        return
+    kernel, version = survey.module_version or _of_nvml(survey), survey.libcuda.version
+    refused = [gpu for gpu in survey.gpus if _NEVER.search(gpu.name or "")]
+    if kernel is not None and version is not None and version.parts[0] <= kernel.parts[0] and version != kernel:
+        yield _stale(survey, version, kernel)
+    elif refused and not survey.libcuda_works and version != kernel:
+        yield _refused(survey, refused)
+    elif version is None or kernel is None or version.parts[0] > kernel.parts[0]:
+        yield _at_work(survey, kernel)
+
+
+def _of_nvml(survey: Survey) -> DriverVersion | None:
+    reading = survey.reading(Source.NVML)
+    return None if reading is None else reading.driver
+
+
+def _stale(survey: Survey, version: DriverVersion, kernel: DriverVersion) -> Finding:
+    """Of the same branch it may do; of an older one it does not."""
+    older = version.parts[0] < kernel.parts[0]
+    works = survey.libcuda_works or not older
+    return Finding(
+        "stale-compat-library",
+        "A forward-compatibility libcuda is older than the driver",
+        Severity.WARNING if works else Severity.ERROR,
+        f"The loader takes {survey.libcuda}, of a cuda-compat package {version}, in place of the library of the driver "
+        f"{kernel}. Forward compatibility needs a library newer than the driver; this one hides the driver's own.",
+        "Remove the cuda-compat package, or take its directory out of LD_LIBRARY_PATH and of the loader's "
+        "configuration. In a container: take an image without it, or of a newer CUDA.",
+        _commands(survey),
+        (str(survey.libcuda), f"driver {kernel}"),
+    )
+
+
+def _refused(survey: Survey, gpus: list[Gpu]) -> Finding:
+    seen = f"The loader takes {survey.libcuda}, and {', '.join(map(name_of, gpus))} is no data-centre GPU."
+    finding = of_driver(survey, _UNSUPPORTED, seen, (str(survey.libcuda), *map(name_of, gpus)))
+    fix, _ = told(survey, _UNSUPPORTED.advice)
+    return finding._replace(fix=fix, commands=_commands(survey))
+
+
+def _at_work(survey: Survey, kernel: DriverVersion | None) -> Finding:
+    driver = "the driver" if kernel is None else f"the driver {kernel}"
+    return Finding(
+        "forward-compatibility-in-use",
+        "A forward-compatibility libcuda is used",
+        Severity.INFO,
+        f"Programs get {survey.libcuda} in place of the library of {driver}. That works on data-centre GPUs, and lets "
+        "them run a newer CUDA than the driver's.",
+        "Nothing has to be done where programs run. Error 804 means that the GPU does not allow it: then remove the "
+        "cuda-compat package.",
+        (),
+        (str(survey.libcuda), *map(name_of, survey.gpus)),
+    )
+
+
+def _commands(survey: Survey) -> tuple[str, ...]:
+    prefix = survey.environ.get("CONDA_PREFIX")
+    if prefix and survey.libcuda is not None and survey.libcuda.path.startswith(prefix):
+        return ("conda remove cuda-compat",)
+    return ('echo "$LD_LIBRARY_PATH"', "ldconfig -p | grep libcuda")

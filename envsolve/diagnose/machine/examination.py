@@ -1,0 +1,142 @@
+"""Running the checks of a machine, in order; one that fails says so and takes no other down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from envsolve.diagnose.machine.broken_libraries import check_files
+from envsolve.diagnose.machine.cached_libraries import check_cache, check_stale
+from envsolve.diagnose.machine.compatibility import check_compatibility
+from envsolve.diagnose.machine.container import check_container
+from envsolve.diagnose.machine.device_files import check_device_files
+from envsolve.diagnose.machine.driver_library import check_damage, check_library, check_stubs
+from envsolve.diagnose.machine.driver_versions import check_branch, check_module_kind, check_versions
+from envsolve.diagnose.machine.gpu_kinds import check_instances, check_kinds
+from envsolve.diagnose.machine.inventory import inventory_of
+from envsolve.diagnose.machine.library_path import (
+    check_entries,
+    check_libraries,
+    check_missing,
+    check_preload,
+    check_program_path,
+)
+from envsolve.diagnose.machine.nearest import nearest_the_cause
+from envsolve.diagnose.machine.overrides import check_overrides
+from envsolve.diagnose.machine.plain_text import printable, printable_inventory
+from envsolve.diagnose.machine.presence import check_hardware, check_installed, check_other_drivers, check_undriven
+from envsolve.diagnose.machine.reported import check_reported, check_unasked
+from envsolve.diagnose.machine.subsystem import check_first_wsl, check_linux_driver
+from envsolve.diagnose.machine.surroundings import Surroundings
+from envsolve.diagnose.machine.survey import Survey
+from envsolve.diagnose.machine.system import check_c_library, check_jetson, check_platform
+from envsolve.diagnose.machine.toolkit_checks import (
+    check_data_directory,
+    check_driver,
+    check_gpus,
+    check_pointers,
+    check_several,
+)
+from envsolve.diagnose.machine.variables import check_variables
+from envsolve.diagnose.machine.visibility import check_visible
+from envsolve.errors import EnvsolveError
+from envsolve.matrix import Matrix
+from envsolve.model.finding import Finding, Severity
+
+
+class Check(NamedTuple):
+    """One check, and what it looks at, as a message names it."""
+
+    subject: str
+    look: Callable[[Survey], Iterator[Finding]]
+
+
+class MachineReport(NamedTuple):
+    """The findings, the gravest first, and what was looked at, ready for JSON."""
+
+    findings: tuple[Finding, ...]
+    inventory: Mapping[str, object]
+
+
+CHECKS = (
+    Check("the platform", check_platform),
+    Check("the kernel", check_first_wsl),
+    Check("the C library", check_c_library),
+    Check("the GPUs", check_hardware),
+    Check("the kernel drivers of the GPUs", check_other_drivers),
+    Check("whether a driver is installed", check_installed),
+    Check("the GPUs that no driver takes", check_undriven),
+    Check("the driver's branch", check_branch),
+    Check("the kind of kernel module", check_module_kind),
+    Check("the container", check_container),
+    Check("a Linux driver inside WSL", check_linux_driver),
+    Check("the toolkit's stubs", check_stubs),
+    Check("forward compatibility", check_compatibility),
+    Check("the driver's versions", check_versions),
+    Check("the driver's library", check_library),
+    Check("the file of the driver's library", check_damage),
+    Check("the device files", check_device_files),
+    Check("what the driver reported", check_reported),
+    Check("hidden GPUs", check_visible),
+    Check("MIG", check_instances),
+    Check("the kinds of GPUs", check_kinds),
+    Check("files of CUDA libraries", check_files),
+    Check("the entries of LD_LIBRARY_PATH", check_entries),
+    Check("CUDA libraries on the library path", check_libraries),
+    Check("directories of the library path", check_missing),
+    Check("libraries on PATH", check_program_path),
+    Check("LD_PRELOAD", check_preload),
+    Check("the loader's cache", check_cache),
+    Check("stale entries of the loader's cache", check_stale),
+    Check("variables for toolkits", check_pointers),
+    Check("XLA_FLAGS", check_data_directory),
+    Check("the toolkit and the driver", check_driver),
+    Check("the toolkit and the GPUs", check_gpus),
+    Check("variables of CUDA", check_variables),
+    Check("overrides of other tools", check_overrides),
+    Check("Jetson", check_jetson),
+    Check("the toolkits", check_several),
+    Check("the sources of the detection", check_unasked),
+)
+"""In this order the findings of one severity are told: the system, the driver, what hides it, libraries, variables."""
+
+
+def examine_machine(surroundings: Surroundings, matrix: Matrix) -> MachineReport:
+    """Look at everything, without changing anything, without root and without starting a process.
+
+    Raises MatrixError where the matrix cannot be read; whatever else fails becomes a finding.
+    """
+    survey = Survey(surroundings, matrix)
+    failures: list[str] = []
+    findings = [finding for check in CHECKS for finding in _findings(check, survey, failures)]
+    inventory = printable_inventory(inventory_of(survey))
+    gaps = [f"{path} could not be looked at: {why}" for path, why in survey.files.gaps.items()]
+    findings += _unseen([*failures, *gaps])
+    return MachineReport(nearest_the_cause(map(printable, findings)), inventory)
+
+
+def _findings(check: Check, survey: Survey, failures: list[str]) -> list[Finding]:
+    try:
+        return list(check.look(survey))
+    except EnvsolveError:
+        raise
+    except OSError as error:
+        failures.append(f"{check.subject} could not be looked at: {error}")
+    except Exception as error:  # noqa: BLE001 - the other checks are worth more than a traceback
+        failures.append(f"{check.subject} could not be looked at: {type(error).__name__}: {error}")
+    return []
+
+
+def _unseen(gaps: list[str]) -> list[Finding]:
+    if not gaps:
+        return []
+    return [
+        Finding(
+            "check-not-made",
+            "Something could not be looked at",
+            Severity.INFO,
+            f"{'; '.join(gaps)}. What is wrong there is not known.",
+            "Where it matters, run it again as a user who may read it.",
+            evidence=tuple(gaps),
+        )
+    ]

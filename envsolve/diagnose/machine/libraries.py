@@ -1,0 +1,85 @@
+"""CUDA libraries among files: by name which component they are, by the name they lead to which version."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from envsolve.diagnose.machine.files import MachineFiles
+from envsolve.model.versions import DriverVersion
+from envsolve.validate.inside.library_versions import component_of
+
+_NUMBER = re.compile(r"\.so\.(\d+(?:\.\d+)+)\Z")
+_OF_DRIVER = ("cuda", "nvcuda", "nvml")
+_PARTS_OF_A_VERSION = 3
+"""``libcudart.so.11.0`` is the name of every CUDA 11; from three numbers on they are a version."""
+
+
+class Library(NamedTuple):
+    """A CUDA library: the name it is loaded by, its path, its version where its file tells, and what leads to it."""
+
+    name: str
+    path: str
+    version: str | None
+    origin: str
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.version})" if self.version else self.path
+
+
+def component(name: str) -> str | None:
+    """The component that a file of this name holds, in lower case: ``cudart``; None for what is not CUDA's."""
+    found = component_of(name)
+    return None if found is None else found.lower()
+
+
+def is_of_driver(name: str) -> bool:
+    """Whether a file of this name belongs to the driver and not to a toolkit."""
+    found = component(name)
+    return found is not None and (found in _OF_DRIVER or found.startswith("nvidia-"))
+
+
+def is_of_toolkit(name: str) -> bool:
+    """Whether a file of this name is a library of CUDA, cuDNN, NCCL... and none of the driver's."""
+    return component(name) is not None and not is_of_driver(name)
+
+
+def file_version(path: str) -> str | None:
+    """The version in the last part of a path, where it is one."""
+    match = _NUMBER.search(path)
+    if match is None:
+        return None
+    number = match[1]
+    if is_of_driver(posixpath.basename(path)):
+        return number if driver_version(path) is not None else None
+    return number if number.count(".") >= _PARTS_OF_A_VERSION - 1 else None
+
+
+def driver_version(path: str) -> DriverVersion | None:
+    """The driver's version in a name such as ``libcuda.so.580.65.06``; on a Jetson there is none."""
+    match = _NUMBER.search(path)
+    try:
+        return None if match is None else DriverVersion.parse(match[1])
+    except ValueError:
+        return None
+
+
+def is_loaded_by(name: str, other: str) -> bool:
+    """Whether ``name`` rather than ``other`` is the soname of a file: the shortest with a number."""
+    return ".so." in name and (".so." not in other or len(name) < len(other))
+
+
+def libraries_in(files: MachineFiles, directory: str, origin: str) -> Iterator[Library]:
+    """The CUDA libraries in a directory by the names they are loaded by, one for each file that they lead to."""
+    found: dict[str, Library] = {}
+    for name in files.names(directory):
+        if not is_of_toolkit(name):
+            continue
+        path = files.join(directory, name)
+        real = files.real(path)
+        known = found.get(real or path)
+        if known is None or is_loaded_by(name, known.name):
+            found[real or path] = Library(name, path, file_version(real or path), origin)
+    yield from found.values()

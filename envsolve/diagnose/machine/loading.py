@@ -1,0 +1,120 @@
+"""Which file the loader of this machine takes for a library of the driver, which programs open by its plain name.
+
+The order is that of glibc's ld.so for a program without search paths of its own: 1. LD_LIBRARY_PATH 2. ld.so.cache
+3. the default directories. A file of another machine is passed over; one that is no library ends the search. What the
+loader has compiled in is what its distribution's children have: it is not asked, because the machine may be recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from envsolve.binary.elf import Abi, read_library
+from envsolve.binary.loader_cache import FLAGS, CacheEntry, chosen_files, read_cache
+from envsolve.binary.lookup import Rule
+from envsolve.binary.unreadable import Damage, UnreadableLibraryError
+from envsolve.diagnose.machine.files import MachineFiles
+from envsolve.diagnose.machine.libraries import driver_version
+from envsolve.model.host import Platform
+from envsolve.model.versions import DriverVersion
+
+CACHE = "/etc/ld.so.cache"
+ABIS: Mapping[Platform, Abi] = {
+    Platform.LINUX_64: Abi("EM_X86_64", 64),
+    Platform.LINUX_AARCH64: Abi("EM_AARCH64", 64),
+}
+_PROCESSORS = {Platform.LINUX_64: "x86_64", Platform.LINUX_AARCH64: "aarch64"}
+
+
+class Reached(NamedTuple):
+    """The file that the loader comes to first: its path as found, where that leads, and by which rule.
+
+    ``damage`` is what keeps it from being loaded.
+    """
+
+    path: str
+    real: str
+    rule: Rule
+    damage: UnreadableLibraryError | None = None
+
+    @property
+    def version(self) -> DriverVersion | None:
+        """The driver version in its name."""
+        return driver_version(self.real)
+
+    def __str__(self) -> str:
+        leads = "" if self.real == self.path else f" -> {self.real}"
+        return f"{self.path}{leads} (by {self.rule.value})"
+
+
+class LoaderView(NamedTuple):
+    """What the loader goes by: the directories of LD_LIBRARY_PATH, the cache, and its default directories."""
+
+    platform: Platform
+    library_path: tuple[str, ...]
+    cache: tuple[CacheEntry, ...]
+    defaults: tuple[str, ...]
+
+    @property
+    def abi(self) -> Abi | None:
+        """The code that a process of this machine loads; None where that is not Linux."""
+        return ABIS.get(self.platform)
+
+    @property
+    def cached(self) -> Mapping[str, str]:
+        """For each name in the cache the file that is taken."""
+        if self.abi is None:
+            return {}
+        chosen = chosen_files(self.cache, FLAGS[self.abi.machine, self.abi.bits], ())
+        return {name: str(path) for name, path in chosen.items()}
+
+    def of_this_abi(self) -> tuple[CacheEntry, ...]:
+        """The entries of the cache that a process of this machine may be given."""
+        if self.abi is None:
+            return ()
+        return tuple(it for it in self.cache if it.flags == FLAGS[self.abi.machine, self.abi.bits])
+
+    def candidates(self, name: str) -> Iterator[tuple[Rule, str]]:
+        """The files that are tried for ``name``, in order."""
+        yield from ((Rule.LIBRARY_PATH, f"{directory.rstrip('/')}/{name}") for directory in self.library_path)
+        if name in self.cached:
+            yield Rule.CACHE, self.cached[name]
+        yield from ((Rule.DEFAULT, f"{directory}/{name}") for directory in self.defaults)
+
+
+def loader_view(files: MachineFiles, platform: Platform, library_path: tuple[str, ...]) -> LoaderView:
+    """The view of the loader of ``platform``; ``library_path`` holds absolute directories only."""
+    if platform not in ABIS:
+        return LoaderView(platform, (), (), ())
+    cache = read_cache(files.file(CACHE)) if files.data(CACHE) else ()
+    return LoaderView(platform, library_path, cache, _default_directories(files, platform))
+
+
+def reached(files: MachineFiles, view: LoaderView, name: str) -> Reached | None:
+    """The file that a request for ``name`` ends at; None where there is none that could be for this machine."""
+    for rule, path in view.candidates(name):
+        real = files.real(path)
+        if real is None or not files.is_file(real):
+            continue
+        damage = damage_of(files, real, view.abi)
+        if damage is None or damage.damage is not Damage.OTHER_MACHINE:
+            return Reached(path, real, rule, damage)
+    return None
+
+
+def damage_of(files: MachineFiles, path: str, abi: Abi | None) -> UnreadableLibraryError | None:
+    """What is wrong with the library at ``path``; None where nothing is."""
+    try:
+        read_library(files.file(path), abi=abi)
+    except UnreadableLibraryError as error:
+        return error
+    return None
+
+
+def _default_directories(files: MachineFiles, platform: Platform) -> tuple[str, ...]:
+    """As Debian and its children, or all others, compile them in."""
+    multiarch = f"{_PROCESSORS[platform]}-linux-gnu"
+    if files.is_directory(f"/usr/lib/{multiarch}"):
+        return (f"/lib/{multiarch}", f"/usr/lib/{multiarch}", "/lib", "/usr/lib")
+    return ("/lib64", "/usr/lib64", "/lib", "/usr/lib")

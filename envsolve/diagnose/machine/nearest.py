@@ -1,0 +1,100 @@
+"""Of findings that say the same thing, keep the one nearest the cause: no driver is why there is no driver library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from envsolve.model.finding import Finding, Severity
+
+_SYMPTOMS = (
+    *("driver-library-missing", "kernel-module-not-loaded", "driver-not-initialized", "driver-unknown-error"),
+    *("driver-error", "driver-too-old", "no-device", "device-nodes-missing", "gpu-not-driven", "gpus-not-listed"),
+    *("no-gpu-for-framework", "no-gpu"),
+)
+"""What a machine shows whose driver is not there, or does not take its GPU."""
+_UNREACHED = (
+    *("driver-not-initialized", "driver-unknown-error", "driver-error", "no-device", "gpus-not-listed"),
+    *("driver-refused-by-system", "no-gpu-for-framework"),
+)
+"""What it shows whose driver's libraries are there and reach no GPU."""
+_INCOMPATIBLE = (
+    *("driver-symbol-missing", "driver-library-does-not-start", "driver-unknown-error", "driver-error"),
+    *("driver-not-initialized", "no-device", "no-gpu-for-framework"),
+)
+_UNLOADED = ("no-driver", "kernel-module-missing", "kernel-module-refused")
+_MODULES = ("open-modules-needed", "open-modules-on-old-gpu")
+
+EXPLAINS: Mapping[str, tuple[str, ...]] = {
+    "wsl-1": (*_SYMPTOMS, *_UNLOADED),
+    "musl": ("driver-library-missing", "driver-library-unusable"),
+    "nouveau-has-gpu": (*_SYMPTOMS, *_UNLOADED),
+    "gpu-reserved-for-virtual-machine": (*_SYMPTOMS, *_UNLOADED),
+    "driver-too-new-for-gpu": (*_SYMPTOMS, *_UNLOADED, *_MODULES, "no-kernel-image"),
+    "driver-too-old-for-gpu": (*_SYMPTOMS, *_UNLOADED, *_MODULES, "no-kernel-image"),
+    "open-modules-needed": _SYMPTOMS,
+    "open-modules-on-old-gpu": _SYMPTOMS,
+    "no-driver": _SYMPTOMS,
+    "kernel-module-missing": (*_SYMPTOMS, "kernel-module-refused"),
+    "kernel-module-not-loaded": _UNREACHED,
+    "container-without-gpu": (*_SYMPTOMS, "driver-library-unusable"),
+    "container-without-compute": (*_SYMPTOMS, "driver-library-unusable"),
+    "container-without-uvm": ("driver-unknown-error", "driver-not-initialized", "no-device", "no-gpu-for-framework"),
+    "library-link-broken": ("driver-library-missing",),
+    "library-empty": ("driver-library-unusable",),
+    "library-damaged": ("driver-library-unusable",),
+    "driver-library-missing": ("no-gpu-for-framework", "driver-too-old", "no-device"),
+    "wsl-driver-not-reached": _SYMPTOMS,
+    "linux-driver-in-wsl": (*_SYMPTOMS, "driver-version-mismatch", "driver-library-unusable"),
+    "stub-driver-library": ("driver-library-unusable", "kernel-module-not-loaded", "no-gpu-for-framework"),
+    "driver-version-mismatch": _INCOMPATIBLE,
+    "stale-compat-library": (*_INCOMPATIBLE, "driver-version-mismatch"),
+    "device-nodes-missing": (*_UNREACHED, "kernel-module-not-loaded"),
+    "device-nodes-denied": (*_UNREACHED, "kernel-module-not-loaded", "gpu-not-permitted", "gpu-unavailable"),
+    "gpu-lost": ("gpus-not-listed", "gpu-not-driven", "driver-unknown-error", "driver-error", "no-device"),
+    "mig-without-instances": ("no-device", "no-gpu-for-framework"),
+    "gpus-hidden": ("no-device", "no-gpu-for-framework"),
+}
+"""By finding, those that it makes superfluous; ids of the validation of environments among them."""
+
+SETTLES: Mapping[str, tuple[str, ...]] = {
+    "library-path-unused": ("cuda-on-library-path",),
+    "library-mismatch": ("cuda-on-library-path",),
+}
+"""Findings of a closer look: they take the place of a coarser one, be it graver or not."""
+
+_ABOUT_FILES = ("library-link-broken", "library-empty", "library-damaged")
+_DRIVER_FILE = "libcuda.so"
+_WEIGHT = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.INFO: 0}
+
+
+def nearest_the_cause(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings without those that another one explains, the gravest first.
+
+    Two of one id on the same thing become the graver, with the evidence of both. A finding is explained only by one
+    that is as grave.
+    """
+    joined = _joined(findings)
+    kept = [it for it in joined if not any(_explains(other, it) for other in joined)]
+    return tuple(sorted(kept, key=lambda it: -_WEIGHT[it.severity]))
+
+
+def _joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    found: dict[tuple[str, str | None], Finding] = {}
+    for it in findings:
+        key = (it.id, it.about)
+        known = found.get(key)
+        found[key] = it if known is None else _both(known, it)
+    return tuple(found.values())
+
+
+def _both(first: Finding, second: Finding) -> Finding:
+    graver = second if _WEIGHT[second.severity] > _WEIGHT[first.severity] else first
+    return graver._replace(evidence=tuple(dict.fromkeys((*first.evidence, *second.evidence))))
+
+
+def _explains(nearer: Finding, other: Finding) -> bool:
+    if other.id in SETTLES.get(nearer.id, ()):
+        return True
+    if other.id not in EXPLAINS.get(nearer.id, ()) or _WEIGHT[nearer.severity] < _WEIGHT[other.severity]:
+        return False
+    return nearer.id not in _ABOUT_FILES or any(_DRIVER_FILE in line for line in nearer.evidence)

@@ -1,0 +1,243 @@
+"""What several checks look at, each looked up once and only when a check asks for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+
+from envsolve.diagnose.machine.bus import gpus_on_bus
+from envsolve.diagnose.machine.container_kind import Container, container_of
+from envsolve.diagnose.machine.distribution import Distribution, distribution_of
+from envsolve.diagnose.machine.driver_install import Limit, Way, installation
+from envsolve.diagnose.machine.files import MachineFiles
+from envsolve.diagnose.machine.loading import LoaderView, Reached, loader_view, reached
+from envsolve.diagnose.machine.surroundings import Surroundings
+from envsolve.diagnose.machine.toolkit import Toolkit, toolkits_of
+from envsolve.host.device_nodes import module_is_loaded
+from envsolve.host.evidence import LIVE_SOURCES
+from envsolve.host.jetson import l4t_release
+from envsolve.host.loader import CUDA_LIBRARY, LIBRARY_PATH, NVML_LIBRARY
+from envsolve.host.pci import PciDevice
+from envsolve.host.probe import Source
+from envsolve.host.wsl import is_wsl
+from envsolve.matrix import Matrix
+from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Reading
+from envsolve.model.release import Architecture
+from envsolve.model.versions import DriverVersion
+from envsolve.validate.places import Place, places_of
+
+_MODULE_VERSION = re.compile(r"Kernel Module(?:\s+for\s+\S+)?\s+(\d+(?:\.\d+)+)\s")
+_PROC_VERSION = "/proc/driver/nvidia/version"
+
+
+class Survey:
+    """One examination of one machine: its surroundings, the matrix, and what was looked at so far."""
+
+    def __init__(self, surroundings: Surroundings, matrix: Matrix) -> None:
+        self.surroundings = surroundings
+        self.matrix = matrix
+        machine = surroundings.machine
+        self.files = MachineFiles(
+            machine.root, windows=machine.platform.is_windows, limits=surroundings.limits, clock=surroundings.clock
+        )
+
+    # the machine
+
+    @property
+    def host(self) -> Host:
+        """What detection said."""
+        return self.surroundings.host
+
+    @property
+    def platform(self) -> Platform:
+        """The platform of the machine."""
+        return self.surroundings.machine.platform
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The variables that programs started here get."""
+        return self.surroundings.machine.environ
+
+    @property
+    def is_linux(self) -> bool:
+        """Whether the files of a Linux are looked at, WSL included."""
+        return self.platform in (Platform.LINUX_64, Platform.LINUX_AARCH64)
+
+    @cached_property
+    def is_wsl(self) -> bool:
+        """Whether this is WSL 2."""
+        return self.is_linux and (self.host.wsl or is_wsl(self.surroundings.machine.root))
+
+    @cached_property
+    def l4t(self) -> str | None:
+        """The release of Jetson Linux; None elsewhere."""
+        return l4t_release(self.surroundings.machine.root) if self.is_linux else None
+
+    @cached_property
+    def container(self) -> Container | None:
+        """The container this process runs in."""
+        return container_of(self.files, self.environ) if self.is_linux else None
+
+    @cached_property
+    def distribution(self) -> Distribution | None:
+        """The distribution of Linux."""
+        return distribution_of(self.files) if self.is_linux else None
+
+    @cached_property
+    def places(self) -> frozenset[Place]:
+        """Where processes run, as far as it changes the advice."""
+        places = places_of(self.surroundings.machine.root, windows=self.platform.is_windows)
+        return places | {Place.CONTAINER} if self.container is not None else places
+
+    @property
+    def has_own_driver(self) -> bool:
+        """Whether the kernel of this very system drives its GPUs: a Linux, no Jetson, WSL or container."""
+        return self.is_linux and not self.is_wsl and self.l4t is None and self.container is None
+
+    # its GPUs
+
+    @cached_property
+    def bus(self) -> tuple[PciDevice, ...]:
+        """The NVIDIA GPUs on the PCI bus."""
+        return gpus_on_bus(self.files) if self.is_linux else ()
+
+    def reading(self, source: Source) -> Reading | None:
+        """What one source of the detection said."""
+        return next((it for it in self.host.readings if it.source == source), None)
+
+    @cached_property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """Every kind of GPU that the detection or the bus knows of, those that no driver lists included."""
+        on_bus = self.reading(Source.PCI)
+        loose = (on_bus.gpus or ()) if on_bus is not None else ()
+        known = {gpu.compute_capability for gpu in self.host.gpus}
+        return (*self.host.gpus, *(gpu for gpu in loose if gpu.compute_capability not in known))
+
+    @property
+    def live_readings(self) -> tuple[Reading, ...]:
+        """What NVML, libcuda and nvidia-smi said, behind which a working driver stands."""
+        return tuple(reading for reading in map(self.reading, LIVE_SOURCES) if reading is not None)
+
+    @property
+    def working_gpus(self) -> tuple[Gpu, ...]:
+        """GPUs that a working driver lists."""
+        return tuple(gpu for reading in self.live_readings for gpu in reading.gpus or ())
+
+    @property
+    def libcuda_works(self) -> bool:
+        """Whether libcuda was asked and listed a GPU: then no file can prove that it does not work."""
+        reading = self.reading(Source.LIBCUDA)
+        return reading is not None and bool(reading.gpus)
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether there is a sign of an NVIDIA GPU."""
+        return bool(self.bus) or self.host.status is not GpuStatus.NO_HARDWARE
+
+    def life_of(self, gpu: Gpu) -> Architecture | None:
+        """The generation of a GPU."""
+        return None if gpu.compute_capability is None else self.matrix.cuda.life_of(gpu.compute_capability)
+
+    @cached_property
+    def limit(self) -> Limit:
+        """What its GPUs ask of a driver: the first and the last branch for all of them."""
+        lives = [(it, gpu) for gpu in self.gpus for it in (self.life_of(gpu),) if it is not None and not it.is_jetson]
+        lasts = [(it.last_branch, name_of(gpu)) for it, gpu in lives if it.last_branch is not None]
+        firsts = [(it.first_branch, name_of(gpu)) for it, gpu in lives if it.first_branch is not None]
+        last, last_for = min(lasts, default=(None, None))
+        first, first_for = max(firsts, default=(None, None))
+        return Limit(last, last_for, first, first_for)
+
+    @cached_property
+    def installation(self) -> Way:
+        """How to install a driver here."""
+        return installation(self.distribution, self.platform, self.limit)
+
+    # its driver
+
+    @cached_property
+    def module_is_loaded(self) -> bool:
+        """Whether the kernel module of the driver is loaded; a container shares it with its host."""
+        return self.is_linux and module_is_loaded(self.surroundings.machine.root)
+
+    @cached_property
+    def module_version(self) -> DriverVersion | None:
+        """The version of the loaded kernel module."""
+        text = self.files.text("/sys/module/nvidia/version")
+        match = _MODULE_VERSION.search((self.files.text(_PROC_VERSION) or "") + "\n")
+        for version in (text, match[1] if match is not None else None):
+            try:
+                if version is not None:
+                    return DriverVersion.parse(version)
+            except ValueError:
+                continue
+        return None
+
+    @cached_property
+    def module_is_open(self) -> bool | None:
+        """Whether the loaded kernel module is the open one; None where nothing tells."""
+        text = self.files.text(_PROC_VERSION)
+        return None if text is None else "Open Kernel Module" in text
+
+    @cached_property
+    def libcuda(self) -> Reached | None:
+        """The CUDA driver library that programs get."""
+        return reached(self.files, self.loader, CUDA_LIBRARY)
+
+    @cached_property
+    def nvml(self) -> Reached | None:
+        """The NVML library that programs get."""
+        return reached(self.files, self.loader, NVML_LIBRARY)
+
+    @property
+    def installed_driver(self) -> DriverVersion | None:
+        """The version of the driver that is there, loaded or not."""
+        return self.host.driver or self.module_version or (self.libcuda.version if self.libcuda is not None else None)
+
+    # its libraries and toolkits
+
+    @cached_property
+    def library_path(self) -> tuple[str, ...]:
+        """The entries of LD_LIBRARY_PATH as they stand, the empty ones too; none where it is not set."""
+        value = self.environ.get(LIBRARY_PATH) if self.is_linux else None
+        return tuple(re.split("[:;]", value)) if value else ()
+
+    @cached_property
+    def program_path(self) -> tuple[str, ...]:
+        """The absolute entries of PATH."""
+        entries = self.environ.get("PATH", "").split(";" if self.platform.is_windows else ":")
+        return tuple(dict.fromkeys(entry for entry in entries if self.files.is_absolute(entry)))
+
+    @cached_property
+    def library_directories(self) -> tuple[str, ...]:
+        """Where LD_LIBRARY_PATH, on Windows PATH, leads: absolute directories, each once."""
+        if self.platform.is_windows:
+            return self.program_path
+        entries = (entry.rstrip("/") or "/" for entry in self.library_path if self.files.is_absolute(entry))
+        return tuple(dict.fromkeys(entries))
+
+    @cached_property
+    def loader(self) -> LoaderView:
+        """What the loader goes by."""
+        return loader_view(self.files, self.platform, self.library_directories if self.is_linux else ())
+
+    @cached_property
+    def toolkits(self) -> tuple[Toolkit, ...]:
+        """The CUDA toolkits of the machine."""
+        return toolkits_of(self.files, self.platform, self.environ, self.program_path)
+
+    @property
+    def of_environments(self) -> tuple[str, ...]:
+        """The prefixes of environments that are active: what lies in them is theirs and not the machine's."""
+        return tuple(self.environ[name] for name in ("CONDA_PREFIX", "VIRTUAL_ENV") if self.environ.get(name))
+
+    def unset(self, *names: str) -> tuple[str, ...]:
+        """The command that removes variables, where a shell has one."""
+        return () if self.platform.is_windows else (f"unset {' '.join(names)}",)
+
+
+def name_of(gpu: Gpu) -> str:
+    """A GPU by name and capability: ``NVIDIA GeForce GTX 1080 (6.1)``."""
+    capability = "" if gpu.compute_capability is None else f" ({gpu.compute_capability})"
+    return f"{gpu.name or 'a GPU'}{capability}"

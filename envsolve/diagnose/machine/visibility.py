@@ -1,0 +1,91 @@
+"""GPUs that a variable hides from CUDA programs started here.
+
+CUDA_VISIBLE_DEVICES (NVIDIA's programming guide, 5.2.1.1): numbers, UUIDs or beginnings of UUIDs; what comes after one
+that is not there is not seen. A number that is named twice leaves no GPU (torch.cuda, ``_parse_visible_devices``).
+NVIDIA_VISIBLE_DEVICES is read by the runtime of a container, once, and by no program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envsolve.diagnose.machine.survey import Survey
+from envsolve.host.gpus import total
+from envsolve.model.finding import Finding, Severity
+from envsolve.validate.driver_errors import HIDDEN
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+NOTHING = ("", "-1", "NoDevFiles")
+"""Values that leave no GPU; the last is what Slurm sets for jobs that asked for none."""
+_UUID = re.compile(r"^GPU UUID:\s*(GPU-[0-9a-f-]+)\s*$", re.MULTILINE | re.IGNORECASE)
+_GPUS = "/proc/driver/nvidia/gpus"
+
+
+def check_visible(survey: Survey) -> Iterator[Finding]:
+    """CUDA_VISIBLE_DEVICES that hides every GPU, or names one that is not there."""
+    value = survey.environ.get(VARIABLE)
+    if value is None or not survey.gpus:
+        return
+    names = [name.strip() for name in value.split(",")]
+    if value.strip() in NOTHING:
+        yield _hidden(survey, value, "It leaves none.")
+        return
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        yield _hidden(survey, value, f"It names {twice} twice, and then none is left.")
+        return
+    unknown = next((name for name in names if not _is_there(survey, name)), None)
+    if unknown is None:
+        return
+    if unknown == names[0]:
+        yield _hidden(survey, value, f"{_unknown(unknown)}, and nothing before it.")
+    else:
+        yield _partly_hidden(survey, value, f"{_unknown(unknown)}: it and all after it are not seen.")
+
+
+def _hidden(survey: Survey, value: str, why: str) -> Finding:
+    return _finding(survey, value, f"{VARIABLE} is {value!r}. {why}", HIDDEN.title, Severity.ERROR)
+
+
+def _partly_hidden(survey: Survey, value: str, why: str) -> Finding:
+    title = f"{VARIABLE} names a GPU that is not there"
+    return _finding(survey, value, f"{VARIABLE} is {value!r}. {why}", title, Severity.WARNING)
+
+
+def _finding(survey: Survey, value: str, seen: str, title: str, severity: Severity) -> Finding:
+    advice = [it for it in HIDDEN.advice if it.place is None or it.place in survey.places]
+    return Finding(
+        HIDDEN.id,
+        title,
+        severity,
+        f"{HIDDEN.cause} {seen}",
+        " ".join(it.text for it in advice),
+        tuple(command for it in advice for command in it.commands),
+        (f"{VARIABLE}={value}", f"{_count(survey)} on this machine"),
+    )
+
+
+def _is_there(survey: Survey, name: str) -> bool:
+    """Whether ``name`` stands for a GPU; what cannot be told (MIG, UUIDs that no file shows) is taken as there."""
+    if re.fullmatch(r"[+-]?\d+", name):
+        return any(gpu.mig for gpu in survey.gpus) or 0 <= int(name) < total(survey.host.gpus)
+    uuids = _uuids(survey)
+    if re.match("GPU-", name, re.IGNORECASE) and uuids:
+        return any(uuid.lower().startswith(name.lower()) for uuid in uuids)
+    return re.match("(?:GPU|MIG)-", name, re.IGNORECASE) is not None
+
+
+def _uuids(survey: Survey) -> list[str]:
+    files = survey.files
+    texts = (files.text(f"{_GPUS}/{name}/information") for name in files.names(_GPUS)) if survey.is_linux else ()
+    return [match[1] for text in texts for match in _UUID.finditer(text or "")]
+
+
+def _unknown(name: str) -> str:
+    return f"{name!r} is no GPU of this machine" if name else "It has an empty entry"
+
+
+def _count(survey: Survey) -> str:
+    number = total(survey.host.gpus)
+    return f"{number} GPU{'' if number == 1 else 's'}"

@@ -1,0 +1,153 @@
+"""What to do about a driver: by distribution, and never a driver that drops the machine's GPUs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from envsolve.diagnose.machine.distribution import Distribution
+from envsolve.diagnose.machine.driver_install import GUIDE, Limit, installation
+from envsolve.host.probe import Source
+from envsolve.host.trouble import Trouble, cuda_problem
+from envsolve.model.host import Platform, Reading
+from envsolve.validate.driver_errors import ERRORS
+from tests.diagnose.machine.recorded import (
+    MULTIARCH,
+    NO_DRIVER,
+    Case,
+    Content,
+    driver_libraries,
+    examined,
+    gpu_on_bus,
+    library,
+    module,
+    removed,
+    said,
+    the_finding,
+)
+
+PASCAL = {
+    **gpu_on_bus("1b06"),
+    **module(is_open=False),
+    "proc/driver/nvidia/gpus/0000:01:00.0/information": "Model: GeForce GTX 1080 Ti\n",
+}
+NEWER = re.compile(r"update (the|NVIDIA's) driver|newer (NVIDIA )?driver", re.IGNORECASE)
+FEDORA = Distribution("fedora")
+ROCKY = Distribution("rocky", ("rhel", "centos", "fedora"))
+
+
+@pytest.mark.parametrize(
+    ("distribution", "last", "command"),
+    [
+        (Distribution("ubuntu", ("debian",)), None, "sudo ubuntu-drivers install"),
+        (Distribution("ubuntu", ("debian",)), 580, "sudo ubuntu-drivers install nvidia:580"),
+        (Distribution("linuxmint", ("ubuntu", "debian")), None, "sudo ubuntu-drivers install"),
+        (Distribution("debian"), None, 'sudo apt install "linux-headers-$(dpkg --print-architecture)" nvidia-driver'),
+        (Distribution("debian"), 580, None),
+        (FEDORA, None, "sudo dnf install akmod-nvidia xorg-x11-drv-nvidia-cuda"),
+        (FEDORA, 580, None),
+        (ROCKY, None, None),
+        (Distribution("arch"), None, "sudo pacman -S nvidia-open nvidia-utils"),
+        (Distribution("arch"), 580, None),
+        (Distribution("opensuse-leap", ("suse", "opensuse")), None, None),
+        (None, None, None),
+    ],
+)
+def test_the_way_to_install_is_that_of_the_distribution(
+    distribution: Distribution | None, last: int | None, command: str | None
+) -> None:
+    limit = Limit() if last is None else Limit(last=last, last_for="GeForce GTX 1080 (6.1)")
+    way = installation(distribution, Platform.LINUX_64, limit)
+    assert way.commands == (() if command is None else (command,))
+    assert last is None or f"R{last} and nothing after it" in way.text
+
+
+def test_gpus_that_no_driver_serves_together_are_told_apart() -> None:
+    limit = Limit(470, "Tesla K80 (3.7)", 570, "GeForce RTX 5090 (12.0)")
+    way = installation(Distribution("ubuntu"), Platform.LINUX_64, limit)
+    assert "No driver is for both of them" in way.text
+    assert way.commands == ()
+
+
+def test_without_a_way_of_its_own_a_distribution_is_sent_to_the_guide() -> None:
+    assert GUIDE in installation(ROCKY, Platform.LINUX_64, Limit()).text
+    assert GUIDE in installation(None, Platform.LINUX_AARCH64, Limit()).text
+
+
+def test_a_new_gpu_names_the_oldest_driver(tmp_path: Path) -> None:
+    finding = the_finding(tmp_path, Case({**NO_DRIVER, **gpu_on_bus("2b85", None)}, cached=()), "no-driver")
+    assert "GeForce RTX 5090 (12.0) needs a driver of R570 or newer" in finding.fix
+    assert finding.commands == ("sudo ubuntu-drivers install",)
+
+
+def test_an_old_gpu_names_the_last_driver(tmp_path: Path) -> None:
+    finding = the_finding(tmp_path, Case({**NO_DRIVER, **gpu_on_bus("1b06", None)}, cached=()), "no-driver")
+    assert "The last driver branch for GeForce GTX 1080 Ti (6.1) is R580" in finding.fix
+    assert finding.commands == ("sudo ubuntu-drivers install nvidia:580",)
+
+
+@pytest.mark.parametrize("number", sorted(ERRORS))
+def test_nobody_is_told_to_update_to_a_driver_without_the_gpu(number: int, tmp_path: Path) -> None:
+    """Every error that libcuda knows, on a machine whose GPU ends with R580."""
+    reading = Reading(Source.LIBCUDA, problem=cuda_problem(number, "cuInit"))
+    for finding in examined(tmp_path, Case(PASCAL, readings=(reading,))).findings:
+        assert not NEWER.search(finding.fix), finding
+    told = the_finding(tmp_path, Case(PASCAL, readings=(reading,)), ERRORS[number].id)
+    if any(NEWER.search(it.text) for it in ERRORS[number].advice):
+        assert "R580 and nothing after it" in told.fix
+
+
+def test_a_compatibility_package_is_no_reason_to_update_either(tmp_path: Path) -> None:
+    files = {**PASCAL, **driver_libraries("590.48.01", "usr/local/cuda-13.1/compat")}
+    case = Case(files, environ={"LD_LIBRARY_PATH": "/usr/local/cuda-13.1/compat"})
+    finding = the_finding(tmp_path, case, "forward-compatibility-unsupported")
+    assert not NEWER.search(finding.fix)
+    assert "R580 and nothing after it" in finding.fix
+
+
+def test_a_new_gpu_may_be_told_to_update(tmp_path: Path) -> None:
+    case = Case(readings=(said(Source.LIBCUDA, Trouble.OTHER_ERROR, "cuInit failed with CUDA error 36", 36),))
+    finding = the_finding(tmp_path, case, "driver-too-old-for-call")
+    assert "Install a newer NVIDIA driver" in finding.fix
+
+
+def test_the_remedy_of_a_container_is_that_of_its_kind(tmp_path: Path) -> None:
+    bare = {**removed(driver_libraries()), "dev/nvidiactl": None, "dev/nvidia0": None, "dev/nvidia-uvm": None}
+    commands = {}
+    for kind, files, environ in (
+        ("docker", {".dockerenv": ""}, {}),
+        ("podman", {"run/.containerenv": ""}, {}),
+        ("apptainer", {}, {"APPTAINER_CONTAINER": "/x.sif"}),
+        ("kubernetes", {".dockerenv": "", "var/run/secrets/kubernetes.io/": ""}, {}),
+        ("lxc", {"run/systemd/container": "lxc\n"}, {}),
+        ("unknown", {"run/systemd/container": "systemd-nspawn\n"}, {}),
+        ("by its control group", {"proc/1/cgroup": "12:cpu:/docker/0123\n"}, {}),
+    ):
+        case = Case({**bare, **files}, cached=(), environ=environ)
+        commands[kind] = the_finding(tmp_path / kind, case, "container-without-gpu").commands
+    assert commands["docker"][0] == commands["by its control group"][0] == "docker run --gpus all IMAGE"
+    assert commands["podman"][-1] == "podman run --device nvidia.com/gpu=all IMAGE"
+    assert commands["apptainer"] == ("apptainer exec --nv IMAGE COMMAND",)
+    assert commands["kubernetes"] == ("kubectl describe nodes | grep nvidia.com/gpu",)
+    assert commands["lxc"]
+    assert commands["unknown"] == ()
+
+
+def test_wsl_is_no_container(tmp_path: Path) -> None:
+    case = Case({"run/systemd/container": "wsl\n"})
+    assert examined(tmp_path, case).inventory["container"] is None
+
+
+def test_the_evidence_shows_versions_and_paths(tmp_path: Path) -> None:
+    files: dict[str, Content] = {
+        f"{MULTIARCH}/libcuda.so.570.86.10": library(),
+        f"{MULTIARCH}/libcuda.so.1@": "libcuda.so.570.86.10",
+    }
+    finding = the_finding(tmp_path, Case(files), "driver-version-mismatch")
+    assert "580.65.06" in finding.cause
+    assert "570.86.10" in finding.cause
+    assert finding.evidence[0] == "kernel module 580.65.06"
+    path = f"/{MULTIARCH}/libcuda.so.1"
+    assert f"{path} -> /{MULTIARCH}/libcuda.so.570.86.10 (by ld.so.cache)" in finding.evidence
