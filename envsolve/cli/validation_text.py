@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
-from envsolve.model.finding import Finding, Severity
+from envsolve.cli.finding_text import EVIDENCE, finding_lines, printable
 from envsolve.validate.report import ProbeReport, Report, Status
 
 if TYPE_CHECKING:
     from envsolve.app.validating import Validation
 
-EVIDENCE = 4
-"""Lines of what was seen that a finding shows unless all are asked for."""
 _COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "cyan"}
-_SEVERITIES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
 def as_text(validation: Validation, *, all_evidence: bool = False) -> str:
@@ -26,8 +22,8 @@ def as_text(validation: Validation, *, all_evidence: bool = False) -> str:
     width = max((len(probe.name) for probe in report.probes), default=0)
     lines = [_probe_line(probe, width) for probe in report.probes]
     for finding in report.findings:
-        lines += ["", *_finding_lines(finding, most=len(finding.evidence) if all_evidence else EVIDENCE)]
-    return "".join(f"{line}\n" for line in (*lines, "", _printable(_conclusion(report))))
+        lines += ["", *finding_lines(finding, most=len(finding.evidence) if all_evidence else EVIDENCE)]
+    return "".join(f"{line}\n" for line in (*lines, "", printable(_conclusion(report))))
 
 
 def as_json(validation: Validation) -> str:
@@ -73,33 +69,21 @@ def as_junit(validation: Validation) -> str:
             suite, "testcase", classname="envsolve.validate", name=probe.name, time=f"{probe.seconds:.3f}"
         )
         if probe.status is Status.SKIP:
-            ET.SubElement(case, "skipped", message=_printable(probe.detail))
+            ET.SubElement(case, "skipped", message=printable(probe.detail))
         if probe.status is Status.FAIL:
             title = probe.findings[0].title if probe.findings else probe.detail
-            failure = ET.SubElement(case, "failure", message=_printable(title))
+            failure = ET.SubElement(case, "failure", message=printable(title))
             failure.text = "\n\n".join(
-                "\n".join(_finding_lines(it, most=len(it.evidence), plain=True)) for it in probe.findings
+                "\n".join(finding_lines(it, most=len(it.evidence), plain=True)) for it in probe.findings
             )
-        ET.SubElement(case, "system-out").text = _printable(probe.detail)
+        ET.SubElement(case, "system-out").text = printable(probe.detail)
     ET.indent(suite)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
 
 
 def _probe_line(probe: ProbeReport, width: int) -> str:
     status = click.style(f"{probe.status.value:<4}", fg=_COLOURS[probe.status])
-    return f"{status}  {probe.name:<{width}} {probe.seconds:7.2f} s  {_printable(probe.detail)}"
-
-
-def _finding_lines(finding: Finding, *, most: int, plain: bool = False) -> Iterator[str]:
-    word = f"{finding.severity.value}:"
-    yield f"{word if plain else click.style(word, fg=_SEVERITIES[finding.severity], bold=True)} {finding.id}"
-    yield f"  {_printable(finding.title)}"
-    yield f"cause: {_printable(finding.cause)}"
-    yield f"fix: {_printable(finding.fix)}"
-    yield from (f"  {_printable(command)}" for command in finding.commands)
-    yield from (f"seen: {_printable(line)}" for line in finding.evidence[:most])
-    if len(finding.evidence) > most:
-        yield f"seen: {len(finding.evidence) - most} more, with -v"
+    return f"{status}  {probe.name:<{width}} {probe.seconds:7.2f} s  {printable(probe.detail)}"
 
 
 def _conclusion(report: Report) -> str:
@@ -110,8 +94,3 @@ def _conclusion(report: Report) -> str:
         return f"{report.python}: not proven, nothing could be computed"
     passed = [it.name for it in report.probes if it.status is Status.PASS and it.name in report.proofs]
     return f"{report.python}: proven by {', '.join(passed)}"
-
-
-def _printable(text: str) -> str:
-    """``text`` on one line, without what a terminal would obey and XML does not have: some of it is from libraries."""
-    return "".join(it if it.isprintable() else "?" for it in " ".join(text.split()))

@@ -17,13 +17,29 @@ class Severity(StrEnum):
     """Worth knowing; nothing has to be done."""
 
 
+class PossibleCause(NamedTuple):
+    """One of several causes that a failure may have.
+
+    ``tell`` is the one command that shows whether it is this one, ``shows`` what that command then shows.
+    """
+
+    id: str
+    title: str
+    cause: str
+    fix: str
+    commands: tuple[str, ...] = ()
+    tell: str = ""
+    shows: str = ""
+
+
 class Finding(NamedTuple):
     """A finding. ``id`` is kebab-case and for ever.
 
     ``cause`` says in full sentences what is so, ``fix`` what to do about it, ``commands`` what to type for that.
     ``evidence`` are the facts it rests on, as they were seen: lines of a log, files, numbers of calls. ``in_scope`` is
     false for what is no mismatch of framework, CUDA, cuDNN, driver and GPU. ``about`` is what it concerns: a
-    framework by envsolve's name, or a library.
+    framework by envsolve's name, or a library. ``possible_causes`` are there where what was seen allows more than one,
+    the likeliest first; ``sources`` are what the finding's rule rests on.
     """
 
     id: str
@@ -35,9 +51,16 @@ class Finding(NamedTuple):
     evidence: tuple[str, ...] = ()
     in_scope: bool = True
     about: str | None = None
+    possible_causes: tuple[PossibleCause, ...] = ()
+    sources: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """The object of the JSON contract."""
+        """The object of the JSON contract; possible causes and sources where there are some."""
+        more: dict[str, object] = {}
+        if self.possible_causes:
+            more["possible_causes"] = [{**it._asdict(), "commands": list(it.commands)} for it in self.possible_causes]
+        if self.sources:
+            more["sources"] = list(self.sources)
         return {
             "id": self.id,
             "title": self.title,
@@ -48,4 +71,4 @@ class Finding(NamedTuple):
             "commands": list(self.commands),
             "evidence": list(self.evidence),
             "about": self.about,
-        }
+        } | more

@@ -47,14 +47,17 @@ def _meant(prefix: str | None, python: str | None, environ: Mapping[str, str]) -
     return Path(on_path or sys.executable)
 
 
-def take_inventory(python: Path, environ: Mapping[str, str], children: Children) -> Inventory:
-    """Ask the interpreter what its environment holds.
+def take_inventory(
+    python: Path, environ: Mapping[str, str], children: Children, *, timeout: float = _TIMEOUT
+) -> Inventory:
+    """Ask the interpreter what its environment holds, for at most ``timeout`` seconds.
 
     Raises OutsideError where it is no interpreter or does not answer, UsageError where it is older than Python 3.7.
     """
-    outcome = children.run(python, "inventory", {}, environ, _TIMEOUT)
+    outcome = children.run(python, "inventory", {}, environ, timeout)
     if outcome.result is None:
-        _require_new_enough(python, environ)
+        if outcome.ending.timeout is None:
+            _require_new_enough(python, environ)
         raise _unanswered(python, outcome, environ)
     return inventory_of(outcome.result)
 

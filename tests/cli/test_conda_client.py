@@ -74,3 +74,20 @@ def _conda(settings: dict[str, str], *words: str) -> Any:
     done = subprocess.run([*_CONDA, *words], env=settings, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout) if "--json" in words else None
+
+
+def test_conda_doctor_runs_the_check_of_the_gpu_stack(settings: dict[str, str], tmp_path: Path) -> None:
+    listed = subprocess.run([*_CONDA, "doctor", "--list"], env=settings, capture_output=True, text=True, check=True)
+    if "gpu-stack" not in listed.stdout:
+        pytest.skip("envsolve is not installed beside this conda")
+    (tmp_path / "conda-meta").mkdir()
+    (tmp_path / "conda-meta" / "history").touch()
+    done = subprocess.run(
+        [*_CONDA, "doctor", "--prefix", str(tmp_path), "gpu-stack"],
+        env=settings,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "gpu-stack: nothing is broken" in done.stdout
+    assert "Error running health check" not in done.stderr

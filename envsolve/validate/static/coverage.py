@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -35,7 +36,7 @@ class Codes:
 
     def of(self, path: Path) -> DeviceCode:
         """The machine code and PTX in the file at ``path``."""
-        place = path.resolve()
+        place = Path(os.path.realpath(path))
         if place not in self._read:
             try:
                 self._read[place] = read_device_code(place)

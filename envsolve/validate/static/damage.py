@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def damaged(paths: Iterable[Path], files: Files, abi: Abi | None) -> Iterator[Fi
     seen = set()
     for file in paths:
         try:
-            place = file.resolve()
+            place = Path(os.path.realpath(file))
             if place in seen:
                 continue
             seen.add(place)

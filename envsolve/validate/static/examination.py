@@ -5,6 +5,7 @@ Nothing of the environment is run: libraries are read, and the loader is simulat
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -96,7 +97,7 @@ def _examine_loading(
 
 def _abi(executable: Path) -> Abi | None:
     try:
-        return read_library(executable.resolve(), truncated=True).abi
+        return read_library(Path(os.path.realpath(executable)), truncated=True).abi
     except UnreadableLibraryError:
         return None
 

@@ -87,7 +87,7 @@ class Files:
 
     def located(self, soname: str, path: str) -> Library:
         """The library that was found for ``soname``: whose it is, and its version where the real file's name tells."""
-        place = Path(path).resolve()
+        place = Path(os.path.realpath(path))
         if is_of_driver(soname):
             owner = Owner.DRIVER
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -74,7 +75,7 @@ class Loader:
         Raises UnreadableLibraryError where the interpreter is no program that this machine runs.
         """
         process = Process(self._libraries, library_path=library_path)
-        lookups = process.start(self._files.inventory.executable.resolve())
+        lookups = process.start(Path(os.path.realpath(self._files.inventory.executable)))
         known = framework.libraries
         if known.preload in (Preload.LISTED, Preload.WITH_DEPENDENCIES):
             for file in self._preloaded(framework):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -53,12 +54,17 @@ def two_majors(scene: Scene) -> Iterator[Finding]:
 def stubs(scene: Scene) -> Iterator[Finding]:
     """The toolkit's stand-in for libcuda, found before the driver's or in LD_LIBRARY_PATH."""
     taken = {path for loading in scene.loadings for name, path in loading.found() if is_of_driver(name)}
-    stub = sorted(path for path in taken if _STUBS in Path(path).resolve().parts)
+    stub = sorted(path for path in taken if _STUBS in Path(os.path.realpath(path)).parts)
     if stub:
         yield _stub(Severity.ERROR, stub, "is what programs get for the driver's library: every call of it fails")
         return
     directories = (Path(it) for it in re.split("[:;]", scene.library_path or "") if it)
-    lying = [str(file) for it in directories if _STUBS in it.resolve().parts for file in sorted(it.glob("libcuda.so*"))]
+    lying = [
+        str(file)
+        for it in directories
+        if _STUBS in Path(os.path.realpath(it)).parts
+        for file in sorted(it.glob("libcuda.so*"))
+    ]
     if lying:
         yield _stub(
             Severity.WARNING, lying, "is in LD_LIBRARY_PATH, where a program may take it for the driver's library"
@@ -74,7 +80,7 @@ def cuda_major(path: str, names: LibraryNames) -> str | None:
     own = names.cuda_majors(Path(path).name)
     if len(own) == 1:
         return next(iter(own))
-    place = Path(path).resolve()
+    place = Path(os.path.realpath(path))
     others = [file.name for file in place.parent.glob("lib*.so.*")]
     with suppress(UnreadableLibraryError):
         others += read_library(place, truncated=True).needed

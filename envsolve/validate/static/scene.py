@@ -30,4 +30,4 @@ def plain(path: str | None) -> str:
 
 def same(one: str, other: str) -> bool:
     """Whether two paths lead to one file."""
-    return Path(one).resolve() == Path(other).resolve()
+    return Path(os.path.realpath(one)) == Path(os.path.realpath(other))

@@ -1,0 +1,153 @@
+"""The use case of the doctor: look at this machine and an environment, say what breaks GPU stacks and what mends it.
+
+Nothing is written, no framework is imported, and every part has its time: a driver that hangs must not hang the doctor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.app.validating import Progress
+from envsolve.diagnose.environment import EnvironmentReport, FoundEnvironment, examine_environment, find_environment
+from envsolve.diagnose.machine import Limits, MachineReport, Surroundings, examine_machine, nearest_the_cause
+from envsolve.errors import EnvsolveError, Hint, UsageError
+from envsolve.host.machine import TIMEOUT_VARIABLE, Machine
+from envsolve.host.pci import PciTable
+from envsolve.matrix import Matrix, find_matrix
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.finding import Finding, Severity
+from envsolve.model.host import Host
+from envsolve.validate.activation import activated
+from envsolve.validate.child import Children
+from envsolve.validate.frameworks import frameworks_among
+
+PROBE_SECONDS = "2"
+"""How long each slow source of the detection may take, unless ENVSOLVE_PROBE_TIMEOUT says more."""
+INVENTORY_SECONDS = 4.0
+"""How long the environment's Python may take to list it; then its files are read instead."""
+WALK_SECONDS = 2.0
+"""How long directories of the machine are walked."""
+
+
+class Asked(NamedTuple):
+    """What is to be looked at; None stands for the active environment."""
+
+    progress: Progress
+    prefix: str | None = None
+    python: str | None = None
+    matrix_directory: Path | None = None
+
+
+class Diagnosed(NamedTuple):
+    """What was found, the gravest first, and what was looked at."""
+
+    host: Host
+    findings: tuple[Finding, ...]
+    inventory: Mapping[str, object]
+    frameworks: tuple[tuple[str, str], ...]
+    """The frameworks of the environment, by envsolve's names, with their versions."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is broken: warnings and hints are no errors."""
+        return not any(it.severity is Severity.ERROR for it in self.findings)
+
+
+def diagnose(asked: Asked, environ: Mapping[str, str]) -> Diagnosed:
+    """Examine the machine and the environment that is meant.
+
+    Raises UsageError where the environment that is named is none.
+    """
+    matrix = Matrix(asked.matrix_directory or find_matrix())
+    try:
+        asked.progress.show("the machine")
+        host = _host(matrix, environ)
+        surroundings = Surroundings(Machine(host.platform, environ), host, limits=Limits(seconds=WALK_SECONDS))
+        machine = examine_machine(surroundings, matrix)
+        asked.progress.show("the environment")
+        found, environment, notes = _environment(asked, environ, host, matrix)
+    finally:
+        asked.progress.clear()
+    findings = nearest_the_cause((*machine.findings, *found.findings, *environment.findings))
+    return Diagnosed(host, findings, _inventory(machine, environment), _frameworks(found), notes)
+
+
+def _host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
+    """Ask this machine what it is, thoroughly and not for long."""
+    from envsolve.host.detection import detect
+
+    return detect(thorough=True, environ={TIMEOUT_VARIABLE: PROBE_SECONDS, **environ}, pci_table=_table_of(matrix))
+
+
+def _table_of(matrix: Matrix) -> PciTable:
+    """The table of PCI ids, read only when a GPU is looked up in it."""
+
+    def look_up(device: str) -> tuple[str, ComputeCapability] | None:
+        return matrix.pci_ids.get(device)
+
+    return look_up
+
+
+def _environment(
+    asked: Asked, environ: Mapping[str, str], host: Host, matrix: Matrix
+) -> tuple[FoundEnvironment, EnvironmentReport, tuple[str, ...]]:
+    with Children() as children:
+        found = find_environment(asked.prefix, asked.python, environ, children, timeout=INVENTORY_SECONDS)
+    activation = activated(environ, found.inventory)
+    report = examine_environment(
+        found.inventory, host, activation.environ, platform=host.platform, matrix=matrix, shell=environ
+    )
+    return found, report, activation.notes
+
+
+def _inventory(machine: MachineReport, environment: EnvironmentReport) -> dict[str, object]:
+    """One inventory of both: libraries of the machine and of the environment stand in one list."""
+    of_both = [*_rows(machine.inventory.get("libraries")), *_rows(environment.inventory.get("libraries"))]
+    return {**environment.inventory, **machine.inventory, "libraries": of_both}
+
+
+def _rows(value: object) -> list[object]:
+    return list(value) if isinstance(value, list) else []
+
+
+def _frameworks(found: FoundEnvironment) -> tuple[tuple[str, str], ...]:
+    installed: dict[str, str] = {}
+    for it in found.inventory.distributions:
+        for known in frameworks_among([it.name]):
+            installed.setdefault(known.name, it.version)
+    return tuple(installed.items())
+
+
+def fix_plan(diagnosed: Diagnosed, asked: Asked, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """The environment that would mend it, as text, and what to tell beside it.
+
+    It is for the frameworks that are installed, at their versions where these run on this machine, else at others.
+    Raises UsageError where no framework is installed, UnsolvableError where nothing runs here.
+    """
+    from envsolve.app.solving import framework_requests, solve_request
+    from envsolve.model.request import Request
+
+    matrix = Matrix(asked.matrix_directory or find_matrix())
+    known = [(name, version) for name, version in diagnosed.frameworks if name in matrix.framework_names]
+    if not known:
+        raise UsageError(
+            "nothing-to-plan",
+            "the environment holds no framework that envsolve knows, so there is nothing to plan for",
+            hints=(Hint("ask for one", "envsolve --framework pytorch --gpu auto"),),
+        )
+    kept = [f"{name}=={'.'.join(version.partition('+')[0].split('.')[:2])}.*" for name, version in known]
+    names = [name for name, _ in known]
+    for wanted in (kept, names):
+        request = Request(frameworks=framework_requests(wanted, matrix), gpus=("auto",))
+        try:
+            solved = solve_request(request, matrix, environ)
+        except EnvsolveError:
+            if wanted is names:
+                raise
+            continue
+        remarks = () if wanted is kept else ("the installed versions do not run here: these are others",)
+        return solved.texts[0][1], (*remarks, *solved.notes)
+    raise AssertionError("the last attempt returns or raises")

@@ -1,0 +1,59 @@
+"""A health check for ``conda doctor``: the findings of ``envsolve doctor`` on the environment that conda looks at.
+
+conda loads it through the entry point ``conda`` (conda's developer guide, "Health Checks"); this is the one module that
+imports conda, and only conda imports it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import click
+from conda.plugins import hookimpl
+from conda.plugins.types import CondaHealthCheck
+
+NAME = "gpu-stack"
+SUMMARY = "Check GPU, driver, CUDA libraries and frameworks with envsolve"
+"""Shown by `conda doctor --list`, in versions of conda that know of summaries."""
+_GOOD, _BAD = "✅", "❌"
+"""The marks of conda's own checks (conda.base.constants)."""
+
+
+class _Silent:
+    """No progress: conda prints its own."""
+
+    def show(self, text: str) -> None:
+        """Say nothing."""
+
+    def clear(self) -> None:
+        """Take nothing away."""
+
+
+def check(prefix: str, verbose: bool) -> None:
+    """Print what is wrong with the GPU stack of ``prefix`` on this machine; all evidence with ``verbose``."""
+    from envsolve.app.doctoring import Asked, diagnose
+    from envsolve.cli.finding_text import EVIDENCE, finding_lines
+    from envsolve.errors import EnvsolveError
+
+    try:
+        diagnosed = diagnose(Asked(_Silent(), prefix=prefix), os.environ)
+    except EnvsolveError as error:
+        click.echo(f"{_BAD} {NAME}: {error.message}\n")
+        return
+    if diagnosed.ok:
+        click.echo(f"{_GOOD} {NAME}: nothing is broken\n")
+    else:
+        click.echo(f"{_BAD} {NAME}:\n")
+    for finding in diagnosed.findings:
+        most = len(finding.evidence) if verbose else EVIDENCE
+        click.echo("\n".join((*finding_lines(finding, most=most), "")))
+
+
+@hookimpl  # type: ignore[untyped-decorator]  # conda ships no types
+def conda_health_checks() -> Iterator[CondaHealthCheck]:
+    """Register the check with conda."""
+    found = CondaHealthCheck(name=NAME, action=check)
+    if hasattr(found, "summary"):
+        found.summary = SUMMARY
+    yield found

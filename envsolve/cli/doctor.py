@@ -1,0 +1,108 @@
+"""``envsolve doctor``: look at this machine and an environment for everything that breaks GPU stacks."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from envsolve.cli.interrupts import interruptible
+from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli.output import deliver
+from envsolve.cli.report import Palette, note
+from envsolve.errors import UsageError
+
+if TYPE_CHECKING:
+    from envsolve.app.doctoring import Asked, Diagnosed
+
+
+@click.command()
+@click.option("--prefix", metavar="DIR", type=Parsed("directory", file_name), help="The environment's directory.")
+@click.option(
+    "--python",
+    metavar="EXE",
+    type=Parsed("file", file_name),
+    help="The environment's interpreter. Default: that of the active environment.",
+)
+@option("--fix-plan", is_flag=True, help="Print the environment that would mend it, instead of the findings.")
+@option("--json", "as_json", is_flag=True, help="Print JSON.")
+@option("--no-progress", is_flag=True, help="No progress on a terminal.")
+@matrix_option
+@output_options
+def doctor(**options: Any) -> int:
+    """Look at driver, devices, toolkits, variables, libraries and packages; exit 1 if something is broken.
+
+    Nothing is changed, and no framework is imported: `envsolve validate` runs them.
+    """
+    from envsolve.app.doctoring import diagnose, fix_plan
+
+    if options["prefix"] is not None and options["python"] is not None:
+        raise UsageError("contradictory-options", "--prefix and --python both name the environment: give one of them")
+    if options["fix_plan"] and options["as_json"]:
+        raise UsageError("contradictory-options", "--fix-plan prints an environment and --json findings: give one")
+    asked = _asked(options)
+    with interruptible():
+        diagnosed = diagnose(asked, os.environ)
+        if options["fix_plan"]:
+            text, notes = fix_plan(diagnosed, asked, os.environ)
+            deliver(text, None)
+            _tell((*diagnosed.notes, *notes), options)
+            return 0
+    text = _as_json(diagnosed) if options["as_json"] else _as_text(diagnosed, all_evidence=options["verbose"] > 0)
+    deliver(text, None, color=Palette.wanted())
+    _tell(diagnosed.notes, options)
+    return 0 if diagnosed.ok else 1
+
+
+def _tell(notes: tuple[str, ...], options: dict[str, Any]) -> None:
+    for remark in notes:
+        note(remark, quiet=options["quiet"])
+
+
+def _asked(options: dict[str, Any]) -> Asked:
+    from envsolve.app.doctoring import Asked
+    from envsolve.cli.progress import Progress
+
+    directory = options["matrix_directory"]
+    return Asked(
+        prefix=options["prefix"],
+        python=options["python"],
+        matrix_directory=None if directory is None else Path(directory),
+        progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="looking at"),
+    )
+
+
+def _as_json(diagnosed: Diagnosed) -> str:
+    from envsolve.host.host_file import host_as_json
+
+    data = {
+        "schema_version": 1,
+        "ok": diagnosed.ok,
+        "host": host_as_json(diagnosed.host),
+        "inventory": diagnosed.inventory,
+        "findings": [finding.as_json() for finding in diagnosed.findings],
+        "notes": list(diagnosed.notes),
+    }
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _as_text(diagnosed: Diagnosed, *, all_evidence: bool) -> str:
+    from envsolve.cli.finding_text import EVIDENCE, finding_lines, printable
+
+    lines: list[str] = []
+    for finding in diagnosed.findings:
+        lines += [*finding_lines(finding, most=len(finding.evidence) if all_evidence else EVIDENCE), ""]
+    return "".join(f"{line}\n" for line in (*lines, printable(_conclusion(diagnosed))))
+
+
+def _conclusion(diagnosed: Diagnosed) -> str:
+    counts = {
+        severity: sum(it.severity == severity for it in diagnosed.findings) for severity in ("error", "warning", "info")
+    }
+    told = [f"{count} {name}{'s' if count > 1 and name != 'info' else ''}" for name, count in counts.items() if count]
+    where = str(diagnosed.inventory.get("prefix") or "this machine")
+    whole = f"{where}: {', '.join(told)}" if told else f"{where}: nothing is wrong that can be seen without running it"
+    return f"{whole}; `envsolve validate` proves it by running kernels"

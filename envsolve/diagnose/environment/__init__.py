@@ -1,0 +1,14 @@
+"""The environment half of ``envsolve doctor``: what in an environment breaks GPU stacks, read from its files."""
+
+from envsolve.diagnose.environment.examination import CHECKS, EnvironmentReport, examine_environment
+from envsolve.diagnose.environment.found import FoundEnvironment, find_environment
+from envsolve.diagnose.environment.from_files import inventory_from_files
+
+__all__ = [
+    "CHECKS",
+    "EnvironmentReport",
+    "FoundEnvironment",
+    "examine_environment",
+    "find_environment",
+    "inventory_from_files",
+]

@@ -1,0 +1,146 @@
+"""The frameworks of an environment as builds: versions, the CUDA and cuDNN they were built with, matrix rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from packaging.version import InvalidVersion, Version
+
+from envsolve.diagnose.environment.conda_meta import CondaMeta, CondaPackage
+from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.release import Release, Source
+from envsolve.model.versions import CudaVersion
+from envsolve.validate.frameworks import FRAMEWORKS
+from envsolve.validate.static.builds import built_cuda
+from envsolve.validate.static.installed import Files, Installed
+
+_CONDA_NAMES = {
+    "pytorch": ("pytorch", "pytorch-gpu", "pytorch-cpu"),
+    "tensorflow": ("tensorflow-base", "tensorflow"),
+    "jax": ("jaxlib",),
+    "cupy": ("cupy-core", "cupy"),
+    "onnxruntime": ("onnxruntime-novec", "onnxruntime"),
+}
+"""The conda packages whose build strings tell the build, the telling one first."""
+
+
+class Build(NamedTuple):
+    """A framework whose modules are there.
+
+    ``cuda`` is as it tells it, ``12.8`` or ``12``; None for a CPU build or unknown. ``releases`` are the rows of the
+    matrix that it may be, none for a build that the matrix does not know.
+    """
+
+    framework: Installed
+    version: str | None
+    package: Package | None
+    conda: CondaPackage | None
+    cuda: str | None
+    releases: tuple[Release, ...]
+
+    @property
+    def name(self) -> str:
+        """The framework by envsolve's name."""
+        return self.framework.libraries.name
+
+    @property
+    def title(self) -> str:
+        """The framework as its makers write it."""
+        return self.framework.libraries.title
+
+    @property
+    def label(self) -> str:
+        """How a sentence names it: ``PyTorch 2.8.0+cu128``."""
+        return f"{self.title} {self.version}" if self.version else self.title
+
+    @property
+    def cuda_version(self) -> CudaVersion | None:
+        """The CUDA it was built with, minor and all; None where nothing tells the minor."""
+        if self.cuda is not None and "." in self.cuda:
+            with suppress(ValueError):  # what a file tells may be nonsense
+                return CudaVersion.parse(self.cuda)
+        found = {release.cuda for release in self.releases}
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def cuda_major(self) -> int | None:
+        """The major of the CUDA it was built with."""
+        return None if self.cuda is None else int(self.cuda.partition(".")[0])
+
+    @property
+    def cudnn(self) -> Version | None:
+        """The cuDNN it was built with, where the matrix knows it."""
+        found = {release.cudnn for release in self.releases}
+        return found.pop() if len(found) == 1 else None
+
+
+def builds_of(
+    files: Files, packages: Packages, conda: CondaMeta, matrix: Matrix, platform: Platform
+) -> tuple[Build, ...]:
+    """Every framework that is there, as a build."""
+    return tuple(_build(framework, packages, conda, matrix, platform) for framework in files.frameworks)
+
+
+def parsed(version: str | None) -> Version | None:
+    """``version``, or None where it is none that PEP 440 knows."""
+    try:
+        return Version(version or "")
+    except InvalidVersion:
+        return None
+
+
+def _build(framework: Installed, packages: Packages, conda: CondaMeta, matrix: Matrix, platform: Platform) -> Build:
+    name = framework.libraries.name
+    package = next(_packages(framework, packages), None)
+    record = _conda_package(framework, package, conda)
+    told = framework.assigned("torch/version.py", "__version__") if name == "pytorch" else None
+    version = str(told) if isinstance(told, str) else package.version if package else record.version if record else None
+    build = Build(framework, version, package, record, built_cuda(framework), ())
+    listed = matrix.framework(name, platform).releases if platform.has_cuda else ()
+    return build._replace(releases=tuple(release for release in listed if _may_be(release, build)))
+
+
+def _packages(framework: Installed, packages: Packages) -> Iterator[Package]:
+    """The distributions of the framework, the one that says it brought its module first."""
+    known = FRAMEWORKS[framework.libraries.name]
+    named = [it for it in packages.by_name.values() if known.packages.fullmatch(it.name)]
+    init = f"{framework.libraries.package}/__init__.py"
+    yield from (it for it in named if any(row.path == init for row in packages.record(it) or ()))
+    yield from named
+
+
+def _conda_package(framework: Installed, package: Package | None, conda: CondaMeta) -> CondaPackage | None:
+    """The conda package it came with; None where pip has written over it."""
+    if package is not None and package.is_wheel and package.installer is not None and not package.is_of_conda:
+        return None
+    names = _CONDA_NAMES.get(framework.libraries.name, ())
+    return next((conda.by_name[name] for name in names if name in conda.by_name), None)
+
+
+def _may_be(release: Release, build: Build) -> bool:
+    """Whether the matrix's ``release`` is this build, as far as version, packager and build tell."""
+    version = parsed(build.version)
+    if version is None or release.version != Version(version.public):
+        return False
+    if build.conda is not None:
+        return not release.source.is_wheel and fnmatchcase(build.conda.build, release.build_string)
+    if not release.source.is_wheel or (release.cuda is None) != (build.cuda is None):
+        return False
+    return _is_wheel(release, build, parsed(build.package.version) if build.package else version)
+
+
+def _is_wheel(release: Release, build: Build, version: Version | None) -> bool:
+    """Whether it is the wheel of that row: of one in PyTorch's index the local version says which, 2.8.0+cu126."""
+    if build.package is not None and build.name != "jax" and release.package != build.package.name:
+        return False
+    local = version.local if version is not None else None
+    if build.name == "pytorch" and local is not None:
+        return release.source is Source.PYTORCH and release.build == local
+    if release.source is not Source.PYPI:
+        return False
+    return build.cuda is None or (release.cuda is not None and release.cuda.major == build.cuda_major)

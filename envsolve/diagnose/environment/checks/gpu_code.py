@@ -1,0 +1,71 @@
+"""Code for the GPUs in frameworks whose libraries validation does not reach: in a prefix, or told by the matrix.
+
+The wheels' own libraries are scanned by :mod:`envsolve.validate.static.coverage`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from envsolve.diagnose.environment.builds import Build
+from envsolve.diagnose.environment.reading import is_file
+from envsolve.diagnose.environment.remedies import solve
+from envsolve.diagnose.environment.scene import Scene
+from envsolve.model.capability import ComputeCapability, DeviceCode
+from envsolve.model.finding import Finding, Severity
+from envsolve.validate.static.coverage import Codes, listed
+
+_IN_PREFIX = {
+    "pytorch": ("lib/libtorch_cuda.so", "Library/bin/torch_cuda.dll"),
+    "tensorflow": ("lib/libtensorflow_cc.so.2",),
+}
+"""Where conda's packages keep the kernels (conda-forge/pytorch-cpu-feedstock, conda-forge/tensorflow-feedstock)."""
+
+
+def code_for_gpus(scene: Scene) -> Iterator[Finding]:
+    """Frameworks without code for a GPU of this machine."""
+    if not scene.has_gpu:
+        return
+    codes = Codes()
+    for build in scene.builds:
+        if any(_holds_code(it, codes) for it in build.framework.files(*build.framework.libraries.code)):
+            continue
+        told = _told(build, scene, codes)
+        for gpu in scene.host.capabilities if told is not None else ():
+            assert told is not None
+            code, source = told
+            if code.runs_as(gpu) is None:
+                yield _no_code(build, gpu, code, source)
+
+
+def _holds_code(file: Path, codes: Codes) -> bool:
+    code = codes.of(file) if is_file(file) else DeviceCode(())
+    return bool(code.sass or code.ptx)
+
+
+def _told(build: Build, scene: Scene, codes: Codes) -> tuple[DeviceCode, str] | None:
+    """The code of a build and what says so: its file in the prefix, else the rows of the matrix, where they agree."""
+    for name in _IN_PREFIX.get(build.name, ()):
+        file = scene.inventory.prefix / name
+        if _holds_code(file, codes):
+            return codes.of(file), str(file)
+    known = {release.code for release in build.releases if release.cuda is not None}
+    code = known.pop() if len(known) == 1 else DeviceCode(())
+    if not (code.sass or code.ptx) or build.cuda_version is None:
+        return None
+    return code, build.releases[0].reference
+
+
+def _no_code(build: Build, gpu: ComputeCapability, code: DeviceCode, source: str) -> Finding:
+    return Finding(
+        "no-code-for-gpu",
+        f"{build.title} has no code for a GPU of compute capability {gpu}",
+        Severity.ERROR,
+        f"{build.label} holds code for {listed(code)}: on compute capability {gpu} its kernels do not start "
+        '("no kernel image is available for execution on the device")',
+        f"install a build of {build.title} that holds code for {gpu}; envsolve knows which do",
+        solve([build.name], f"--gpu {gpu}"),
+        (f"{source}: {listed(code)}",),
+        about=build.name,
+    )

@@ -1,0 +1,113 @@
+"""Jupyter's kernels: those that start no Python any more, and those of this environment that start another's.
+
+Where kernels are looked for is told by the documentation of jupyter_core (``jupyter --paths``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.diagnose.environment.reading import is_directory, is_file, names_of, real, text_of
+from envsolve.diagnose.environment.remedies import quoted
+from envsolve.diagnose.environment.scene import Scene
+from envsolve.model.finding import Finding, Severity
+
+SYSTEM = (Path("/usr/local/share/jupyter"), Path("/usr/share/jupyter"))
+_LONGEST = 64 * 1024
+_MOST = 100
+"""Kernels of one directory that are looked at."""
+
+
+class Kernel(NamedTuple):
+    """A kernel for Python: its folder, the program it starts, and whether it is kept in the environment itself."""
+
+    folder: Path
+    program: str
+    is_own: bool
+
+
+def kernels(scene: Scene) -> Iterator[Finding]:
+    """One finding for each kernel whose program is gone, or which lies in this environment and starts another's."""
+    for kernel in _kernels(scene):
+        if not Path(kernel.program).is_absolute():  # the Python that Jupyter itself runs on
+            continue
+        if not is_file(Path(kernel.program)):
+            yield _gone(kernel)
+        elif kernel.is_own and Path(kernel.program).name.startswith("python") and not _lies_in(kernel.program, scene):
+            yield _elsewhere(kernel, scene)
+
+
+def _lies_in(program: str, scene: Scene) -> bool:
+    """Whether a program is the environment's: by its directory, since the Python of a venv is a link out of it."""
+    return Path(real(Path(program).parent)).is_relative_to(real(scene.inventory.prefix))
+
+
+def _kernels(scene: Scene) -> Iterator[Kernel]:
+    own = scene.inventory.prefix / "share/jupyter" if scene.inventory.owns_prefix else None
+    for directory in dict.fromkeys(_directories(scene)):
+        for name in names_of(directory / "kernels")[:_MOST]:
+            folder = directory / "kernels" / name
+            program = _program(folder / "kernel.json")
+            if program is not None:
+                yield Kernel(folder, program, directory == own)
+
+
+def _directories(scene: Scene) -> Iterator[Path]:
+    environ = scene.shell
+    yield from (Path(entry) for entry in environ.get("JUPYTER_PATH", "").split(os.pathsep) if entry)
+    home = environ.get("HOME") or environ.get("USERPROFILE")
+    if environ.get("JUPYTER_DATA_DIR"):
+        yield Path(environ["JUPYTER_DATA_DIR"])
+    elif environ.get("APPDATA") and scene.platform.is_windows:
+        yield Path(environ["APPDATA"], "jupyter")
+    elif home:
+        yield from (Path(home, ".local/share/jupyter"), Path(home, "Library/Jupyter"))
+    yield scene.inventory.prefix / "share/jupyter"
+    yield from SYSTEM
+
+
+def _program(file: Path) -> str | None:
+    """What a kernel for Python starts; None for another language, and for a file that is no kernel's."""
+    try:
+        told = json.loads(text_of(file, _LONGEST) or "null") if is_directory(file.parent) else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(told, dict) or str(told.get("language", "python")).casefold() != "python":
+        return None
+    command = told.get("argv")
+    return command[0] if isinstance(command, list) and command and isinstance(command[0], str) else None
+
+
+def _gone(kernel: Kernel) -> Finding:
+    return Finding(
+        "notebook-kernel-broken",
+        f"Jupyter's kernel {kernel.folder.name} starts a Python that is not there",
+        Severity.WARNING,
+        f"{kernel.folder / 'kernel.json'} starts {kernel.program}: its environment was removed or moved, and "
+        "notebooks that name this kernel do not start",
+        "remove the kernel, or register it again with the Python that is meant",
+        (
+            f"jupyter kernelspec remove {kernel.folder.name}",
+            f"python -m ipykernel install --user --name {kernel.folder.name}",
+        ),
+        (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}",),
+        about=kernel.folder.name,
+    )
+
+
+def _elsewhere(kernel: Kernel, scene: Scene) -> Finding:
+    return Finding(
+        "notebook-kernel-elsewhere",
+        f"the kernel {kernel.folder.name} of this environment starts another Python",
+        Severity.WARNING,
+        f"notebooks that are opened from {scene.inventory.prefix} run with {kernel.program}, and find what is "
+        "installed there",
+        "register the kernel again with this environment's Python",
+        (f"{quoted(scene.inventory.executable)} -m ipykernel install --sys-prefix --name {kernel.folder.name}",),
+        (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}",),
+        about=kernel.folder.name,
+    )

@@ -1,0 +1,183 @@
+"""What decides beside a library's own path what is loaded: LD_LIBRARY_PATH, LD_PRELOAD, the current directory."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from envsolve.binary.lookup import Rule
+from envsolve.diagnose.environment.reading import is_file, names_of, placed, real, shown
+from envsolve.diagnose.environment.scene import Scene
+from envsolve.diagnose.environment.words import listed
+from envsolve.matrix.library_names import LibraryNames
+from envsolve.model.finding import Finding, Severity
+from envsolve.validate.inside.library_versions import component_of
+from envsolve.validate.static.installed import is_of_driver
+
+_SEPARATORS = re.compile(r"[ :]")
+_FOREIGN = "foreign-library"
+_SHOWN = 8
+
+
+def unused_library_path(scene: Scene) -> Iterator[Finding]:
+    """CUDA's libraries on LD_LIBRARY_PATH that no framework here loads."""
+    if scene.loads.library_path is None or not scene.loads.with_path:
+        return
+    held = {directory: names for directory in _entries(scene) if (names := _cuda_names(Path(directory)))}
+    taken = {
+        os.path.dirname(placed(lookup.path))  # noqa: PTH120 - as the loader wrote it
+        for loading in scene.loads.with_path
+        for lookup in loading.lookups
+        if lookup.path is not None and lookup.rule is Rule.LIBRARY_PATH
+    }
+    unused = {it: names for it, names in held.items() if real(it) not in taken}
+    if unused:
+        yield _unused(unused, scene)
+
+
+def hidden_copies(scene: Scene) -> Iterator[Finding]:
+    """Further copies of the libraries that are loaded, on the way that the loader goes.
+
+    Copies on LD_LIBRARY_PATH, and those that it has put behind others, are told by other findings.
+    """
+    foreign = {finding.about for finding in scene.static.findings if finding.id == _FOREIGN}
+    listed_there = {real(it) for it in _entries(scene)}
+    copies: dict[str, tuple[str, str]] = {}
+    for shadowed in scene.static.shadowed:
+        behind = [it for it in shadowed.copies if os.path.dirname(placed(it)) not in listed_there]  # noqa: PTH120
+        if behind and shadowed.soname not in foreign and not is_of_driver(shadowed.soname):
+            copies[shadowed.soname] = (shown(shadowed.path), shown(behind[0]))
+    if copies:
+        yield _copies(copies)
+
+
+def preloaded_libraries(scene: Scene) -> Iterator[Finding]:
+    """CUDA's libraries that LD_PRELOAD loads into every program, and files that it names in vain."""
+    entries = [entry for entry in _SEPARATORS.split(scene.environ.get("LD_PRELOAD", "")) if entry]
+    if scene.platform.is_windows or not entries:
+        return
+    cuda = [entry for entry in entries if component_of(Path(entry).name) is not None]
+    gone = [entry for entry in entries if "/" in entry and not is_file(Path(entry))]
+    if gone:
+        yield _not_there(gone, scene)
+    present = [entry for entry in cuda if entry not in gone]
+    if present:
+        yield _preloaded(present, scene)
+
+
+def current_directory(scene: Scene) -> Iterator[Finding]:
+    """Libraries whose own search path has an empty entry, for which the loader takes the current directory."""
+    asking = {}
+    for file in (*scene.files.libraries, *_roots(scene)):
+        library = scene.loads.read(file)
+        paths = (library.rpath, library.runpath) if library is not None else ()
+        empty = next((path for path in paths if path is not None and _has_empty_entry(path)), None)
+        if empty is not None:
+            asking[file] = empty
+    if asking:
+        lying = _cuda_names(scene.directory)
+        yield _searches(asking, lying, scene)
+
+
+def _roots(scene: Scene) -> Iterator[Path]:
+    """The frameworks' own libraries that need CUDA's."""
+    for framework in scene.files.frameworks:
+        yield from framework.files(*framework.libraries.roots, *framework.libraries.code)
+
+
+def _entries(scene: Scene) -> tuple[str, ...]:
+    """The directories of LD_LIBRARY_PATH."""
+    return tuple(dict.fromkeys(entry for entry in re.split("[:;]", scene.loads.library_path or "") if entry))
+
+
+def _has_empty_entry(path: str) -> bool:
+    """Whether an entry is empty; of an empty path there is none (``fillin_rpath`` of glibc)."""
+    return bool(path) and "" in path.split(":")
+
+
+def _cuda_names(directory: Path) -> list[str]:
+    """The names of CUDA's libraries in a directory, the driver's too."""
+    return [name for name in names_of(directory) if component_of(name) is not None and ".so" in name]
+
+
+def _copies(copies: dict[str, tuple[str, str]]) -> Finding:
+    return Finding(
+        "library-copies",
+        "there are copies of CUDA libraries behind those that are loaded",
+        Severity.INFO,
+        f"of {listed(copies)} the loader would take another copy, were the one that it takes not there",
+        "nothing has to be done",
+        evidence=tuple(f"{first} is taken, {behind} lies behind it" for first, behind in copies.values())[:_SHOWN],
+        about="libraries",
+    )
+
+
+def _unused(unused: dict[str, list[str]], scene: Scene) -> Finding:
+    names = list(dict.fromkeys(name for held in unused.values() for name in held))
+    return Finding(
+        "library-path-unused",
+        "LD_LIBRARY_PATH has CUDA libraries that nothing here loads",
+        Severity.INFO,
+        f"{', '.join(unused)} in LD_LIBRARY_PATH {'holds' if len(unused) == 1 else 'hold'} {listed(names)}. The "
+        "frameworks here find their own first; a program without a search path of its own would take these",
+        "nothing has to be done; leaving the variable unset avoids surprises",
+        ("unset LD_LIBRARY_PATH",),
+        (f"LD_LIBRARY_PATH={scene.loads.library_path}", *(f"{it}: {listed(names)}" for it, names in unused.items())),
+        about="LD_LIBRARY_PATH",
+    )
+
+
+def _preloaded(entries: list[str], scene: Scene) -> Finding:
+    built = {build.cuda_major for build in scene.builds if build.cuda_major is not None}
+    others = [it for it in entries if _is_of_another(it, built, scene.names)]
+    ofs = f", which is not of CUDA {' or '.join(map(str, sorted(built)))}" if others else ""
+    driver = [it for it in entries if is_of_driver(Path(it).name)]
+    return Finding(
+        "preloaded-library",
+        "LD_PRELOAD loads CUDA libraries into every program",
+        Severity.ERROR if others else Severity.WARNING,
+        f"LD_PRELOAD names {', '.join(others or entries)}{ofs}: every program loads it first, and frameworks get it "
+        f"instead of the {'driver that is installed' if driver else 'one they were installed with'}, whatever their "
+        "own search paths say",
+        "start programs of this environment without it",
+        ("unset LD_PRELOAD",),
+        (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",),
+        about="LD_PRELOAD",
+    )
+
+
+def _is_of_another(entry: str, built: set[int], names: LibraryNames) -> bool:
+    majors = {int(major) for major in names.cuda_majors(Path(entry).name)}
+    return bool(majors) and bool(built) and not majors & built
+
+
+def _not_there(gone: list[str], scene: Scene) -> Finding:
+    return Finding(
+        "preloaded-library",
+        "LD_PRELOAD names a file that is not there",
+        Severity.INFO,
+        f"LD_PRELOAD names {', '.join(gone)}: the loader leaves it out, and says so at the start of every program",
+        "take it out of LD_PRELOAD",
+        ("unset LD_PRELOAD",),
+        (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",),
+        about="LD_PRELOAD",
+    )
+
+
+def _searches(asking: dict[Path, str], lying: list[str], scene: Scene) -> Finding:
+    names = listed(file.name for file in asking)
+    found = f"; {scene.directory} holds {listed(lying)}" if lying else ""
+    return Finding(
+        "searches-current-directory",
+        f"{names} {'looks' if len(asking) == 1 else 'look'} for libraries in the current directory",
+        Severity.WARNING if lying else Severity.INFO,
+        f"the search path of {names} has an empty entry, which the loader takes for the directory that a program is "
+        f"started in{found}: a library that lies there is loaded instead of the one that is meant, the driver's too",
+        "start programs in another directory"
+        if lying
+        else "nothing has to be done, but to start no program among libraries",
+        evidence=tuple(f"{file}: search path {path}" for file, path in list(asking.items())[:_SHOWN]),
+        about="current directory",
+    )

@@ -1,0 +1,282 @@
+"""Releases of CUDA's libraries that do not go together: with the framework that loads them, or with one another.
+
+* cuDNN runs with the minor version it was compiled with or a newer one of the same major; PyTorch, TensorFlow and JAX
+  look, and refuse an older one (``torch/backends/cudnn/__init__.py``; ``cuda_dnn.cc`` of XLA, "Loaded runtime CuDNN
+  library").
+* The parts of cuDNN have to be of one release (NVIDIA cuDNN, API ``cudnnGetVersion``:
+  CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH).
+* A library that takes a function from another does not load where that is of a release without it: cuSPARSE 12.5 with
+  the nvJitLink of 12.4 ends with "undefined symbol: __nvJitLinkComplete_12_5". Which functions these are, and of which
+  library they are expected, the files say.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from packaging.version import Version
+
+from envsolve.binary.lookup import Rule
+from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.diagnose.environment.builds import Build
+from envsolve.diagnose.environment.reading import placed, real, shown
+from envsolve.diagnose.environment.remedies import solve
+from envsolve.diagnose.environment.scene import Scene
+from envsolve.diagnose.environment.symbols import NONE, Symbols, defined_versions, read_symbols
+from envsolve.model.finding import Finding, Severity
+from envsolve.validate.inside.library_versions import component_of
+from envsolve.validate.static.installed import is_of_driver
+from envsolve.validate.static.loading import Loading
+
+_LOOK = ("pytorch", "tensorflow", "jax")
+"""Frameworks that compare the cuDNN that is loaded with the one they were compiled with."""
+_UNVERSIONED = {"nccl": re.compile(rb"nccl[A-Z]\w*")}
+"""Libraries whose functions carry no version, and what those are called."""
+_CXX, _CXX_LIBRARY = re.compile(r"GLIBCXX_(\d+(?:\.\d+)+)"), "libstdc++.so.6"
+_SHOWN = 6
+
+
+class _Edge(NamedTuple):
+    """A file that needs a library, by the name it asks for, and the file it gets."""
+
+    requester: str
+    name: str
+    provider: str
+
+
+def old_cudnn(scene: Scene) -> Iterator[Finding]:
+    """Frameworks that would load a cuDNN that is older than the one they were built with."""
+    builds = {build.name: build for build in scene.builds}
+    for loading in scene.loads.with_path:
+        build = builds.get(loading.framework.libraries.name)
+        wanted = _built_with(build) if build is not None and build.name in _LOOK else None
+        for name, path in loading.found() if wanted is not None else ():
+            version = scene.owners.version_of(path) if component_of(name) == "cudnn" else None
+            if build is not None and version is not None and wanted is not None and _is_too_old(version, wanted):
+                yield _old_cudnn(build, path, version, wanted, loading, scene)
+
+
+def cudnn_of_two_releases(scene: Scene) -> Iterator[Finding]:
+    """Frameworks that would load the parts of cuDNN from two places, of two releases."""
+    for loading in scene.loads.with_path:
+        places: dict[str, list[str]] = defaultdict(list)
+        for name, path in loading.found():
+            if (component_of(name) or "").startswith("cudnn"):
+                places[os.path.dirname(real(path))].append(path)  # noqa: PTH120 - as the loader wrote it
+        versions = {place: scene.owners.version_of(paths[0]) for place, paths in places.items()}
+        if len(places) > 1 and (None in versions.values() or len(set(versions.values())) > 1):
+            yield _two_releases(loading, places, versions)
+
+
+def missing_functions(scene: Scene) -> Iterator[Finding]:
+    """Libraries that would get another one without the functions that they need of it."""
+    symbols = _SymbolsOfFiles()
+    seen: set[_Edge] = set()
+    for loading in scene.loads.with_path:
+        for edge in _edges(loading, scene):
+            if edge not in seen:
+                seen.add(edge)
+                missing = symbols.missing(edge)
+                if missing:
+                    yield _missing_functions(edge, missing, loading, scene)
+
+
+def old_cxx_library(scene: Scene) -> Iterator[Finding]:
+    """Frameworks whose libraries were compiled for a newer C++ library than their process gets."""
+    for loading in scene.loads.with_path:
+        found = next((it.path for it in loading.lookups if it.name == _CXX_LIBRARY and it.path is not None), None)
+        has = _newest(_versions(found)) if found is not None else None
+        if found is None or has is None:
+            continue
+        asking = {file: newest for file in _asking_for_cxx(loading) if (newest := _newest(_needed(file))) is not None}
+        newer = {file: version for file, version in asking.items() if version > has}
+        if newer:
+            yield _old_cxx(loading, found, has, newer, scene)
+
+
+class _SymbolsOfFiles:
+    """The symbols of files, each read once."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, Symbols] = {}
+
+    def missing(self, edge: _Edge) -> list[str]:
+        """What the requester takes from the library and the provider does not have."""
+        wanted = self._of(edge.requester).wanted
+        names = set(wanted.get(edge.name, ()))
+        pattern = _UNVERSIONED.get(component_of(edge.name) or "")
+        if pattern is not None:
+            names |= {name for name in wanted.get("", ()) if pattern.fullmatch(name)}
+        exported = self._of(edge.provider).exported if names else frozenset()
+        return sorted(name.decode("utf-8", "replace") for name in names - exported) if exported else []
+
+    def _of(self, path: str) -> Symbols:
+        if path not in self._read:
+            try:
+                self._read[path] = read_symbols(Path(path))
+            except UnreadableLibraryError:
+                self._read[path] = NONE
+        return self._read[path]
+
+
+def _edges(loading: Loading, scene: Scene) -> Iterator[_Edge]:
+    """What files need of CUDA's libraries; what a framework opens by name it asks for its functions one by one."""
+    for lookup in loading.lookups:
+        is_cuda = component_of(lookup.name) is not None and not is_of_driver(lookup.name)
+        if is_cuda and lookup.path is not None and lookup.requester is not None:
+            requester = scene.loads.read(lookup.requester)
+            if requester is not None and lookup.name in requester.needed:
+                yield _Edge(placed(lookup.requester), lookup.name, placed(lookup.path))
+
+
+def _built_with(build: Build) -> Version | None:
+    """The cuDNN of the build, else the oldest that its package admits."""
+    if build.cudnn is not None:
+        return build.cudnn
+    bounds = {
+        Version(it.version)
+        for release in build.releases
+        for it in release.cudnn_requires or ()
+        if it.operator in (">=", "==") and "*" not in it.version
+    }
+    return min(bounds, default=None)
+
+
+def _is_too_old(version: Version, wanted: Version) -> bool:
+    if version.major != wanted.major:
+        return version.major < wanted.major
+    return version.minor < wanted.minor
+
+
+def _asking_for_cxx(loading: Loading) -> set[str]:
+    return {it.requester for it in loading.lookups if it.name == _CXX_LIBRARY and it.requester is not None}
+
+
+def _needed(file: str) -> frozenset[str]:
+    from envsolve.binary.elf import read_needed_versions
+
+    try:
+        return frozenset(it.version for it in read_needed_versions(Path(file)) if it.library == _CXX_LIBRARY)
+    except UnreadableLibraryError:
+        return frozenset()
+
+
+def _versions(file: str) -> frozenset[str]:
+    try:
+        return defined_versions(Path(file))
+    except UnreadableLibraryError:
+        return frozenset()
+
+
+def _newest(versions: frozenset[str]) -> Version | None:
+    return max((Version(match[1]) for it in versions if (match := _CXX.fullmatch(it))), default=None)
+
+
+def _by_variable(path: str, loading: Loading) -> bool:
+    return any(it.path == path and it.rule is Rule.LIBRARY_PATH for it in loading.lookups)
+
+
+def _whose(path: str, scene: Scene) -> str:
+    owner = scene.owners.of(path)
+    return f"{shown(path)} ({owner.label})" if owner is not None else shown(path)
+
+
+def _way_out(*, by_variable: bool, what: str) -> tuple[str, tuple[str, ...]]:
+    if by_variable:
+        return "start programs of this environment without LD_LIBRARY_PATH", ("unset LD_LIBRARY_PATH",)
+    return what, ()
+
+
+def _old_cudnn(build: Build, path: str, version: Version, wanted: Version, loading: Loading, scene: Scene) -> Finding:
+    by_variable = _by_variable(path, loading)
+    owner = scene.owners.of(path)
+    fix, commands = _way_out(
+        by_variable=by_variable, what=f"install cuDNN {wanted.major}.{wanted.minor} or newer of {wanted.major}"
+    )
+    if not by_variable and owner is not None:
+        install = "conda install" if owner.by == "conda" else "pip install"
+        commands = (f"{install} '{owner.name}>={wanted.major}.{wanted.minor},<{wanted.major + 1}'",)
+    return Finding(
+        "cudnn-version-mismatch",
+        f"{build.title} would load cuDNN {version.major}.{version.minor}, and is built with "
+        f"{wanted.major}.{wanted.minor}",
+        Severity.ERROR,
+        f"{build.label} is built with cuDNN {wanted} and would load {version} from {_whose(path, scene)}"
+        + (", to which LD_LIBRARY_PATH leads" if by_variable else "")
+        + ": it needs the minor version it was built with or a newer one, and refuses convolutions with an older one",
+        fix,
+        (*commands, *solve([build.name])),
+        (f"{shown(path)} is cuDNN {version}", f"{build.label}: cuDNN {wanted}"),
+        about=build.name,
+        sources=tuple(dict.fromkeys(release.reference for release in build.releases))[:1],
+    )
+
+
+def _two_releases(loading: Loading, places: Mapping[str, list[str]], versions: Mapping[str, Version | None]) -> Finding:
+    said = [f"{place} ({versions[place] or 'version unknown'})" for place in places]
+    by_variable = any(_by_variable(path, loading) for paths in places.values() for path in paths)
+    fix, commands = _way_out(by_variable=by_variable, what="leave exactly one cuDNN in the environment")
+    return Finding(
+        "cudnn-parts-differ",
+        f"{loading.title} would load parts of cuDNN from {len(places)} places",
+        Severity.WARNING if None in versions.values() else Severity.ERROR,
+        f"the parts of cuDNN would come from {' and from '.join(said)}: those of two releases do not work together, "
+        "and the first convolution fails, though cuDNN itself loads",
+        fix,
+        (*commands, *(() if commands else solve([loading.framework.libraries.name]))),
+        tuple(shown(path) for paths in places.values() for path in paths)[:_SHOWN],
+        about=loading.framework.libraries.name,
+    )
+
+
+def _missing_functions(edge: _Edge, missing: list[str], loading: Loading, scene: Scene) -> Finding:
+    requester, provider = Path(edge.requester).name, _whose(edge.provider, scene)
+    by_variable = any(
+        it.rule is Rule.LIBRARY_PATH and it.path is not None and placed(it.path) == edge.provider
+        for it in loading.lookups
+    )
+    owner = scene.owners.of(edge.provider)
+    what = (
+        f"install the {owner.name} that goes with {requester}" if owner else f"install one that goes with {requester}"
+    )
+    fix, commands = _way_out(by_variable=by_variable, what=what)
+    return Finding(
+        "library-mismatch",
+        f"{requester} and {edge.name} are of different releases",
+        Severity.ERROR,
+        f"{requester}, which {loading.title} loads, needs {missing[0]}"
+        + (f" and {len(missing) - 1} more functions" if len(missing) > 1 else "")
+        + f" of {edge.name}, and would get {provider}, which lacks {'it' if len(missing) == 1 else 'them'}: loading "
+        f'ends with "undefined symbol: {missing[0]}"',
+        fix,
+        (*commands, *(() if commands else solve([loading.framework.libraries.name]))),
+        (edge.requester, edge.provider, *(f"not there: {name}" for name in missing[:_SHOWN])),
+        about=loading.framework.libraries.name,
+    )
+
+
+def _old_cxx(loading: Loading, found: str, has: Version, newer: Mapping[str, Version], scene: Scene) -> Finding:
+    least = max(newer.values())
+    by_variable = _by_variable(found, loading)
+    how = "conda install -c conda-forge libstdcxx" if scene.inventory.is_conda else ""
+    fix, commands = _way_out(
+        by_variable=by_variable,
+        what="update libstdc++: conda's package libstdcxx, or the distribution's",
+    )
+    return Finding(
+        "cxx-library-too-old",
+        f"{loading.title} needs a newer C++ library than it gets",
+        Severity.ERROR,
+        f"{loading.title} was compiled for libstdc++ with GLIBCXX_{least}, and would load {_whose(found, scene)}, "
+        f"which ends at "
+        f'GLIBCXX_{has}: the import fails with "version `GLIBCXX_{least}\' not found"',
+        fix,
+        commands or ((how,) if how else ()),
+        tuple(f"{shown(file)} asks for GLIBCXX_{version}" for file, version in newer.items())[:_SHOWN],
+        about=loading.framework.libraries.name,
+    )

@@ -1,0 +1,69 @@
+"""Files that two packages have written: which of them is there depends on the order in which they were installed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from envsolve.diagnose.environment.families import is_of_gpu_stacks
+from envsolve.diagnose.environment.metadata import Package
+from envsolve.diagnose.environment.owners import LIBRARY
+from envsolve.diagnose.environment.record import Row
+from envsolve.diagnose.environment.scene import Scene
+from envsolve.model.finding import Finding, Severity
+
+TWO_DISTRIBUTIONS = "two-distributions"
+_COMMON = {"test", "tests", "testing", "doc", "docs", "example", "examples", "benchmarks", "scripts", "tools"}
+"""Folders that many packages leave among the modules by mistake, and that nobody imports."""
+_SHOWN = 4
+
+
+def shared_files(scene: Scene) -> Iterator[Finding]:
+    """Packages that have written different files to one place, and that validation does not know as such a pair."""
+    pairs: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    packages: dict[tuple[str, ...], list[Package]] = {}
+    for (_, path), claims in scene.claims.items():
+        if _matters(path) and _differ(claims):
+            names = tuple(sorted({package.name for package, _ in claims}))
+            pairs[names].append(path)
+            packages[names] = [package for package, _ in claims]
+    for names, paths in pairs.items():
+        if not is_known_pair(scene, *names):
+            yield _shared(packages[names], sorted(paths))
+
+
+def is_known_pair(scene: Scene, *names: str) -> bool:
+    """Whether validation has a finding of its own on these packages, as on two builds of one framework."""
+    titles = (finding.title.split() for finding in scene.static.findings if finding.id == TWO_DISTRIBUTIONS)
+    return any(set(names) <= set(title) for title in titles)
+
+
+def _matters(path: str) -> bool:
+    if PurePosixPath(path).parts[0] in _COMMON:
+        return False
+    return path.endswith(".py") or LIBRARY.search(path) is not None
+
+
+def _differ(claims: tuple[tuple[Package, Row], ...]) -> bool:
+    """Whether the packages brought different files; of those that do not say, nothing is assumed."""
+    digests = {row.sha256 for _, row in claims}
+    return len(digests) > 1 and None not in digests
+
+
+def _shared(packages: list[Package], paths: list[str]) -> Finding:
+    names = [package.name for package in packages]
+    labels = " and ".join(package.label for package in packages)
+    return Finding(
+        TWO_DISTRIBUTIONS,
+        f"{' and '.join(names)} own the same {'file' if len(paths) == 1 else 'files'}",
+        Severity.WARNING,
+        f"{labels} have both written {PurePosixPath(paths[0]).name}"
+        + (f" and {len(paths) - 1} more files" if len(paths) > 1 else "")
+        + f" in {packages[0].location}; the one that was installed last has won, and uninstalling either breaks the "
+        "other",
+        "uninstall both and install the one that is wanted",
+        (f"pip uninstall {' '.join(names)}",),
+        tuple(f"both own {path}" for path in paths[:_SHOWN]),
+        in_scope=any(map(is_of_gpu_stacks, names)),
+    )

@@ -1,0 +1,174 @@
+"""Whether commands reach the active environment: its Python and pip are first on PATH, its modules first in line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from envsolve.diagnose.environment.families import is_framework, is_of_gpu_stacks
+from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.diagnose.environment.reading import is_directory, is_file, real
+from envsolve.diagnose.environment.scene import Scene
+from envsolve.model.finding import Finding, Severity
+
+_ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")
+_SHOWN = 6
+
+
+def other_python(scene: Scene) -> Iterator[Finding]:
+    """An active environment whose Python is not the one that ``python`` starts."""
+    prefix = _active_prefix(scene)
+    found = _on_path("python", scene) or _on_path("python3", scene)
+    if prefix is None or found is None or _lies_in(found, prefix):
+        return
+    variable = next(name for name in _ACTIVE if _same(scene.shell.get(name), prefix))
+    yield _other_python(prefix, found, variable, scene)
+
+
+def other_pip(scene: Scene) -> Iterator[Finding]:
+    """An active environment with a pip of its own, where ``pip`` is another one."""
+    prefix = _active_prefix(scene)
+    found = _on_path("pip", scene)
+    if prefix is None or found is None or _lies_in(found, prefix):
+        return
+    python = _on_path("python", scene) or _on_path("python3", scene)
+    if python is not None and not _lies_in(python, prefix):  # the other finding says it all
+        return
+    yield _other_pip(prefix, found, has_own=_program(prefix, "pip") is not None)
+
+
+def python_home(scene: Scene) -> Iterator[Finding]:
+    """PYTHONHOME, which sends every Python to the standard library of one."""
+    home = scene.environ.get("PYTHONHOME")
+    if home:
+        yield Finding(
+            "python-home-set",
+            "PYTHONHOME is set",
+            Severity.WARNING,
+            f"PYTHONHOME={home} makes every Python take its standard library and its packages from there, also that "
+            "of another version or another environment",
+            "start programs of this environment without it",
+            ("unset PYTHONHOME",),
+            (f"PYTHONHOME={home}",),
+            about="PYTHONHOME",
+        )
+
+
+def injected_modules(scene: Scene) -> Iterator[Finding]:
+    """Packages of the GPU stack that PYTHONPATH or the user's own directory puts into the environment."""
+    own = {it.name: it for it in scene.packages.every if it.location.is_relative_to(scene.inventory.prefix)}
+    for variable, directories in _sources(scene):
+        strangers = Packages(it for it in directories if not it.is_relative_to(scene.inventory.prefix)).by_name
+        matter = [package for package in strangers.values() if is_of_gpu_stacks(package.name)]
+        if matter:
+            hidden = [package for package in matter if package.name in own and _is_taken(package, scene)]
+            yield _injected(variable, matter, hidden, own)
+
+
+def _active_prefix(scene: Scene) -> Path | None:
+    """The environment, where it is one that is active."""
+    prefix = scene.inventory.prefix
+    return prefix if any(_same(scene.shell.get(name), prefix) for name in _ACTIVE) else None
+
+
+def _same(value: str | None, prefix: Path) -> bool:
+    return bool(value) and real(value or "") == real(prefix)
+
+
+def _on_path(program: str, scene: Scene) -> Path | None:
+    """The first file of that name on PATH, as the shell finds it."""
+    for entry in scene.shell.get("PATH", "").split(os.pathsep):
+        found = _program(Path(entry), program, inside="") if entry else None
+        if found is not None:
+            return found
+    return None
+
+
+def _program(prefix: Path, name: str, inside: str = "bin") -> Path | None:
+    for path in (prefix / inside / name, prefix / inside / f"{name}.exe"):
+        if is_file(path) and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def _lies_in(program: Path, prefix: Path) -> bool:
+    """Whether a program is the prefix's: by its directory, since the Python of a venv is a link out of it."""
+    return Path(real(program.parent)).is_relative_to(real(prefix))
+
+
+def _sources(scene: Scene) -> Iterator[tuple[str, list[Path]]]:
+    """What adds directories to those of the environment, and which."""
+    listed = [scene.directory / entry for entry in scene.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    if listed:
+        yield "PYTHONPATH", [it for it in listed if is_directory(it)]
+    users = [it for it in scene.inventory.search_path if _is_users(it, scene.environ)]
+    if users and scene.inventory.owns_prefix:
+        yield "the user's own directory", users
+
+
+def _is_users(directory: Path, environ: Mapping[str, str]) -> bool:
+    """Whether it is where ``pip install --user`` installs (``site.USER_SITE``)."""
+    home = environ.get("HOME") or environ.get("USERPROFILE")
+    bases = [environ.get("PYTHONUSERBASE"), home and f"{home}/.local", home and f"{home}/Library/Python"]
+    if environ.get("APPDATA"):
+        bases.append(f"{environ['APPDATA']}/Python")
+    return directory.name == "site-packages" and any(base and directory.is_relative_to(base) for base in bases)
+
+
+def _is_taken(package: Package, scene: Scene) -> bool:
+    """Whether an import gets this copy."""
+    return scene.packages.by_name.get(package.name) == package
+
+
+def _other_python(prefix: Path, found: Path, variable: str, scene: Scene) -> Finding:
+    path = [entry for entry in scene.shell.get("PATH", "").split(os.pathsep) if entry]
+    return Finding(
+        "wrong-python",
+        "python is not that of the active environment",
+        Severity.ERROR,
+        f"{variable} says that {prefix} is active, and `python` starts {found}: what is installed in the environment "
+        "is not found, and what is installed with that Python's pip goes elsewhere. A line in the shell's start-up "
+        "file that puts a directory in front of PATH, or a second activation, does that",
+        "activate the environment again, as the last thing, or start its Python by its path",
+        (f"{scene.inventory.executable}", "hash -r"),
+        (f"{variable}={scene.shell.get(variable, '')}", f"python is {found}", f"PATH begins with {':'.join(path[:3])}"),
+        about="python",
+    )
+
+
+def _other_pip(prefix: Path, found: Path, *, has_own: bool) -> Finding:
+    why = "comes before the environment's own on PATH" if has_own else "is the only one, since the environment has none"
+    return Finding(
+        "wrong-pip",
+        "pip is not that of the active environment",
+        Severity.WARNING if has_own else Severity.INFO,
+        f"`pip` starts {found}, which {why}: what it installs does not go into {prefix}",
+        "install with the environment's own Python" if has_own else "install with uv, or give the environment a pip",
+        ("python -m pip install NAME",) if has_own else ("uv pip install NAME", "python -m ensurepip"),
+        (f"pip is {found}",),
+        about="pip",
+    )
+
+
+def _injected(variable: str, matter: list[Package], hidden: list[Package], own: Mapping[str, Package]) -> Finding:
+    is_variable = variable == "PYTHONPATH"
+    names = ", ".join(package.name for package in matter[:_SHOWN])
+    places = " and ".join(dict.fromkeys(str(package.location) for package in matter))
+    breaks = any(is_framework(package.name) or package.name.startswith("nvidia-") for package in hidden)
+    instead = "; ".join(f"{it.label} is imported instead of {own[it.name].version}" for it in hidden[:3])
+    return Finding(
+        "modules-from-elsewhere",
+        f"{variable} puts {matter[0].name}{' and others' if len(matter) > 1 else ''} into the environment",
+        Severity.ERROR if breaks else Severity.WARNING,
+        f"{names} in {places} {'come' if len(matter) > 1 else 'comes'} from {variable} and not from the environment"
+        + (f": {instead}" if instead else ", so that what runs here depends on who starts it"),
+        "start programs of this environment without it"
+        if is_variable
+        else "uninstall them there, or start Python without that directory",
+        ("unset PYTHONPATH",)
+        if is_variable
+        else ("export PYTHONNOUSERSITE=1", f"pip uninstall {' '.join(package.name for package in matter[:_SHOWN])}"),
+        tuple(f"{package.label} in {package.location}" for package in matter[:_SHOWN]),
+        about=variable,
+    )

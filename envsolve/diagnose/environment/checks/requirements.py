@@ -1,0 +1,262 @@
+"""Versions that installed packages require of one another and do not get, as far as GPU stacks are concerned.
+
+``pip check`` says the same of all packages; here the frameworks' own pairs are told apart, since these do not even
+load:
+
+* the extensions of torchvision and torchaudio are built against one minor release of PyTorch, whose C++ interface
+  changes with each (pytorch/vision README, table of versions);
+* jax refuses a jaxlib that is older than its minimum or newer than itself (``jax/_src/lib/__init__.py``), and jaxlib
+  leaves a CUDA plugin of another version unused (``jaxlib/plugin_support.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from envsolve.diagnose.environment.builds import Build, parsed
+from envsolve.diagnose.environment.families import is_of_gpu_stacks
+from envsolve.diagnose.environment.metadata import Package
+from envsolve.diagnose.environment.remedies import solve
+from envsolve.diagnose.environment.scene import Scene
+from envsolve.diagnose.environment.wanted import Wanted
+from envsolve.model.finding import Finding, Severity
+from envsolve.model.names import normalized
+from envsolve.validate.frameworks import frameworks_among
+
+_COMPANION = "companion-mismatch"
+_BESIDE_TORCH = ("torchvision", "torchaudio", "torchtext", "xformers")
+_PLUGIN = re.compile(r"jax-cuda\d+-plugin")
+_PJRT = re.compile(r"jax-cuda\d+-pjrt")
+_NUMBERS = re.compile(r"\d+(?:\.\d+)*")
+_LOCAL = re.compile(r"cu\d+|cpu|rocm[\d.]+|xpu")
+_ALIASES = (
+    re.compile(r"(intel-)?tensorflow(-.+)?|tf-nightly.*"),
+    re.compile(r"onnxruntime.*|ort-.+"),
+    re.compile(r"cupy.*"),
+)
+"""Packages that stand for one another: who requires tensorflow is served by tensorflow-cpu."""
+_OWN_IDS = {"numpy": "numpy-mismatch", "protobuf": "protobuf-mismatch"}
+_SHOWN = 8
+
+
+def requirements(scene: Scene) -> Iterator[Finding]:
+    """Requirements that are not met: a finding for each package that has some, and for each pair that must agree."""
+    plain: dict[str, list[str]] = defaultdict(list)
+    severities: dict[str, Severity] = {}
+    pairs: dict[tuple[str, str], Finding] = {}
+    for wanted in scene.wanted:
+        unmet = _unmet(wanted, scene) if _concerns(wanted) else None
+        installed = scene.packages.by_name.get(wanted.name)
+        if unmet is None:
+            continue
+        if installed is not None and _is_pair(wanted) and _breaks(wanted, installed):
+            pairs.setdefault((wanted.requirer.name, wanted.name), _pair(wanted, installed))
+        else:
+            label = wanted.requirer.label
+            plain[label] += [] if unmet in plain[label] else [unmet]
+            worst = severities.get(label, Severity.INFO)
+            severities[label] = worst if wanted.assumed else Severity.WARNING
+    yield from pairs.values()
+    for label, sentences in plain.items():
+        yield _not_met(label, sentences, severities[label])
+
+
+def jax_plugin(scene: Scene) -> Iterator[Finding]:
+    """A CUDA plugin of JAX whose version is not that of jaxlib: it is not used, and JAX runs on the CPU."""
+    jaxlib = scene.packages.get("jaxlib")
+    for package in scene.packages.by_name.values():
+        if jaxlib is not None and _PLUGIN.fullmatch(package.name) and _numbers(package) != _numbers(jaxlib):
+            yield _plugin(package, jaxlib)
+
+
+def companions_of_one_cuda(scene: Scene) -> Iterator[Finding]:
+    """Companions of PyTorch, torchvision and torchaudio, that were built for another CUDA than PyTorch, or for none."""
+    torch = next((build for build in scene.builds if build.name == "pytorch"), None)
+    variant = _variant(torch.version if torch else None)
+    for name in ("torchvision", "torchaudio"):
+        package = scene.packages.get(name)
+        if torch is None or package is None or variant is None:
+            continue
+        other = _variant(_told_version(torch, name)) or _variant(package.version)
+        if other is not None and other != variant:
+            yield _variants(torch, package, variant, other)
+
+
+def constraints(scene: Scene) -> Iterator[Finding]:
+    """What is known against a build and its packages do not say, as releases of before NumPy 2 that break with it."""
+    for build in scene.builds:
+        known = {release.constraints for release in build.releases}
+        for text in known.pop() if len(known) == 1 else ():
+            requirement = Requirement(text)
+            package = scene.packages.get(normalized(requirement.name))
+            version = parsed(package.version) if package is not None else None
+            if package is None or version is None or requirement.specifier.contains(version, prereleases=True):
+                continue
+            if package.name in _OWN_IDS:
+                yield _constraint(build, text, package)
+
+
+def _concerns(wanted: Wanted) -> bool:
+    """Whether it matters to the GPU stack who requires, or what is required; JAX's plugin has a check of its own."""
+    if _PLUGIN.fullmatch(wanted.name):
+        return False
+    return is_of_gpu_stacks(wanted.requirer.name) or is_of_gpu_stacks(wanted.name)
+
+
+def _unmet(wanted: Wanted, scene: Scene) -> str | None:
+    """What is wanted and what is there, as a sentence; None where that is the same."""
+    installed = scene.packages.by_name.get(wanted.name)
+    if installed is None:
+        missed = not wanted.assumed and not wanted.requirer.is_of_conda and is_of_gpu_stacks(wanted.requirer.name)
+        if not missed or wanted.requirer.editable or _stands_in(wanted.name, scene):
+            return None
+        return f"{_said(wanted.requirement)} is required, and not installed"
+    version = parsed(installed.version)
+    if version is None or wanted.requirement.specifier.contains(version, prereleases=True):
+        return None
+    of_conda = wanted.requirer.is_of_conda and installed.is_of_conda
+    if of_conda and not _is_pair(wanted):  # conda's own metadata decided, and relaxes what wheels pin
+        return None
+    return f"{_said(wanted.requirement)} is required, and {installed.version} is installed"
+
+
+def _stands_in(name: str, scene: Scene) -> bool:
+    families = [pattern for pattern in _ALIASES if pattern.fullmatch(name)]
+    return any(pattern.fullmatch(other) for pattern in families for other in scene.packages.by_name)
+
+
+def _said(requirement: Requirement) -> str:
+    return f"{requirement.name}{requirement.specifier}"
+
+
+def _is_pair(wanted: Wanted) -> bool:
+    """Whether the two are of one mould."""
+    if wanted.requirer.name in _BESIDE_TORCH:
+        return wanted.name == "torch"
+    return (wanted.requirer.name, wanted.name) == ("jax", "jaxlib") or (
+        _PLUGIN.fullmatch(wanted.requirer.name) is not None and _PJRT.fullmatch(wanted.name) is not None
+    )
+
+
+def _breaks(wanted: Wanted, installed: Package) -> bool:
+    """Whether the difference keeps it from loading; of PyTorch a patch release keeps its interface."""
+    version = parsed(installed.version)
+    if wanted.name != "torch" or version is None:
+        return True
+    pinned = [parsed(it.version) for it in wanted.requirement.specifier if it.operator in ("==", "===", "~=")]
+    return not any(it is not None and it.release[:2] == version.release[:2] for it in pinned)
+
+
+def _numbers(package: Package) -> Version | None:
+    """The numbers of a version, which is what jaxlib compares."""
+    match = _NUMBERS.match(package.version)
+    return parsed(match[0]) if match is not None else None
+
+
+def _variant(version: str | None) -> str | None:
+    """``cu126``, ``cpu`` or the like of a local version, by the major of CUDA alone: ``cu12``."""
+    local = (version or "").partition("+")[2]
+    match = _LOCAL.match(local)
+    if match is None:
+        return None
+    return match[0][:-1] if match[0].startswith("cu") else match[0].rstrip("0123456789.")
+
+
+def _told_version(torch: Build, name: str) -> str | None:
+    """The version that a companion's own module tells, which names the build in wheels of PyPI too."""
+    told = torch.framework.assigned(f"{name}/version.py", "__version__")
+    return told if isinstance(told, str) else None
+
+
+def _pair(wanted: Wanted, installed: Package) -> Finding:
+    requirer = wanted.requirer
+    of_torch = wanted.name == "torch"
+    fails = (
+        f"its extensions do not load into PyTorch {installed.version}"
+        if of_torch
+        else "JAX refuses to start, or leaves the GPU unused"
+    )
+    return Finding(
+        _COMPANION,
+        f"{requirer.name} {requirer.version} is not for {installed.name} {installed.version}",
+        Severity.ERROR,
+        f"{requirer.label} was built for {_said(wanted.requirement)}, and {installed.version} is installed: {fails}",
+        f"install the {requirer.name} that goes with {installed.name} {installed.version}, or both anew from one lock",
+        (
+            f"envsolve -f {'pytorch' if of_torch else 'jax'} --gpu auto",
+            f"pip install -U {requirer.name} {installed.name}",
+        ),
+        (f"{requirer.folder.name}: Requires-Dist: {wanted.requirement}", f"{installed.folder.name} is installed"),
+        about=requirer.name,
+    )
+
+
+def _plugin(plugin: Package, jaxlib: Package) -> Finding:
+    return Finding(
+        _COMPANION,
+        f"{plugin.name} {plugin.version} is not for jaxlib {jaxlib.version}",
+        Severity.ERROR,
+        f"{plugin.label} is installed beside {jaxlib.label}: jaxlib does not use a plugin of another version, warns "
+        "of it, and JAX runs on the CPU",
+        "install both in one version",
+        ("envsolve -f jax --gpu auto", f"pip install {plugin.name}=={jaxlib.version}"),
+        (f"{plugin.folder.name}", f"{jaxlib.folder.name}"),
+        about=plugin.name,
+    )
+
+
+def _variants(torch: Build, package: Package, variant: str, other: str) -> Finding:
+    return Finding(
+        _COMPANION,
+        f"{package.name} and PyTorch are not built for the same CUDA",
+        Severity.ERROR,
+        f"{package.name} is a build for {_spoken(other)} and PyTorch {torch.version} one for {_spoken(variant)}: its "
+        "operations on the GPU are not there, or it does not load",
+        f"install {package.name} from the index that PyTorch was installed from",
+        ("envsolve -f pytorch --gpu auto",),
+        (
+            f"torch/version.py says {torch.version}",
+            f"{package.name}: {_told_version(torch, package.name) or package.version}",
+        ),
+        about=package.name,
+    )
+
+
+def _spoken(variant: str) -> str:
+    if variant.startswith("cu"):
+        return f"CUDA {variant[2:]}"
+    return {"cpu": "the CPU", "rocm": "ROCm", "xpu": "Intel GPUs"}[variant]
+
+
+def _not_met(label: str, sentences: list[str], severity: Severity) -> Finding:
+    name, _, version = label.partition(" ")
+    more = f", and {len(sentences) - 1} more" if len(sentences) > 1 else ""
+    return Finding(
+        "requirement-not-met",
+        f"{name} does not have the versions that it requires",
+        severity,
+        f"of {label}, {sentences[0]}{more}",
+        "install the versions that it requires, or all anew from one lock",
+        (*(solve(it.name for it in frameworks_among([name])) or (f"pip install {name}=={version}",)), "pip check"),
+        tuple(f"{label}: {sentence}" for sentence in sentences[:_SHOWN]),
+        about=name,
+    )
+
+
+def _constraint(build: Build, text: str, package: Package) -> Finding:
+    return Finding(
+        _OWN_IDS[package.name],
+        f"{build.title} {build.version} and {package.name} {package.version} do not go together",
+        Severity.ERROR,
+        f"{build.label} works with {text} alone, which its own metadata does not say; {package.version} is installed",
+        f"install {text}",
+        (f"pip install '{text}'",),
+        (f"{package.folder.name} is installed",),
+        about=build.name,
+        sources=tuple(dict.fromkeys(release.reference for release in build.releases))[:1],
+    )

@@ -1,0 +1,54 @@
+"""The C++ runtime of Visual Studio, which frameworks on Windows are linked to and Windows does not bring.
+
+Python brings vcruntime140.dll; msvcp140.dll and, for code of Visual Studio 2019 and newer, vcruntime140_1.dll come
+with the redistributable package, with conda's vc14_runtime, or beside the framework (onnxruntime looks for all three
+itself, ``onnxruntime/capi/onnxruntime_validation.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from envsolve.diagnose.environment.reading import names_of
+from envsolve.diagnose.environment.scene import Scene
+from envsolve.model.finding import Finding, Severity
+
+_NEEDED = ("vcruntime140.dll", "vcruntime140_1.dll", "msvcp140.dll")
+
+
+def visual_c_runtime(scene: Scene) -> Iterator[Finding]:
+    """One finding where a part of the runtime is neither beside Python, nor beside a framework, nor of the system."""
+    if not scene.platform.is_windows or not scene.files.frameworks:
+        return
+    root = scene.environ.get("SystemRoot") or scene.environ.get("WINDIR") or r"C:\Windows"
+    shared = (
+        Path(root, "System32"),
+        scene.inventory.executable.parent,
+        scene.inventory.prefix,
+        scene.inventory.prefix / "Library/bin",
+    )
+    held = {name.casefold() for directory in shared for name in names_of(directory)}
+    for framework in scene.files.frameworks:
+        own = {
+            name.casefold()
+            for root in framework.files(*framework.libraries.dll_roots)
+            for name in names_of(root.parent)
+        }
+        lacking = [name for name in _NEEDED if name not in held | own]
+        if lacking:
+            yield _missing(framework.libraries.title, framework.libraries.name, lacking, shared)
+
+
+def _missing(title: str, name: str, lacking: list[str], directories: tuple[Path, ...]) -> Finding:
+    return Finding(
+        "visual-c-runtime-missing",
+        f"{title} lacks the C++ runtime of Visual Studio",
+        Severity.ERROR,
+        f'{", ".join(lacking)} is nowhere that Windows looks for it: the import of {title} fails with "DLL load '
+        'failed"',
+        "install the Microsoft Visual C++ redistributable for x64, or vc14_runtime from conda",
+        ("winget install Microsoft.VCRedist.2015+.x64",),
+        tuple(f"looked in {directory}" for directory in directories),
+        about=name,
+    )

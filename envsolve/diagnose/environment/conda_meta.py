@@ -1,0 +1,97 @@
+"""What conda says of a prefix: a record for each package in conda-meta, as conda writes it when it links a package."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from envsolve.diagnose.environment.reading import bytes_of, names_of
+
+_LONGEST = 32 * 1024 * 1024
+"""Bytes of one record; those of the largest packages, with 30,000 files, have 8 MB."""
+
+
+class CondaPackage(NamedTuple):
+    """An installed conda package; ``files`` are below the prefix, as written."""
+
+    name: str
+    version: str
+    build: str
+    channel: str
+    depends: tuple[str, ...]
+    files: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """How a sentence names it."""
+        return f"{self.name} {self.version} ({self.build})"
+
+    def needs(self, name: str) -> bool:
+        """Whether it depends on ``name``, in whatever version."""
+        return any(entry.partition(" ")[0].partition("=")[0] == name for entry in self.depends)
+
+
+class CondaMeta:
+    """The packages of a conda prefix; of a directory that is none, nothing."""
+
+    def __init__(self, prefix: Path) -> None:
+        self._directory = prefix / "conda-meta"
+
+    @cached_property
+    def packages(self) -> tuple[CondaPackage, ...]:
+        """All of them by name; a record that cannot be read is passed over, as conda does."""
+        names = (name for name in names_of(self._directory) if name.endswith(".json"))
+        return tuple(package for name in names if (package := _read(self._directory / name)) is not None)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, CondaPackage]:
+        """Each of them by its name."""
+        return {package.name: package for package in self.packages}
+
+    @cached_property
+    def owners(self) -> Mapping[str, CondaPackage]:
+        """Of each file the package that brought it."""
+        return {file: package for package in self.packages for file in package.files}
+
+    @cached_property
+    def distributions(self) -> Mapping[str, CondaPackage]:
+        """The Python distributions among the packages, by the folder of their metadata below the prefix."""
+        return {folder: package for package in self.packages for folder in _folders(package)}
+
+
+def _folders(package: CondaPackage) -> Iterator[str]:
+    for file in package.files:
+        if file.endswith((".dist-info/METADATA", ".egg-info/PKG-INFO")):
+            yield PurePosixPath(file).parent.as_posix()
+
+
+def _read(path: Path) -> CondaPackage | None:
+    content = bytes_of(path, _LONGEST)
+    try:
+        told = json.loads(content or b"null")
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(told, dict) or not isinstance(told.get("name"), str):
+        return None
+    return CondaPackage(
+        name=told["name"],
+        version=str(told.get("version", "")),
+        build=str(told.get("build", "")),
+        channel=_channel(str(told.get("channel", ""))),
+        depends=_texts(told.get("depends")),
+        files=_texts(told.get("files")),
+    )
+
+
+def _channel(address: str) -> str:
+    """``conda-forge`` of https://conda.anaconda.org/conda-forge/linux-64, without a login that may stand in it."""
+    parts = [part for part in address.partition("://")[2].split("/")[1:] if part] if "://" in address else [address]
+    names = [part for part in parts if part not in ("linux-64", "linux-aarch64", "win-64", "noarch", "t")]
+    return names[-1] if names else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(it for it in value if isinstance(it, str)) if isinstance(value, list) else ()

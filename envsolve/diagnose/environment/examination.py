@@ -1,0 +1,167 @@
+"""The examination of an environment: every check in its order, each on its own.
+
+What one check cannot look at becomes a finding that says so, and the others go on: an environment that is to be
+diagnosed is one where things are not as they should be.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.diagnose.environment.checks import (
+    conda_and_pip,
+    conda_cuda,
+    cuda_packages,
+    driver,
+    gpu_code,
+    kernels,
+    known,
+    library_path,
+    library_versions,
+    ownership,
+    package_files,
+    path_files,
+    pythons,
+    remains,
+    requirements,
+    windows_runtime,
+)
+from envsolve.diagnose.environment.scene import Scene
+from envsolve.diagnose.environment.told import told
+from envsolve.host.machine import this_platform
+from envsolve.matrix import Matrix, find_matrix
+from envsolve.model.finding import Finding, Severity
+from envsolve.model.host import Host, Platform
+from envsolve.validate.inventory import Inventory
+
+CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
+    ("the frameworks and the libraries they load", known.static),
+    ("the driver for the frameworks", driver.driver_for_builds),
+    ("the driver for PTX", driver.driver_for_ptx),
+    ("code for the GPUs", gpu_code.code_for_gpus),
+    ("the cuDNN that is loaded", library_versions.old_cudnn),
+    ("the parts of cuDNN", library_versions.cudnn_of_two_releases),
+    ("functions of CUDA's libraries", library_versions.missing_functions),
+    ("the C++ library", library_versions.old_cxx_library),
+    ("the C++ runtime of Windows", windows_runtime.visual_c_runtime),
+    ("requirements of packages", requirements.requirements),
+    ("JAX and its plugin", requirements.jax_plugin),
+    ("companions of PyTorch", requirements.companions_of_one_cuda),
+    ("constraints of builds", requirements.constraints),
+    ("files of packages", package_files.missing_files),
+    ("files that were written over", package_files.overwritten_files),
+    ("files of two packages", ownership.shared_files),
+    ("remains of installations", remains.renamed),
+    ("packages recorded twice", remains.recorded_twice),
+    ("records of packages", remains.without_record),
+    (".pth files", path_files.path_files),
+    ("packages for another CUDA", cuda_packages.leftover_packages),
+    ("libraries of conda and of pip", conda_and_pip.libraries_of_both),
+    ("packages of conda and of pip", conda_and_pip.overwritten_packages),
+    ("conda's CUDA", conda_cuda.toolkit_of_another_cuda),
+    ("conda's builds", conda_cuda.solved_without_cuda),
+    ("python on PATH", pythons.other_python),
+    ("pip on PATH", pythons.other_pip),
+    ("PYTHONHOME", pythons.python_home),
+    ("modules from elsewhere", pythons.injected_modules),
+    ("kernels of Jupyter", kernels.kernels),
+    ("LD_LIBRARY_PATH", library_path.unused_library_path),
+    ("copies of libraries", library_path.hidden_copies),
+    ("LD_PRELOAD", library_path.preloaded_libraries),
+    ("the current directory", library_path.current_directory),
+    ("directories of the environment", remains.closed_directories),
+)
+"""What is looked at, by the words for it, in the order in which findings of one severity are told."""
+_FAILURES = (OSError, UnreadableLibraryError, ValueError, LookupError, RuntimeError, TypeError, AttributeError)
+"""What files that contradict themselves make a check raise: errors of reading and of values that are not as they should
+be. RuntimeError is what pathlib raises for links in a circle before Python 3.13, and RecursionError is one."""
+
+
+class EnvironmentReport(NamedTuple):
+    """What was found, the worst first, and the environment as data (see :mod:`~envsolve.diagnose.environment.told`)."""
+
+    findings: tuple[Finding, ...]
+    inventory: Mapping[str, object]
+
+
+def examine_environment(
+    inventory: Inventory,
+    host: Host,
+    environ: Mapping[str, str],
+    platform: Platform | None = None,
+    matrix: Matrix | None = None,
+    *,
+    shell: Mapping[str, str] | None = None,
+    directory: Path | None = None,
+) -> EnvironmentReport:
+    """Examine an environment on the machine ``host``; files are read, and nothing is run or written.
+
+    ``environ`` are the variables that programs of the environment get, ``shell`` those of the shell that the user types
+    into, where these differ. ``platform`` is this machine's, ``matrix`` the shipped one and ``directory`` the current
+    one unless given. Raises MatrixError for a matrix that does not load.
+    """
+    scene = Scene(
+        inventory,
+        host,
+        environ,
+        platform or this_platform(),
+        matrix or Matrix(find_matrix()),
+        environ if shell is None else shell,
+        directory or Path.cwd(),
+    )
+    found = [finding for what, check in CHECKS for finding in _looked_at(what, check, scene)]
+    try:
+        listing = _printable_data(told(scene))
+    except _FAILURES as error:
+        listing = {}
+        found.append(_not_looked_at("the list of packages", error))
+    ordered = sorted(dict.fromkeys(map(_printable, found)), key=lambda it: list(Severity).index(it.severity))
+    return EnvironmentReport(tuple(ordered), listing)
+
+
+def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Scene) -> Iterator[Finding]:
+    """What a check finds, up to where it fails."""
+    try:
+        yield from check(scene)
+    except _FAILURES as error:
+        yield _not_looked_at(what, error)
+
+
+def _not_looked_at(what: str, error: Exception) -> Finding:
+    said = f"{type(error).__name__}: {error}"
+    return Finding(
+        "check-not-made",
+        f"{what} could not be looked at",
+        Severity.INFO,
+        f"looking at {what} ended with {said}. That there is no other finding on it means nothing",
+        "look at the file that is named; where none is, tell envsolve's makers",
+        evidence=(said,),
+        about=what,
+    )
+
+
+def _printable(finding: Finding) -> Finding:
+    """The finding without bytes of file names that are no text, which neither JSON nor a terminal takes."""
+    return finding._replace(
+        title=_text(finding.title),
+        cause=_text(finding.cause),
+        fix=_text(finding.fix),
+        commands=tuple(map(_text, finding.commands)),
+        evidence=tuple(map(_text, finding.evidence)),
+        about=None if finding.about is None else _text(finding.about),
+    )
+
+
+def _printable_data(listing: Mapping[str, object]) -> dict[str, object]:
+    """The list as JSON takes it, and gives it back: without bytes that are no text."""
+    text = json.dumps(listing, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
+    found = json.loads(text)
+    return found if isinstance(found, dict) else {}
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,76 @@
+"""Whose file a library of the environment is, and of which release: what its package says where its name does not."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from packaging.version import Version
+
+from envsolve.diagnose.environment.builds import parsed
+from envsolve.diagnose.environment.conda_meta import CondaMeta
+from envsolve.diagnose.environment.families import is_for
+from envsolve.diagnose.environment.metadata import Packages
+from envsolve.diagnose.environment.reading import placed, real
+from envsolve.validate.inside.library_versions import component_of
+
+LIBRARY = re.compile(r"\.so(?:\.\d+)*\Z|\.dll\Z|\.pyd\Z", re.IGNORECASE)
+"""How the file names of libraries end."""
+_IN_NAME = re.compile(r"\.so\.(\d+(?:\.\d+){2,})\Z")
+
+
+class Owner(NamedTuple):
+    """The package that brought a file; ``by`` is ``pip`` or ``conda``."""
+
+    name: str
+    version: str
+    by: str
+
+    @property
+    def label(self) -> str:
+        """How a sentence names it."""
+        return f"{self.name} {self.version} of {self.by}"
+
+
+class Owners:
+    """The packages of an environment by their libraries."""
+
+    def __init__(self, packages: Packages, conda: CondaMeta, prefix: Path) -> None:
+        self._packages = packages
+        self._conda = conda
+        self._prefix = prefix
+
+    def of(self, path: Path | str) -> Owner | None:
+        """Whose file it is, under its own path or under the one that it leads to; None where nobody says."""
+        return self._by_path.get(placed(path)) or self._by_path.get(real(path))
+
+    def version_of(self, path: Path | str) -> Version | None:
+        """The version of the library in a file: by the real file's name, else that of the package for it alone."""
+        match = _IN_NAME.search(os.path.basename(real(path)))  # noqa: PTH119 - text
+        if match is not None:
+            return parsed(match[1])
+        owner = self.of(path)
+        component = component_of(os.path.basename(path))  # noqa: PTH119 - as above
+        if owner is None or component is None or not is_for(owner.name, component):
+            return None
+        return parsed(owner.version)
+
+    @cached_property
+    def _by_path(self) -> Mapping[str, Owner]:
+        found: dict[str, Owner] = {}
+        for file, package in self._conda.owners.items():
+            if LIBRARY.search(file):
+                owner = Owner(package.name, package.version, "conda")
+                found[placed(self._prefix / file)] = owner
+        for installed in self._packages.every:
+            owner = Owner(installed.name, installed.version, "pip")
+            for row in () if installed.is_of_conda else self._packages.record(installed) or ():
+                if LIBRARY.search(row.path):
+                    found[placed(installed.location / row.path)] = owner
+        for path, owner in tuple(found.items()):  # where an installer has made links into its cache
+            found.setdefault(real(path), owner)
+        return found

@@ -1,0 +1,70 @@
+"""Questions to the file system that always get an answer, and take no longer for a file that is out of the ordinary.
+
+An environment may hold what its packages never had: a pipe in the place of a file, links in a circle, a directory that
+may not be listed. pathlib raises for some of these before Python 3.14, hence ``os.path`` below.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+_MOST = 20_000
+"""Entries of one directory that are looked at."""
+
+
+def names_of(directory: Path) -> tuple[str, ...]:
+    """The names in a directory, sorted; none where it cannot be listed."""
+    try:
+        with os.scandir(directory) as entries:
+            return tuple(sorted(entry.name for entry, _ in zip(entries, range(_MOST), strict=False)))
+    except OSError:
+        return ()
+
+
+def text_of(path: Path, longest: int) -> str | None:
+    """The first ``longest`` bytes of a file as text; None where it cannot be read, or is a pipe or a device."""
+    content = bytes_of(path, longest)
+    return None if content is None else content.decode("utf-8", "replace")
+
+
+def bytes_of(path: Path, longest: int) -> bytes | None:
+    """The first ``longest`` bytes of a file; None where it cannot be read, or is a pipe or a device."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return None
+        with path.open("rb") as file:
+            return file.read(longest)
+    except (OSError, ValueError):  # a name with NUL
+        return None
+
+
+def is_file(path: Path) -> bool:
+    """Whether an ordinary file is at ``path``, links followed; false for what may not be looked at."""
+    return os.path.isfile(path)  # noqa: PTH113 - never raises
+
+
+def is_directory(path: Path) -> bool:
+    """Whether a directory is at ``path``, links followed; false for what may not be looked at."""
+    return os.path.isdir(path)  # noqa: PTH112 - never raises
+
+
+def real(path: Path | str) -> str:
+    """Where ``path`` leads; of a circle of links the path itself, for which pathlib raises before Python 3.13."""
+    return os.path.realpath(path)
+
+
+def placed(path: Path | str) -> str:
+    """``path`` with the links of its directories followed, and its own name kept: one spelling for each file.
+
+    ``..`` behind a link leads elsewhere than text says, so it cannot be taken out of a path as the loader writes it.
+    """
+    directory, name = os.path.split(path)
+    return os.path.join(os.path.realpath(directory), name)  # noqa: PTH118 - the loader's paths are text
+
+
+def shown(path: Path | str) -> str:
+    """``path`` as people write it, without ``..``."""
+    plain = os.path.normpath(path)
+    return plain if os.path.realpath(plain) == os.path.realpath(path) else placed(path)

@@ -1,0 +1,131 @@
+"""What the checks look at: one environment on one machine. What several of them need is worked out once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+from envsolve.binary.elf import Abi, read_library
+from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.diagnose.environment.altered import Altered, altered_files
+from envsolve.diagnose.environment.builds import Build, builds_of
+from envsolve.diagnose.environment.conda_meta import CondaMeta
+from envsolve.diagnose.environment.loads import Loads
+from envsolve.diagnose.environment.metadata import Claim, Packages
+from envsolve.diagnose.environment.owners import Owners
+from envsolve.diagnose.environment.wanted import Wanted, wanted_of
+from envsolve.matrix import Matrix
+from envsolve.matrix.library_names import LibraryNames
+from envsolve.model.host import GpuStatus, Host, Platform
+from envsolve.validate.inventory import Inventory
+from envsolve.validate.own_libraries import is_for_gpus
+from envsolve.validate.static import StaticReport, examine
+from envsolve.validate.static.installed import Files
+
+
+class Scene:
+    """An environment and the machine it is on.
+
+    ``shell`` are the variables as the user's shell has them, ``environ`` those that programs of the environment get,
+    ``directory`` the current one.
+    """
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        host: Host,
+        environ: Mapping[str, str],
+        platform: Platform,
+        matrix: Matrix,
+        shell: Mapping[str, str],
+        directory: Path,
+    ) -> None:
+        self.inventory = inventory
+        self.host = host
+        self.environ = environ
+        self.platform = platform
+        self.matrix = matrix
+        self.shell = shell
+        self.directory = directory
+        self.packages = Packages(inventory.search_path)
+        self.conda = CondaMeta(inventory.prefix)
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether the machine has an NVIDIA GPU, working or not."""
+        return self.host.status is not GpuStatus.NO_HARDWARE
+
+    @property
+    def windows_driver(self) -> bool:
+        """Whether the driver carries a number of Windows, as it does under WSL."""
+        return self.platform.is_windows or self.host.wsl
+
+    @property
+    def claims(self) -> Mapping[tuple[Path, str], tuple[Claim, ...]]:
+        """The files that several packages say they brought, by directory of modules and path."""
+        return self.packages.claims
+
+    @cached_property
+    def loadable(self) -> Inventory:
+        """The inventory, with a program that can be read: for one that is broken that of this process stands in."""
+        if os.path.isfile(self.inventory.executable):  # noqa: PTH113 - never raises
+            return self.inventory
+        return self.inventory._replace(executable=Path(sys.executable))
+
+    @cached_property
+    def files(self) -> Files:
+        """The environment's frameworks and CUDA libraries."""
+        return Files(self.loadable)
+
+    @cached_property
+    def static(self) -> StaticReport:
+        """What the static checks of validation find."""
+        return examine(
+            self.loadable,
+            self.host.capabilities if self.has_gpu else (),
+            self.environ,
+            platform=self.platform,
+            matrix=self.matrix,
+            for_gpu=self.has_gpu or is_for_gpus(self.loadable),
+        )
+
+    @cached_property
+    def altered(self) -> tuple[Altered, ...]:
+        """The libraries of the GPU stack that are not those that were installed."""
+        return tuple(altered_files(self.packages))
+
+    @cached_property
+    def wanted(self) -> tuple[Wanted, ...]:
+        """What the installed packages require of one another."""
+        return wanted_of(self.packages, self.inventory.python, self.platform)
+
+    @cached_property
+    def builds(self) -> tuple[Build, ...]:
+        """The frameworks as builds."""
+        return builds_of(self.files, self.packages, self.conda, self.matrix, self.platform)
+
+    @cached_property
+    def owners(self) -> Owners:
+        """Whose file each library of the environment is."""
+        return Owners(self.packages, self.conda, self.inventory.prefix)
+
+    @cached_property
+    def abi(self) -> Abi | None:
+        """The processor that the interpreter is for; None where it is no program of Linux."""
+        try:
+            return read_library(Path(os.path.realpath(self.loadable.executable)), truncated=True).abi
+        except UnreadableLibraryError:
+            return None
+
+    @cached_property
+    def names(self) -> LibraryNames:
+        """What the files of CUDA's libraries are called."""
+        return LibraryNames(self.matrix.document("libraries"))
+
+    @cached_property
+    def loads(self) -> Loads:
+        """What the frameworks would load, with LD_LIBRARY_PATH and without; nothing on Windows."""
+        return Loads(self.files, self.names, None if self.platform.is_windows else self.abi, self.environ)

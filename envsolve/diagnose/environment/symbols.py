@@ -1,0 +1,101 @@
+"""The names that a Linux library exports, and those it takes from others, by the library that it expects them of.
+
+Tables are unpacked as a whole: PyTorch's libraries have a hundred thousand names, for which pyelftools takes seconds.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from envsolve.binary.elf import opened_elf
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import Section
+
+_SYMBOL = struct.Struct("<IBBHQQ")
+"""Elf64_Sym: name, info, other, section, value, size."""
+_WEAK = 2
+_LARGEST = 64 * 1024 * 1024
+"""Bytes of a table of symbols; a larger one is damage."""
+
+
+class Symbols(NamedTuple):
+    """``wanted`` are by the name of the library that has to have them; "" for those of no library in particular."""
+
+    exported: frozenset[bytes]
+    wanted: Mapping[str, frozenset[bytes]]
+
+
+NONE = Symbols(frozenset(), {})
+
+
+def read_symbols(path: Path) -> Symbols:
+    """The dynamic symbols of a 64-bit library of Linux; raises UnreadableLibraryError."""
+    with opened_elf(path) as elf:
+        tables = {str(section["sh_type"]): section for section in elf.iter_sections() if _is_needed(section)}
+        table = tables.get("SHT_DYNSYM")
+        if table is None or elf.elfclass != 64 or not elf.little_endian:  # noqa: PLR2004 - bits
+            return NONE
+        names = elf.get_section(int(table["sh_link"])).data()
+        numbers = _version_numbers(tables.get("SHT_GNU_versym"))
+        libraries = _libraries(elf)
+        exported = set()
+        wanted: dict[str, set[bytes]] = defaultdict(set)
+        for place, (name, info, _, section, _, _) in enumerate(_SYMBOL.iter_unpack(_whole(table.data()))):
+            text = names[name : names.index(b"\0", name)] if name else b""
+            if not text:
+                continue
+            if section:
+                exported.add(text)
+            elif info >> 4 != _WEAK:
+                number = numbers[place] if place < len(numbers) else 0
+                wanted[libraries.get(number, "")].add(text)
+    return Symbols(frozenset(exported), {library: frozenset(found) for library, found in wanted.items()})
+
+
+def _is_needed(section: Section) -> bool:
+    known = section["sh_type"] in ("SHT_DYNSYM", "SHT_GNU_versym")
+    return known and int(section["sh_size"]) <= _LARGEST
+
+
+def _whole(data: bytes) -> bytes:
+    """As much of a table as is whole entries."""
+    return data[: len(data) // _SYMBOL.size * _SYMBOL.size]
+
+
+def _version_numbers(section: Section | None) -> tuple[int, ...]:
+    """By symbol the number of its version, without the bit that hides it (``.gnu.version``)."""
+    if section is None:
+        return ()
+    data = section.data()
+    return tuple(number & 0x7FFF for (number,) in struct.iter_unpack("<H", data[: len(data) // 2 * 2]))
+
+
+def _libraries(elf: ELFFile) -> dict[int, str]:
+    """By the number of a version the library that has to have it (``.gnu.version_r``)."""
+    return {number: library for library, _, number in needed_versions(elf)}
+
+
+def needed_versions(elf: ELFFile) -> Iterator[tuple[str, str, int]]:
+    """Library, version and number of what is needed of others."""
+    from elftools.elf.gnuversions import GNUVerNeedSection
+
+    for section in elf.iter_sections("SHT_GNU_verneed"):
+        assert isinstance(section, GNUVerNeedSection)
+        for library, versions in section.iter_versions():
+            for version in versions:
+                yield str(library.name), str(version.name), int(version["vna_other"])
+
+
+def defined_versions(path: Path) -> frozenset[str]:
+    """The versions of symbols that a library has (``.gnu.version_d``); raises UnreadableLibraryError."""
+    from elftools.elf.gnuversions import GNUVerDefSection
+
+    with opened_elf(path) as elf:
+        sections = (it for it in elf.iter_sections("SHT_GNU_verdef") if isinstance(it, GNUVerDefSection))
+        return frozenset(str(next(names).name) for section in sections for _, names in section.iter_versions())

@@ -1,0 +1,120 @@
+"""What installed packages require of one another, as far as their markers and extras apply in this environment.
+
+Which extras somebody asked pip for is written nowhere. Those that another installed package asks for are known; one
+that brings CUDA and whose packages are all there is taken to have been asked for, and is marked as ``assumed``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName, default_environment
+from packaging.requirements import InvalidRequirement, Requirement
+
+from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.model.host import Platform
+from envsolve.model.names import normalized
+
+_BRINGS_CUDA = re.compile(r"(and-|with-)?cuda\d*([-_](pip|local))?|gpu|cudnn|ctk", re.IGNORECASE)
+_SYSTEMS = {
+    Platform.LINUX_64: ("linux", "Linux", "x86_64", "posix"),
+    Platform.LINUX_AARCH64: ("linux", "Linux", "aarch64", "posix"),
+    Platform.WIN_64: ("win32", "Windows", "AMD64", "nt"),
+    Platform.OSX_64: ("darwin", "Darwin", "x86_64", "posix"),
+    Platform.OSX_ARM64: ("darwin", "Darwin", "arm64", "posix"),
+}
+"""sys_platform, platform_system, platform_machine and os_name of markers."""
+
+
+class Wanted(NamedTuple):
+    """A requirement that applies: who requires, what, how; ``assumed`` where it hangs on an extra that is."""
+
+    requirer: Package
+    name: str
+    requirement: Requirement
+    assumed: bool
+
+
+def wanted_of(packages: Packages, python: str, platform: Platform) -> tuple[Wanted, ...]:
+    """Every requirement of an installed package that applies."""
+    environment = _environment(python, platform)
+    parsed = {package.name: tuple(_parsed(package)) for package in packages.by_name.values()}
+    extras = _asked_extras(parsed, environment)
+    found = []
+    for package in packages.by_name.values():
+        assumed = _assumed_extras(parsed[package.name], packages, environment) - extras[package.name]
+        for requirement in parsed[package.name]:
+            name = normalized(requirement.name)
+            if _applies(requirement, extras[package.name], environment):
+                found.append(Wanted(package, name, requirement, assumed=False))
+            elif _applies(requirement, assumed, environment):
+                found.append(Wanted(package, name, requirement, assumed=True))
+    return tuple(found)
+
+
+def required_by_any(packages: Packages) -> frozenset[str]:
+    """The names that any installed package may require, under whatever markers and extras."""
+    return frozenset(normalized(it.name) for package in packages.every for it in _parsed(package))
+
+
+def _parsed(package: Package) -> Iterator[Requirement]:
+    for text in package.requires:
+        try:
+            yield Requirement(text)
+        except InvalidRequirement:
+            continue
+
+
+def _environment(python: str, platform: Platform) -> dict[str, str]:
+    system, name, machine, os_name = _SYSTEMS[platform]
+    known = {"sys_platform": system, "platform_system": name, "platform_machine": machine, "os_name": os_name}
+    if python:
+        known |= {"python_full_version": python, "python_version": ".".join(python.split(".")[:2])}
+    told: Mapping[str, object] = default_environment()
+    return {key: str(value) for key, value in told.items()} | known
+
+
+def _applies(requirement: Requirement, extras: frozenset[str], environment: Mapping[str, str]) -> bool:
+    if requirement.marker is None:
+        return True
+    try:
+        return any(requirement.marker.evaluate({**environment, "extra": extra}) for extra in extras)
+    except (UndefinedComparison, UndefinedEnvironmentName, ValueError):
+        return False
+
+
+def _asked_extras(
+    parsed: Mapping[str, tuple[Requirement, ...]], environment: Mapping[str, str]
+) -> Mapping[str, frozenset[str]]:
+    """By package the extras that other installed packages ask for, and "" for what needs none."""
+    extras: dict[str, frozenset[str]] = defaultdict(lambda: frozenset({""}))
+    waiting = list(parsed)
+    while waiting:
+        name = waiting.pop()
+        for requirement in parsed.get(name, ()):
+            other = normalized(requirement.name)
+            new = frozenset(map(normalized, requirement.extras)) - extras[other]
+            if new and _applies(requirement, extras[name], environment):
+                extras[other] |= new
+                waiting.append(other)
+    return extras
+
+
+def _assumed_extras(
+    requirements: tuple[Requirement, ...], packages: Packages, environment: Mapping[str, str]
+) -> frozenset[str]:
+    """The extras that bring CUDA and of which every package is there, in whatever version."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for requirement in requirements:
+        for extra in _extras_in(requirement):
+            if _BRINGS_CUDA.fullmatch(extra) and _applies(requirement, frozenset({extra}), environment):
+                found[extra].append(normalized(requirement.name))
+    return frozenset(extra for extra, names in found.items() if all(name in packages.by_name for name in names))
+
+
+def _extras_in(requirement: Requirement) -> Iterator[str]:
+    marker = str(requirement.marker or "")
+    yield from re.findall(r"extra == ['\"]([^'\"]+)['\"]", marker)

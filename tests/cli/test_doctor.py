@@ -1,0 +1,166 @@
+"""``envsolve doctor`` in a process of its own, on machines that the fake driver plays and environments on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.test_end_to_end import GTX_1080_TI, RTX_3090
+from tests.conftest import Envsolve
+from tests.fake_driver.builder import FakeDriver
+
+CPU_TORCH = {"torch/version.py": "__version__ = '2.8.0+cpu'\ncuda: Optional[str] = None\nhip = None\n"}
+CUDA_TORCH = {"torch/version.py": "__version__ = '2.8.0+cu128'\ncuda: Optional[str] = '12.8'\nhip = None\n"}
+
+
+def environment(directory: Path, version: str, files: Mapping[str, str], *, python: bool = True) -> Path:
+    """A virtual environment that says it holds this version of PyTorch; nothing of it can be imported."""
+    site = directory / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    package = site / f"torch-{version}.dist-info"
+    package.mkdir(parents=True)
+    listed = {**files, "torch/__init__.py": "raise SystemError('nobody may import it')\n"}
+    for name, text in listed.items():
+        (site / name).parent.mkdir(exist_ok=True)
+        (site / name).write_text(text)
+    (package / "METADATA").write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n")
+    (package / "INSTALLER").write_text("pip\n")
+    (package / "RECORD").write_text("".join(f"{name},,\n" for name in (*listed, f"torch-{version}.dist-info/METADATA")))
+    home = Path(sys.base_prefix) / "bin"
+    (directory / "pyvenv.cfg").write_text(
+        f"home = {home}\nversion = {sys.version_info.major}.{sys.version_info.minor}\ninclude-system-site-packages = false\n"
+    )
+    (directory / "bin").mkdir()
+    (directory / "bin/python").symlink_to(home / "python3" if python else directory / "gone")
+    return directory
+
+
+def doctor(environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "envsolve", "doctor", *arguments]
+    return subprocess.run(command, env=dict(environ), capture_output=True, text=True, check=False, timeout=60)
+
+
+def answered(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def test_the_contract_of_the_json(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    answer = answered(doctor(environ, "--prefix", str(prefix), "--json"))
+    assert answer["host"]["driver"] == "580.95.05"
+    assert {"libraries", "packages", "variables"} <= set(answer["inventory"])
+    assert [it["name"] for it in answer["inventory"]["packages"]] == ["torch"]
+    for finding in answer["findings"]:
+        assert {"id", "title", "severity", "in_scope", "cause", "fix", "commands", "evidence"} <= set(finding)
+
+
+def test_a_build_for_the_cpu_on_a_machine_with_a_gpu_is_an_error(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    done = doctor(environ, "--prefix", str(prefix), "--json")
+    errors = [it["id"] for it in answered(done)["findings"] if it["severity"] == "error"]
+    assert done.returncode == 1
+    assert errors == ["cpu-build"]
+
+
+def test_a_build_without_code_for_the_gpu_is_an_error_though_nothing_was_run(
+    fake_driver: FakeDriver, tmp_path: Path
+) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[GTX_1080_TI])
+    done = doctor(environ, "--prefix", str(prefix), "--json")
+    found = {it["id"]: it for it in answered(done)["findings"]}
+    assert done.returncode == 1
+    assert "no-code-for-gpu" in found
+    assert "6.1" in found["no-code-for-gpu"]["cause"]
+
+
+def test_the_plan_is_an_environment_for_this_machine(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[GTX_1080_TI])
+    done = doctor(environ, "--prefix", str(prefix), "--fix-plan")
+    assert done.returncode == 0, done.stderr
+    document = yaml.safe_load(done.stdout)
+    assert any(str(spec).startswith("pytorch=2.8") for spec in document["dependencies"])
+    assert "GTX 1080 Ti (6.1)" in done.stdout
+
+
+def test_a_plan_needs_a_framework(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python").symlink_to(sys.executable)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    (tmp_path / "pyvenv.cfg").write_text(f"home = {Path(sys.base_prefix) / 'bin'}\n")
+    (tmp_path / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages").mkdir(parents=True)
+    done = doctor(environ, "--prefix", str(tmp_path), "--fix-plan")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: nothing-to-plan\n")
+
+
+def test_a_plan_and_findings_as_data_are_two_things(envsolve: Envsolve) -> None:
+    assert json.loads(envsolve("doctor", "--fix-plan", "--json").out)["error"]["code"] == "contradictory-options"
+
+
+def test_an_environment_whose_python_is_gone_is_examined_by_its_files(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH, python=False)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    done = doctor(environ, "--prefix", str(prefix), "--json")
+    errors = {it["id"] for it in answered(done)["findings"] if it["severity"] == "error"}
+    assert done.returncode == 1
+    assert {"interpreter-broken", "cpu-build"} <= errors
+
+
+def test_nothing_is_written(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    before = _state(prefix)
+    doctor(environ, "--prefix", str(prefix))
+    assert _state(prefix) == before
+
+
+def test_a_driver_that_hangs_does_not_hang_the_doctor(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090], hang=("cuInit",))
+    done = doctor(environ, "--prefix", str(prefix), "--json")
+    assert answered(done)["host"]["readings"]
+
+
+def test_the_text_ends_with_what_was_found(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    done = doctor(environ, "--prefix", str(prefix))
+    assert done.stdout.startswith("error: cpu-build\n")
+    assert f"{prefix}: 1 error" in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--prefix", "no-such-directory"), "python-not-found"),
+        (("--prefix", ".", "--python", "python"), "contradictory-options"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_one_clear_error(arguments: tuple[str, ...], code: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "envsolve", "doctor", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {code}\n")
+
+
+def _state(directory: Path) -> dict[str, tuple[int, int]]:
+    paths = (path for path in directory.rglob("*") if path.is_file() and not path.is_symlink())
+    return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in paths}

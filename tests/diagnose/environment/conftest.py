@@ -1,0 +1,45 @@
+"""The environments that tests change: one without anything, and one with a sound stack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envsolve.matrix import Matrix
+from tests.binary.layouts import real_loader
+from tests.diagnose.environment.on_disk import Patient
+
+
+@pytest.fixture(scope="session")
+def sound_stack(tmp_path_factory: pytest.TempPathFactory) -> Patient:
+    """PyTorch with CUDA, made once; tests take copies."""
+    real_loader()
+    patient = Patient(tmp_path_factory.mktemp("sound") / "environment")
+    patient.stack()
+    return patient
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Patient:
+    """An environment without packages."""
+    real_loader()
+    return Patient(tmp_path / "environment")
+
+
+@pytest.fixture
+def stack(sound_stack: Patient, tmp_path: Path) -> Patient:
+    """A sound stack of its own for a test to spoil."""
+    return sound_stack.copied(tmp_path / "environment")
+
+
+@pytest.fixture(autouse=True)
+def _matrix_is_read_once(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shipped matrix, parsed once for all tests of this directory."""
+    monkeypatch.setattr("envsolve.diagnose.environment.examination.Matrix", lambda _: matrix)
+
+
+@pytest.fixture(autouse=True)
+def _no_kernels_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever Jupyter has on the machine of the tests."""
+    monkeypatch.setattr("envsolve.diagnose.environment.checks.kernels.SYSTEM", ())

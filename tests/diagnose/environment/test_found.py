@@ -1,0 +1,192 @@
+"""Which environment is meant, and what its files tell where its Python does not run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from envsolve.diagnose.environment import FoundEnvironment, find_environment, inventory_from_files
+from envsolve.errors import OutsideError, UsageError
+from envsolve.model.finding import Severity
+from envsolve.validate.child import Children
+from envsolve.validate.environment import take_inventory
+from tests.diagnose.environment.on_disk import Patient
+
+ENVIRON = {"PATH": os.environ.get("PATH", os.defpath)}
+
+
+def _found(prefix: Path | None = None, python: Path | None = None, **variables: str) -> FoundEnvironment:
+    with Children() as children:
+        named = [None if it is None else str(it) for it in (prefix, python)]
+        return find_environment(named[0], named[1], {**ENVIRON, **variables}, children)
+
+
+def _program(patient: Patient, text: str) -> Path:
+    program = patient.root / "bin/python"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(text)
+    program.chmod(0o755)
+    return program
+
+
+def _venv(root: Path) -> Path:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(root)], check=True)
+    return root
+
+
+def test_an_environment_that_runs_is_asked(tmp_path: Path) -> None:
+    venv = _venv(tmp_path / "venv")
+    found = _found(venv)
+    assert found.findings == ()
+    assert found.inventory.prefix == venv
+
+
+def test_the_files_of_a_virtual_environment_tell_what_it_would(tmp_path: Path) -> None:
+    patient = Patient(_venv(tmp_path / "venv") / "unused")
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    patient.site = tmp_path / "venv/lib" / version / "site-packages"
+    patient.install("numpy", "2.1.0", "numpy/__init__.py")
+    patient.install("NVIDIA.cudnn_cu12", "9.10.2.21")
+    (tmp_path / "more").mkdir()
+    patient.write("more.pth", f"{tmp_path}/more\n{tmp_path}/gone\nimport os\n")
+    told = inventory_from_files(tmp_path / "venv")
+    asked = _found(tmp_path / "venv").inventory
+    assert told.python == asked.python
+    assert told.executable == asked.executable
+    assert told.distributions == asked.distributions
+    assert [it.name for it in told.distributions] == ["nvidia-cudnn-cu12", "numpy"]
+    assert told.search_path == tuple(it for it in asked.search_path if it in (patient.site, tmp_path / "more"))
+    assert (told.is_conda, told.owns_prefix) == (asked.is_conda, asked.owns_prefix) == (False, True)
+
+
+def test_the_files_of_the_interpreter_that_runs_the_tests_tell_what_it_would() -> None:
+    with Children() as children:
+        asked = take_inventory(Path(sys.executable), ENVIRON, children)
+    told = inventory_from_files(asked.prefix)
+    assert set(asked.distributions) == set(told.distributions)
+    assert told.python == asked.python
+
+
+@pytest.mark.parametrize(
+    ("files", "python"),
+    [
+        ({"pyvenv.cfg": "home = /usr/bin\nversion = 3.12.4\n"}, "3.12.4"),
+        ({"pyvenv.cfg": "home = /usr/bin\nversion_info = 3.12.4.final.0\n"}, "3.12.4"),
+        ({"conda-meta/python-3.12.4-h1.json": "{}"}, "3.12.4"),
+        ({"pyvenv.cfg": "nothing\n"}, "3.12"),
+    ],
+)
+def test_the_version_of_python_is_told_by_one_of_several_files(
+    empty: Patient, files: dict[str, str], python: str
+) -> None:
+    for name, text in files.items():
+        (empty.root / name).parent.mkdir(exist_ok=True)
+        (empty.root / name).write_text(text)
+    assert inventory_from_files(empty.root).python == python
+
+
+def test_what_was_never_an_environment_holds_nothing(tmp_path: Path) -> None:
+    told = inventory_from_files(tmp_path)
+    assert (told.python, told.distributions, told.search_path, told.owns_prefix) == ("", (), (), False)
+
+
+def test_a_venv_with_the_packages_of_its_base_has_those_too(empty: Patient, tmp_path: Path) -> None:
+    base = Patient(tmp_path / "base")
+    base.install("numpy", "1.26.4")
+    (empty.root / "pyvenv.cfg").write_text(f"home = {base.root}/bin\ninclude-system-site-packages = true\n")
+    assert [it.name for it in inventory_from_files(empty.root).distributions] == ["numpy"]
+
+
+def test_a_python_that_was_removed_is_told_and_the_packages_are_listed(stack: Patient) -> None:
+    (stack.root / "pyvenv.cfg").write_text("home = /nonexistent/bin\nversion = 3.12.4\n")
+    (stack.root / "bin").mkdir()
+    (stack.root / "bin/python").symlink_to("/nonexistent/bin/python3.12")
+    found = _found(stack.root)
+    (finding,) = found.findings
+    assert (finding.id, finding.severity) == ("interpreter-broken", Severity.ERROR)
+    assert f"{stack.root}/bin/python is a link to /nonexistent/bin/python3.12, which is not there" in finding.cause
+    assert any("pyvenv.cfg names /nonexistent/bin" in it for it in finding.evidence)
+    assert finding.commands == (f"python3.12 -m venv --upgrade {stack.root}",)
+    assert "torch" in {it.name for it in found.inventory.distributions}
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'encodings'\" >&2\nexit 1\n", "standard library"),
+        (
+            "#!/bin/sh\necho 'error while loading shared libraries: libpython3.12.so.1.0: cannot open' >&2\nexit 127\n",
+            "it needs libpython3.12.so.1.0, which the loader does not find",
+        ),
+        ("\x7fELF of another machine", "it is a program for another processor"),
+        ("#!/bin/sh\necho 'Fatal: something else' >&2\nexit 1\n", "Fatal: something else"),
+    ],
+)
+def test_why_a_python_does_not_run_is_told(stack: Patient, program: str, said: str) -> None:
+    _program(stack, program)
+    (finding,) = _found(stack.root).findings
+    assert finding.id == "interpreter-broken"
+    assert said in finding.cause
+
+
+def test_a_program_that_may_not_be_run_is_told(stack: Patient) -> None:
+    _program(stack, "#!/bin/sh\n").chmod(0o644)
+    (finding,) = _found(stack.root).findings
+    assert "may not be run by this user" in finding.cause
+
+
+def test_a_python_that_hangs_is_given_up(stack: Patient) -> None:
+    _program(stack, '#!/bin/sh\ncase "$1" in -c) exit 1;; *) exec sleep 60;; esac\n')
+    with Children() as children:
+        (finding,) = find_environment(str(stack.root), None, ENVIRON, children, timeout=0.3).findings
+    assert "did not answer within 0.3 seconds" in finding.cause
+
+
+def test_python_home_is_named_where_it_is_the_reason(tmp_path: Path) -> None:
+    venv = _venv(tmp_path / "venv")
+    (finding,) = _found(venv, PYTHONHOME="/nonexistent").findings
+    assert "PYTHONHOME=/nonexistent sends it to the standard library of another Python" in finding.cause
+    assert finding.commands == ("unset PYTHONHOME",)
+
+
+def test_a_python_that_is_too_old_is_no_fault(stack: Patient) -> None:
+    _program(stack, "#!/bin/sh\ncase \"$1\" in -c) echo '3 6';; *) exit 1;; esac\n")
+    (finding,) = _found(stack.root).findings
+    assert (finding.id, finding.severity) == ("interpreter-too-old", Severity.INFO)
+
+
+def test_an_active_environment_whose_python_is_gone_is_meant_all_the_same(stack: Patient) -> None:
+    (stack.root / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.12.4\n")
+    found = _found(VIRTUAL_ENV=str(stack.root))
+    assert found.inventory.prefix == stack.root
+    assert [it.id for it in found.findings] == ["interpreter-broken"]
+
+
+def test_a_program_by_its_path_leads_to_its_environment(stack: Patient) -> None:
+    program = _program(stack, "#!/bin/sh\nexit 1\n")
+    assert _found(python=program).inventory.prefix == stack.root
+
+
+def test_what_is_no_environment_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        _found(tmp_path)
+    with pytest.raises(UsageError):
+        _found(tmp_path / "gone")
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    with pytest.raises(OutsideError):
+        _found(python=program)
+
+
+def test_a_conda_environment_of_compilers_is_not_broken(tmp_path: Path) -> None:
+    (tmp_path / "conda-meta").mkdir()
+    (tmp_path / "conda-meta/history").touch()
+    (tmp_path / "conda-meta/gcc-13.3.0-0.json").write_text('{"name": "gcc", "version": "13.3.0", "files": []}')
+    with Children() as children:
+        found = find_environment(str(tmp_path), None, {}, children)
+    assert [it.id for it in found.findings] == ["environment-without-python"]

@@ -1,0 +1,43 @@
+"""Code for the GPU where the framework's own libraries do not tell it."""
+
+from __future__ import annotations
+
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.finding import Severity
+from tests.diagnose.environment.on_disk import Patient, host, names
+from tests.scripts.fat_binary import fat_binary
+from tests.validate.static_environment import AMPERE
+
+PASCAL = ComputeCapability(6, 1)
+
+
+def _conda_torch(patient: Patient) -> None:
+    """As conda-forge lays it out: modules here, the kernels in the prefix."""
+    patient.write("torch/__init__.py")
+    patient.write("torch/version.py", "__version__ = '2.7.0'\ncuda = '12.6'\nhip = None\n")
+    patient.install("torch", "2.7.0", "torch/__init__.py", installer="conda")
+
+
+def test_the_kernels_in_a_conda_prefix_are_read(empty: Patient) -> None:
+    _conda_torch(empty)
+    empty.conda("pytorch", "2.7.0", "cuda126_generic_py312_h1")
+    library = empty.library("lib/libtorch_cuda.so", code=fat_binary((75, 80)), root=empty.root)
+    assert names(empty.report(host(AMPERE)).findings) == []
+    finding = empty.only("no-code-for-gpu", Severity.ERROR, host(PASCAL))
+    assert finding.evidence == (f"{library}: 7.5, 8.0",)
+
+
+def test_where_no_file_tells_the_matrix_does(empty: Patient) -> None:
+    empty.write("torch/__init__.py")
+    empty.write("torch/version.py", "__version__ = '2.15.0+cu132'\ncuda = '13.2'\nhip = None\n")
+    empty.install("torch", "2.15.0", "torch/__init__.py")
+    finding = empty.only("no-code-for-gpu", Severity.ERROR, host(PASCAL))
+    assert finding.cause.startswith("PyTorch 2.15.0+cu132 holds code for 7.5, 8.0")
+    assert names(empty.report(host(AMPERE)).findings) == []
+
+
+def test_of_a_build_that_nobody_knows_nothing_is_said(empty: Patient) -> None:
+    empty.write("torch/__init__.py")
+    empty.write("torch/version.py", "__version__ = '2.15.0a0+git1234'\ncuda = '13.2'\nhip = None\n")
+    empty.install("torch", "2.15.0a0+git1234", "torch/__init__.py")
+    assert names(empty.report(host(PASCAL)).findings) == []

@@ -1,0 +1,53 @@
+"""Jupyter's kernels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from envsolve.model.finding import Severity
+from tests.diagnose.environment.on_disk import Patient, names
+
+
+def _kernel(directory: Path, name: str, told: object) -> None:
+    file = directory / "kernels" / name / "kernel.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(told if isinstance(told, str) else json.dumps(told))
+
+
+def _starting(program: str) -> dict[str, object]:
+    return {"argv": [program, "-m", "ipykernel_launcher"], "display_name": "Python 3", "language": "python"}
+
+
+@pytest.mark.parametrize("variable", ["HOME", "JUPYTER_PATH", "JUPYTER_DATA_DIR"])
+def test_a_kernel_whose_python_is_gone_is_told(empty: Patient, tmp_path: Path, variable: str) -> None:
+    place = tmp_path / ".local/share/jupyter" if variable == "HOME" else tmp_path
+    _kernel(place, "old", _starting("/nonexistent/bin/python"))
+    finding = empty.only("notebook-kernel-broken", Severity.WARNING, variables={variable: str(tmp_path)})
+    assert finding.commands[0] == "jupyter kernelspec remove old"
+
+
+def test_a_kernel_of_the_environment_that_starts_another_s_python_is_told(empty: Patient, tmp_path: Path) -> None:
+    other = tmp_path / "other/bin/python3"
+    other.parent.mkdir(parents=True)
+    other.touch()
+    _kernel(empty.root / "share/jupyter", "python3", _starting(str(other)))
+    finding = empty.only("notebook-kernel-elsewhere", Severity.WARNING)
+    assert f"run with {other}" in finding.cause
+
+
+def test_sound_kernels_are_no_fault(empty: Patient, tmp_path: Path) -> None:
+    own, other = empty.root / "bin/python", tmp_path / "other/bin/python"
+    for program in (own, other, tmp_path / "bin/env"):
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.touch()
+    _kernel(empty.root / "share/jupyter", "python3", _starting(str(own)))
+    _kernel(empty.root / "share/jupyter", "by-name", _starting("python"))
+    _kernel(empty.root / "share/jupyter", "through-env", _starting(str(tmp_path / "bin/env")))
+    _kernel(tmp_path / ".local/share/jupyter", "other", _starting(str(other)))
+    _kernel(tmp_path / ".local/share/jupyter", "julia", {"argv": ["/nonexistent/julia"], "language": "julia"})
+    for number, told in enumerate(("", "[]", "{", '{"argv": []}', '{"argv": [3]}', '{"argv": "python"}', "[" * 9999)):
+        _kernel(tmp_path / ".local/share/jupyter", f"odd{number}", told)
+    assert names(empty.report(variables={"HOME": str(tmp_path)}).findings) == []

@@ -1,0 +1,79 @@
+"""What validation finds in the files is told by the doctor too, under the same ids, and weighed by the machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.finding import Severity
+from envsolve.model.host import Gpu
+from tests.diagnose.environment.on_disk import Patient, host, names
+
+NCCL = "nvidia/nccl/lib/libnccl.so.2"
+
+
+def _remove_cublas(stack: Patient) -> None:
+    for file in (stack.site / "nvidia/cublas/lib").iterdir():
+        file.unlink()
+    stack.uninstall("nvidia-cublas-cu12")
+    metadata = stack.folder("torch", "2.8.0") / "METADATA"
+    metadata.write_text("\n".join(line for line in metadata.read_text().splitlines() if "cublas" not in line))
+
+
+def test_a_library_that_is_missing_is_an_error(stack: Patient) -> None:
+    _remove_cublas(stack)
+    finding = stack.only("library-missing", Severity.ERROR)
+    assert finding.commands == ("pip install nvidia-cublas-cu12",)
+
+
+def test_without_a_gpu_it_is_an_error_where_the_import_needs_it(stack: Patient) -> None:
+    _remove_cublas(stack)
+    stack.only("library-missing", Severity.ERROR, host())
+
+
+def test_without_a_gpu_a_library_that_only_a_gpu_needs_is_a_warning(empty: Patient) -> None:
+    empty.onnxruntime()
+    empty.install("onnxruntime-gpu", "1.26.0", "onnxruntime/__init__.py")
+    empty.only("library-missing", Severity.WARNING, host())
+
+
+def test_a_cpu_build_beside_a_gpu_is_an_error(empty: Patient) -> None:
+    empty.torch(version="2.8.0+cpu", cuda=None)
+    empty.only("cpu-build", Severity.ERROR)
+
+
+def test_a_cpu_build_is_found_beside_a_gpu_that_no_table_knows(empty: Patient) -> None:
+    empty.torch(version="2.8.0+cpu", cuda=None)
+    unknown = host(ComputeCapability(8, 0))._replace(gpus=(Gpu("NVIDIA new", None),))
+    empty.only("cpu-build", Severity.ERROR, unknown)
+
+
+def test_without_a_gpu_a_cpu_build_is_right(empty: Patient) -> None:
+    empty.torch(version="2.8.0+cpu", cuda=None)
+    assert names(empty.report(host()).findings) == []
+
+
+@pytest.mark.parametrize(("size", "winner"), [(30, "nvidia-nccl-cu13 2.27.3"), (20, "nvidia-nccl-cu12 2.27.3")])
+def test_of_two_packages_with_one_file_it_is_told_whose_is_there(empty: Patient, size: int, winner: str) -> None:
+    contents = {"nvidia-nccl-cu12": b"1" * 20, "nvidia-nccl-cu13": b"2" * 30}
+    file = empty.write(NCCL)
+    for name, content in contents.items():
+        file.write_bytes(content)
+        empty.install(name, "2.27.3", NCCL)
+    file.write_bytes(next(content for content in contents.values() if len(content) == size))
+    findings = [it for it in empty.report().findings if it.id != "library-damaged"]  # it is none of gcc's
+    assert names(findings) == [("two-distributions", "error")]
+    loser = "20" if size == 30 else "30"
+    assert findings[0].evidence == (
+        f"both own {NCCL}",
+        f"libnccl.so.2 is that of {winner}: {empty.site / NCCL} has {size} bytes, its RECORD says {loser}",
+    )
+
+
+def test_where_the_interpreter_is_gone_the_loader_is_simulated_all_the_same(stack: Patient, tmp_path: Path) -> None:
+    """For the processor of this process, which stands in for it."""
+    _remove_cublas(stack)
+    findings = stack.report(executable=tmp_path / "gone").findings
+    assert names(findings) == [("library-missing", "error")]

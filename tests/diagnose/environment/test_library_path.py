@@ -1,0 +1,76 @@
+"""LD_LIBRARY_PATH, LD_PRELOAD and search paths with an empty entry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envsolve.model.finding import Severity
+from tests.diagnose.environment.on_disk import Patient, names
+
+
+def test_cuda_on_ld_library_path_that_nothing_loads_is_harmless(stack: Patient, tmp_path: Path) -> None:
+    """PyTorch's own path, DT_RPATH, comes before the variable."""
+    stack.library("libcudart.so.12", root=tmp_path / "toolkit")
+    finding = stack.only(
+        "library-path-unused", Severity.INFO, variables={"LD_LIBRARY_PATH": f"{tmp_path}/toolkit:{tmp_path}/none"}
+    )
+    assert "libcudart.so.12" in finding.cause
+
+
+def test_cuda_on_ld_library_path_of_another_major_that_is_loaded_is_an_error(stack: Patient, tmp_path: Path) -> None:
+    stack.library("nvidia/cublas/lib/libcublas.so.12", "libcusolver.so.11", runpath="$ORIGIN")
+    stack.library("nvidia/cublas/lib/libcusolver.so.11")
+    for name in ("libcusolver.so.11", "libcudart.so.11.0"):
+        stack.library(name, root=tmp_path / "toolkit")
+    stack.uninstall("nvidia-cublas-cu12")
+    stack.install("nvidia-cublas-cu12", "12.8.4.1", "nvidia/cublas/lib/libcublas.so.12")
+    finding = stack.only("foreign-library", Severity.ERROR, variables={"LD_LIBRARY_PATH": str(tmp_path / "toolkit")})
+    assert "which is of CUDA 11 and not of CUDA 12" in finding.cause
+
+
+def test_copies_behind_those_that_are_loaded_are_mentioned(stack: Patient, tmp_path: Path) -> None:
+    """A search path that leads on to a directory of the machine."""
+    stack.library("libcudart.so.12", root=tmp_path)
+    rpath = f"$ORIGIN/../../nvidia/cuda_runtime/lib:{tmp_path}"
+    stack.library("torch/lib/libtorch_global_deps.so", "libcudart.so.12", rpath=rpath)
+    finding = stack.only("library-copies", Severity.INFO)
+    own = stack.site / "nvidia/cuda_runtime/lib/libcudart.so.12"
+    assert finding.evidence == (f"{own} is taken, {tmp_path}/libcudart.so.12 lies behind it",)
+
+
+def test_directories_without_cuda_are_nobody_s_business(stack: Patient, tmp_path: Path) -> None:
+    stack.library("libown.so.1", root=tmp_path)
+    assert names(stack.report(variables={"LD_LIBRARY_PATH": f"{tmp_path}::/nonexistent"}).findings) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "severity"), [("libcudart.so.12", Severity.WARNING), ("libcudart.so.11.0", Severity.ERROR)]
+)
+def test_a_preloaded_cuda_library_is_named(stack: Patient, tmp_path: Path, name: str, severity: Severity) -> None:
+    library = stack.library(name, root=tmp_path)
+    finding = stack.only("preloaded-library", severity, variables={"LD_PRELOAD": f"{library}"})
+    assert str(library) in finding.cause
+    assert finding.commands == ("unset LD_PRELOAD",)
+
+
+def test_a_preloaded_file_that_is_gone_is_left_out_by_the_loader(stack: Patient) -> None:
+    stack.only("preloaded-library", Severity.INFO, variables={"LD_PRELOAD": "/nonexistent/libjemalloc.so.2"})
+
+
+def test_preloading_something_else_is_no_fault(stack: Patient, tmp_path: Path) -> None:
+    library = stack.library("libjemalloc.so.2", root=tmp_path)
+    assert names(stack.report(variables={"LD_PRELOAD": str(library)}).findings) == []
+
+
+def test_an_empty_entry_in_a_search_path_matters_where_a_library_lies(stack: Patient, tmp_path: Path) -> None:
+    """nvidia-cuda-nvrtc-cu12 12.8.93 has the search path ``$ORIGIN:``."""
+    nvrtc = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"
+    stack.library(nvrtc, runpath="$ORIGIN:")
+    finding = stack.only("searches-current-directory", Severity.INFO)
+    assert finding.evidence == (f"{stack.site / nvrtc}: search path $ORIGIN:",)
+    stack.library("libcuda.so.1", root=tmp_path / "here")
+    findings = stack.report(directory=tmp_path / "here").findings
+    assert names(findings) == [("searches-current-directory", "warning")]
+    assert "holds libcuda.so.1" in findings[0].cause
