@@ -16,11 +16,11 @@ from envsolve.cli.report import report
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 
 _INTERRUPTED = 130
-_PLANNED = ("init", "lock", "explain")
+_PLANNED = ("init", "lock")
 _PIPE_CLOSED = 0
 
 
-_COMMANDS = ("solve", "create", "validate", "doctor", "detect", "status", "matrix", "cache")
+_COMMANDS = ("solve", "create", "validate", "doctor", "explain", "detect", "status", "matrix", "cache")
 
 
 class LazyGroup(click.Group):

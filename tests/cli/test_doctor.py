@@ -34,8 +34,9 @@ def environment(directory: Path, version: str, files: Mapping[str, str], *, pyth
     (package / "INSTALLER").write_text("pip\n")
     (package / "RECORD").write_text("".join(f"{name},,\n" for name in (*listed, f"torch-{version}.dist-info/METADATA")))
     home = Path(sys.base_prefix) / "bin"
+    version_here = f"{sys.version_info.major}.{sys.version_info.minor}"
     (directory / "pyvenv.cfg").write_text(
-        f"home = {home}\nversion = {sys.version_info.major}.{sys.version_info.minor}\ninclude-system-site-packages = false\n"
+        f"home = {home}\nversion = {version_here}\ninclude-system-site-packages = false\n"
     )
     (directory / "bin").mkdir()
     (directory / "bin/python").symlink_to(home / "python3" if python else directory / "gone")

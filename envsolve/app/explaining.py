@@ -1,0 +1,189 @@
+"""The use case of explaining: an error text or a log, and what is known beside it, become findings with fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from envsolve.diagnose.case import TITLES, Case, Given
+from envsolve.diagnose.cause import Remedy
+from envsolve.diagnose.diagnosis import Told, diagnoses_of
+from envsolve.diagnose.knowledge import Knowledge
+from envsolve.diagnose.reading import interesting, masked
+from envsolve.diagnose.scan import Seen, anchors_of, scan
+from envsolve.diagnose.tables import Tables
+from envsolve.errors import Hint, UsageError
+from envsolve.matrix import Matrix, find_matrix
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.finding import Finding
+from envsolve.model.host import Host, Platform
+from envsolve.model.versions import DriverVersion
+
+LONGEST_LINE = 400
+"""Characters of a line of evidence that are shown."""
+
+
+class Asked(NamedTuple):
+    """What is to be explained, and what is known of machine and environment beside the text.
+
+    ``gpus`` are product names, capabilities or ``auto`` for this machine; ``frameworks`` are requirements as typed.
+    """
+
+    gpus: tuple[str, ...] = ()
+    driver: DriverVersion | None = None
+    host: str | None = None
+    platform: Platform | None = None
+    prefix: str | None = None
+    python: str | None = None
+    cuda: str | None = None
+    frameworks: tuple[str, ...] = ()
+    matrix_directory: Path | None = None
+
+
+class Explained(NamedTuple):
+    """The findings, and for want of any what was recognised in the text and what would tell more."""
+
+    findings: tuple[Finding, ...]
+    recognised: tuple[str, ...]
+    collect: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def explain(stream: BinaryIO, asked: Asked, environ: Mapping[str, str]) -> Explained:
+    """Read ``stream`` to its end and explain it.
+
+    Raises UsageError for options that cannot be understood or a prefix that is no environment, and OSError where the
+    stream cannot be read.
+    """
+    matrix = Matrix(asked.matrix_directory or find_matrix())
+    tables = Tables()
+    given = _given(asked, matrix, environ)
+    seen = scan(interesting(stream, anchors_of(tables)), tables)
+    case = Case(seen.sightings, seen.clues, _with_this_machine(given, seen, asked, matrix, environ), Knowledge(matrix))
+    findings = tuple(_finding(told, case, matrix) for told in diagnoses_of(case, tables))
+    notes = (LEFT_OUT.format(seen.left_out),) if seen.left_out else ()
+    return Explained(findings, tuple(_recognised(case)), COLLECT, notes)
+
+
+LEFT_OUT = "{:,} lines in the middle of this log were not compared: more than envsolve looks at may matter in it"
+COLLECT = (
+    "the whole output from the first line with an error or a warning on, not only the last line",
+    "`nvidia-smi`, whose first lines name the driver",
+    "`python -m torch.utils.collect_env` with PyTorch, else `pip list` or `conda list`",
+    "`envsolve doctor` and `envsolve validate` in the environment, which look for themselves",
+)
+"""What tells more where a text tells nothing."""
+
+
+def _given(asked: Asked, matrix: Matrix, environ: Mapping[str, str]) -> Given:
+    from envsolve.app.targets import detected_host
+    from envsolve.host.host_file import read_host_file
+
+    host: Host | None = None
+    if asked.host is not None:
+        host = read_host_file(Path(asked.host))
+    elif "auto" in asked.gpus:
+        host = detected_host(matrix, environ, thorough=False)
+    names, capabilities = _gpus(asked.gpus, matrix)
+    return Given(
+        host=host,
+        gpus=names,
+        capabilities=capabilities or (host.capabilities if host is not None else ()),
+        driver=asked.driver or (host.driver if host is not None else None),
+        platform=asked.platform or (host.platform if host is not None else None),
+        python=asked.python,
+        cuda=asked.cuda,
+        packages={**_packages_in(asked.prefix), **_frameworks(asked.frameworks, matrix)},
+        prefix=asked.prefix,
+    )
+
+
+def _gpus(texts: tuple[str, ...], matrix: Matrix) -> tuple[tuple[str, ...], tuple[ComputeCapability, ...]]:
+    """Product names and capabilities of GPUs as typed. Raises UsageError for one that nobody knows."""
+    names, capabilities = [], []
+    for text in texts:
+        if text in ("auto", "none"):
+            continue
+        try:
+            capabilities.append(ComputeCapability.parse(text))
+        except ValueError:
+            model = matrix.gpus.find(text)
+            names.append(model.name)
+            capabilities.append(model.capabilities[0])
+    return tuple(names), tuple(capabilities)
+
+
+def _frameworks(texts: tuple[str, ...], matrix: Matrix) -> dict[str, str]:
+    """Frameworks as typed, with the version that they are pinned to."""
+    if not texts:
+        return {}
+    from envsolve.app.solving import framework_requests
+
+    return {
+        asked.framework: next((clause.version for clause in asked.specifier if clause.operator == "=="), "")
+        for asked in framework_requests(texts, matrix)
+    }
+
+
+def _packages_in(prefix: str | None) -> dict[str, str]:
+    if prefix is None:
+        return {}
+    from envsolve.diagnose.environment.from_files import inventory_from_files, is_environment
+    from envsolve.model.names import normalized
+
+    if not is_environment(Path(prefix)):
+        hint = Hint("name the directory of a virtual or conda environment", "envsolve explain --prefix .venv TEXT")
+        raise UsageError("no-environment", f"{prefix} is no environment of Python", hints=(hint,))
+    inventory = inventory_from_files(Path(prefix))
+    return {normalized(it.name): it.version or "" for it in inventory.distributions}
+
+
+def _with_this_machine(given: Given, seen: Seen, asked: Asked, matrix: Matrix, environ: Mapping[str, str]) -> Given:
+    """With this machine's driver and GPUs where the text is plainly of it: an environment that it names is here."""
+    if given.host is not None or asked.gpus or asked.driver is not None or asked.platform is not None:
+        return given
+    if not any(Path(clue.value).is_dir() for clue in seen.clues.get("prefix", ())):
+        return given
+    from envsolve.app.targets import detected_host
+
+    return given._replace(host=detected_host(matrix, environ, thorough=False))
+
+
+def _finding(told: Told, case: Case, matrix: Matrix) -> Finding:
+    """The finding with the environment that mends it, and without secrets."""
+    finding = told.finding
+    advice = None
+    if told.explanation.solvable:
+        from envsolve.app.remedies import advice_on
+
+        advice = advice_on(told.cause.remedy or Remedy(), case, matrix)
+    if advice is not None:
+        finding = finding._replace(
+            fix=f"{finding.fix} {advice.text}".strip(),
+            commands=tuple(dict.fromkeys((*finding.commands, *advice.commands))),
+        )
+    return finding._replace(evidence=tuple(_shown(line) for line in finding.evidence))
+
+
+def _shown(line: str) -> str:
+    text = masked(" ".join(line.split()))
+    return text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"
+
+
+def _recognised(case: Case) -> Iterator[str]:
+    """What the text tells of machine and environment, as sentences' ends."""
+    for name in case.frameworks:
+        version = case.version_of(name)
+        yield f"{TITLES.get(name, name)} {version}" if version else TITLES.get(name, name)
+    named = (
+        ("NVIDIA driver", case.driver),
+        ("CUDA of the driver", case.driver_cuda if case.told("driver_cuda") else None),
+        ("CUDA", case.toolkit),
+        ("cuDNN", case.cudnn),
+        ("Python", case.python),
+        ("platform", case.platform),
+    )
+    yield from (f"{what} {value}" for what, value in named if value is not None)
+    yield from (f"GPU {masked(name)}" for name in case.gpus)
+    yield from (f"compute capability {it}" for it in case.capabilities)

@@ -1,0 +1,119 @@
+"""From a diagnosis to an environment that mends it: the solver is asked before a command is advised.
+
+Tried, in order: 1. the framework at the version it has (another build, CUDA or source of it) 2. any version of it.
+Where the GPU is not known there is nothing to solve for, and the command is the one that looks at the machine itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.channel_order import solver_of
+from envsolve.app.command import command_of
+from envsolve.app.solving import framework_requests, stacks_of
+from envsolve.diagnose.case import Case, parsed_version
+from envsolve.diagnose.cause import Remedy
+from envsolve.errors import EnvsolveError, UnsolvableError, UsageError
+from envsolve.matrix import Matrix
+from envsolve.model.host import Host, Platform
+from envsolve.model.request import FrameworkRequest, Request, parse_cuda_versions, parse_versions
+from envsolve.model.solution import Solution
+
+_MOST_HINTS = 2
+
+
+class Advice(NamedTuple):
+    """What the solver says to a remedy: a sentence, and the commands that it has checked."""
+
+    text: str
+    commands: tuple[str, ...]
+
+
+def advice_on(remedy: Remedy, case: Case, matrix: Matrix) -> Advice | None:
+    """The environment for ``remedy`` on the machine of ``case``; None where the case names no framework."""
+    named = remedy.frameworks or case.frameworks[:1]
+    try:
+        frameworks = framework_requests(named, matrix) if named else ()
+    except UsageError:
+        frameworks = ()
+    if not frameworks:
+        return None
+    request = _request(frameworks, remedy, case)
+    if request is None:
+        command = command_of(Request(frameworks=frameworks, gpus=("auto",)))
+        return Advice("On the machine itself, envsolve picks the build that fits its GPU and driver.", (command,))
+    refused: UnsolvableError | None = None
+    for attempt in _attempts(request, case, keep=not remedy.frameworks):
+        try:
+            _, solutions, _ = stacks_of(attempt, matrix, {}, solver_of(attempt, matrix))
+        except UnsolvableError as error:
+            refused = error
+            continue
+        except EnvsolveError:
+            return None
+        return Advice(_told(solutions[0], request), (command_of(attempt),))
+    return None if refused is None else _refused(refused)
+
+
+def _request(frameworks: tuple[FrameworkRequest, ...], remedy: Remedy, case: Case) -> Request | None:
+    """The request, or None where nothing says which GPU it is for."""
+    platform = Platform(remedy.platform) if remedy.platform else case.platform
+    if platform is not None and not platform.has_cuda and not remedy.cpu:
+        return None
+    gpus = ("none",) if remedy.cpu else tuple(map(str, case.capabilities))
+    if not gpus:
+        return None
+    return Request(
+        frameworks=frameworks,
+        gpus=gpus,
+        driver=None if remedy.cpu else case.driver,
+        platforms=() if platform is None or platform is _this_platform() else (platform,),
+        python=None if remedy.python is None else parse_versions(remedy.python),
+        cuda=None if remedy.cuda is None else parse_cuda_versions(remedy.cuda),
+    )
+
+
+def _attempts(request: Request, case: Case, *, keep: bool) -> Iterator[Request]:
+    """The request with the version that is there, then without."""
+    only = request.frameworks[0]
+    version = parsed_version(case.version_of(only.framework)) if keep and len(request.frameworks) == 1 else None
+    if version is not None and not only.specifier:
+        minor = ".".join(map(str, version.release[:2]))
+        yield request._replace(frameworks=(FrameworkRequest(only.framework, SpecifierSet(f"=={minor}.*")),))
+    yield request
+
+
+def _told(solution: Solution, request: Request) -> str:
+    """What was chosen, and for what."""
+    names = " with ".join(choice.release.label for choice in solution.choices)
+    cuda = "" if solution.toolkit is None else f", CUDA {solution.toolkit.version}"
+    cudnn = "" if solution.cudnn is None else f", cuDNN {solution.cudnn.version}"
+    needs = ""
+    if request.driver is None and solution.minimum_driver is not None:
+        needs = f"; it needs NVIDIA driver {solution.minimum_driver} or newer"
+    return f"The solver has checked this environment: {names}{cuda}{cudnn}, Python {solution.python}{needs}."
+
+
+def _refused(error: UnsolvableError) -> Advice:
+    """Why no environment mends it, and the ways out that the solver has checked."""
+    ways: Sequence[tuple[str, str]] = [(it.text, it.command) for it in error.hints if it.command is not None]
+    texts = [f"No environment fits this hardware: {error.message}."]
+    texts += [f"A way out: {text}." for text, _ in ways[:_MOST_HINTS]]
+    return Advice(" ".join(texts), tuple(command for _, command in ways[:_MOST_HINTS]))
+
+
+def _this_platform() -> Platform | None:
+    from envsolve.app.targets import this_platform
+
+    try:
+        return this_platform()
+    except UsageError:
+        return None
+
+
+def host_named(host: Host | None) -> bool:
+    """Whether a host says enough to solve for."""
+    return host is not None and bool(host.capabilities)

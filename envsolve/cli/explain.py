@@ -1,0 +1,148 @@
+"""``envsolve explain``: read an error text or a log, and say cause and fix."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from envsolve.cli.options import Parsed, file_name, gpu_name, matrix_option, member_of, option, output_options
+from envsolve.cli.output import deliver
+from envsolve.cli.report import Palette, note
+from envsolve.errors import Hint, UsageError
+from envsolve.model.host import Platform
+from envsolve.model.versions import DriverVersion
+
+if TYPE_CHECKING:
+    from envsolve.app.explaining import Asked, Explained
+
+_LONGEST_NAME = 4096
+_SUFFIXES = (".log", ".txt", ".out", ".err")
+_HINT = Hint("give the error text, a log file, or - for standard input", "python train.py 2>&1 | envsolve explain -")
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="[TEXT|FILE|-]")
+@option(
+    "-f",
+    "--framework",
+    "frameworks",
+    multiple=True,
+    metavar="SPEC",
+    type=Parsed("spec", str),
+    help="The framework it is about, such as pytorch or tensorflow==2.10.0. Repeatable; default: as the text tells.",
+)
+@option(
+    "--gpu",
+    "gpus",
+    multiple=True,
+    type=Parsed("gpu", gpu_name),
+    help="The GPU of the machine: a product ('RTX 3090'), a compute capability (8.6), or auto for this machine's.",
+)
+@option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the machine.")
+@option(
+    "--host", metavar="FILE", type=Parsed("file", file_name), help="The machine, written by `envsolve detect --json`."
+)
+@option("--platform", type=Parsed("name", member_of(Platform)), help="Platform of the machine.")
+@option("--prefix", metavar="DIR", type=Parsed("directory", file_name), help="The environment it happened in.")
+@option("--python", metavar="VERSION", type=Parsed("version", str), help="The version of Python.")
+@option("--cuda", metavar="VERSION", type=Parsed("version", str), help="The CUDA that the framework was built with.")
+@option("--json", "as_json", is_flag=True, help="Print JSON.")
+@matrix_option
+@output_options
+def explain(**options: Any) -> int:
+    """Read an error text or a log, and say cause and fix; exit 1 where nothing in it is known.
+
+    Without an argument standard input is read.
+    """
+    from envsolve.app.explaining import explain as explained_of
+
+    with _stream(options["words"]) as stream:
+        try:
+            explained = explained_of(stream, _asked(options), os.environ)
+        except OSError as error:
+            raise _unreadable(" ".join(options["words"]) or "standard input", error) from error
+    text = _as_json(explained) if options["as_json"] else _as_text(explained, all_evidence=options["verbose"] > 0)
+    deliver(text, None, color=Palette.wanted())
+    for remark in explained.notes:
+        note(remark, quiet=options["quiet"])
+    return 0 if explained.findings else 1
+
+
+def _stream(words: tuple[str, ...]) -> BinaryIO:
+    """What is to be read: standard input, a file, or the text itself. Raises UsageError where there is nothing."""
+    if not words and sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError("nothing-to-explain", "there is no text to explain", hints=(_HINT,))
+    if words in ((), ("-",)):
+        if sys.stdin is None:
+            raise UsageError("nothing-to-explain", "there is no standard input to read", hints=(_HINT,))
+        return sys.stdin.buffer
+    text = " ".join(words)
+    if len(words) == 1 and len(text) <= _LONGEST_NAME and _names_a_file(text):
+        try:
+            return Path(text).open("rb")
+        except (OSError, ValueError) as error:
+            raise _unreadable(text, error) from error
+    return io.BytesIO(text.encode("utf-8", "surrogateescape"))
+
+
+def _names_a_file(text: str) -> bool:
+    """Whether ``text`` is a file that is here, or plainly means one."""
+    if "\n" in text or "\0" in text:
+        return False
+    return os.path.lexists(text) or (text.lower().endswith(_SUFFIXES) and " " not in text)
+
+
+def _unreadable(name: str, error: Exception) -> UsageError:
+    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return UsageError("log-unreadable", f"{name} cannot be read: {why}", hints=(_HINT,))
+
+
+def _asked(options: dict[str, Any]) -> Asked:
+    from envsolve.app.explaining import Asked
+
+    if options["host"] is not None and options["gpus"]:
+        raise UsageError("contradictory-options", "--host and --gpu both say which GPUs it is about: give one of them")
+    directory = options["matrix_directory"]
+    return Asked(
+        gpus=options["gpus"],
+        driver=options["driver"],
+        host=options["host"],
+        platform=options["platform"],
+        prefix=options["prefix"],
+        python=options["python"],
+        cuda=options["cuda"],
+        frameworks=options["frameworks"],
+        matrix_directory=None if directory is None else Path(directory),
+    )
+
+
+def _as_json(explained: Explained) -> str:
+    data = {
+        "schema_version": 1,
+        "findings": [finding.as_json() for finding in explained.findings],
+        "recognised": list(explained.recognised),
+        "collect": [] if explained.findings else list(explained.collect),
+        "notes": list(explained.notes),
+    }
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _as_text(explained: Explained, *, all_evidence: bool) -> str:
+    from envsolve.cli.finding_text import EVIDENCE, finding_lines, printable
+
+    lines: list[str] = []
+    for finding in explained.findings:
+        lines += [*finding_lines(finding, most=len(finding.evidence) if all_evidence else EVIDENCE), ""]
+    if not explained.findings:
+        lines += [
+            "nothing in this text is known to envsolve: it names no failure of a GPU environment that it can tell"
+        ]
+        lines += [f"recognised: {printable(text)}" for text in explained.recognised]
+        lines += [f"to tell more, collect: {printable(text)}" for text in explained.collect]
+    return "".join(f"{line}\n" for line in lines).rstrip("\n") + "\n"

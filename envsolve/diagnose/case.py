@@ -1,0 +1,292 @@
+"""A case: what was seen in a text, and what is known of the machine and the environment that it is about.
+
+What was said on the command line counts before what the text tells, and that before what was found on this machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from packaging.version import InvalidVersion, Version
+
+from envsolve.diagnose.knowledge import Knowledge
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import Host, Platform
+from envsolve.model.release import Release
+from envsolve.model.versions import CudaVersion, DriverVersion
+
+TITLES = {
+    "pytorch": "PyTorch",
+    "tensorflow": "TensorFlow",
+    "jax": "JAX",
+    "cupy": "CuPy",
+    "onnxruntime": "ONNX Runtime",
+    "paddlepaddle": "PaddlePaddle",
+}
+"""How the makers of each framework write its name."""
+
+
+class Clue(NamedTuple):
+    """A fact that a text tells in passing: its value, and the line that tells it with its number."""
+
+    value: str
+    line: str
+    number: int
+
+
+class Sighting(NamedTuple):
+    """A symptom in a text: the named groups of its pattern, and the line with its number."""
+
+    symptom: str
+    fields: Mapping[str, str]
+    line: str
+    number: int
+
+    def get(self, field: str) -> str | None:
+        """A named group; None where it took no part."""
+        return self.fields.get(field) or None
+
+
+class Given(NamedTuple):
+    """What the command line says of machine and environment; None and () where it says nothing.
+
+    ``packages`` are installed ones by normalized name, ``""`` for a version that nobody told. ``host`` is this machine
+    or the one of a host file.
+    """
+
+    host: Host | None = None
+    gpus: tuple[str, ...] = ()
+    capabilities: tuple[ComputeCapability, ...] = ()
+    driver: DriverVersion | None = None
+    platform: Platform | None = None
+    python: str | None = None
+    cuda: str | None = None
+    packages: Mapping[str, str] = {}
+    prefix: str | None = None
+
+
+class Case:
+    """What is known. Every property is None or empty where nothing tells it; nothing is assumed."""
+
+    def __init__(
+        self,
+        sightings: tuple[Sighting, ...],
+        clues: Mapping[str, tuple[Clue, ...]],
+        given: Given,
+        knowledge: Knowledge,
+    ) -> None:
+        self.sightings = sightings
+        self.clues = clues
+        self.given = given
+        self.knowledge = knowledge
+
+    def of(self, *symptoms: str) -> tuple[Sighting, ...]:
+        """The sightings of ``symptoms``, in the order of the text."""
+        return tuple(it for it in self.sightings if it.symptom in symptoms)
+
+    def saw(self, *symptoms: str) -> bool:
+        """Whether one of ``symptoms`` is in the text."""
+        return any(it.symptom in symptoms for it in self.sightings)
+
+    def told(self, fact: str) -> str | None:
+        """What the text tells of ``fact``, the first time."""
+        found = self.clues.get(fact, ())
+        return found[0].value if found else None
+
+    def every(self, fact: str) -> tuple[str, ...]:
+        """Everything that the text tells of ``fact``, each once."""
+        return tuple(dict.fromkeys(clue.value for clue in self.clues.get(fact, ())))
+
+    # the environment
+
+    @cached_property
+    def packages(self) -> Mapping[str, str]:
+        """Installed packages by normalized name, with their versions, ``""`` where only the name is told."""
+        from envsolve.diagnose.packages import packages_told
+
+        return {**packages_told(self.clues), **self.given.packages}
+
+    @cached_property
+    def frameworks(self) -> tuple[str, ...]:
+        """The frameworks that it is about, by envsolve's names, the likeliest first."""
+        from envsolve.diagnose.packages import frameworks_in
+
+        return frameworks_in(self)
+
+    @property
+    def framework(self) -> str | None:
+        """The framework that it is most likely about."""
+        return self.frameworks[0] if self.frameworks else None
+
+    def version_of(self, framework: str | None) -> str | None:
+        """The version of a framework as it was told, local part included: ``2.1.0+cu118``."""
+        from envsolve.diagnose.packages import version_in
+
+        return version_in(self, framework) if framework else None
+
+    def releases(self, framework: str | None = None) -> tuple[Release, ...]:
+        """The builds of the matrix that the framework's version may be, by version, build and platform as told."""
+        name = framework or self.framework
+        version = self.version_of(name)
+        if name is None or version is None:
+            return ()
+        return self.knowledge.releases(name, version, self.platform)
+
+    @cached_property
+    def built_cuda(self) -> CudaVersion | None:
+        """The CUDA that the framework was built with: as told, by its local version, or as all its builds have it."""
+        told = self.told("built_cuda") or self.given.cuda
+        if told is not None and (version := _cuda(told)) is not None:
+            return version
+        local = (self.version_of(self.framework) or "").partition("+")[2]
+        if local.startswith("cu") and local[2:].isdecimal():
+            return CudaVersion(int(local[2:-1]), int(local[-1]))
+        releases = [it for it in self.releases() if it.cuda is not None]
+        if self.told("conda") is None:
+            releases = [it for it in releases if it.source.is_wheel] or releases
+        found = {it.cuda for it in releases}
+        return found.pop() if len(found) == 1 else None
+
+    @cached_property
+    def toolkit(self) -> CudaVersion | None:
+        """A CUDA toolkit that is installed on the machine."""
+        return _cuda(self.told("toolkit") or "")
+
+    @property
+    def cudnn(self) -> str | None:
+        """The cuDNN that is installed, as told."""
+        return self.told("cudnn")
+
+    @cached_property
+    def python(self) -> str | None:
+        """The version of Python."""
+        return self.given.python or self.told("python")
+
+    # the machine
+
+    @cached_property
+    def driver(self) -> DriverVersion | None:
+        """The version of the NVIDIA driver."""
+        if self.given.driver is not None:
+            return self.given.driver
+        for text in self.every("driver"):
+            try:
+                return DriverVersion.parse(text)
+            except ValueError:
+                continue
+        return self.given.host.driver if self.given.host is not None else None
+
+    @cached_property
+    def driver_cuda(self) -> CudaVersion | None:
+        """The newest CUDA that the driver supports in full: told, or by its branch."""
+        told = self.told("driver_cuda")
+        if told is not None and (version := _cuda(told)) is not None:
+            return version
+        return self.knowledge.cuda_of(self.driver) if self.driver is not None else None
+
+    @cached_property
+    def gpus(self) -> tuple[str, ...]:
+        """Product names of the GPUs; of one name within another only the longer."""
+        names = (*self.given.gpus, *self.every("gpu"))
+        found = tuple(it for it in names if not any(it != other and it in other for other in names))
+        if not found and self.given.host is not None:
+            found = tuple(it.name for it in self.given.host.gpus if it.name)
+        return found
+
+    @cached_property
+    def capabilities(self) -> tuple[ComputeCapability, ...]:
+        """Compute capabilities of the GPUs: given, told as numbers, or by their names where these have only one."""
+        if self.given.capabilities:
+            return self.given.capabilities
+        told = list(_capabilities(self.every("capability")))
+        named = [it for it in map(self.knowledge.capability_of, self.gpus) if it is not None]
+        host = () if self.given.host is None or told or named else self.given.host.capabilities
+        return tuple(dict.fromkeys((*told, *named, *host)))
+
+    @property
+    def capability(self) -> ComputeCapability | None:
+        """The compute capability, of several GPUs the first that is told."""
+        return self.capabilities[0] if self.capabilities else None
+
+    @cached_property
+    def platform(self) -> Platform | None:
+        """The platform: given, told by name, or by what only one of them has."""
+        if self.given.platform is not None:
+            return self.given.platform
+        for text in self.every("platform"):
+            found = _PLATFORMS.get(text.casefold())
+            if found is not None:
+                return found
+        if self.told("windows") is not None and not self.wsl:
+            return Platform.WIN_64
+        if self.told("linux") is not None or self.wsl:
+            return Platform.LINUX_AARCH64 if self.told("aarch64") is not None else Platform.LINUX_64
+        return self.given.host.platform if self.given.host is not None else None
+
+    @property
+    def windows(self) -> bool:
+        """Whether it plainly happened on native Windows."""
+        return self.platform is Platform.WIN_64
+
+    @cached_property
+    def wsl(self) -> bool:
+        """Whether it plainly happened inside WSL."""
+        return self.told("wsl") is not None or (self.given.host is not None and self.given.host.wsl)
+
+    @property
+    def container(self) -> bool:
+        """Whether it plainly happened in a container."""
+        return self.told("container") is not None
+
+    @property
+    def jetson(self) -> bool:
+        """Whether it plainly happened on a Jetson module."""
+        return self.told("jetson") is not None
+
+    @cached_property
+    def fields(self) -> Mapping[str, str]:
+        """What sentences may speak of, by the names of fields."""
+        name = self.framework
+        known: dict[str, object | None] = {
+            "framework": TITLES.get(name or "", name),
+            "name": name,
+            "version": self.version_of(name),
+            "built_cuda": self.built_cuda,
+            "toolkit": self.toolkit,
+            "cudnn": self.cudnn,
+            "python": self.python,
+            "driver": self.driver,
+            "driver_cuda": self.driver_cuda,
+            "gpu": self.gpus[0] if self.gpus else None,
+            "capability": self.capability,
+            "platform": self.platform,
+        }
+        return {key: str(value) for key, value in known.items() if value is not None}
+
+
+def parsed_version(text: str | None) -> Version | None:
+    """``text`` as a version, or None where it is none."""
+    try:
+        return Version(text or "")
+    except InvalidVersion:
+        return None
+
+
+_PLATFORMS = {it.value: it for it in Platform} | {"macos": Platform.OSX_64}
+
+
+def _cuda(text: str) -> CudaVersion | None:
+    try:
+        return CudaVersion.parse(text if "." in text else f"{text}.0")
+    except ValueError:
+        return None
+
+
+def _capabilities(texts: tuple[str, ...]) -> Iterator[ComputeCapability]:
+    for text in texts:
+        try:
+            yield ComputeCapability.parse(text)
+        except ValueError:
+            continue

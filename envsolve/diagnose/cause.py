@@ -1,0 +1,44 @@
+"""A diagnosis before it is put into words: the causes a failure may have, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from envsolve.diagnose.case import Case, Sighting
+
+
+class Remedy(NamedTuple):
+    """The environment that would mend it, as far as it is not that of the case: see ``Request``.
+
+    ``frameworks`` are requirements as typed (``pytorch==2.8.*``), those of the case where there are none.
+    """
+
+    frameworks: tuple[str, ...] = ()
+    python: str | None = None
+    cuda: str | None = None
+    platform: str | None = None
+    cpu: bool = False
+
+
+class Cause(NamedTuple):
+    """One possible cause: the explanation that tells it, and fields for it beside those of the case.
+
+    ``remedy`` is for explanations that another environment can mend. ``evidence`` are lines beyond the sightings'.
+    """
+
+    explanation: str
+    fields: Mapping[str, str] = {}
+    remedy: Remedy | None = None
+    evidence: tuple[str, ...] = ()
+
+
+class Diagnosis(NamedTuple):
+    """What one failure may come from: one cause, or up to four that the text allows, the likeliest first."""
+
+    causes: tuple[Cause, ...]
+    sightings: tuple[Sighting, ...]
+
+
+Rule = Callable[[Case, tuple[Sighting, ...]], Iterable[Diagnosis]]
+"""Takes all sightings of its symptom, and gives none where the text turns out to mean nothing."""

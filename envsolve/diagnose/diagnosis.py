@@ -1,0 +1,142 @@
+"""From what was seen to findings: rules name causes, explanations put them into words, the root comes first.
+
+Order of findings: errors before warnings before notes; among them by the rank of the symptom, then by the text. A weak
+symptom is told only where nothing stronger is: it follows from many things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.cause import Cause, Diagnosis, Rule
+from envsolve.diagnose.rules import rule_for
+from envsolve.diagnose.tables import Explanation, Symptom, Tables
+from envsolve.diagnose.wording import filled, told
+from envsolve.model.finding import Finding, PossibleCause, Severity
+
+_SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+_MOST_EVIDENCE = 8
+
+
+class Told(NamedTuple):
+    """A diagnosis in words, and the cause that it thinks likeliest."""
+
+    finding: Finding
+    cause: Cause
+    explanation: Explanation
+
+
+class _Ranked(NamedTuple):
+    """A diagnosis in words with its place: by severity, by the rank of its symptom, by where it stands in the text."""
+
+    order: tuple[int, int, int]
+    weak: bool
+    told: Told
+
+
+def diagnoses_of(case: Case, tables: Tables) -> tuple[Told, ...]:
+    """Everything that ``case`` tells of, the root of it first, each finding once."""
+    found: list[_Ranked] = []
+    for symptom in _by_rank(case, tables):
+        for diagnosis in _diagnoses(symptom, case.of(symptom.id), case, rule_for(symptom)):
+            words = _worded(diagnosis, case, tables)
+            first = diagnosis.sightings[0].number if diagnosis.sightings else 0
+            order = (_SEVERITIES.index(words.finding.severity), symptom.rank, first)
+            found.append(_Ranked(order, symptom.weak, words))
+    ordered = sorted(_without_weak(found), key=lambda it: it.order)
+    return tuple(_each_once(it.told for it in ordered))
+
+
+def _by_rank(case: Case, tables: Tables) -> list[Symptom]:
+    seen = dict.fromkeys(it.symptom for it in case.sightings)
+    return sorted((tables.symptoms[name] for name in seen), key=lambda it: it.rank)
+
+
+def _diagnoses(symptom: Symptom, sightings: tuple[Sighting, ...], case: Case, rule: Rule | None) -> Iterable[Diagnosis]:
+    if rule is not None:
+        return rule(case, sightings)
+    fields = {name: value for sighting in reversed(sightings) for name, value in sighting.fields.items()}
+    return (Diagnosis(tuple(Cause(name, fields) for name in symptom.explains), sightings),)
+
+
+def _without_weak(found: Sequence[_Ranked]) -> Sequence[_Ranked]:
+    """Without what only weak symptoms tell, where stronger ones tell of more than what can be ignored."""
+    strong = [it for it in found if not it.weak]
+    return strong if any(it.told.finding.severity is not Severity.INFO for it in strong) else found
+
+
+def _each_once(all_told: Iterable[Told]) -> Iterator[Told]:
+    """One finding for each id and subject, with the evidence of all."""
+    found: dict[tuple[str, str], Told] = {}
+    for words in all_told:
+        key = (words.finding.id, words.finding.cause)
+        known = found.get(key)
+        if known is None:
+            found[key] = words
+            continue
+        evidence = tuple(dict.fromkeys((*known.finding.evidence, *words.finding.evidence)))
+        found[key] = known._replace(finding=known.finding._replace(evidence=evidence[:_MOST_EVIDENCE]))
+    yield from found.values()
+
+
+def _worded(diagnosis: Diagnosis, case: Case, tables: Tables) -> Told:
+    """The finding of a diagnosis. Of several causes each is told, with the command that tells it from the others."""
+    evidence = tuple(
+        dict.fromkeys((*(it.line for it in diagnosis.sightings), *(it for c in diagnosis.causes for it in c.evidence)))
+    )
+    parts = [_cause_worded(cause, case, tables) for cause in diagnosis.causes]
+    likeliest = parts[0]
+    explanation = tables.explanation(diagnosis.causes[0].explanation)
+    finding = Finding(
+        id=explanation.finding,
+        title=likeliest.title,
+        severity=explanation.severity,
+        cause=_numbered(parts),
+        fix=_fixes(parts),
+        commands=tuple(dict.fromkeys(command for part in parts for command in part.commands)),
+        evidence=evidence[:_MOST_EVIDENCE],
+        in_scope=explanation.in_scope,
+        about=case.framework,
+        possible_causes=tuple(parts) if len(parts) > 1 else (),
+        sources=tuple(
+            dict.fromkeys(
+                source for cause in diagnosis.causes for source in tables.explanation(cause.explanation).sources
+            )
+        ),
+    )
+    return Told(finding, diagnosis.causes[0], explanation)
+
+
+def _cause_worded(cause: Cause, case: Case, tables: Tables) -> PossibleCause:
+    explanation = tables.explanation(cause.explanation)
+    fields = {**case.fields, **cause.fields}
+    return PossibleCause(
+        id=explanation.id,
+        title=filled(explanation.title, fields) or explanation.title,
+        cause=" ".join(told(explanation.cause, fields)),
+        fix=" ".join((*told(explanation.fix, fields), *told(explanation.harmful, fields))),
+        commands=tuple(told(explanation.commands, fields)),
+        tell=filled(explanation.tell, fields) or "",
+        shows=filled(explanation.shows, fields) or "",
+    )
+
+
+def _numbered(parts: Sequence[PossibleCause]) -> str:
+    """One cause as it is; several in their order, each with what tells it from the others."""
+    if len(parts) == 1:
+        return parts[0].cause
+    return "\n".join(f"{number}. {part.cause}{_telling(part)}" for number, part in enumerate(parts, 1))
+
+
+def _telling(part: PossibleCause) -> str:
+    if not part.tell:
+        return ""
+    return f" To tell: `{part.tell}`" + (f" {part.shows}" if part.shows else ".")
+
+
+def _fixes(parts: Sequence[PossibleCause]) -> str:
+    if len(parts) == 1:
+        return parts[0].fix
+    return "\n".join(f"{number}. {part.fix}" for number, part in enumerate(parts, 1))

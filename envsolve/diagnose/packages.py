@@ -1,0 +1,69 @@
+"""Which packages a text says are installed, and which framework it is about.
+
+Names become those of the matrix: ``torch`` and conda's ``pytorch`` are one framework.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from envsolve.model.names import normalized
+from envsolve.validate.frameworks import FRAMEWORKS, frameworks_among
+
+if TYPE_CHECKING:
+    from envsolve.diagnose.case import Case, Clue
+
+NAMED_IN = {
+    "tensorflow": re.compile(r"(?<!org_)tensorflow|\btf\.|\btfjs|external/local_(xla|tsl)|\bkeras\b", re.IGNORECASE),
+    "pytorch": re.compile(r"torch|\bc10[/:]|\bc10_cuda|\baten\b", re.IGNORECASE),
+    "jax": re.compile(r"\bjax|external/(xla|org_tensorflow)/|xla_bridge|xla_extension|XlaRuntimeError", re.IGNORECASE),
+    "onnxruntime": re.compile(r"onnxruntime|provider_bridge_ort|(CUDA|Tensorrt)ExecutionProvider", re.IGNORECASE),
+    "cupy": re.compile(r"\bcupy", re.IGNORECASE),
+    "paddlepaddle": re.compile(r"paddle", re.IGNORECASE),
+}
+"""By what a line names or comes from each framework: its name, its source tree, its symbols."""
+
+
+def packages_told(clues: Mapping[str, tuple[Clue, ...]]) -> Mapping[str, str]:
+    """Packages by normalized name with the version that is told first; a version tells more than none."""
+    found: dict[str, str] = {}
+    for clue in clues.get("package", ()):
+        name, _, version = clue.value.partition("==")
+        key = normalized(name)
+        if not found.get(key):
+            found[key] = version
+    return found
+
+
+def frameworks_in(case: Case) -> tuple[str, ...]:
+    """The frameworks that a case is about: those given, those in lines with a symptom, packages, those named at all."""
+    found: dict[str, None] = {}
+    found |= dict.fromkeys(_among(case.given.packages))
+    for sighting in case.sightings:
+        found |= dict.fromkeys(_named_in(sighting.line))
+    found |= dict.fromkeys(_among(case.packages))
+    for value in case.every("framework"):
+        found |= dict.fromkeys(_named_in(value))
+    return tuple(found)
+
+
+def version_in(case: Case, framework: str) -> str | None:
+    """The version of ``framework`` among the packages of a case."""
+    known = FRAMEWORKS.get(framework)
+    if known is None:
+        return None
+    versions = (version for name, version in case.packages.items() if version and known.packages.fullmatch(name))
+    return next(versions, None)
+
+
+def _among(packages: Mapping[str, str]) -> Iterator[str]:
+    for name in packages:
+        yield from (it.name for it in frameworks_among([name]))
+
+
+def _named_in(line: str) -> Iterator[str]:
+    """The frameworks that ``line`` names, in the order in which it does."""
+    found = [(match.start(), name) for name, pattern in NAMED_IN.items() if (match := pattern.search(line))]
+    yield from (name for _, name in sorted(found))

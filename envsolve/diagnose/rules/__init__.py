@@ -1,0 +1,62 @@
+"""Rules in code, for symptoms whose cause depends on what else is known: one function a symptom, by its id.
+
+A symptom without one has the causes that its table names. Of the modules only those are loaded that a text calls for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+
+from envsolve.diagnose.cause import Rule
+from envsolve.diagnose.tables import Symptom
+
+MODULES: Mapping[str, tuple[str, ...]] = {
+    "libraries": ("libraries",),
+    "dlls": ("libraries",),
+    "cudnn": ("cudnn",),
+    "driver": ("driver",),
+    "driver-gpu": ("driver", "machine"),
+    "driver-state": ("machine",),
+    "kernel-module": ("machine",),
+    "machine": ("machine",),
+    "containers": ("machine",),
+    "wsl": ("machine",),
+    "code": ("code",),
+    "code_compilers": ("code",),
+    "code_features": ("code",),
+    "builds": ("builds",),
+    "builds_frameworks": ("builds",),
+    "builds_programs": ("builds",),
+    "packages": ("packages",),
+    "extensions": ("packages",),
+    "symbols": ("packages",),
+    "compilers": ("packages",),
+    "toolkits": ("packages",),
+    "tensorrt": ("packages",),
+    "building": ("packages",),
+    "installing": ("installing",),
+    "conda": ("installing",),
+    "system": ("other",),
+    "other": ("other",),
+    "outside": ("other",),
+}
+"""By table of symptoms, the modules of this package with the rules on them, each in its ``RULES``."""
+
+
+def rule_for(symptom: Symptom) -> Rule | None:
+    """The rule on ``symptom``, or None where its table says all."""
+    return _among(MODULES.get(symptom.table, ()), symptom.id)
+
+
+def rule_named(symptom: str) -> Rule | None:
+    """The rule on the symptom of this id, of whatever table; None where there is none."""
+    return _among(dict.fromkeys(name for names in MODULES.values() for name in names), symptom)
+
+
+def _among(modules: Iterable[str], symptom: str) -> Rule | None:
+    for module in modules:
+        rules: Mapping[str, Rule] = import_module(f"{__name__}.{module}").RULES
+        if symptom in rules:
+            return rules[symptom]
+    return None

@@ -1,0 +1,477 @@
+"""Rules on pip, uv and Poetry: why there is no wheel (Python, platform, index, version), and who excludes whom.
+
+Installers say the same of every package. Only GPU frameworks and what is built for CUDA are spoken of here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from packaging.version import Version
+
+from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
+from envsolve.diagnose.rules import conda
+from envsolve.diagnose.rules.belonging import belongs, reinstall_command
+from envsolve.diagnose.rules.named import about_gpus, is_of_gpus, known, listed, merged
+from envsolve.diagnose.rules.wheels import (
+    Asked,
+    asked_for,
+    inferred_pythons,
+    interpreter_of,
+    neighbours,
+    pythons_of,
+    span,
+    wheels_of,
+)
+from envsolve.model.host import Platform
+from envsolve.model.names import normalized
+from envsolve.model.release import Release, Source
+
+_TENSORRT_PART = re.compile(r"tensorrt(-cu1\d)?-(libs|bindings)")
+_CUDA_BUILD = re.compile(r"cu\d{2,3}")
+
+
+def no_matching(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """Packages that pip finds no version of, each once, by the line that tells most."""
+    by_package: dict[str, list[Sighting]] = {}
+    for it in sightings:
+        by_package.setdefault(normalized(it.get("package") or ""), []).append(it)
+    for package, found in by_package.items():
+        told = next((it for it in found if it.get("versions") is not None), found[0])
+        asked = asked_for(package, told.get("specifier") or "", told.get("versions"))
+        if is_of_gpus(package):
+            pinned = package.startswith("nvidia-") and any("(from torch" in it.line for it in found)
+            if pinned and asked.version is not None and _on_linux(case):
+                yield Diagnosis((_lost(case, package, str(asked.version)),), tuple(found))
+                continue
+            yield Diagnosis(tuple(_causes(case, asked)), tuple(found))
+        elif case.told("pytorch_index") is not None:
+            yield Diagnosis((Cause("not-on-this-index", {"package": package}),), tuple(found))
+
+
+def _causes(case: Case, asked: Asked) -> Iterator[Cause]:
+    """Why there is no wheel, the likeliest first."""
+    local = asked.version.local if asked.version is not None else None
+    if local is not None and asked.package == "jaxlib":
+        yield Cause("jax-wheel-needs-page", {"asked_version": str(asked.version)})
+        return
+    if _TENSORRT_PART.fullmatch(asked.package) and not asked.listed:
+        version = None if asked.version is None else str(asked.version)
+        yield Cause("tensorrt-libs-elsewhere", known(package=asked.package, asked_version=version))
+        return
+    wheels = wheels_of(case, asked)
+    folder = _never_a_folder(case, asked)
+    if folder is not None:
+        yield _never_built(case, asked, _builds(case, asked), folder)
+    elif local is not None and asked.framework == "pytorch":
+        yield from _of_pytorch_index(case, asked, wheels, local)
+    elif not asked.listed and (case.jetson or case.platform is Platform.LINUX_AARCH64):
+        yield _of_system(case, asked, wheels)
+    elif asked.listed or (asked.listed is None and wheels):
+        yield _of_python(case, asked, wheels)
+    else:
+        yield _of_system(case, asked, wheels)
+
+
+def _on_linux(case: Case) -> bool:
+    """Whether it is the Linux for which NVIDIA's wheels are, on PyTorch's index, which alone has lost some."""
+    return case.told("pytorch_index") is not None and case.platform in (None, Platform.LINUX_64)
+
+
+def _lost(case: Case, package: str, version: str | None, conflicts: str | None = None) -> Cause:
+    """A package of NVIDIA's that a wheel pins, and that the index does not have."""
+    fields = known(lost=package, lost_version=version, index=case.told("pytorch_index"), conflicts=conflicts)
+    return Cause("index-lacks-pinned-package", fields)
+
+
+def _builds(case: Case, asked: Asked) -> list[str]:
+    """The builds of a version on PyTorch's index, on whatever platform."""
+    every = (it for platform in Platform for it in wheels_of(case, asked, platform))
+    return sorted({it.build for it in every if it.source is Source.PYTORCH})
+
+
+def _never_a_folder(case: Case, asked: Asked) -> str | None:
+    """The folder of PyTorch's index that is asked and has nothing, where the version was not built for its CUDA."""
+    folder = case.told("pytorch_index") or ""
+    if asked.framework != "pytorch" or asked.listed or asked.version is None or asked.version.local:
+        return None
+    builds = _builds(case, asked)
+    return folder if builds and folder not in builds and _CUDA_BUILD.fullmatch(folder) else None
+
+
+def _of_pytorch_index(case: Case, asked: Asked, wheels: Sequence[Release], local: str) -> Iterator[Cause]:
+    """A version with +cuXXX: never built so, not on the index that is asked, or not for this Python."""
+    assert asked.version is not None
+    public = Version(asked.version.public)
+    builds = _builds(case, asked)
+    if builds and local not in builds:
+        yield _never_built(case, asked, builds, local)
+        return
+    named = any(it.local for it in asked.listed or ())
+    same = [it for it in asked.listed or () if Version(it.public) == public]
+    if named and same:
+        yield _never_built(case, asked, [it.local for it in same if it.local], local)
+        return
+    needs_index = Cause("cuda-wheel-needs-index", _index_fields(asked, local))
+    if named or (asked.listed is not None and not same):
+        yield _of_python(case, asked, wheels) if asked.listed else _of_system(case, asked, wheels)
+        if not named:
+            yield needs_index
+        return
+    yield needs_index
+    if wheels:
+        yield _of_python(case, asked, wheels)
+
+
+def _index_fields(asked: Asked, local: str) -> dict[str, str]:
+    return known(
+        package=asked.package,
+        asked_version=str(asked.version),
+        build=local,
+        requirement=f"{asked.package}=={asked.version}",
+    )
+
+
+def _never_built(case: Case, asked: Asked, builds: Sequence[str], local: str) -> Cause:
+    assert asked.version is not None
+    cuda = [it for it in builds if _CUDA_BUILD.fullmatch(it)]
+    wanted = int(local[2:]) if _CUDA_BUILD.fullmatch(local) else 0
+    nearest = min(cuda, key=lambda it: abs(int(it[2:]) - wanted), default="cpu")
+    having = sorted(
+        {
+            it.version
+            for it in case.knowledge.all_releases("pytorch")
+            if it.source is Source.PYTORCH and it.build == local
+        }
+    )
+    fields = known(
+        package=asked.package,
+        asked_version=str(asked.version),
+        public=asked.version.public,
+        build=local,
+        builds=listed(builds),
+        nearest=nearest,
+        requirement=f"{asked.package}=={asked.version.public}",
+        releases=f"torch {span([str(it) for it in having])}" if having else None,
+    )
+    return Cause("cuda-build-never-published", fields, Remedy(frameworks=(f"pytorch=={asked.version.public}",)))
+
+
+def _of_python(case: Case, asked: Asked, wheels: Sequence[Release]) -> Cause:
+    """No wheel for this Python, as told or as the list shows; a version that nobody knows is told as such."""
+    python = interpreter_of(case)
+    pythons = pythons_of(wheels)
+    if asked.version is not None and asked.framework is not None and not wheels and _is_between(case, asked):
+        return _not_published(case, asked)
+    shown = inferred_pythons(case, asked)
+    if _intel_mac(case, asked, shown):
+        return Cause("wheel-of-other-platform", _mac_fields(asked))
+    fits = python is not None and python in pythons
+    fields = known(
+        package=asked.package,
+        asked_version=None if asked.version is None else str(asked.version),
+        pythons=span(pythons) if pythons else None,
+        interpreter=None if fits else python,
+        unknown_python="this Python" if python is None else None,
+        inferred=f"Python {' or '.join(shown)}" if shown and python is None else None,
+        best_python=pythons[-1] if pythons else None,
+        **_listed_fields(asked),
+        **neighbours(case, asked, pythons),
+    )
+    remedy = None
+    if asked.framework is not None and asked.version is not None and asked.package in ("torch", "tensorflow", "jax"):
+        remedy = Remedy(frameworks=(f"{asked.framework}=={asked.version.public}",))
+    return Cause("no-wheel-for-python", fields, remedy)
+
+
+def _listed_fields(asked: Asked) -> dict[str, str]:
+    if not asked.listed:
+        return {}
+    return {"lowest": asked.listed[0].public, "highest": asked.listed[-1].public}
+
+
+def _is_between(case: Case, asked: Asked) -> bool:
+    """Whether a version that the matrix does not have lies among those that it has: it was never released."""
+    assert asked.version is not None
+    if asked.package not in ("torch", "tensorflow"):
+        return False
+    versions = [it.version for it in case.knowledge.all_releases(asked.framework or "")]
+    return bool(versions) and min(versions) < asked.version < max(versions)
+
+
+def _not_published(case: Case, asked: Asked) -> Cause:
+    assert asked.version is not None
+    versions = sorted({it.version for it in case.knowledge.all_releases(asked.framework or "") if it.source.is_wheel})
+    below = [it for it in versions if it < asked.version][-2:]
+    above = [it for it in versions if it > asked.version][:2]
+    fields = known(
+        package=asked.package,
+        asked_version=str(asked.version),
+        releases=listed(map(str, (*below, *above))),
+        nearest=f"{asked.package}=={below[-1] if below else above[0]}",
+    )
+    return Cause("version-not-published", fields)
+
+
+_LAST_INTEL_MAC = Version("2.2.2")
+
+
+def _intel_mac(case: Case, asked: Asked, shown: Sequence[str]) -> bool:
+    """Whether a list of torch ends with the last release for macOS on Intel, as no Python's list elsewhere does.
+
+    When that was the newest release every list ended with it, but then nobody asked for a newer one.
+    """
+    if asked.package != "torch" or not asked.listed or asked.listed[-1] != _LAST_INTEL_MAC:
+        return False
+    newer = asked.version is not None and asked.version > _LAST_INTEL_MAC
+    return case.platform in (None, Platform.OSX_64) and (newer or not shown)
+
+
+def _mac_fields(asked: Asked) -> dict[str, str]:
+    version = None if asked.version is None else str(asked.version)
+    return known(package=asked.package, asked_version=version, tag="macOS on Intel", intel_mac="macOS on Intel")
+
+
+def _of_system(case: Case, asked: Asked, wheels: Sequence[Release]) -> Cause:
+    """No version at all has a wheel: the Python, the processor, the C library or the index is not what any is for."""
+    framework = asked.framework
+    told = case.version_of(framework) if framework is not None else None
+    if asked.version is None and told is not None:
+        asked = asked._replace(version=Version(told.partition("+")[0]))
+        wheels = wheels_of(case, asked)
+    newest = _newest_pythons(case, framework)
+    pythons = pythons_of(wheels)
+    best = pythons or newest
+    fields = known(
+        package=asked.package,
+        asked_version=None if asked.version is None else str(asked.version),
+        pythons=span(pythons) if pythons else None,
+        newest_pythons=span(newest) if newest else None,
+        best_python=best[-1] if best else None,
+        interpreter=interpreter_of(case),
+        **system_fields(case),
+    )
+    return Cause("no-wheel-for-this-system", fields)
+
+
+def _newest_pythons(case: Case, framework: str | None) -> tuple[str, ...]:
+    wheels = [it for it in case.knowledge.all_releases(framework or "", case.platform) if it.source is Source.PYPI]
+    newest = max((it.version for it in wheels), default=None)
+    return pythons_of([it for it in wheels if it.version == newest])
+
+
+def system_fields(case: Case) -> dict[str, str]:
+    """What the text tells of a system for which nobody makes wheels, each under a name of its own."""
+    jetson, arm = case.jetson, case.platform is Platform.LINUX_AARCH64
+    return known(
+        jetson="Jetson" if jetson else None,
+        arm="Linux on ARM (aarch64)" if arm and not jetson else None,
+        reasons="Other reasons:" if jetson or arm else None,
+        elsewhere="Elsewhere use" if jetson or arm else None,
+        musl="Alpine Linux" if case.told("musl") is not None else None,
+        narrow="32-bit" if case.told("python_bits") is not None else None,
+        intel_mac="macOS on Intel" if case.platform is Platform.OSX_64 else None,
+    )
+
+
+_TAG = re.compile(r"-(?P<python>(?:cp|py|pp)\d+(?:\.(?:cp|py)\d+)*)-(?P<abi>[\w.]+)-(?P<platform>[\w.]+)\.whl$")
+
+
+def wheel_tags(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """Wheels whose tags do not fit: by the file's name, or as uv and Poetry tell it; each package once."""
+    seen: set[str] = set()
+    for it in sightings:
+        package = normalized((it.get("package") or (it.get("file") or "").split("-")[0]).replace("_", "-"))
+        if package in seen or not (is_of_gpus(package) or case.told("pytorch_index")):
+            continue
+        seen.add(package)
+        rest = tuple(other for other in sightings if package in (normalized(other.get("package") or ""), package))
+        file = it.get("file")
+        yield Diagnosis((_of_file(case, file) if file else _of_tag(case, package, merged(rest)),), rest)
+
+
+def _of_file(case: Case, file: str) -> Cause:
+    match = _TAG.search(file)
+    if match is None:
+        return Cause("wheel-tags-differ", {"file": file})
+    tag, platform = match["python"], match["platform"]
+    wheel_python = f"{tag[2]}.{tag[3:]}" if re.fullmatch(r"cp\d{2,3}", tag) else None
+    python = interpreter_of(case) if interpreter_of(case) != wheel_python else None
+    fields = known(
+        file=file,
+        wheel_tag=tag,
+        wheel_python=wheel_python,
+        wheel_platform=_platform_words(platform),
+        interpreter=python,
+    )
+    if wheel_python and python:
+        return Cause("wheel-of-other-python", fields)
+    if _is_foreign(case, platform):
+        return Cause("wheel-of-other-platform", fields)
+    return Cause("wheel-tags-differ", fields)
+
+
+def _platform_words(tag: str) -> str:
+    """A platform tag in words."""
+    words = (
+        ("win_amd64", "Windows on x86_64"),
+        ("win32", "32-bit Windows"),
+        ("aarch64", "Linux on ARM (aarch64)"),
+        ("linux_x86_64", "Linux on x86_64"),
+        ("x86_64", "Linux on x86_64"),
+    )
+    if tag.startswith("macosx"):
+        return f"macOS ({tag})"
+    return next((f"{name} ({tag})" for part, name in words if part in tag), tag)
+
+
+def _is_foreign(case: Case, tag: str) -> bool:
+    """Whether a platform tag plainly is not of the platform that the text tells of."""
+    platform = case.platform
+    if platform is None or tag == "any":
+        return False
+    system = "win" if tag.startswith("win") else "osx" if tag.startswith("macosx") else "linux"
+    return not platform.value.startswith(system) or ("aarch64" in tag) != (platform is Platform.LINUX_AARCH64)
+
+
+def _of_tag(case: Case, package: str, fields: dict[str, str]) -> Cause:
+    version = fields.get("version") or fields.get("specifier", "").lstrip("=<>~! ")
+    asked = asked_for(package, f"=={version}" if version else "", None)
+    pythons = pythons_of(wheels_of(case, asked))
+    tags = fields.get("tags")
+    more = known(
+        package=package,
+        asked_version=version or "",
+        tag=fields.get("tag"),
+        tags=tags and tags.strip(" .`").replace("`", ""),
+        pythons=span(pythons) if pythons else None,
+        wheel_python=pythons[-1] if pythons else None,
+        **_platform_fields(fields.get("tag") or ""),
+    )
+    kind = fields.get("kind", "")
+    if not kind and package.startswith("nvidia-"):
+        return Cause("nvidia-wheels-elsewhere", more)
+    if kind == "platform":
+        return Cause("wheel-of-other-platform", more)
+    return Cause("wheel-of-other-python" if kind else "wheel-tags-differ", more)
+
+
+def _platform_fields(tag: str) -> dict[str, str]:
+    return known(musl="Alpine Linux" if "musllinux" in tag else None, mac="macOS" if tag.startswith("macosx") else None)
+
+
+def uv_no_version(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """Versions that uv finds nowhere: with +cuXXX it is the index, else the version."""
+    for it in sightings:
+        package = normalized(it.get("package") or it.get("listed") or it.get("absent") or "")
+        if it.get("absent") and (not is_of_gpus(package)) and case.told("pytorch_index"):
+            yield Diagnosis((Cause("not-on-this-index", {"package": package}),), (it,))
+        elif is_of_gpus(package) and it.get("package"):
+            asked = asked_for(package, it.get("specifier") or "", None)
+            if asked.version is not None:
+                wheels = wheels_of(case, asked)
+                local = asked.version.local
+                if local is not None and asked.framework == "pytorch":
+                    yield Diagnosis(tuple(_of_pytorch_index(case, asked, wheels, local)), (it,))
+                elif not wheels and asked.framework is not None and _is_between(case, asked):
+                    yield Diagnosis((_not_published(case, asked),), (it,))
+
+
+def requires_python(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """Packages that refuse this Python; the versions that pip only left out count where nothing else is told."""
+    named = tuple(it for it in sightings if it.get("wanted"))
+    if named:
+        fields = merged(named)
+        if about_gpus(case, fields.get("package")) and is_of_gpus(fields.get("package") or "torch"):
+            yield Diagnosis((Cause("requires-other-python", fields),), named)
+    elif about_gpus(case) and not case.saw("no-matching-distribution"):
+        return
+
+
+def hash_mismatch(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """Files of GPU packages whose hash is not the expected one."""
+    fields = merged(sightings)
+    package = fields.get("package") or fields.get("conda_package")
+    if is_of_gpus(package) if package else about_gpus(case):
+        yield Diagnosis(
+            (Cause("download-corrupt", known(package=package, asked_version=fields.get("version"))),), sightings
+        )
+
+
+def requirements_conflict(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """Requirements that exclude each other, where they are of GPU packages."""
+    if case.saw("wheel-tags", "uv-no-version", "requires-python"):
+        return
+    lost = next((it for it in sightings if it.get("lost")), None)
+    if lost is not None and case.platform in (None, Platform.LINUX_64):
+        every = listed([it for it in case.every("conflict") if _names_gpus(it)][:8])
+        yield Diagnosis((_lost(case, lost.get("lost") or "", lost.get("lost_version"), every),), sightings)
+        return
+    told = [f"{it.get('who') or 'the framework'} requires {it.get('need')}" for it in sightings if it.get("need")]
+    strong = [it for it in sightings if not it.get("need")]
+    conflicts = [it for it in case.every("conflict") if _names_gpus(it)]
+    if not strong and not _excludes(sightings):
+        return
+    if not (told or conflicts or any(_names_gpus(it.get("what") or "") for it in sightings)):
+        return
+    every = listed([*told, *(it for it in conflicts if not any(_same(it, other) for other in told))][:8])
+    pins = None
+    if "nvidia" in every and ("torch" in every or case.framework == "pytorch"):
+        pins = "The torch wheel pins each nvidia package to the release that it was built with."
+    yield Diagnosis((Cause("requirements-conflict", known(conflicts=every, torch_pins=pins)),), sightings)
+
+
+def _same(one: str, other: str) -> bool:
+    return one.rsplit(maxsplit=1)[-1] == other.rsplit(maxsplit=1)[-1]
+
+
+def _excludes(sightings: tuple[Sighting, ...]) -> bool:
+    """Whether requirements of nvidia packages in a report are of one package with different versions."""
+    needs = [re.split(r"[ =<>~!]", it.get("need") or "")[0] for it in sightings if it.get("need")]
+    return len(needs) != len(set(needs)) or any("conflict" in it.line.lower() for it in sightings)
+
+
+def _names_gpus(text: str) -> bool:
+    return any(is_of_gpus(word) for word in re.findall(r"[A-Za-z][\w-]*", text))
+
+
+def pip_conflict(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """What pip says of installed packages that no longer match: those of which one is for GPUs."""
+    for it in sightings:
+        package, found = normalized(it.get("package") or ""), normalized(it.get("found") or "")
+        if not (is_of_gpus(package) and (is_of_gpus(found) or found in ("numpy", "protobuf"))):
+            continue
+        torch = it.get("found_version") if found == "torch" else None
+        fields = known(
+            torch_words="torch" if torch else None,
+            belongs=belongs(case, package, it.get("version"), torch) if torch else None,
+            command=reinstall_command(case, torch) if torch and package in ("torchvision", "torchaudio") else None,
+        )
+        yield Diagnosis((Cause("installed-conflict", {**it.fields, **fields}),), (it,))
+
+
+def placeholder(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """Packages that only raise an error: what they stand for."""
+    if any((it.get("package") or "").startswith("tensorflow") for it in sightings):
+        yield Diagnosis((Cause("tensorflow-gpu-removed", {}, Remedy(frameworks=("tensorflow",))),), sightings)
+        return
+    remedy = Remedy(frameworks=("pytorch",))
+    if any(it.get("placeholder") or "tools.nnwrap" in it.line or "version=" in it.line for it in sightings):
+        yield Diagnosis((_of_system(case, asked_for("torch", "", None), ()),), sightings)
+        return
+    yield Diagnosis((Cause("placeholder-package", system_fields(case), remedy),), sightings)
+
+
+RULES: Mapping[str, Rule] = {
+    "no-matching-distribution": no_matching,
+    "wheel-tags": wheel_tags,
+    "uv-no-version": uv_no_version,
+    "requires-python": requires_python,
+    "hash-mismatch": hash_mismatch,
+    "requirements-conflict": requirements_conflict,
+    "pip-conflict": pip_conflict,
+    "placeholder-package": placeholder,
+    **conda.RULES,
+}

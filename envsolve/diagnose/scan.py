@@ -1,0 +1,144 @@
+"""Finding symptoms and clues in the lines of a text.
+
+A line is compared only with the patterns one of whose anchors it holds, and a pattern that has matched often is left
+alone: a log that says one thing a million times says it once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from envsolve.diagnose.case import Clue, Sighting
+from envsolve.diagnose.reading.lines import Line
+from envsolve.diagnose.tables import Tables, Text
+
+MOST_SIGHTINGS = 24
+"""How often one wording counts: enough for every library that a framework looks for."""
+
+
+MOST_LINES = 10_000
+"""Lines that are compared from the beginning of a text on; of a log that never repeats itself the rest is left out."""
+LAST_LINES = 2_000
+"""Lines at the end of such a log that are compared all the same: what ended a program stands there."""
+
+
+class Seen(NamedTuple):
+    """What a text holds: symptoms in its order, and clues by the fact that they tell.
+
+    ``left_out`` are lines that might have mattered and were not compared.
+    """
+
+    sightings: tuple[Sighting, ...]
+    clues: Mapping[str, tuple[Clue, ...]]
+    left_out: int = 0
+
+
+def anchors_of(tables: Tables) -> tuple[str, ...]:
+    """Every word that makes a line worth a look, once each."""
+    return tuple(dict.fromkeys(anchor for text in (*tables.texts, *tables.clues) for anchor in text.anchors))
+
+
+def scan(lines: Iterable[Line], tables: Tables) -> Seen:
+    """What ``lines`` hold; a line that several wordings of one symptom match is one sighting."""
+    found = _Scan(tables)
+    remaining = iter(lines)
+    for line in islice(remaining, MOST_LINES):
+        found.look_at(line)
+    last: deque[Line] = deque(maxlen=LAST_LINES)
+    left = 0
+    for line in remaining:
+        left += len(last) == LAST_LINES
+        last.append(line)
+    for line in last:
+        found.look_at(line)
+    clues = {fact: tuple(told) for fact, told in found.clues.items()}
+    return Seen(tuple(found.sightings), clues, left)
+
+
+class _Scan:
+    """One text while it is looked at."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._clues = frozenset(id(text) for text in tables.clues)
+        self._index = _Index((*tables.texts, *tables.clues))
+        self.sightings: list[Sighting] = []
+        self.clues: dict[str, list[Clue]] = defaultdict(list)
+
+    def look_at(self, line: Line) -> None:
+        """Take what ``line`` tells."""
+        here: set[str] = set()
+        for text in self._index.candidates(line.text):
+            is_clue = id(text) in self._clues
+            for match in _matches(text, line, every=is_clue):
+                self._index.count(text)
+                if is_clue:
+                    self.clues[text.of].append(Clue(_value(match), line.text, line.number))
+                elif text.of not in here:
+                    here.add(text.of)
+                    self.sightings.append(Sighting(text.of, _groups(match), _shown(match, line), line.number))
+
+
+class _Index:
+    """The wordings by their anchors, less those that have matched often enough."""
+
+    def __init__(self, texts: Sequence[Text]) -> None:
+        self._texts = texts
+        self._left = [MOST_SIGHTINGS] * len(texts)
+        self._place = {id(text): number for number, text in enumerate(texts)}
+        self._by_anchor: dict[str, list[int]] = defaultdict(list)
+        for number, text in enumerate(texts):
+            for anchor in text.anchors:
+                self._by_anchor[anchor].append(number)
+
+    def candidates(self, line: str) -> list[Text]:
+        low = line.lower()
+        found = {number for anchor, numbers in self._by_anchor.items() if anchor in low for number in numbers}
+        return [self._texts[number] for number in sorted(found)]
+
+    def count(self, text: Text) -> None:
+        """One more match of ``text``; after the last it is no longer a candidate."""
+        number = self._place[id(text)]
+        self._left[number] -= 1
+        if self._left[number]:
+            return
+        for anchor in text.anchors:
+            self._by_anchor[anchor].remove(number)
+            if not self._by_anchor[anchor]:
+                del self._by_anchor[anchor]
+
+
+def _matches(text: Text, line: Line, *, every: bool) -> Iterable[re.Match[str]]:
+    """Matches that begin in the line, and where the wording may run on end in those after it; one, or ``every`` one."""
+    if every:
+        searched = _joined(line) if text.wraps else line.text
+        found = (match for match in text.expression.finditer(searched) if match.start() < len(line.text))
+        return tuple(islice(found, MOST_SIGHTINGS))
+    match = text.expression.search(line.text)
+    if match is None and text.wraps and line.following:
+        match = text.expression.search(_joined(line))
+    return () if match is None or match.start() >= len(line.text) else (match,)
+
+
+def _joined(line: Line) -> str:
+    """The line and those after it as one: a message that was wrapped is whole again in it."""
+    return " ".join((line.text.rstrip(), *map(str.strip, line.following)))
+
+
+def _value(match: re.Match[str]) -> str:
+    groups = _groups(match)
+    if "package" in groups:
+        return f"{groups['package']}=={groups.get('version', '')}"
+    return groups.get("value", match[0]).strip()
+
+
+def _groups(match: re.Match[str]) -> dict[str, str]:
+    return {name: value for name, value in match.groupdict().items() if value}
+
+
+def _shown(match: re.Match[str], line: Line) -> str:
+    """The line, with those that the wording ran on to."""
+    return line.text if match.string == line.text else match.string

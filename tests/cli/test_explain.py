@@ -1,0 +1,193 @@
+"""``envsolve explain`` as a person meets it: texts, files and pipes in, findings out."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.conftest import Envsolve
+from tests.diagnose.symptom_logs import symptom_logs
+
+NO_KERNEL = (
+    "NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.\n"
+    "The current PyTorch install supports CUDA capabilities sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90."
+)
+CUDART = (
+    "Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file"
+)
+
+
+class _Stdin(io.TextIOWrapper):
+    """Standard input that holds bytes and is no terminal."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(io.BytesIO(content), encoding="utf-8")
+
+
+def test_a_text_is_explained(envsolve: Envsolve) -> None:
+    done = envsolve("explain", CUDART)
+    assert done.code == 0
+    assert done.out.startswith("error: cuda-library-missing\n")
+    assert "CUDA 11.0 to 11.8" in done.out
+    assert f"seen: {CUDART}" in done.out
+    assert done.err == ""
+
+
+def test_the_contract_of_the_json(envsolve: Envsolve) -> None:
+    (finding,) = json.loads(envsolve("explain", "--json", CUDART).out)["findings"]
+    assert {"id", "title", "severity", "in_scope", "cause", "fix", "commands", "evidence"} <= set(finding)
+    assert finding["severity"] == "error"
+    assert finding["in_scope"] is True
+    assert finding["evidence"] == [CUDART]
+    assert finding["sources"]
+
+
+@pytest.mark.parametrize("name", ["train.log", "no suffix"])
+def test_a_file_is_read(envsolve: Envsolve, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(f"epoch 1\n{CUDART}\n")
+    assert envsolve("explain", str(path)).out.startswith("error: cuda-library-missing\n")
+
+
+@pytest.mark.parametrize("arguments", [(), ("-",)])
+def test_standard_input_is_read(
+    envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", _Stdin(CUDART.encode()))
+    assert envsolve("explain", *arguments).out.startswith("error: cuda-library-missing\n")
+
+
+def test_words_that_the_shell_has_split_are_one_text(envsolve: Envsolve) -> None:
+    assert envsolve("explain", *CUDART.split()).out.startswith("error: cuda-library-missing\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-16-le", "utf-16-be"])
+def test_a_log_that_powershell_wrote_is_read(envsolve: Envsolve, tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "train.log"
+    path.write_bytes(f"epoch 1\r\n{CUDART}\r\n".encode(encoding))
+    assert envsolve("explain", str(path)).out.startswith("error: cuda-library-missing\n")
+
+
+def test_the_command_of_a_finding_was_solved_for_the_gpu_of_the_text(envsolve: Envsolve) -> None:
+    found = json.loads(envsolve("explain", "--json", NO_KERNEL).out)["findings"][0]
+    (command,) = [it for it in found["commands"] if it.startswith("envsolve --framework")]
+    assert "--gpu 12.0" in command
+    assert "The solver has checked this environment: pytorch" in found["fix"]
+    assert envsolve(*shlex.split(command)[1:]).code == 0
+
+
+def test_options_sharpen_the_answer(envsolve: Envsolve) -> None:
+    text = "CUDA driver version is insufficient for CUDA runtime version"
+    bare = envsolve("explain", text).out
+    sharp = envsolve("explain", "-f", "pytorch==2.11.0", "--gpu", "RTX 3090", "--driver", "535.183.01", text).out
+    assert bare != sharp
+    assert "535.183.01" in sharp
+    assert "--driver 535.183.01 --gpu 8.6" in sharp
+
+
+def test_a_host_file_sharpens_it_too(envsolve: Envsolve, tmp_path: Path) -> None:
+    host = tmp_path / "host.json"
+    host.write_text(
+        json.dumps(
+            {
+                "schema_version": 1,
+                "platform": "linux-64",
+                "driver": "535.183.01",
+                "driver_cuda": "12.2",
+                "glibc": "2.35",
+                "gpus": [{"name": "NVIDIA GeForce RTX 3090", "compute_capability": "8.6", "count": 1}],
+                "origin": {},
+            }
+        )
+    )
+    done = envsolve("explain", "--host", str(host), "-f", "pytorch", "no kernel image is available for execution")
+    assert "--gpu 8.6" in done.out
+
+
+def test_an_unknown_text_is_not_explained(envsolve: Envsolve) -> None:
+    done = envsolve("explain", "ValueError: the moon is full, and torch 2.4.0 is installed")
+    assert done.code == 1
+    assert done.out.startswith("nothing in this text is known to envsolve")
+    assert "recognised: PyTorch 2.4.0" in done.out
+    assert "collect: " in done.out
+    data = json.loads(envsolve("explain", "--json", "the moon is full").out)
+    assert data["findings"] == []
+    assert data["collect"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("no-such-file.log",), "log-unreadable"),
+        ((".",), "log-unreadable"),
+        (("--gpu", "RTX 9999", "text"), "unknown-gpu"),
+        (("--host", "host.json", "--gpu", "8.6", "text"), "contradictory-options"),
+        (("--host", "no-such-host.json", "text"), "host-file-unreadable"),
+        (("-f", "no-framework-at-all", "text"), "unknown-framework"),
+        (("--driver", "x", "text"), "usage"),
+        (("--prefix", "no-such-directory", "text"), "no-environment"),
+    ],
+)
+def test_what_cannot_be_read_is_one_clear_error(envsolve: Envsolve, arguments: tuple[str, ...], code: str) -> None:
+    done = envsolve("explain", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: {code}\n")
+
+
+def test_a_terminal_without_a_text_is_told_what_to_give(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin = _Stdin(b"")
+    monkeypatch.setattr(stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert envsolve("explain").err.startswith("error: nothing-to-explain\n")
+
+
+def test_escapes_of_a_log_never_reach_the_terminal(envsolve: Envsolve) -> None:
+    text = f"\x1b]0;title\x07\x1b[31m\x9b31m{CUDART}\x1b[0m \x1b[2J\u202e\u200b\x08 end"
+    for arguments in ((), ("--json",)):
+        done = envsolve("explain", *arguments, text)
+        assert done.code == 0
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", done.out)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["hf_abcdefghijklmnopqrstuvwxyz0123456789", "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB", "s3cr3t-pa55word"],
+)
+def test_secrets_of_a_log_are_masked(envsolve: Envsolve, secret: str) -> None:
+    line = f"{CUDART} while fetching https://user:{secret}@example.org/simple?token={secret} HF_TOKEN={secret}"
+    for arguments in ((), ("--json",), ("-v",)):
+        done = envsolve("explain", *arguments, line)
+        assert done.code == 0
+        assert secret not in done.out
+        assert "***" in done.out
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=400))
+def test_no_bytes_at_all_break_it(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    for garbage in (content, content + b"\n" + CUDART.encode() + b"\n" + content):
+        monkeypatch.setattr(sys, "stdin", _Stdin(garbage))
+        done = envsolve("explain", "-")
+        assert done.code in (0, 1)
+        assert "internal-error" not in done.err
+
+
+@pytest.mark.thorough
+def test_every_command_that_is_advised_is_one_that_the_solver_answers(envsolve: Envsolve) -> None:
+    advised = {
+        command
+        for log in symptom_logs()
+        for finding in log.explained().findings
+        for command in finding.commands
+        if command.startswith("envsolve --framework") and "--gpu auto" not in command
+    }
+    assert advised
+    assert {command for command in sorted(advised) if envsolve(*shlex.split(command)[1:]).code != 0} == set()

@@ -1,0 +1,213 @@
+"""The lines that matter, against finding them line by line."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from envsolve.diagnose.reading import anchors as anchors_module
+from envsolve.diagnose.reading import chunks as chunks_module
+from envsolve.diagnose.reading.blocks import blocks
+from envsolve.diagnose.reading.cleaning import cleaned
+from envsolve.diagnose.reading.decoding import Decoding
+from envsolve.diagnose.reading.escaped import unescaped
+from envsolve.diagnose.reading.interest import MOST_ALIKE, interesting
+from envsolve.diagnose.reading.lines import Line
+from envsolve.diagnose.reading.marks import is_binary, marks, shape
+from tests.diagnose.reading.logs import ANCHORS, LINES, NEEDLE, log
+
+REPOSITORY = Path(__file__).parents[3]
+WORDS = ("cuda", "driver", "error 804", "sm_90", "can't", ".so")
+PARTS = st.sampled_from(
+    [
+        *(b"\n", b"\n", b"\n", b"\r", b"\r\n", b"\n\n", b" ", b"  \n", b"\t", b"text"),
+        *(b"cuda", b"CUDA 12", b"cu", b"da", b"driver", b".so", b".SO", b"can", "\u2019t".encode(), b"'t", b"&#39;t"),
+        *(b"Error 804", b"error 8", b"03", b"4", b"sm_90", b"sm_", b"80"),
+        *(b"\x1b[31m", b"\x1b]0;x\x07", b"\0", b"\xff", b"\x01\x02", "\u6c49".encode()),
+        *(b'{"log": "', b"\\n ", b"\\\\", b"C:\\", b'"}', b"&", b";"),
+    ]
+)
+LOGS = st.lists(PARTS, max_size=40).map(b"".join)
+
+
+def expected(raw: bytes, words: Sequence[str]) -> list[Line]:
+    """What the docstring says, a line at a time and with nothing forgotten."""
+    decoding = Decoding()
+    whole = list(blocks([raw]))
+    for block in whole:
+        decoding.learn(block.raw)
+    raw = b"".join(block.raw for block in whole)
+    numbered = enumerate(raw.split(b"\n"), 1)
+    segments = [(number, segment) for number, line in numbered for segment in line.split(b"\r") if segment]
+    texts = [_texts(segment, decoding) for _, segment in segments]
+    kinds: dict[bytes, bool] = {}
+    seen: dict[bytes, set[bytes]] = {}
+    found = []
+    for place, (number, segment) in enumerate(segments):
+        kind = shape(segment)
+        plain_words = [word for word in words if shape(word.encode()) == word.encode()]
+        kinds.setdefault(kind, any(word in text.lower() for word in plain_words for text in texts[place]))
+        told = seen.setdefault(kind, set())
+        if segment in told or len(told) == (MOST_ALIKE if b"0" in kind else 1):
+            continue
+        lines = []
+        for part, text in enumerate(texts[place]):
+            if (kinds[kind] and len(texts[place]) == 1) or any(word in text.lower() for word in words):
+                after = [
+                    it
+                    for other in range(place + 1, min(place + 5, len(segments)))
+                    if segments[other][0] != number
+                    for it in texts[other]
+                ]
+                lines.append(Line(number, text, (*texts[place][part + 1 :], *after)[:2]))
+        if lines:
+            told.add(segment)
+            found += lines
+    return found
+
+
+def _texts(segment: bytes, decoding: Decoding) -> tuple[str, ...]:
+    found = marks(segment)
+    text = decoding.text(segment, found)
+    texts = [text] if is_binary(segment, found) else map(cleaned, unescaped(text))
+    return tuple(text for text in texts if text.strip())
+
+
+def read(raw: bytes, words: Sequence[str] = WORDS) -> list[Line]:
+    return list(interesting(io.BytesIO(raw), words))
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@given(raw=LOGS)
+@example(raw=b"cuda 1\ncuda 2\ncuda 2\ncuda 3\ncuda 4\nCUDA 1")
+@example(raw=b".so\n.so\x1b[31m")
+@example(raw=b"error 803\nerror 804\nerror 805\nerror 804")
+def test_they_are_those_that_hold_an_anchor(raw: bytes, at_once: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(anchors_module, "_LONG", 0 if at_once else 1 << 30)
+        assert read(raw) == expected(raw, WORDS)
+
+
+@given(raw=LOGS.map(lambda raw: raw.translate(None, b"\xff\x1b\0")), size=st.integers(1, 40))
+def test_it_does_not_matter_where_the_log_is_cut(raw: bytes, size: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunks_module, "CHUNK", size)
+        found = read(raw)
+    wanted = expected(raw, WORDS)
+    assert [it[:2] for it in found] == [it[:2] for it in wanted]
+    for line, complete in zip(found, wanted, strict=True):
+        assert complete.following[: len(line.following)] == line.following
+
+
+def test_a_message_is_told_with_what_follows() -> None:
+    raw = b"The NVIDIA driver\n\n  on your system\n   \nis too old\nand more"
+    assert read(raw) == [Line(1, "The NVIDIA driver", ("  on your system", "is too old"))]
+
+
+def test_what_follows_may_be_in_the_next_block() -> None:
+    raw = b"x" * 60 + b"\n" + b"a\n" * (chunks_module.CHUNK // 2 - 40) + b"no driver found\nnext one\n  and one\nlast"
+    assert [it.following for it in read(raw)] == [("next one", "  and one")]
+
+
+def test_a_line_is_told_once_and_lines_with_other_digits_three_times() -> None:
+    raw = (
+        b"no driver\n" * 5 + b"".join(b"driver %d of 9\n" % number for number in (1, 1, 2, 2, 3, 4, 5)) + b"NO DRIVER\n"
+    )
+    assert [it.text for it in read(raw)] == ["no driver", "driver 1 of 9", "driver 2 of 9", "driver 3 of 9"]
+
+
+def test_lines_that_no_anchor_is_in_do_not_use_up_the_three() -> None:
+    raw = b"".join(b"Error 8%02d\n" % number for number in range(100)) * 2
+    assert [it.text for it in read(raw, ["error 804", "error 890"])] == ["Error 804", "Error 890"]
+
+
+def test_the_same_anchors_are_found_whatever_a_web_page_and_a_terminal_did() -> None:
+    lines = [
+        "can\u2019t find libdevice",
+        "can&#39;t find libdevice 2",
+        "ca\x1b[1mn't fi\x1b[0mnd libdevice 33",
+        "can't\u00a0find lib\u200bdevice 444",
+    ]
+    raw = "\n".join(lines).encode()
+    assert [it.text for it in read(raw, ["can't find libdevice"])] == [
+        "can't find libdevice",
+        "can't find libdevice 2",
+        "can't find libdevice 33",
+        "can't find libdevice 444",
+    ]
+
+
+def test_a_message_across_the_pieces_of_a_long_line_is_found() -> None:
+    for shift in range(0, 4096, 97):
+        raw = b"x" * (20_000 + shift) + b" cannot open shared object file " + b"y" * 9000
+        assert any("cannot open shared object file" in it.text for it in read(raw, ["cannot open shared object file"]))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", LINES)
+def test_the_last_line_of_a_log_of_any_kind_is_found_in_little_memory(kind: str) -> None:
+    tracemalloc.start()
+    found = {it.text for it in interesting(log(kind, 1 << 20), ANCHORS)}
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert NEEDLE in found
+    assert peak < 60 << 20
+
+
+def test_lines_that_are_never_alike_are_all_told_in_order() -> None:
+    raw = log("unique", 1 << 20).read()
+    texts = raw.decode().splitlines()
+    found = read(raw, ANCHORS)
+    assert [it.text for it in found] == [text for text in texts if text]
+    assert [texts[it.number - 1] for it in found] == [it.text for it in found]
+
+
+def test_of_an_ordinary_log_little_is_told() -> None:
+    assert 0 < len(read(log("ordinary", 1 << 20).read(), ANCHORS)) < 10
+
+
+COST = """
+import resource, sys, time
+from envsolve.diagnose.reading.interest import interesting
+from tests.diagnose.reading.logs import ANCHORS, log
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = time.process_time()
+made = log(sys.argv[1], 30_000_000)
+while made.read(1 << 18):
+    pass
+making = time.process_time() - start
+for _ in interesting(log(sys.argv[1], 30_000_000), ANCHORS):
+    pass
+print(time.process_time() - start - 2 * making, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", LINES)
+def test_thirty_megabytes_take_seconds_and_little_memory(kind: str) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-c", COST, kind]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+    seconds, kibibytes = map(float, done.stdout.split())
+    assert seconds < 15
+    assert kibibytes < 80_000
+
+
+def test_reading_a_short_log_loads_nothing_heavy() -> None:
+    script = (
+        "import io, sys; from envsolve.diagnose.reading import interesting, masked; before = set(sys.modules); "
+        "masked(next(interesting(io.BytesIO(b'no driver'), ['driver'])).text); "
+        "print(sorted({'html', 'json', 'hypothesis', 'asyncio', 'packaging', 'subprocess'} & set(sys.modules)))"
+    )
+    environ = {"PYTHONPATH": str(REPOSITORY), "PATH": os.defpath}
+    done = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,347 @@
+"""Rules on the driver's version decide by what else is known: the same error has other causes on other machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import pytest
+
+from envsolve.diagnose.case import Case, Clue, Given, Sighting
+from envsolve.diagnose.cause import Cause, Diagnosis
+from envsolve.diagnose.knowledge import Knowledge
+from envsolve.diagnose.rules import driver
+from envsolve.matrix import Matrix, find_matrix
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import Platform
+from envsolve.model.versions import CudaVersion, DriverVersion
+
+KNOWLEDGE = Knowledge(Matrix(find_matrix()))
+TOO_OLD = "driver version is insufficient for CUDA runtime version"
+
+
+class Known(NamedTuple):
+    """What a case knows beside its sightings: given values, and clues of the text by their fact."""
+
+    driver: str | None = None
+    cuda: str | None = None
+    gpu: str | None = None
+    platform: Platform | None = None
+    packages: Mapping[str, str] = {}
+    clues: Mapping[str, str] = {}
+
+
+def seen(symptom: str, line: str = "a line", **fields: str) -> Sighting:
+    return Sighting(symptom, fields, line, 1)
+
+
+def case_of(known: Known, *sightings: Sighting) -> Case:
+    given = Given(
+        capabilities=() if known.gpu is None else (ComputeCapability.parse(known.gpu),),
+        driver=None if known.driver is None else DriverVersion.parse(known.driver),
+        platform=known.platform,
+        cuda=known.cuda,
+        packages=known.packages,
+    )
+    clues = {fact: (Clue(value, value, 1),) for fact, value in known.clues.items()}
+    return Case(sightings, clues, given, KNOWLEDGE)
+
+
+def causes(diagnoses: list[Diagnosis]) -> list[str]:
+    return [cause.explanation for diagnosis in diagnoses for cause in diagnosis.causes]
+
+
+def only(diagnoses: list[Diagnosis]) -> Cause:
+    (diagnosis,) = diagnoses
+    return diagnosis.causes[0]
+
+
+PYTORCH = {"torch": "2.8.0+cu128"}
+
+INSUFFICIENT = [
+    pytest.param(Known(), ["driver-too-old", "driver-library-missing"], id="nothing is known"),
+    pytest.param(Known(driver="470.86", packages=PYTORCH), ["driver-too-old"], id="the build is newer than the driver"),
+    pytest.param(
+        Known(driver="570.133.20", clues={"toolkit": "12.9"}),
+        ["newer-cuda-runtime-loaded", "container-without-gpu"],
+        id="the toolkit is not newer, so something else is",
+    ),
+    pytest.param(
+        Known(driver="570.133.20", packages=PYTORCH, clues={"container": "docker"}),
+        ["container-without-gpu", "newer-cuda-runtime-loaded"],
+        id="driver and build fit, in a container",
+    ),
+    pytest.param(
+        Known(driver="465.21", clues={"toolkit": "11.0", "wsl": "WSL"}),
+        ["wsl-driver-not-reached", "newer-cuda-runtime-loaded"],
+        id="driver and toolkit fit, in WSL",
+    ),
+    pytest.param(Known(platform=Platform.OSX_64), ["no-cuda-on-macos"], id="a Mac"),
+    pytest.param(
+        Known(clues={"container": "docker"}),
+        ["driver-too-old", "container-without-gpu", "driver-library-missing"],
+        id="a container of which nothing else is known",
+    ),
+]
+
+
+@pytest.mark.parametrize(("known", "expected"), INSUFFICIENT)
+def test_error_35_has_the_causes_that_the_machine_allows(known: Known, expected: list[str]) -> None:
+    sighting = seen("driver-too-old", TOO_OLD)
+    assert causes(list(driver.too_old(case_of(known, sighting), (sighting,)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("symptom", "cause"), [("wsl-1", "wsl-1"), ("windows-without-gpu-for-wsl", "windows-too-old-for-wsl")]
+)
+def test_a_windows_without_gpus_for_wsl_is_the_only_cause(symptom: str, cause: str) -> None:
+    sighting = seen("driver-too-old", TOO_OLD)
+    case = case_of(Known(driver="465.21", clues={"wsl": "WSL"}), sighting, seen(symptom, build="18363"))
+    assert causes(list(driver.too_old(case, (sighting,)))) == [cause]
+
+
+FOUND = [
+    pytest.param("10010", Known(), {"found": "CUDA 10.1"}, id="before CUDA 11 nothing is known of what was asked"),
+    pytest.param(
+        "11040",
+        Known(),
+        {"found": "CUDA 11.4", "needs": "CUDA 12 or newer, which needs driver 525.60.13"},
+        id="majors are kept",
+    ),
+    pytest.param(
+        "12080",
+        Known(packages={"torch": "2.11.0"}),
+        {"needs": "is for CUDA 13.0, which needs driver 580.65.06"},
+        id="by the build of the version",
+    ),
+    pytest.param(
+        "12080", Known(packages={"torch": "2.11.0"}), {"instead": "cu126"}, id="a build of the same version that runs"
+    ),
+    pytest.param(
+        "11040",
+        Known(packages={"torch": ""}),
+        {"instead": "2.7.1 is the newest that has one (cu118"},
+        id="the newest that runs",
+    ),
+    pytest.param("12080", Known(platform=Platform.WIN_64), {"needs": "580.88"}, id="Windows has numbers of its own"),
+    pytest.param(
+        "11040",
+        Known(gpu="3.7"),
+        {"gpu_limit": "no driver newer than branch R470"},
+        id="a GPU whose drivers ended gets no newer one",
+    ),
+    pytest.param("11040", Known(gpu="6.1"), {"update": "R580 at most"}, id="a GPU whose drivers end"),
+]
+
+
+@pytest.mark.parametrize(("number", "known", "expected"), FOUND)
+def test_the_number_of_the_driver_tells_what_it_runs(number: str, known: Known, expected: dict[str, str]) -> None:
+    sighting = seen("driver-too-old", cuda=number)
+    cause = only(list(driver.too_old(case_of(known, sighting), (sighting,))))
+    assert cause.explanation == "driver-too-old"
+    assert {field: text for field, text in expected.items() if text not in cause.fields.get(field, "")} == {}
+
+
+def test_a_driver_that_was_only_told_by_its_cuda_limits_the_solver() -> None:
+    sighting = seen("driver-too-old", cuda="11040")
+    cause = only(list(driver.too_old(case_of(Known(), sighting), (sighting,))))
+    assert cause.remedy is not None
+    assert cause.remedy.cuda == "<=11.8"
+
+
+@pytest.mark.parametrize("number", ["2147483647", "0", "999999"])
+def test_a_number_that_is_no_cuda_is_not_nvidias(number: str) -> None:
+    sighting = seen("driver-too-old", cuda=number)
+    assert only(list(driver.too_old(case_of(Known(), sighting), (sighting,)))).explanation == "driver-not-nvidia"
+
+
+CONDA = [
+    pytest.param({"wanted": "11.0", "found": "10.2"}, Known(), "conda-cuda-too-low", id="lower than asked"),
+    pytest.param({"wanted": "12"}, Known(driver="470.86"), "conda-cuda-too-low", id="by the driver"),
+    pytest.param({"wanted": "12"}, Known(), "conda-cuda-missing", id="missing"),
+    pytest.param({"found": "10.2"}, Known(), "conda-conflict-not-driver", id="only mentioned"),
+    pytest.param({"wanted": "10.1", "found": "10.2"}, Known(), "conda-conflict-not-driver", id="high enough"),
+]
+
+
+@pytest.mark.parametrize(("fields", "known", "expected"), CONDA)
+def test_what_conda_says_of_its_virtual_package(fields: dict[str, str], known: Known, expected: str) -> None:
+    sighting = seen("conda-cuda", **fields)
+    assert only(list(driver.conda_cuda(case_of(known, sighting), (sighting,)))).explanation == expected
+
+
+IMAGES = [
+    pytest.param(
+        {"what": "cuda", "operator": ">=", "wanted": "12.8"},
+        Known(driver="535.104.05"),
+        "12.8",
+        "NVIDIA_DISABLE_REQUIRE",
+        id="same major",
+    ),
+    pytest.param(
+        {"what": "cuda", "operator": ">=", "wanted": "12.8"}, Known(driver="470.86"), "12.8", "", id="another major"
+    ),
+    pytest.param(
+        {"what": "brand", "operator": "=", "wanted": "tesla", "image": "10.1"}, Known(), "10.1", "", id="told beside it"
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "known", "wanted", "minor"), IMAGES)
+def test_what_an_image_asks_of_the_host(fields: dict[str, str], known: Known, wanted: str, minor: str) -> None:
+    sighting = seen("driver-too-old-for-image", **fields)
+    cause = only(list(driver.too_old_for_image(case_of(known, sighting), (sighting,))))
+    assert cause.fields["wanted"] == wanted
+    assert cause.fields["full"] == str(KNOWLEDGE.full_driver(CudaVersion.parse(wanted)))
+    assert (minor in cause.fields["minor"]) is True
+    assert bool(cause.fields["minor"]) is bool(minor)
+
+
+def test_arguments_of_a_container_alone_mean_nothing() -> None:
+    sighting = seen("driver-too-old-for-image", image="9.0")
+    assert list(driver.too_old_for_image(case_of(Known(), sighting), (sighting,))) == []
+
+
+PTX = [
+    pytest.param(
+        {"made": "8.5", "reads": "8.4"},
+        Known(driver="550.54.15"),
+        {"from": "12.5", "full": "555.42.02", "limit": "CUDA 12.4"},
+        id="both told",
+    ),
+    pytest.param(
+        {"made": "6.3", "reads": "6.1"}, Known(), {"from": "10.0", "limit": "CUDA 9.1"}, id="without the driver"
+    ),
+    pytest.param({}, Known(driver="460.80", cuda="11.3"), {"full": "465.19.01"}, id="by the CUDA of the build"),
+    pytest.param(
+        {}, Known(driver="460.80", cuda="11.3", platform=Platform.WIN_64), {"full": "465.89"}, id="on Windows"
+    ),
+    pytest.param(
+        {},
+        Known(driver="580.126.09"),
+        {"full_words": "newer than 13.0", "limit": "CUDA 13.0"},
+        id="by the driver alone",
+    ),
+    pytest.param(
+        {},
+        Known(driver="580.126.09", cuda="12.8"),
+        {"full_words": "newer than 13.0"},
+        id="not of a CUDA that the driver compiles",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "known", "expected"), PTX)
+def test_ptx_that_is_too_new(fields: dict[str, str], known: Known, expected: dict[str, str]) -> None:
+    sighting = seen("ptx-too-new", **fields)
+    cause = only(list(driver.ptx_too_new(case_of(known, sighting), (sighting,))))
+    assert {field: text for field, text in expected.items() if text not in cause.fields.get(field, "")} == {}
+
+
+ENDED = [
+    pytest.param({"legacy": "580", "gpu": "NVIDIA GeForce GTX 1050"}, Known(), ["driver-too-new-for-gpu"], id="told"),
+    pytest.param(
+        {"driver": "595.71.05"},
+        Known(driver="595.71.05", gpu="6.1"),
+        ["driver-too-new-for-gpu"],
+        id="by driver and GPU",
+    ),
+    pytest.param({"driver": "595.71.05"}, Known(driver="595.71.05", gpu="8.6"), [], id="of a GPU that it supports"),
+]
+
+
+@pytest.mark.parametrize(("fields", "known", "expected"), ENDED)
+def test_a_driver_that_is_too_new(fields: dict[str, str], known: Known, expected: list[str]) -> None:
+    sighting = seen("driver-branch-ended", **fields)
+    assert causes(list(driver.branch_ended(case_of(known, sighting), (sighting,)))) == expected
+
+
+MODULES = [
+    pytest.param(
+        {"needs_open": "NVIDIA open kernel modules"}, Known(), ["open-modules-needed"], id="needs the open ones"
+    ),
+    pytest.param({"pci": "1b82"}, Known(), ["open-modules-on-old-gpu"], id="has the open ones"),
+    pytest.param(
+        {"driver": "550.54.14"},
+        Known(driver="550.54.14", gpu="12.0"),
+        ["driver-too-old-for-gpu"],
+        id="Blackwell on R550",
+    ),
+    pytest.param(
+        {"driver": "590.44.01"}, Known(driver="590.44.01", gpu="7.0"), ["driver-too-new-for-gpu"], id="Volta on R590"
+    ),
+    pytest.param(
+        {"driver": "590.44.01"},
+        Known(),
+        ["driver-too-old-for-gpu", "driver-too-new-for-gpu"],
+        id="nobody knows the GPU",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "known", "expected"), MODULES)
+def test_modules_that_do_not_support_a_gpu(fields: dict[str, str], known: Known, expected: list[str]) -> None:
+    sighting = seen("gpu-not-supported-by-module", **fields)
+    assert causes(list(driver.not_supported_by_module(case_of(known, sighting), (sighting,)))) == expected
+
+
+def test_a_gpu_is_known_by_its_pci_number() -> None:
+    sighting = seen("gpu-not-supported-by-module", pci="1b82")
+    cause = only(list(driver.not_supported_by_module(case_of(Known(), sighting), (sighting,))))
+    assert cause.fields["gpu"] == "GeForce GTX 1070 Ti"
+
+
+@pytest.mark.parametrize(
+    ("wants", "found", "expected"),
+    [
+        ("CUDA 11.x or 12.x", "13.0", "driver-newer-than-program"),
+        ("CUDA 11.x or higher", "10.2", "driver-too-old"),
+    ],
+)
+def test_a_program_that_refuses_a_driver(wants: str, found: str, expected: str) -> None:
+    sighting = seen("driver-newer-than-program", program="CUDA.jl", wants=wants, found=found)
+    cause = only(list(driver.newer_than_program(case_of(Known(gpu="6.1"), sighting), (sighting,))))
+    assert cause.explanation == expected
+    assert ("12.9" in cause.fields.get("gpu_needs", "")) is (found == "13.0")
+
+
+UNAVAILABLE = [
+    pytest.param(
+        Known(driver="410.48", packages={"torch": "1.3.0"}), ["driver-too-old"], id="older than the default build"
+    ),
+    pytest.param(
+        Known(driver="391.74", packages={"torch": "1.3.0+cu92"}, platform=Platform.WIN_64),
+        ["driver-too-old"],
+        id="older than the build",
+    ),
+    pytest.param(Known(driver="580.65.06", packages=PYTORCH), [], id="new enough"),
+    pytest.param(Known(packages=PYTORCH), [], id="nobody knows the driver"),
+    pytest.param(Known(driver="410.48"), [], id="nobody knows the framework"),
+]
+
+
+@pytest.mark.parametrize(("known", "expected"), UNAVAILABLE)
+def test_no_cuda_is_the_drivers_fault_only_where_versions_prove_it(known: Known, expected: list[str]) -> None:
+    sighting = seen("cuda-unavailable")
+    assert causes(list(driver.unavailable(case_of(known, sighting), (sighting,)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("capability", "version", "too_new", "too_old"),
+    [
+        ("6.1", "590.44.01", True, False),
+        ("6.1", "580.95.05", False, False),
+        ("6.1", "581.29", False, False),
+        ("3.7", "495.29.05", True, False),
+        ("12.0", "550.54.14", False, True),
+    ],
+)
+def test_whether_a_driver_supports_a_gpu(capability: str, version: str, too_new: bool, too_old: bool) -> None:
+    case = case_of(Known(driver=version, gpu=capability))
+    assert driver.too_new_for_gpu(case) is too_new
+    assert driver.too_old_for_gpu(case) is too_old
+
+
+def test_the_number_of_the_driver_counts_before_what_an_image_makes_of_it() -> None:
+    case = case_of(Known(driver="470.161.03", clues={"driver_cuda": "11.8"}))
+    assert driver.ability(case) == driver.Ability(CudaVersion(11, 4), CudaVersion(11, 8))

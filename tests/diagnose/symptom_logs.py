@@ -1,0 +1,65 @@
+"""The real logs of ``tests/symptoms``: each file is a text as somebody posted it, and what envsolve must say to it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import tomli
+
+from envsolve.app.explaining import Asked, Explained, explain
+from envsolve.model.host import Platform
+from envsolve.model.versions import DriverVersion
+
+DIRECTORY = Path(__file__).parent.parent / "symptoms"
+
+
+class SymptomLog(NamedTuple):
+    """One log: its source, its text, what is known beside it, and what the answer holds and does not hold."""
+
+    name: str
+    source: str
+    text: str
+    asked: Asked
+    findings: tuple[str, ...]
+    says: tuple[str, ...]
+    never: tuple[str, ...]
+
+    def explained(self) -> Explained:
+        return explain(io.BytesIO(self.text.encode()), self.asked, {})
+
+
+def symptom_logs() -> tuple[SymptomLog, ...]:
+    return tuple(_read(path) for path in sorted(DIRECTORY.rglob("*.toml")))
+
+
+def _read(path: Path) -> SymptomLog:
+    document = tomli.loads(path.read_text(encoding="utf-8"))
+    return SymptomLog(
+        name=path.relative_to(DIRECTORY).with_suffix("").as_posix(),
+        source=document["source"],
+        text=document["text"],
+        asked=_asked(document.get("context", {})),
+        findings=tuple(document["findings"]),
+        says=tuple(document.get("says", ())),
+        never=tuple(document.get("never", ())),
+    )
+
+
+def _asked(context: Mapping[str, object]) -> Asked:
+    def text(key: str) -> str | None:
+        return str(context[key]) if key in context else None
+
+    gpus = context.get("gpu", ())
+    frameworks = context.get("frameworks", ())
+    driver, platform = text("driver"), text("platform")
+    return Asked(
+        gpus=(gpus,) if isinstance(gpus, str) else tuple(map(str, gpus)) if isinstance(gpus, list) else (),
+        driver=None if driver is None else DriverVersion.parse(driver),
+        platform=None if platform is None else Platform(platform),
+        python=text("python"),
+        cuda=text("cuda"),
+        frameworks=tuple(map(str, frameworks)) if isinstance(frameworks, list) else (),
+    )

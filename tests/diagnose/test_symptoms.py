@@ -1,0 +1,112 @@
+"""What envsolve says to real logs, and the laws of the tables it says it by."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from envsolve.diagnose.reading import cleaned
+from envsolve.diagnose.rules import MODULES, rule_for
+from envsolve.diagnose.scan import anchors_of
+from envsolve.diagnose.tables import Tables
+from tests.diagnose.symptom_logs import SymptomLog, symptom_logs
+
+LOGS = symptom_logs()
+TABLES = Tables()
+TEXTS = (*TABLES.texts, *TABLES.clues)
+EXPLANATIONS = tuple(map(TABLES.explanation, TABLES.explanations))
+RULES_SOURCE = "".join(path.read_text() for path in Path("envsolve/diagnose/rules").resolve().glob("*.py"))
+
+
+LINES = tuple(dict.fromkeys(line for log in LOGS for line in log.text.splitlines()))
+"""Every line of every log, once."""
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda log: log.name)
+def test_a_real_log_gets_its_findings(log: SymptomLog) -> None:
+    explained = log.explained()
+    answer = json.dumps([finding.as_json() for finding in explained.findings], ensure_ascii=False).lower()
+    assert [finding.id for finding in explained.findings] == list(log.findings)
+    assert [word for word in log.says if word.lower() not in answer] == []
+    assert [word for word in log.never if word.lower() in answer] == []
+    text = " ".join(" ".join(map(cleaned, log.text.splitlines())).split())
+    for finding in explained.findings:
+        assert finding.evidence, finding.id
+        assert finding.cause, finding.id
+        assert finding.fix, finding.id
+        assert [line for line in finding.evidence if line.rstrip("…") not in text and "***" not in line] == []
+
+
+def test_every_symptom_has_a_real_log() -> None:
+    lines = [line for log in LOGS for line in _joined(log.text)]
+    unseen = {
+        name
+        for name, symptom in TABLES.symptoms.items()
+        if not any(text.expression.search(line) for text in symptom.texts for line in lines)
+    }
+    assert unseen == set()
+
+
+def test_logs_say_where_they_are_from() -> None:
+    assert [log.name for log in LOGS if not re.match(r"https?://", log.source)] == []
+
+
+def test_a_wording_has_a_source_and_anchors_that_it_cannot_do_without() -> None:
+    lower = [line.lower() for line in LINES]
+    for text in TEXTS:
+        assert re.match(r"https?://", text.source), text
+        assert text.anchors, text
+        assert all(anchor == anchor.lower() and anchor.isascii() for anchor in text.anchors), text
+        without = [line for line, low in zip(LINES, lower, strict=True) if not any(map(low.__contains__, text.anchors))]
+        assert [line for line in without if text.expression.search(line)] == [], text
+
+
+def test_an_explanation_is_whole_and_cites_its_source() -> None:
+    for explanation in EXPLANATIONS:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", explanation.id)
+        assert explanation.sources, explanation.id
+        assert all(re.match(r"https?://", source) for source in explanation.sources), explanation.id
+        assert explanation.cause, explanation.id
+        assert explanation.fix, explanation.id
+
+
+def test_every_explanation_is_used_and_every_one_that_is_named_is_there() -> None:
+    named = {name for symptom in TABLES.symptoms.values() for name in symptom.explains}
+    without_rule = {
+        name for symptom in TABLES.symptoms.values() if rule_for(symptom) is None for name in symptom.explains
+    }
+    assert {name for name in without_rule if name not in TABLES.explanations} == set()
+    assert {name for name in TABLES.explanations if name not in named and f'"{name}"' not in RULES_SOURCE} == set()
+
+
+def test_every_rule_is_for_a_symptom_and_is_found_by_its_table() -> None:
+    modules = {name for names in MODULES.values() for name in names}
+    rules = {
+        symptom: rule
+        for module in modules
+        for symptom, rule in import_module(f"envsolve.diagnose.rules.{module}").RULES.items()
+    }
+    assert {name: rule_for(TABLES.symptoms[name]) for name in rules} == rules
+
+
+def test_findings_out_of_scope_say_so_in_words() -> None:
+    silent = [
+        it.id
+        for it in EXPLANATIONS
+        if not it.in_scope and not re.search(r"not an environment|not a version|unrelated to", " ".join(it.cause))
+    ]
+    assert silent == []
+
+
+def test_anchors_are_few_enough_to_look_for() -> None:
+    assert len(anchors_of(TABLES)) < 1500
+
+
+def _joined(text: str) -> list[str]:
+    """Every line, alone and with the two after it."""
+    lines = [line.strip() for line in text.splitlines()]
+    return [*lines, *(" ".join(lines[number : number + 3]) for number in range(len(lines)))]
