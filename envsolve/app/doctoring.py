@@ -12,6 +12,7 @@ from typing import NamedTuple
 from envsolve.app.validating import Progress
 from envsolve.diagnose.environment import EnvironmentReport, FoundEnvironment, examine_environment, find_environment
 from envsolve.diagnose.machine import Limits, MachineReport, Surroundings, examine_machine, nearest_the_cause
+from envsolve.diagnose.reading import masked
 from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.host.machine import TIMEOUT_VARIABLE, Machine
 from envsolve.host.pci import PciTable
@@ -71,7 +72,9 @@ def diagnose(asked: Asked, environ: Mapping[str, str]) -> Diagnosed:
         found, environment, notes = _environment(asked, environ, host, matrix)
     finally:
         asked.progress.clear()
-    findings = nearest_the_cause((*machine.findings, *found.findings, *environment.findings))
+    findings = tuple(
+        map(_without_secrets, nearest_the_cause((*machine.findings, *found.findings, *environment.findings)))
+    )
     return Diagnosed(host, findings, _inventory(machine, environment), _frameworks(found), notes)
 
 
@@ -98,7 +101,12 @@ def _environment(
         found = find_environment(asked.prefix, asked.python, environ, children, timeout=INVENTORY_SECONDS)
     activation = activated(environ, found.inventory)
     report = examine_environment(
-        found.inventory, host, activation.environ, platform=host.platform, matrix=matrix, shell=environ
+        found.inventory,
+        host,
+        activation.environ,
+        platform=host.platform,
+        matrix=matrix,
+        shell=environ,
     )
     return found, report, activation.notes
 
@@ -106,7 +114,14 @@ def _environment(
 def _inventory(machine: MachineReport, environment: EnvironmentReport) -> dict[str, object]:
     """One inventory of both: libraries of the machine and of the environment stand in one list."""
     of_both = [*_rows(machine.inventory.get("libraries")), *_rows(environment.inventory.get("libraries"))]
-    return {**environment.inventory, **machine.inventory, "libraries": of_both}
+    told = machine.inventory.get("variables")
+    variables = {name: masked(str(value)) for name, value in told.items()} if isinstance(told, dict) else {}
+    return {**environment.inventory, **machine.inventory, "libraries": of_both, "variables": variables}
+
+
+def _without_secrets(finding: Finding) -> Finding:
+    """The finding without what variables and files may hold of passwords and tokens: reports are passed on."""
+    return finding._replace(cause=masked(finding.cause), evidence=tuple(map(masked, finding.evidence)))
 
 
 def _rows(value: object) -> list[object]:

@@ -57,6 +57,8 @@ def explain(stream: BinaryIO, asked: Asked, environ: Mapping[str, str]) -> Expla
     stream cannot be read.
     """
     matrix = Matrix(asked.matrix_directory or find_matrix())
+    if asked.matrix_directory is not None:
+        _ = matrix.framework_names  # a directory without a matrix is told before anything is read
     tables = Tables()
     given = _given(asked, matrix, environ)
     seen = scan(interesting(stream, anchors_of(tables)), tables)

@@ -54,6 +54,8 @@ def advice_on(remedy: Remedy, case: Case, matrix: Matrix) -> Advice | None:
             continue
         except EnvsolveError:
             return None
+        if attempt is not request and _only_compiled_at_start(solutions[0]):
+            continue
         return Advice(_told(solutions[0], request), (command_of(attempt),))
     return None if refused is None else _refused(refused)
 
@@ -84,6 +86,11 @@ def _attempts(request: Request, case: Case, *, keep: bool) -> Iterator[Request]:
         minor = ".".join(map(str, version.release[:2]))
         yield request._replace(frameworks=(FrameworkRequest(only.framework, SpecifierSet(f"=={minor}.*")),))
     yield request
+
+
+def _only_compiled_at_start(solution: Solution) -> bool:
+    """Whether some GPU is served by PTX alone, which the driver compiles for minutes: a newer release is better."""
+    return any(code.startswith("compute_") for choice in solution.choices for code in choice.runs_as.values())
 
 
 def _told(solution: Solution, request: Request) -> str:

@@ -44,6 +44,7 @@ def doctor(**options: Any) -> int:
     if options["fix_plan"] and options["as_json"]:
         raise UsageError("contradictory-options", "--fix-plan prints an environment and --json findings: give one")
     asked = _asked(options)
+    _leave_what_is_gone()
     with interruptible():
         diagnosed = diagnose(asked, os.environ)
         if options["fix_plan"]:
@@ -55,6 +56,14 @@ def doctor(**options: Any) -> int:
     deliver(text, None, color=Palette.wanted())
     _tell(diagnosed.notes, options)
     return 0 if diagnosed.ok else 1
+
+
+def _leave_what_is_gone() -> None:
+    """Go to the root where the current directory was removed: nothing can be looked at from there."""
+    try:
+        os.getcwd()  # noqa: PTH109 - as asked of the system
+    except OSError:
+        os.chdir("/")
 
 
 def _tell(notes: tuple[str, ...], options: dict[str, Any]) -> None:

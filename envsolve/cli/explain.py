@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -16,7 +17,7 @@ from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
-from envsolve.model.versions import DriverVersion
+from envsolve.model.versions import CudaVersion, DriverVersion
 
 if TYPE_CHECKING:
     from envsolve.app.explaining import Asked, Explained
@@ -24,6 +25,22 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 4096
 _SUFFIXES = (".log", ".txt", ".out", ".err")
 _HINT = Hint("give the error text, a log file, or - for standard input", "python train.py 2>&1 | envsolve explain -")
+
+
+def _python(text: str) -> str:
+    if not re.fullmatch(r"[23]\.\d{1,2}(\.\d{1,2})?", text):
+        raise ValueError(f"{text!r} is not a version of Python such as 3.12")
+    return text
+
+
+def _cuda(text: str) -> str:
+    return str(CudaVersion.parse(text))
+
+
+def _gpu(text: str) -> str:
+    if text.lower() == "none":
+        raise ValueError("'none' says nothing of the machine that a text is from: leave --gpu out")
+    return gpu_name(text)
 
 
 @click.command()
@@ -41,7 +58,7 @@ _HINT = Hint("give the error text, a log file, or - for standard input", "python
     "--gpu",
     "gpus",
     multiple=True,
-    type=Parsed("gpu", gpu_name),
+    type=Parsed("gpu", _gpu),
     help="The GPU of the machine: a product ('RTX 3090'), a compute capability (8.6), or auto for this machine's.",
 )
 @option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the machine.")
@@ -50,8 +67,8 @@ _HINT = Hint("give the error text, a log file, or - for standard input", "python
 )
 @option("--platform", type=Parsed("name", member_of(Platform)), help="Platform of the machine.")
 @option("--prefix", metavar="DIR", type=Parsed("directory", file_name), help="The environment it happened in.")
-@option("--python", metavar="VERSION", type=Parsed("version", str), help="The version of Python.")
-@option("--cuda", metavar="VERSION", type=Parsed("version", str), help="The CUDA that the framework was built with.")
+@option("--python", metavar="VERSION", type=Parsed("version", _python), help="The version of Python.")
+@option("--cuda", metavar="VERSION", type=Parsed("version", _cuda), help="The CUDA that the framework was built with.")
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
 @matrix_option
 @output_options

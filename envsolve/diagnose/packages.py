@@ -26,12 +26,16 @@ NAMED_IN = {
 """By what a line names or comes from each framework: its name, its source tree, its symbols."""
 
 
+_ALIASES = {"tf": "tensorflow", "paddle": "paddlepaddle", "onnx-runtime": "onnxruntime"}
+"""Names that people and programs use for packages of another name."""
+
+
 def packages_told(clues: Mapping[str, tuple[Clue, ...]]) -> Mapping[str, str]:
     """Packages by normalized name with the version that is told first; a version tells more than none."""
     found: dict[str, str] = {}
     for clue in clues.get("package", ()):
         name, _, version = clue.value.partition("==")
-        key = normalized(name)
+        key = _ALIASES.get(normalized(name), normalized(name))
         if not found.get(key):
             found[key] = version
     return found

@@ -134,6 +134,32 @@ def test_a_driver_that_hangs_does_not_hang_the_doctor(fake_driver: FakeDriver, t
     assert answered(done)["host"]["readings"]
 
 
+def test_secrets_in_variables_are_masked(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
+    flags = "--xla_dump_to=https://user:s3cr3t-t0ken@example.org"
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090], XLA_FLAGS=flags)
+    done = doctor(environ, "--prefix", str(prefix), "--json")
+    assert "XLA_FLAGS" in answered(done)["inventory"]["variables"]
+    assert "s3cr3t" not in done.stdout
+
+
+def test_a_directory_that_is_gone_does_not_matter(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    (tmp_path / "gone").mkdir()
+    command = f'cd "{tmp_path}/gone" && rmdir ../gone && exec "{sys.executable}" -m envsolve doctor --prefix "{prefix}"'
+    environ |= {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(["sh", "-c", command], env=environ, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("error: cpu-build\n"), done.stderr
+
+
+def test_a_program_that_is_no_python_is_no_environment(fake_driver: FakeDriver) -> None:
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    done = doctor(environ, "--python", "/bin/ls")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("error: python-not-usable\n")
+
+
 def test_the_text_ends_with_what_was_found(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])

@@ -133,6 +133,10 @@ def test_an_unknown_text_is_not_explained(envsolve: Envsolve) -> None:
         (("--host", "no-such-host.json", "text"), "host-file-unreadable"),
         (("-f", "no-framework-at-all", "text"), "unknown-framework"),
         (("--driver", "x", "text"), "usage"),
+        (("--python", "abc", "text"), "usage"),
+        (("--cuda", "x", "text"), "usage"),
+        (("--gpu", "none", "text"), "usage"),
+        (("--matrix", "no-such-directory", "text"), "matrix-unreadable"),
         (("--prefix", "no-such-directory", "text"), "no-environment"),
     ],
 )

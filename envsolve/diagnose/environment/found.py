@@ -67,11 +67,19 @@ def _directory(prefix: str | None, python: str | None, environ: Mapping[str, str
     named = [Path(it).absolute() for it in (prefix, python) if it is not None]
     active = [Path(environ[name]).absolute() for name in _ACTIVE if environ.get(name)]
     for path in named or active:
-        candidates = (path,) if is_directory(path) else (path.parent, path.parent.parent)
-        found = next((it for it in candidates if is_environment(it)), None)
+        if is_directory(path):
+            found = path if is_environment(path) else None
+        elif path.name.startswith("python"):
+            found = next((it for it in (path.parent, path.parent.parent) if is_environment(it)), None)
+        else:  # another program, or Python under another name
+            found = next((it for it in (path.parent, path.parent.parent) if _is_marked(it)), None)
         if found is not None:
             return found
     return None
+
+
+def _is_marked(directory: Path) -> bool:
+    return is_file(directory / "pyvenv.cfg") or is_directory(directory / "conda-meta")
 
 
 def _broken(directory: Path, error: EnvsolveError, environ: Mapping[str, str]) -> Finding:

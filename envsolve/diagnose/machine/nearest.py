@@ -25,6 +25,7 @@ _UNLOADED = ("no-driver", "kernel-module-missing", "kernel-module-refused")
 _MODULES = ("open-modules-needed", "open-modules-on-old-gpu")
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
+    "two-distributions": ("leftover-cuda-packages",),
     "wsl-1": (*_SYMPTOMS, *_UNLOADED),
     "musl": ("driver-library-missing", "driver-library-unusable"),
     "nouveau-has-gpu": (*_SYMPTOMS, *_UNLOADED),

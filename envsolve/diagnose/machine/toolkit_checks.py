@@ -83,7 +83,7 @@ def check_data_directory(survey: Survey) -> Iterator[Finding]:
         "not there: it cannot compile for the GPU, unless it finds the file elsewhere.",
         "Name the directory of a toolkit that has nvvm, or take the flag out and install cuda-nvvm in the environment "
         "(conda: cuda-nvcc; pip: nvidia-cuda-nvcc).",
-        survey.unset("XLA_FLAGS"),
+        survey.unset("XLA_FLAGS") if len(survey.environ["XLA_FLAGS"].split()) == 1 else (),
         (f"XLA_FLAGS={survey.environ['XLA_FLAGS']}",),
     )
 

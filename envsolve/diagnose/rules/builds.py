@@ -148,6 +148,9 @@ def _asked_of_conda(case: Case) -> str:
 # what PyTorch says of the GPU
 
 
+_GOES_ON = re.compile(r"CUDA is not available", re.IGNORECASE)
+
+
 def not_available(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """No CUDA for PyTorch: a build without it, or a driver that does not serve the build."""
     if case.saw("cpu-build", "no-code-for-gpu") or only_amd(case):
@@ -164,6 +167,8 @@ def not_available(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagn
         return  # a machine without a GPU, where it is as it should be
     if _driver_is_older(case):
         return  # what the rules on drivers tell
+    if case.framework is None and all(_GOES_ON.search(it.line) for it in sightings):
+        return  # a program that says only that it goes on without CUDA
     yield Diagnosis(tuple(_not_available_causes(case)), sightings)
 
 

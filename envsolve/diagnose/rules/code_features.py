@@ -113,6 +113,11 @@ def _fields(case: Case, sightings: Sequence[Sighting], feature: Feature) -> dict
             f"The GPU has less; {older} have less than 8.0." if needs >= (8, 0) else "The GPU has less than that."
         )
         return fields
+    if capability >= needs:
+        named = f"{fields.pop('gpu', 'The GPU that is told')} has {capability}, which is enough"
+        fields["lacks"] = f"{named}: the program ran on another GPU, or this release of it does not know the newer one."
+        fields["limit"] = "A newer release of the package may serve it."
+        return fields
     return fields | {"capability": str(capability), "names": names_of(case, capability)}
 
 

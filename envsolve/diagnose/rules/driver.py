@@ -281,9 +281,9 @@ def _of_error_35(case: Case, can: Ability | None, too_old_: Cause) -> Iterator[C
     elif proven_too_old(case) is not None or any(not _runs(can.full, it) for it in asked):
         yield too_old_
     elif case.built_cuda is not None or case.wsl or _may_be_container(case):
-        yield from (*absent, _newer_runtime(case, can))
+        yield from filter(None, (*absent, _newer_runtime(case, can)))
     elif asked:
-        yield from (_newer_runtime(case, can), *absent)
+        yield from filter(None, (_newer_runtime(case, can), *absent))
     else:
         yield from (too_old_, *absent)
 
@@ -293,13 +293,16 @@ def _may_be_container(case: Case) -> bool:
     return case.container or case.saw("container-system")
 
 
-def _newer_runtime(case: Case, can: Ability) -> Cause:
+def _newer_runtime(case: Case, can: Ability) -> Cause | None:
+    """A runtime of the next CUDA major, where there is one."""
     following = CudaVersion(can.full.major + 1, 0)
+    if not floor_of(case, following):
+        return None
     fields: Fields = {
         "driver_is": driver_is(case, can),
         "next": str(following),
         "next_major": str(following.major),
-        "next_floor": floor_of(case, following) or "of a newer branch",
+        "next_floor": floor_of(case, following),
         "major": str(can.full.major),
     }
     if case.framework is not None and case.built_cuda is None:
@@ -411,7 +414,6 @@ def conda_cuda(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosi
             "floor": floor,
             "floor_windows": str(case.knowledge.driver_floor(wanted, windows=True) or ""),
             "floor_words": f"CUDA {wanted} needs driver {floor} or newer.",
-            "floor_or": f" that is driver {floor}",
         }
     if found is not None:
         fields["found"] = str(found)

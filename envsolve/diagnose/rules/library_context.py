@@ -255,7 +255,9 @@ def _machine(case: Case, span: Span | None) -> dict[str, str]:
     searched = case.told("ld_library_path")
     if searched is not None and "/" in searched:
         found["searched"] = searched
-    elif any("dso_loader" in it.line and "dlerror" in it.line for it in case.of("library-missing")):
+    elif not case.windows and any(
+        "dso_loader" in it.line and "dlerror" in it.line for it in case.of("library-missing")
+    ):
         found["unset"] = "LD_LIBRARY_PATH"
     if case.windows or case.platform is None:
         found["windows"] = "On Windows"

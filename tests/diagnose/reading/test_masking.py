@@ -119,9 +119,11 @@ HOSTILE = [
 def test_masking_is_linear(part: str) -> None:
     def seconds(size: int) -> float:
         text = part * (size // len(part))
-        start = time.perf_counter()
-        masked(text)
-        return time.perf_counter() - start
+        tries = []
+        for _ in range(3):
+            start = time.process_time()
+            masked(text)
+            tries.append(time.process_time() - start)
+        return min(tries)
 
-    seconds(1 << 12)
     assert seconds(1 << 20) < 10 * seconds(1 << 18) + 0.2

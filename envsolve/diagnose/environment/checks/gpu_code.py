@@ -65,7 +65,7 @@ def _no_code(build: Build, gpu: ComputeCapability, code: DeviceCode, source: str
         f"{build.label} holds code for {listed(code)}: on compute capability {gpu} its kernels do not start "
         '("no kernel image is available for execution on the device")',
         f"install a build of {build.title} that holds code for {gpu}; envsolve knows which do",
-        solve([build.name], f"--gpu {gpu}"),
+        solve([build.name]),
         (f"{source}: {listed(code)}",),
         about=build.name,
     )
