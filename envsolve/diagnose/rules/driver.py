@@ -92,6 +92,13 @@ def driver_is(case: Case, can: Ability | None) -> str:
         return "" if case.driver is None else f"The driver is {case.driver}, of a branch from before CUDA 9.0."
     runs = f"it supports CUDA {can.full} in full and runs builds for CUDA {can.newest} and older"
     if case.driver is not None:
+        own = case.knowledge.cuda_of(case.driver)
+        if own is not None and own.major > can.full.major:
+            return (
+                f"The text is of a driver for CUDA {can.full}, and driver {case.driver}, which is told beside it, "
+                f"supports CUDA {own}: the program met another driver, before an update, on another machine, or as an "
+                "old libcuda on the loader's path or in a container."
+            )
         return f"The driver is {case.driver}: {runs}."
     branches = [str(it.branch) for it in case.knowledge.matrix.cuda.branches if it.cuda == can.full]
     if not branches:
