@@ -6,7 +6,6 @@ diagnosed is one where things are not as they should be.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +31,7 @@ from envsolve.diagnose.environment.checks import (
 )
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.told import told
+from envsolve.diagnose.plain_text import printable, printable_inventory
 from envsolve.host.machine import this_platform
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.finding import Finding, Severity
@@ -115,11 +115,11 @@ def examine_environment(
     )
     found = [finding for what, check in CHECKS for finding in _looked_at(what, check, scene)]
     try:
-        listing = _printable_data(told(scene))
+        listing = printable_inventory(told(scene))
     except _FAILURES as error:
         listing = {}
         found.append(_not_looked_at("the list of packages", error))
-    ordered = sorted(dict.fromkeys(map(_printable, found)), key=lambda it: list(Severity).index(it.severity))
+    ordered = sorted(dict.fromkeys(map(printable, found)), key=lambda it: list(Severity).index(it.severity))
     return EnvironmentReport(tuple(ordered), listing)
 
 
@@ -142,26 +142,3 @@ def _not_looked_at(what: str, error: Exception) -> Finding:
         evidence=(said,),
         about=what,
     )
-
-
-def _printable(finding: Finding) -> Finding:
-    """The finding without bytes of file names that are no text, which neither JSON nor a terminal takes."""
-    return finding._replace(
-        title=_text(finding.title),
-        cause=_text(finding.cause),
-        fix=_text(finding.fix),
-        commands=tuple(map(_text, finding.commands)),
-        evidence=tuple(map(_text, finding.evidence)),
-        about=None if finding.about is None else _text(finding.about),
-    )
-
-
-def _printable_data(listing: Mapping[str, object]) -> dict[str, object]:
-    """The list as JSON takes it, and gives it back: without bytes that are no text."""
-    text = json.dumps(listing, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
-    found = json.loads(text)
-    return found if isinstance(found, dict) else {}
-
-
-def _text(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -23,7 +23,6 @@ from envsolve.diagnose.machine.library_path import (
 )
 from envsolve.diagnose.machine.nearest import nearest_the_cause
 from envsolve.diagnose.machine.overrides import check_overrides
-from envsolve.diagnose.machine.plain_text import printable, printable_inventory
 from envsolve.diagnose.machine.presence import check_hardware, check_installed, check_other_drivers, check_undriven
 from envsolve.diagnose.machine.reported import check_reported, check_unasked
 from envsolve.diagnose.machine.subsystem import check_first_wsl, check_linux_driver
@@ -39,6 +38,7 @@ from envsolve.diagnose.machine.toolkit_checks import (
 )
 from envsolve.diagnose.machine.variables import check_variables
 from envsolve.diagnose.machine.visibility import check_visible
+from envsolve.diagnose.plain_text import printable, printable_inventory
 from envsolve.errors import EnvsolveError
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding, Severity

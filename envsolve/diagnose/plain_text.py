@@ -15,6 +15,7 @@ def printable(finding: Finding) -> Finding:
         fix=_text(finding.fix),
         commands=tuple(map(_text, finding.commands)),
         evidence=tuple(map(_text, finding.evidence)),
+        about=None if finding.about is None else _text(finding.about),
     )
 
 
