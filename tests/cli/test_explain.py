@@ -84,6 +84,13 @@ def test_the_command_of_a_finding_was_solved_for_the_gpu_of_the_text(envsolve: E
     assert envsolve(*shlex.split(command)[1:]).code == 0
 
 
+def test_a_version_is_not_kept_where_only_ptx_would_serve_the_gpu(envsolve: Envsolve) -> None:
+    text = f"torch 2.5.1\n{NO_KERNEL}"
+    assert "compute_90" in envsolve("-f", "pytorch==2.5.*", "--gpu", "12.0", "--platform", "linux-64").out
+    commands = json.loads(envsolve("explain", "--json", "--platform", "linux-64", text).out)["findings"][0]["commands"]
+    assert [it for it in commands if it.startswith("envsolve --framework pytorch --gpu 12.0")]
+
+
 def test_options_sharpen_the_answer(envsolve: Envsolve) -> None:
     text = "CUDA driver version is insufficient for CUDA runtime version"
     bare = envsolve("explain", text).out
