@@ -45,6 +45,9 @@ _OPTION = (
 )
 _LOGIN_FILE = r"(\blogin\s{1,4}\S{1,256}\s{1,4}password\s{1,4})(\S+)"
 """A line of a file netrc."""
+_LOGIN_COMMAND = rf"((?<![\w-])(?:login|sshpass)\s[^\n|]{{0,200}}?(?<=\s)-p(?:\s{{1,4}}|=)?)({_VALUE})"
+_USER = r"((?<![\w-])curl\s[^\n|]{0,300}?(?<=\s)(?:-u|--user)(?:\s{1,4}|=)?[\"']?[^\s:\"']{1,64}:)([^\s\"']+)"
+"""Options of one letter, which stand for something else with other programs: ``docker run -p 80:80 -u 0:0``."""
 _PERHAPS = rf"((?<![a-z_-])(?:token|credentials?|auth){_ASSIGNMENT})({_VALUE})"
 """Names that are used of other things as well."""
 
@@ -90,6 +93,8 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], 
         (ignoring_case(_VARIABLE), _quoted),
         (ignoring_case(_OPTION), _quoted),
         (ignoring_case(_LOGIN_FILE), _quoted),
+        (re.compile(_LOGIN_COMMAND), _quoted),
+        (re.compile(_USER), _quoted),
         (ignoring_case(_PERHAPS), _if_secret),
     )
 

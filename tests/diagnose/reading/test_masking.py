@@ -25,6 +25,8 @@ PLACES = [
     *("--token={}", "--api-key '{}'", "--hf-token {}", "HF_TOKEN={}", "export AWS_SECRET_ACCESS_KEY={}"),
     *("WANDB_API_KEY: {}", "MY_PASS={}", "MYSQL_PWD={}", "Server=x;Pwd={};Database=y"),
     *("machine example.org login me password {}", "client_secret={}", "TWINE_PASSWORD={}"),
+    *("docker login nvcr.io -u '$oauthtoken' -p {}", "podman login -p '{}' example.org", "sshpass -p{} ssh host"),
+    *("curl -fsSL -u me:{} https://example.org", 'curl --user "me:{}" example.org', "curl -ume:{} example.org"),
 ]
 SHAPES = [
     *("ghp_{}", "github_pat_{}", "glpat-{}", "hf_{}", "sk-{}", "sk-proj-{}", "sk-ant-api03-{}"),
@@ -53,6 +55,7 @@ ORDINARY = [
     *("GOOGLE_APPLICATION_CREDENTIALS=/a/b.json", "the option --password is deprecated", "api_key=None"),
     *("pypi-simple, pypi-attestations", "0x00007f3b2c1d4e5f", "GPU-8f6b5d3c-1a2b-3c4d-5e6f-7a8b9c0d1e2f"),
     *("CUDA_VISIBLE_DEVICES=0,1", "secrets and passwords are kept"),
+    *("docker run -p 8888:8888 -u 1000:1000 image", "mkdir -p /a/b", "curl -o a:b https://example.org", "login: -px"),
 ]
 
 
@@ -111,6 +114,7 @@ HOSTILE = [
     *("://", "://a:", "?token", "@", "password=", 'password="', "eyJ", "eyJaaaaaaaa.", "-", "--token"),
     *("&", "password ", "sk-ab-", "bearer ", "login a password ", "password" + " " * 50, "a", "/t/", "_"),
     *("auth", "token: ", '"', "\\", "cookie: a;"),
+    *("login ", "login -", "login -p", "curl ", "curl -u", "curl -ua:", "curl -u a"),
 ]
 
 
