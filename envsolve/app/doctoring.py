@@ -5,13 +5,16 @@ Nothing is written, no framework is imported, and every part has its time: a dri
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.app.validating import Progress
 from envsolve.diagnose.environment import EnvironmentReport, FoundEnvironment, examine_environment, find_environment
+from envsolve.diagnose.environment.remedies import named
+from envsolve.diagnose.environment.shells import shell_of
 from envsolve.diagnose.machine import Limits, MachineReport, Surroundings, examine_machine, nearest_the_cause
+from envsolve.diagnose.machine.inventory import VARIABLES
 from envsolve.diagnose.reading import masked
 from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.host.machine import TIMEOUT_VARIABLE, Machine
@@ -20,7 +23,7 @@ from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host
-from envsolve.validate.activation import activated
+from envsolve.validate.activation import Activation, activated
 from envsolve.validate.child import Children
 from envsolve.validate.frameworks import frameworks_among
 
@@ -41,6 +44,20 @@ class Asked(NamedTuple):
     matrix_directory: Path | None = None
 
 
+class Looked(NamedTuple):
+    """The environment that was looked at: its Python, the command that proves it, and where facts on it come from.
+
+    ``proof`` is None where its Python does not run, and nothing can be proven. ``variables`` are those that matter,
+    each with who set it.
+    """
+
+    python: str
+    origin: str
+    runs: bool
+    proof: str | None
+    variables: tuple[tuple[str, str], ...]
+
+
 class Diagnosed(NamedTuple):
     """What was found, the gravest first, and what was looked at."""
 
@@ -49,6 +66,7 @@ class Diagnosed(NamedTuple):
     inventory: Mapping[str, object]
     frameworks: tuple[tuple[str, str], ...]
     """The frameworks of the environment, by envsolve's names, with their versions."""
+    environment: Looked
     notes: tuple[str, ...] = ()
 
     @property
@@ -69,13 +87,15 @@ def diagnose(asked: Asked, environ: Mapping[str, str]) -> Diagnosed:
         surroundings = Surroundings(Machine(host.platform, environ), host, limits=Limits(seconds=WALK_SECONDS))
         machine = examine_machine(surroundings, matrix)
         asked.progress.show("the environment")
-        found, environment, notes = _environment(asked, environ, host, matrix)
+        found, environment, activation = _environment(asked, environ, host, matrix)
     finally:
         asked.progress.clear()
     findings = tuple(
         map(_without_secrets, nearest_the_cause((*machine.findings, *found.findings, *environment.findings)))
     )
-    return Diagnosed(host, findings, _inventory(machine, environment), _frameworks(found), notes)
+    inventory = _inventory(machine, environment)
+    looked = _looked(found, environ, activation.environ, inventory, host)
+    return Diagnosed(host, findings, inventory, _frameworks(found, environment), looked, activation.notes)
 
 
 def _host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
@@ -96,7 +116,7 @@ def _table_of(matrix: Matrix) -> PciTable:
 
 def _environment(
     asked: Asked, environ: Mapping[str, str], host: Host, matrix: Matrix
-) -> tuple[FoundEnvironment, EnvironmentReport, tuple[str, ...]]:
+) -> tuple[FoundEnvironment, EnvironmentReport, Activation]:
     with Children() as children:
         found = find_environment(asked.prefix, asked.python, environ, children, timeout=INVENTORY_SECONDS)
     activation = activated(environ, found.inventory)
@@ -108,7 +128,23 @@ def _environment(
         matrix=matrix,
         shell=environ,
     )
-    return found, report, activation.notes
+    return found, report, activation
+
+
+def _looked(
+    found: FoundEnvironment,
+    environ: Mapping[str, str],
+    active: Mapping[str, str],
+    inventory: Mapping[str, object],
+    host: Host,
+) -> Looked:
+    shell = shell_of(environ, windows=host.platform.is_windows)
+    proof = shell.joined(["envsolve", "validate", *named(found.inventory)]) if found.runs else None
+    told = inventory["variables"]
+    variables = dict.fromkeys(told, "the shell") if isinstance(told, dict) else {}
+    set_anew = {name: "activating the environment" for name in VARIABLES if active.get(name) != environ.get(name)}
+    ordered = (variables | set_anew).items()
+    return Looked(found.inventory.python, found.origin, found.runs, proof, tuple(ordered))
 
 
 def _inventory(machine: MachineReport, environment: EnvironmentReport) -> dict[str, object]:
@@ -128,22 +164,27 @@ def _rows(value: object) -> list[object]:
     return list(value) if isinstance(value, list) else []
 
 
-def _frameworks(found: FoundEnvironment) -> tuple[tuple[str, str], ...]:
+def _frameworks(found: FoundEnvironment, report: EnvironmentReport) -> tuple[tuple[str, str], ...]:
+    """Those with metadata of Python, and those whose files alone are there, as some packages of conda."""
     installed: dict[str, str] = {}
     for it in found.inventory.distributions:
         for known in frameworks_among([it.name]):
             installed.setdefault(known.name, it.version)
+    for row in _rows(report.inventory.get("frameworks")):
+        if isinstance(row, dict) and row.get("version"):
+            installed.setdefault(str(row["framework"]), str(row["version"]))
     return tuple(installed.items())
 
 
 def fix_plan(diagnosed: Diagnosed, asked: Asked, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
     """The environment that would mend it, as text, and what to tell beside it.
 
-    It is for the frameworks that are installed, at their versions where these run on this machine, else at others.
+    It is for the frameworks that are installed, and tried are, in order: 1. their versions with the environment's
+    Python 2. their versions with another 3. other versions with its Python 4. whatever runs here.
     Raises UsageError where no framework is installed, UnsolvableError where nothing runs here.
     """
     from envsolve.app.solving import framework_requests, solve_request
-    from envsolve.model.request import Request
+    from envsolve.model.request import Request, parse_versions
 
     matrix = Matrix(asked.matrix_directory or find_matrix())
     known = [(name, version) for name, version in diagnosed.frameworks if name in matrix.framework_names]
@@ -154,15 +195,34 @@ def fix_plan(diagnosed: Diagnosed, asked: Asked, environ: Mapping[str, str]) -> 
             hints=(Hint("ask for one", "envsolve --framework pytorch --gpu auto"),),
         )
     kept = [f"{name}=={'.'.join(version.partition('+')[0].split('.')[:2])}.*" for name, version in known]
-    names = [name for name, _ in known]
-    for wanted in (kept, names):
-        request = Request(frameworks=framework_requests(wanted, matrix), gpus=("auto",))
-        try:
-            solved = solve_request(request, matrix, environ)
-        except EnvsolveError:
-            if wanted is names:
-                raise
-            continue
-        remarks = () if wanted is kept else ("the installed versions do not run here: these are others",)
-        return solved.texts[0][1], (*remarks, *solved.notes)
-    raise AssertionError("the last attempt returns or raises")
+    minor = ".".join(diagnosed.environment.python.split(".")[:2])
+    pythons = [parse_versions(minor), None] if minor else [None]
+    refusals: list[EnvsolveError] = []
+    for wanted in (kept, [name for name, _ in known]):
+        for python in pythons:
+            try:
+                request = Request(frameworks=framework_requests(wanted, matrix), gpus=("auto",), python=python)
+                solved = solve_request(request, matrix, environ)
+            except EnvsolveError as error:
+                refusals.append(error)
+                continue
+            changes = _changes(refusals, minor, versions=wanted is not kept, python=python is None and bool(minor))
+            return solved.texts[0][1], (*changes, *solved.notes)
+    raise refusals[-1]
+
+
+def _changes(refusals: Sequence[EnvsolveError], minor: str, *, versions: bool, python: bool) -> Iterator[str]:
+    """What of the environment the plan does not keep, a line each, with what the solver said against it.
+
+    The versions were given up for the refusal of them with whatever Python; that with the environment's own comes
+    just before it. Python was given up for the last refusal.
+    """
+    if versions:
+        yield f"the installed versions are not kept: {_reason(refusals[1 if minor else 0])}"
+    if python:
+        yield f"Python {minor} is not kept: {_reason(refusals[-1])}"
+
+
+def _reason(error: EnvsolveError) -> str:
+    """A refusal on one line; of a chain of facts its first says most and is shortest."""
+    return " ".join((error.cause[0] if error.cause else error.message).split())

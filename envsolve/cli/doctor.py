@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +105,28 @@ def _as_text(diagnosed: Diagnosed, *, all_evidence: bool) -> str:
     lines: list[str] = []
     for finding in diagnosed.findings:
         lines += [*finding_lines(finding, most=len(finding.evidence) if all_evidence else EVIDENCE), ""]
+    if all_evidence:
+        lines += [*map(printable, _origins(diagnosed)), ""]
     return "".join(f"{line}\n" for line in (*lines, printable(_conclusion(diagnosed))))
+
+
+def _origins(diagnosed: Diagnosed) -> Iterator[str]:
+    """How driver, GPUs, environment and variables were found."""
+    host, looked, inventory = diagnosed.host, diagnosed.environment, diagnosed.inventory
+    yield f"driver: {host.driver or 'none'} [{host.origin.get('driver', 'no source tells one')}]"
+    yield f"driver CUDA: {host.driver_cuda or 'none'} [{host.origin.get('driver_cuda', 'no source tells it')}]"
+    for gpu in host.gpus:
+        count = f"{gpu.count} x " if gpu.count > 1 else ""
+        capability = gpu.compute_capability or "compute capability unknown"
+        yield f"GPU: {count}{gpu.name or 'unnamed'} ({capability}) [{host.origin.get('gpus', '')}]"
+    if not host.gpus:
+        yield f"GPU: none [{host.origin.get('gpus', 'no source tells one')}]"
+    yield f"environment: {inventory.get('prefix') or 'none'} [{looked.origin}]"
+    yield f"Python: {looked.python or 'unknown'} [{'asked it' if looked.runs else 'its files'}]"
+    values = inventory.get("variables")
+    for name, origin in looked.variables:
+        value = values.get(name) if isinstance(values, dict) and origin == "the shell" else None
+        yield f"variable: {name}{'' if value is None else f'={value}'} [{origin}]"
 
 
 def _conclusion(diagnosed: Diagnosed) -> str:
@@ -114,4 +136,7 @@ def _conclusion(diagnosed: Diagnosed) -> str:
     told = [f"{count} {name}{'s' if count > 1 and name != 'info' else ''}" for name, count in counts.items() if count]
     where = str(diagnosed.inventory.get("prefix") or "this machine")
     whole = f"{where}: {', '.join(told)}" if told else f"{where}: nothing is wrong that can be seen without running it"
-    return f"{whole}; `envsolve validate` proves it by running kernels"
+    proof = diagnosed.environment.proof
+    if proof is None:
+        return f"{whole}; its Python does not run, so nothing was proven by running kernels"
+    return f"{whole}; `{proof}` proves it by running kernels"

@@ -16,6 +16,8 @@ from envsolve.model.host import Gpu, Problem, Reading
 PciTable = Callable[[str], "tuple[str, ComputeCapability] | None"]
 """Four lower-case hex digits of a device id to product name and compute capability; the caller brings the table."""
 
+DEVICES = "sys/bus/pci/devices"
+"""Where the kernel shows the devices of the bus, below the root."""
 NVIDIA_VENDOR = "0x10de"
 DISPLAY_CLASS = "0x03"
 """VGA (0x0300) and 3D (0x0302) controllers; the card's audio and USB functions have other classes."""
@@ -38,11 +40,13 @@ class PciProbe(NamedTuple):
 
     def read(self) -> Reading | None:
         """Return the NVIDIA GPUs on the bus, with a problem when one is not bound to NVIDIA's driver."""
-        directory = self.root / "sys/bus/pci/devices"
+        directory = self.root / DEVICES
         addresses = names_in(directory)
         if addresses is None:
             return None
-        devices = tuple(_nvidia_gpus(directory, addresses))
+        devices = tuple(
+            nvidia_gpus(addresses, lambda it: read_text(directory / it), lambda it: link_name(directory / it))
+        )
         gpus = grouped(gpu_of_device(device.device, self.table) for device in devices)
         return Reading(self.name, gpus=gpus, problem=_binding_problem(devices))
 
@@ -53,15 +57,20 @@ def gpu_of_device(device: str, table: PciTable | None) -> Gpu:
     return Gpu(*known) if known is not None else Gpu(f"NVIDIA device 10de:{device}", None)
 
 
-def _nvidia_gpus(directory: Path, addresses: Iterable[str]) -> Iterator[PciDevice]:
+def nvidia_gpus(
+    addresses: Iterable[str], text: Callable[[str], str | None], link: Callable[[str], str | None]
+) -> Iterator[PciDevice]:
+    """NVIDIA's display controllers among the devices at ``addresses``.
+
+    ``text`` reads a file below :data:`DEVICES`, ``link`` gives the last part of what a link there leads to.
+    """
     for address in addresses:
-        entry = directory / address
-        if read_text(entry / "vendor") != NVIDIA_VENDOR:
+        if text(f"{address}/vendor") != NVIDIA_VENDOR:
             continue
-        if not (read_text(entry / "class") or "").startswith(DISPLAY_CLASS):
+        if not (text(f"{address}/class") or "").startswith(DISPLAY_CLASS):
             continue
-        device = (read_text(entry / "device") or "").removeprefix("0x").lower()
-        yield PciDevice(address, device, link_name(entry / "driver"))
+        device = (text(f"{address}/device") or "").removeprefix("0x").lower()
+        yield PciDevice(address, device, link(f"{address}/driver"))
 
 
 def _binding_problem(devices: Iterable[PciDevice]) -> Problem | None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.test_end_to_end import GTX_1080_TI, RTX_3090
+from tests.cli.test_end_to_end import GTX_1080_TI, RTX_3090, RTX_5090
 from tests.conftest import Envsolve
 from tests.fake_driver.builder import FakeDriver
 
@@ -191,3 +191,96 @@ def test_what_cannot_be_looked_at_is_one_clear_error(arguments: tuple[str, ...],
 def _state(directory: Path) -> dict[str, tuple[int, int]]:
     paths = (path for path in directory.rglob("*") if path.is_file() and not path.is_symlink())
     return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in paths}
+
+
+def test_a_plan_keeps_the_python_of_the_environment(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    done = doctor(environ, "--prefix", str(prefix), "--fix-plan")
+    minor = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert f"python={minor}" in yaml.safe_load(done.stdout)["dependencies"]
+    assert "not kept" not in done.stderr
+
+
+def test_a_plan_with_another_python_says_why_in_one_line(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "1.12.1+cu116", CUDA_TORCH, python=False)
+    (prefix / "pyvenv.cfg").write_text("home = /nonexistent\nversion = 3.13.1\n")
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    done = doctor(environ, "--prefix", str(prefix), "--fix-plan")
+    (line,) = [it for it in done.stderr.splitlines() if "is not kept" in it]
+    assert done.returncode == 0
+    assert line.startswith("note: Python 3.13 is not kept: pytorch 1.12.")
+    assert "was built for Python" in line
+    assert any(str(it).startswith("pytorch=1.12") for it in yaml.safe_load(done.stdout)["dependencies"])
+
+
+def test_a_plan_with_another_version_says_why_and_keeps_the_python(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "1.12.1+cu116", CUDA_TORCH, python=False)
+    (prefix / "pyvenv.cfg").write_text("home = /nonexistent\nversion = 3.12.1\n")
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_5090])
+    done = doctor(environ, "--prefix", str(prefix), "--fix-plan")
+    (line,) = [it for it in done.stderr.splitlines() if "not kept" in it]
+    assert done.returncode == 0
+    assert line.startswith("note: the installed versions are not kept: pytorch 1.12.")
+    assert "python=3.12" in yaml.safe_load(done.stdout)["dependencies"]
+
+
+def test_a_framework_that_only_its_files_tell_is_planned_for(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    """Some packages of conda bring no metadata of Python."""
+    prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
+    (folder,) = prefix.glob("lib/python*/site-packages/torch-*.dist-info")
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    done = doctor(environ, "--prefix", str(prefix), "--fix-plan")
+    assert any(str(it).startswith("pytorch=2.8") for it in yaml.safe_load(done.stdout)["dependencies"]), done.stderr
+
+
+def test_the_commands_that_are_named_run_as_they_are_printed(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "my env", "2.8.0+cu128", CUDA_TORCH)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[GTX_1080_TI])
+    done = doctor(environ, "--prefix", str(prefix))
+    plan = f"envsolve doctor --prefix '{prefix}' --fix-plan"
+    assert f"  {plan}\n" in done.stdout
+    assert f"`envsolve validate --prefix '{prefix}'` proves it" in done.stdout.splitlines()[-1]
+    planned = subprocess.run(
+        ["sh", "-c", plan.replace("envsolve", f"'{sys.executable}' -m envsolve", 1)],
+        env={**environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert planned.returncode == 0, planned.stderr
+    assert planned.stdout.startswith("# Made by envsolve")
+
+
+def test_nothing_can_be_proven_where_the_python_does_not_run(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH, python=False)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    assert "its Python does not run" in doctor(environ, "--prefix", str(prefix)).stdout.splitlines()[-1]
+
+
+def test_a_variable_that_outlived_its_environment_is_a_warning(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090], VIRTUAL_ENV=f"{tmp_path}/gone")
+    answer = answered(doctor(environ, "--json"))
+    (found,) = [it for it in answer["findings"] if it["id"] == "stale-activation"]
+    assert (found["severity"], found["commands"]) == ("warning", ["unset VIRTUAL_ENV"])
+    assert answer["inventory"]["prefix"] != f"{tmp_path}/gone"
+
+
+def test_where_each_fact_comes_from_is_told_when_asked(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
+    secret = "--xla_dump_to=https://user:s3cr3t-t0ken@example.org"  # noqa: S105 - made up
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090], XLA_FLAGS=secret)
+    lines = doctor(environ, "--prefix", str(prefix), "-v").stdout.splitlines()
+    assert "driver: 580.95.05 [nvml]" in lines
+    assert "driver CUDA: 13.0 [libcuda]" in lines
+    assert "GPU: NVIDIA GeForce RTX 3090 (8.6) [nvml]" in lines
+    assert f"environment: {prefix} [--prefix]" in lines
+    assert any(it.startswith("Python: 3.") and it.endswith(" [asked it]") for it in lines)
+    assert any(it.startswith("variable: XLA_FLAGS=") and it.endswith(" [the shell]") for it in lines)
+    assert "variable: VIRTUAL_ENV [activating the environment]" in lines
+    assert "s3cr3t" not in "".join(lines)
+    plain = doctor(environ, "--prefix", str(prefix)).stdout
+    assert "[nvml]" not in plain

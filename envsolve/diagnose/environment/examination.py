@@ -29,6 +29,7 @@ from envsolve.diagnose.environment.checks import (
     requirements,
     windows_runtime,
 )
+from envsolve.diagnose.environment.commands import bound
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.told import told
 from envsolve.diagnose.plain_text import printable, printable_inventory
@@ -64,6 +65,7 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("packages of conda and of pip", conda_and_pip.overwritten_packages),
     ("conda's CUDA", conda_cuda.toolkit_of_another_cuda),
     ("conda's builds", conda_cuda.solved_without_cuda),
+    ("what is active", pythons.stale_activation),
     ("python on PATH", pythons.other_python),
     ("pip on PATH", pythons.other_pip),
     ("PYTHONHOME", pythons.python_home),
@@ -126,7 +128,8 @@ def examine_environment(
 def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Scene) -> Iterator[Finding]:
     """What a check finds, up to where it fails."""
     try:
-        yield from check(scene)
+        for finding in check(scene):
+            yield bound(finding, scene)
     except _FAILURES as error:
         yield _not_looked_at(what, error)
 

@@ -8,27 +8,33 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.diagnose.environment.active import ACTIVE, is_conda_without_python, stale_in
 from envsolve.diagnose.environment.from_files import inventory_from_files, is_environment, program_of, settings_of
-from envsolve.diagnose.environment.reading import is_directory, is_file, names_of
-from envsolve.diagnose.environment.remedies import quoted
-from envsolve.errors import EnvsolveError, OutsideError, UsageError
+from envsolve.diagnose.environment.programs import fault_of, is_missing, unread
+from envsolve.diagnose.environment.reading import is_directory, is_file, names_of, real
+from envsolve.diagnose.environment.shells import Shell, shell_of
+from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 from envsolve.model.finding import Finding, Severity
 from envsolve.validate.child import Children
 from envsolve.validate.environment import interpreter, take_inventory
 from envsolve.validate.inventory import Inventory
 
-_ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")
-_TOO_OLD = "python-too-old"
+_NOT_FOUND, _TOO_OLD = "python-not-found", "python-too-old"
 _STANDARD_LIBRARY = re.compile(r"No module named '?encodings|Could not find platform (?:in)?dependent libraries")
 _SHARED_LIBRARY = re.compile(r"error while loading shared libraries: (\S+):")
 _OTHER_MACHINE = re.compile(r"Exec format error")
 
 
 class FoundEnvironment(NamedTuple):
-    """An environment, and a finding where its Python does not run: then the inventory is that of its files."""
+    """An environment, and a finding where its Python does not run: then the inventory is that of its files.
+
+    ``origin`` says by what it was found: an option, a variable, PATH.
+    """
 
     inventory: Inventory
     findings: tuple[Finding, ...] = ()
+    origin: str = ""
+    runs: bool = True
 
 
 def find_environment(
@@ -36,28 +42,74 @@ def find_environment(
 ) -> FoundEnvironment:
     """The environment that is meant, as :func:`~envsolve.validate.environment.interpreter` finds it, or its files.
 
-    Its Python has ``timeout`` seconds to answer.
+    Variables that name no environment any more count for nothing. Its Python has ``timeout`` seconds to answer.
 
     Raises UsageError where nothing that is named or active was ever an environment, OutsideError where what is named
     is a program and no interpreter.
     """
+    stale = {it.variable for it in stale_in(environ)}
+    usable = {name: value for name, value in environ.items() if name not in stale}
     try:
-        executable = interpreter(prefix, python, environ)
-        broken = _broken_active(executable, environ) if prefix is None and python is None else None
-        if broken is None:
-            return FoundEnvironment(take_inventory(executable, environ, children, timeout=timeout))
+        executable = interpreter(prefix, python, usable)
+        broken = _broken_active(executable, usable) if prefix is None and python is None else None
+        if broken is None or is_conda_without_python(broken):
+            inventory = take_inventory(executable, environ, children, timeout=timeout)
+            told = () if broken is None else (_without_python(broken),)
+            return FoundEnvironment(inventory, told, _origin(executable, prefix, python, usable))
         raise UsageError("python-not-found", f"{broken} is active and holds no Python interpreter that runs")
     except (UsageError, OutsideError) as error:
-        directory = _directory(prefix, python, environ)
+        directory = _directory(prefix, python, usable)
         if directory is None:
-            raise
-        return FoundEnvironment(inventory_from_files(directory), (_broken(directory, error, environ),))
+            raise _told(error, prefix, python, usable) from None
+        named = Path(python).absolute() if python is not None else None
+        is_program = named is not None and os.path.lexists(named) and not is_directory(named)
+        program = named if named is not None and is_program else program_of(directory)
+        told = (_broken(directory, program, error, environ),)
+        return FoundEnvironment(
+            inventory_from_files(directory), told, _origin(program, prefix, python, usable), runs=False
+        )
+
+
+def _origin(executable: Path, prefix: str | None, python: str | None, environ: Mapping[str, str]) -> str:
+    """By what an interpreter was found; the order is that of ``interpreter``."""
+    if prefix is not None or python is not None:
+        return "--prefix" if python is None else "--python"
+    named = (name for name in ACTIVE if environ.get(name) and _lies_in(executable, Path(environ[name])))
+    on_path = (entry for entry in environ.get("PATH", "").split(os.pathsep) if entry)
+    listed = any(real(entry) == real(executable.parent) for entry in on_path)
+    return next(named, "PATH" if listed else "the Python that runs envsolve")
+
+
+def _lies_in(executable: Path, directory: Path) -> bool:
+    return executable.is_relative_to(directory.absolute())
+
+
+def _told(error: EnvsolveError, prefix: str | None, python: str | None, environ: Mapping[str, str]) -> EnvsolveError:
+    """The error, about what is really at the place that was named, and with the doctor's own command to go on with."""
+    hints = (Hint("look at the active environment, or at the Python on PATH", "envsolve doctor"),)
+    nearest = _nearest(Path(prefix or python or os.curdir).absolute())
+    if nearest is not None:
+        option = "--prefix", str(nearest)
+        shell = shell_of(environ, windows=os.name == "nt")
+        hints = (Hint("look at the environment there", shell.joined(["envsolve", "doctor", *option])),)
+    named = Path(python).absolute() if python is not None else None
+    fault = fault_of(named) if named is not None and not is_missing(named) else None
+    if fault is not None:
+        return OutsideError("python-not-usable", f"{named} {fault}", hints=hints)
+    error.hints = hints if error.hints else ()
+    return error
+
+
+def _nearest(path: Path) -> Path | None:
+    """An environment in a directory, or around it."""
+    below = (path / name for name in names_of(path))
+    return next((it for it in (*below, *path.parents) if _is_marked(it)), None)
 
 
 def _broken_active(executable: Path, environ: Mapping[str, str]) -> Path | None:
     """An active environment that ``executable`` is not of: its own Python is not there any more."""
-    active = [Path(environ[name]) for name in _ACTIVE if environ.get(name)]
-    if any(executable.is_relative_to(it.absolute()) for it in active):
+    active = [Path(environ[name]) for name in ACTIVE if environ.get(name)]
+    if any(_lies_in(executable, it) for it in active):
         return None
     return next((it for it in active if is_environment(it)), None)
 
@@ -65,7 +117,7 @@ def _broken_active(executable: Path, environ: Mapping[str, str]) -> Path | None:
 def _directory(prefix: str | None, python: str | None, environ: Mapping[str, str]) -> Path | None:
     """The directory of the environment that is meant; None where that is none."""
     named = [Path(it).absolute() for it in (prefix, python) if it is not None]
-    active = [Path(environ[name]).absolute() for name in _ACTIVE if environ.get(name)]
+    active = [Path(environ[name]).absolute() for name in ACTIVE if environ.get(name)]
     for path in named or active:
         if is_directory(path):
             found = path if is_environment(path) else None
@@ -82,32 +134,58 @@ def _is_marked(directory: Path) -> bool:
     return is_file(directory / "pyvenv.cfg") or is_directory(directory / "conda-meta")
 
 
-def _broken(directory: Path, error: EnvsolveError, environ: Mapping[str, str]) -> Finding:
+def _broken(directory: Path, program: Path, error: EnvsolveError, environ: Mapping[str, str]) -> Finding:
     if error.code == _TOO_OLD:
         return _too_old(directory, error)
-    program = program_of(directory)
-    if not is_file(program) and _is_conda_without_python(directory):
+    if is_missing(program) and is_conda_without_python(directory):
         return _without_python(directory)
-    reasons = list(dict.fromkeys((*_seen(directory, program), *_said(error, environ), *error.cause)))
-    home = environ.get("PYTHONHOME")
+    seen = tuple(_seen(directory, program))
+    reasons = list(dict.fromkeys((*seen, *_said(error, environ), *error.cause)))
+    fix, commands = _way_out(directory, program, environ)
     return Finding(
         "interpreter-broken",
         f"the Python of {directory.name or directory} does not run",
         Severity.ERROR,
-        f"{error.message}" + (f": {reasons[0]}" if reasons else "") + ". What follows was read from the files",
-        "start it without PYTHONHOME"
-        if home
-        else "make the environment again; its packages can be read off this report",
-        ("unset PYTHONHOME",) if home else _commands(directory),
+        f"{_message(error, program, seen, reasons)}. What follows was read from the files",
+        fix,
+        commands,
         (str(program), *reasons),
         about="python",
     )
 
 
-def _is_conda_without_python(directory: Path) -> bool:
-    """Whether conda made it and never put a Python into it: an environment of compilers or libraries."""
-    names = names_of(directory / "conda-meta")
-    return "history" in names and not any(re.match(r"python-\d", name) for name in names)
+def _message(error: EnvsolveError, program: Path, seen: tuple[str, ...], reasons: list[str]) -> str:
+    """What was wrong, and why; a program that is there is not called missing because nobody could start it."""
+    if error.code == _NOT_FOUND and seen and not is_missing(program):
+        return seen[0]
+    return f"{error.message}: {reasons[0]}" if reasons else error.message
+
+
+def _way_out(directory: Path, program: Path, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    shell = shell_of(environ, windows=os.name == "nt")
+    if environ.get("PYTHONHOME"):
+        return "start it without PYTHONHOME", shell.unset(["PYTHONHOME"])
+    fault = None if is_missing(program) else fault_of(program) or unread(program)
+    if fault is not None:
+        return "have it opened to this user, or look at the environment as the user who owns it", _opened(
+            program, shell
+        )
+    return "make the environment again; its packages can be read off this report", (_made_again(directory, shell),)
+
+
+def _opened(program: Path, shell: Shell) -> tuple[str, ...]:
+    """The command that lets a user run what is the user's own."""
+    if shell is not Shell.POSIX or not is_file(program) or program.stat().st_uid != os.geteuid():
+        return ()
+    return (shell.joined(["chmod", "u+rx", str(program)]),)
+
+
+def _made_again(directory: Path, shell: Shell) -> str:
+    if is_directory(directory / "conda-meta"):
+        return shell.joined(["conda", "install", "-p", str(directory), "--force-reinstall", "python"])
+    settings = settings_of(directory)
+    version = ".".join((settings.get("version_info") or settings.get("version") or "").split(".")[:2])
+    return shell.joined([f"python{version or '3'}", "-m", "venv", "--upgrade", str(directory)])
 
 
 def _without_python(directory: Path) -> Finding:
@@ -124,16 +202,14 @@ def _without_python(directory: Path) -> Finding:
 
 def _seen(directory: Path, program: Path) -> Iterator[str]:
     """What the files say against the interpreter."""
-    settings = settings_of(directory)
-    if program.is_symlink() and not os.path.exists(program):  # noqa: PTH110 - never raises
-        yield f"{program} is a link to {os.readlink(program)}, which is not there"  # noqa: PTH115 - as written
-    elif not is_file(program):
-        yield f"{program} is not there"
-    elif not os.access(program, os.X_OK):
-        yield f"{program} may not be run by this user"
-    home = settings.get("home")
+    fault = fault_of(program) or unread(program)
+    if fault is not None:
+        yield f"{program} {fault}"
+    home = settings_of(directory).get("home")
     if home and not is_directory(Path(home)):
-        yield f"pyvenv.cfg names {home} as the home of its Python, which is gone: that Python was removed or replaced"
+        gone = "which is gone: that Python was removed or replaced"
+        which = gone if is_missing(Path(home)) else "which is closed to this user"
+        yield f"pyvenv.cfg names {home} as the home of its Python, {which}"
 
 
 def _said(error: EnvsolveError, environ: Mapping[str, str]) -> Iterator[str]:
@@ -148,15 +224,6 @@ def _said(error: EnvsolveError, environ: Mapping[str, str]) -> Iterator[str]:
         yield f"it needs {shared[1]}, which the loader does not find"
     if _OTHER_MACHINE.search(f"{error.message}\n{text}"):
         yield "it is a program for another processor"
-
-
-def _commands(directory: Path) -> tuple[str, ...]:
-    if is_directory(directory / "conda-meta"):
-        return (f"conda install -p {quoted(directory)} --force-reinstall python",)
-    version = ".".join(
-        (settings_of(directory).get("version_info") or settings_of(directory).get("version") or "").split(".")[:2]
-    )
-    return (f"python{version or '3'} -m venv --upgrade {quoted(directory)}",)
 
 
 def _too_old(directory: Path, error: EnvsolveError) -> Finding:

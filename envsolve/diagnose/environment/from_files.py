@@ -6,6 +6,7 @@ the layout that both share (``sysconfig`` of CPython, schemes ``posix_prefix`` a
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -56,7 +57,8 @@ def settings_of(prefix: Path) -> Mapping[str, str]:
 def program_of(prefix: Path) -> Path:
     """The interpreter of a prefix: the first that is there, else the first that lies there as a broken link."""
     paths = [prefix / name for name in _PROGRAMS]
-    return next((it for it in paths if is_file(it)), None) or next((it for it in paths if it.is_symlink()), paths[0])
+    links = (it for it in paths if os.path.islink(it))  # noqa: PTH114 - never raises
+    return next((it for it in paths if is_file(it)), None) or next(links, paths[0])
 
 
 def module_lines(file: Path) -> tuple[str, ...]:
@@ -83,7 +85,7 @@ def _search_path(prefix: Path, settings: Mapping[str, str]) -> Iterator[Path]:
 def _module_directories(prefix: Path) -> Iterator[Path]:
     """Where packages lie, the newest Python first where there are several."""
     for library in ("lib", "lib64"):
-        if library == "lib64" and (prefix / library).is_symlink():
+        if library == "lib64" and os.path.islink(prefix / library):  # noqa: PTH114 - never raises
             continue
         versions = [match[1] for name in names_of(prefix / library) if (match := _VERSIONED.match(name))]
         for version in sorted(versions, key=_as_numbers, reverse=True):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -13,6 +15,9 @@ from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.validate.static.installed import Files
 from envsolve.validate.static.loading import Loader, Loading
+
+_DRIVER = "libcuda.so.1"
+_SEPARATORS = re.compile("[:;]")
 
 
 class Loads:
@@ -33,6 +38,15 @@ class Loads:
     def without_path(self) -> tuple[Loading, ...]:
         """What would be loaded without LD_LIBRARY_PATH."""
         return self.with_path if self.library_path is None else self._loadings(None)
+
+    @cached_property
+    def driver_directory(self) -> str | None:
+        """The directory of LD_LIBRARY_PATH by which alone the driver's CUDA library is found; no stub counts as it."""
+        found = next(_drivers(self.with_path), None)
+        entries = {os.path.realpath(it) for it in _SEPARATORS.split(self.library_path or "") if it}
+        if found is None or os.path.realpath(os.path.dirname(found)) not in entries:  # noqa: PTH120 - the loader's text
+            return None
+        return None if next(_drivers(self.without_path), None) is not None else os.path.dirname(found)  # noqa: PTH120
 
     def read(self, path: Path | str) -> SharedLibrary | None:
         """What a library says of itself; None where it cannot be read or is for another machine. Each is read once."""
@@ -57,3 +71,12 @@ class Loads:
             return ()
         loader = Loader(self._files, self._libraries, self._names)
         return tuple(loader.load(framework, library_path) for framework in self._files.frameworks)
+
+
+def _drivers(loadings: Iterable[Loading]) -> Iterator[str]:
+    """The driver's libraries that programs come to, the first in front; the toolkit's stubs are none."""
+    for loading in loadings:
+        for lookup in loading.lookups:
+            if lookup.name == _DRIVER and lookup.path is not None:
+                files = (lookup.path, *lookup.shadowed)
+                yield from (it for it in files if "stubs" not in os.path.realpath(it).split("/"))

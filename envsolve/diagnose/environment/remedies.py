@@ -1,23 +1,53 @@
-"""Commands that findings name, in one spelling."""
+"""Commands that findings name, in one spelling; :mod:`~envsolve.diagnose.environment.commands` gives them a place."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from envsolve.diagnose.environment.metadata import Package
+from envsolve.validate.frameworks import frameworks_among
+from envsolve.validate.inventory import Inventory
+
+if TYPE_CHECKING:
+    from envsolve.diagnose.environment.scene import Scene
 
 
 def solve(frameworks: Iterable[str], *options: str) -> tuple[str, ...]:
-    """The command that solves these frameworks anew for this machine; none where there is no framework."""
+    """The command that solves these frameworks anew, with ``options``; none where there is no framework."""
     named = [f"-f {name}" for name in dict.fromkeys(frameworks)]
-    return (" ".join(["envsolve", *named, *(options or ("--gpu auto",))]),) if named else ()
+    return (" ".join(["envsolve", *named, *options]),) if named else ()
+
+
+def mended(scene: Scene) -> tuple[str, ...]:
+    """The command that plans this environment anew for this machine; none where it holds no framework.
+
+    It keeps the versions and the Python that the environment has, as far as these run here.
+    """
+    known = {build.name for build in scene.builds} | {it.name for it in frameworks_among(scene.packages.by_name)}
+    if not known.intersection(scene.matrix.framework_names):
+        return ()
+    return (scene.shell_kind.joined(["envsolve", "doctor", *named(scene.inventory), "--fix-plan"]),)
+
+
+def named(inventory: Inventory) -> tuple[str, str]:
+    """The option by which envsolve's commands are told this environment."""
+    if inventory.owns_prefix:
+        return "--prefix", str(inventory.prefix)
+    return "--python", str(inventory.executable)
 
 
 def reinstall(package: Package) -> str:
     """The command that installs a wheel again, without the cache, which may hold the same damage."""
     return f"pip install --force-reinstall --no-deps --no-cache-dir {package.name}=={package.version}"
+
+
+def install(package: Package, requirement: str, scene: Scene) -> str:
+    """The command that installs another version of a package, by whoever installed the one that is there."""
+    by_conda = package.is_of_conda and package.name in scene.conda.by_name
+    return f"{'conda' if by_conda else 'pip'} install {shlex.quote(requirement)}"
 
 
 def quoted(path: Path | str) -> str:

@@ -16,6 +16,7 @@ from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.loads import Loads
 from envsolve.diagnose.environment.metadata import Claim, Packages
 from envsolve.diagnose.environment.owners import Owners
+from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.diagnose.environment.wanted import Wanted, wanted_of
 from envsolve.matrix import Matrix
 from envsolve.matrix.library_names import LibraryNames
@@ -62,6 +63,11 @@ class Scene:
     def windows_driver(self) -> bool:
         """Whether the driver carries a number of Windows, as it does under WSL."""
         return self.platform.is_windows or self.host.wsl
+
+    @property
+    def shell_kind(self) -> Shell:
+        """The kind of shell that the user types into."""
+        return shell_of(self.shell, windows=self.platform.is_windows)
 
     @property
     def claims(self) -> Mapping[tuple[Path, str], tuple[Claim, ...]]:

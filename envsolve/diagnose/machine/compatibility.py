@@ -9,6 +9,7 @@ container toolkit puts it in front only where it is newer (github.com/NVIDIA/nvi
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from envsolve.diagnose.machine.driver_findings import of_driver, told
@@ -102,5 +103,5 @@ def _at_work(survey: Survey, kernel: DriverVersion | None) -> Finding:
 def _commands(survey: Survey) -> tuple[str, ...]:
     prefix = survey.environ.get("CONDA_PREFIX")
     if prefix and survey.libcuda is not None and survey.libcuda.path.startswith(prefix):
-        return ("conda remove cuda-compat",)
+        return (f"conda remove -p {shlex.quote(prefix)} cuda-compat",)
     return ('echo "$LD_LIBRARY_PATH"', "ldconfig -p | grep libcuda")

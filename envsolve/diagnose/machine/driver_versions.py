@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 from envsolve.diagnose.machine.compatibility import is_compatibility
 from envsolve.diagnose.machine.driver_findings import of_driver
@@ -11,6 +12,7 @@ from envsolve.diagnose.machine.seen import gpus_seen
 from envsolve.diagnose.machine.survey import Survey, name_of
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Gpu, Platform
+from envsolve.model.release import Architecture
 from envsolve.model.versions import DriverVersion
 from envsolve.validate.driver_errors import ERRORS
 
@@ -50,6 +52,21 @@ def check_branch(survey: Survey) -> Iterator[Finding]:
         yield _not_known_yet(survey, driver, unknown)
 
 
+def check_doubtful(survey: Survey) -> Iterator[Finding]:
+    """GPUs that the driver lists, and that no driver of its branch can know: one of the two was read wrongly."""
+    driver = survey.host.driver
+    if driver is None or survey.platform not in _WITH_BRANCHES:
+        return
+    branch = survey.matrix.cuda.branch_of(driver)
+    number = driver.parts[0] if branch is None else branch.branch
+    for reading in survey.live_readings:
+        for gpu in reading.gpus or ():
+            life = survey.life_of(gpu)
+            bound = None if life is None else _broken_bound(survey, life, number)
+            if life is not None and bound is not None:
+                yield _doubtful(survey, driver, gpu, life, bound, reading.source)
+
+
 def check_module_kind(survey: Survey) -> Iterator[Finding]:
     """GPUs that the loaded kind of kernel module, open or closed, does not support."""
     if not survey.has_own_driver or survey.module_is_open is None:
@@ -67,6 +84,34 @@ def _idle_gpus(survey: Survey) -> list[Gpu]:
     """GPUs that are there and that no working driver lists."""
     working = {gpu.compute_capability for gpu in survey.working_gpus}
     return [gpu for gpu in survey.gpus if gpu.compute_capability not in working]
+
+
+def _broken_bound(survey: Survey, life: Architecture, branch: int) -> str | None:
+    """Which end of a GPU's life the branch lies beyond; what the matrix only infers is nothing to doubt others by."""
+    rows = cast("list[dict[str, object]]", survey.matrix.document("cuda")["architecture"])
+    row = next((it for it in rows if it["capability"] == str(life.capability)), {})
+    inferred = cast("list[str]", row.get("inferred", []))
+    if life.first_branch is not None and branch < life.first_branch and "first_branch" not in inferred:
+        return f"first branch: R{life.first_branch}"
+    if life.last_branch is not None and branch > life.last_branch and "last_branch" not in inferred:
+        return f"last branch: R{life.last_branch}"
+    return None
+
+
+def _doubtful(survey: Survey, driver: DriverVersion, gpu: Gpu, life: Architecture, bound: str, source: str) -> Finding:
+    origin = survey.host.origin.get("driver", "the detection")
+    return Finding(
+        "driver-and-gpu-disagree",
+        "The driver lists a GPU that it cannot know",
+        Severity.WARNING,
+        f"The driver is {driver} by {origin}, and {source} lists {name_of(gpu)} ({bound}). No driver of that branch "
+        "supports such a GPU, so one of the two facts is wrong, and so may be what is solved for them.",
+        "See what each source says of driver and GPU, and name what is right with --driver and --gpu.",
+        ("envsolve detect", "nvidia-smi"),
+        (f"driver {driver}, by {origin}", f"{name_of(gpu)}, by {source} ({bound})"),
+        about=name_of(gpu),
+        sources=tuple(dict.fromkeys(it.reference for it in life.evidence)),
+    )
 
 
 def _module_differs(

@@ -11,7 +11,7 @@ from envsolve.diagnose.machine.compatibility import check_compatibility
 from envsolve.diagnose.machine.container import check_container
 from envsolve.diagnose.machine.device_files import check_device_files
 from envsolve.diagnose.machine.driver_library import check_damage, check_library, check_stubs
-from envsolve.diagnose.machine.driver_versions import check_branch, check_module_kind, check_versions
+from envsolve.diagnose.machine.driver_versions import check_branch, check_doubtful, check_module_kind, check_versions
 from envsolve.diagnose.machine.gpu_kinds import check_instances, check_kinds
 from envsolve.diagnose.machine.inventory import inventory_of
 from envsolve.diagnose.machine.library_path import (
@@ -67,6 +67,7 @@ CHECKS = (
     Check("whether a driver is installed", check_installed),
     Check("the GPUs that no driver takes", check_undriven),
     Check("the driver's branch", check_branch),
+    Check("whether driver and GPUs agree", check_doubtful),
     Check("the kind of kernel module", check_module_kind),
     Check("the container", check_container),
     Check("a Linux driver inside WSL", check_linux_driver),

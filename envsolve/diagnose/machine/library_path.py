@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from envsolve.diagnose.machine.libraries import Library, component, is_of_driver, libraries_in
+from envsolve.diagnose.machine.library_variable import without
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.loader import LIBRARY_PATH
 from envsolve.host.trouble import Trouble
@@ -44,13 +45,14 @@ def check_libraries(survey: Survey) -> Iterator[Finding]:
         return
     variable = "PATH" if survey.platform.is_windows else LIBRARY_PATH
     where = tuple(dict.fromkeys(survey.files.parent(it.path) for it in found))
+    fix, commands = _remedy(survey, where)
     yield Finding(
         "cuda-on-library-path",
         f"{variable} leads to CUDA libraries of the machine",
         Severity.INFO if survey.platform.is_windows else Severity.WARNING,
         f"{variable} names {', '.join(where)} with {_components(found)}. {_effect(survey)}",
-        _remedy(survey),
-        survey.unset(LIBRARY_PATH),
+        fix,
+        commands,
         (*map(str, found[:_MOST_NAMED]), *_rest(found)),
     )
 
@@ -138,10 +140,18 @@ def _effect(survey: Survey) -> str:
     )
 
 
-def _remedy(survey: Survey) -> str:
+def _remedy(survey: Survey, where: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     if survey.platform.is_windows:
-        return "Where a program loads the wrong library, take these directories out of PATH."
-    return f"Start programs of an environment without {LIBRARY_PATH}, and take its line out of the shell's start files."
+        return "Where a program loads the wrong library, take these directories out of PATH.", ()
+    cut = without(survey.environ[LIBRARY_PATH], survey.driver_directory, lambda entry: entry.rstrip("/") in where)
+    if cut.keeps is None:
+        start = f"Start programs of an environment without {LIBRARY_PATH}"
+        return f"{start}, and take its line out of the shell's start files.", cut.commands
+    if cut.commands:
+        out = f"Take {' and '.join(where)} out of {LIBRARY_PATH}"
+        return f"{out}, and keep {cut.keeps}, by which alone the driver's library is found.", cut.commands
+    until = f"Leave {LIBRARY_PATH} as long as {cut.keeps} is the only way to the driver's library"
+    return f"{until}; where a file of /etc/ld.so.conf.d has it and ldconfig has run, unset the variable.", ()
 
 
 def _components(found: list[Library]) -> str:

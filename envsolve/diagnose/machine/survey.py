@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 
+from envsolve.binary.lookup import Rule
 from envsolve.diagnose.machine.bus import gpus_on_bus
 from envsolve.diagnose.machine.container_kind import Container, container_of
 from envsolve.diagnose.machine.distribution import Distribution, distribution_of
 from envsolve.diagnose.machine.driver_install import Limit, Way, installation
 from envsolve.diagnose.machine.files import MachineFiles
-from envsolve.diagnose.machine.loading import LoaderView, Reached, loader_view, reached
+from envsolve.diagnose.machine.loading import LoaderView, Reached, damage_of, loader_view, reached
 from envsolve.diagnose.machine.surroundings import Surroundings
 from envsolve.diagnose.machine.toolkit import Toolkit, toolkits_of
 from envsolve.host.device_nodes import module_is_loaded
@@ -190,10 +191,24 @@ class Survey:
         """The NVML library that programs get."""
         return reached(self.files, self.loader, NVML_LIBRARY)
 
+    @cached_property
+    def driver_directory(self) -> str | None:
+        """The directory of LD_LIBRARY_PATH by which alone programs come to the driver's CUDA library."""
+        found = [(rule, path) for rule, path in self.loader.candidates(CUDA_LIBRARY) if self._is_usable(path)]
+        by_others = any(rule is not Rule.LIBRARY_PATH for rule, _ in found)
+        return None if by_others or not found else self.files.parent(found[0][1])
+
     @property
     def installed_driver(self) -> DriverVersion | None:
         """The version of the driver that is there, loaded or not."""
         return self.host.driver or self.module_version or (self.libcuda.version if self.libcuda is not None else None)
+
+    def _is_usable(self, library: str) -> bool:
+        """Whether a program gets on with it: it is there, not damaged, and none of the toolkit's stubs."""
+        real = self.files.real(library)
+        if real is None or "/stubs/" in real or not self.files.is_file(real):
+            return False
+        return damage_of(self.files, real, self.loader.abi) is None
 
     # its libraries and toolkits
 

@@ -19,7 +19,7 @@ def check_platform(survey: Survey) -> Iterator[Finding]:
     """A platform without CUDA."""
     if not survey.platform.has_cuda:
         yield Finding(
-            "no-cuda-on-macos",
+            "macos-without-cuda",
             "There is no CUDA for this platform",
             Severity.INFO,
             f"This is {survey.platform}, for which NVIDIA ships no CUDA (macOS lost it with CUDA 10.2): environments "

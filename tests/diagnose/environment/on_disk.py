@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -156,6 +157,11 @@ class Patient(Environment):
             directory=directory or self.root,
         )
 
+    @property
+    def planned(self) -> str:
+        """The command that plans it anew."""
+        return f"envsolve doctor --prefix {self.root} --fix-plan"
+
     def only(
         self,
         identifier: str,
@@ -167,6 +173,11 @@ class Patient(Environment):
         findings = self.report(machine, variables).findings
         assert [(it.id, it.severity) for it in findings] == [(identifier, severity)], findings
         return findings[0]
+
+
+def pip(verb: str, rest: str) -> str:
+    """A command of pip for an environment without a pip of its own; the interpreter is that of the tests."""
+    return f"uv pip {verb} --python {sys.executable} {rest}"
 
 
 def names(findings: Sequence[Finding]) -> list[tuple[str, str]]:

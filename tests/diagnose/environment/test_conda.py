@@ -24,7 +24,7 @@ def test_a_library_of_conda_and_of_pip_is_told_with_both_versions(stack: Patient
     assert finding.title == "cudnn is there twice, from conda and from pip"
     assert f"{stack.root}/lib/{CUDNN} (9.12.0.46, conda)" in finding.cause
     assert f"PyTorch would load {stack.site}/nvidia/cudnn/lib/{CUDNN}" in finding.cause
-    assert finding.commands == ("envsolve -f pytorch --source conda-forge > environment.yml",)
+    assert finding.commands == ("envsolve -f pytorch --gpu auto --source conda-forge > environment.yml",)
 
 
 def test_the_same_version_from_both_is_mentioned(stack: Patient) -> None:

@@ -133,10 +133,71 @@ def test_why_a_python_does_not_run_is_told(stack: Patient, program: str, said: s
     assert said in finding.cause
 
 
-def test_a_program_that_may_not_be_run_is_told(stack: Patient) -> None:
-    _program(stack, "#!/bin/sh\n").chmod(0o644)
+@pytest.mark.parametrize("named", ["prefix", "python", "active"])
+def test_a_program_that_may_not_be_run_is_not_called_gone(stack: Patient, named: str) -> None:
+    program = _program(stack, "#!/bin/sh\n")
+    program.chmod(0o644)
+    if named == "active":
+        found = _found(VIRTUAL_ENV=str(stack.root))
+    else:
+        found = _found(stack.root) if named == "prefix" else _found(python=program)
+    (finding,) = found.findings
+    assert f"{program} is there, and may not be run by this user (its mode is -rw-r--r--)" in finding.cause
+    assert "there is no interpreter" not in finding.cause
+    assert "is not there" not in "".join(finding.evidence)
+    assert finding.commands == (f"chmod u+rx {program}",)
+    assert not found.runs
+
+
+def test_a_program_that_may_not_be_run_is_no_missing_one_outside_of_environments_either(tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o640)
+    with pytest.raises(OutsideError, match="is there, and may not be run by this user") as raised:
+        _found(python=program)
+    assert raised.value.code == "python-not-usable"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may look into every directory")
+@pytest.mark.parametrize("named", ["prefix", "python", "active"])
+def test_a_program_in_a_closed_directory_is_not_called_gone(stack: Patient, named: str) -> None:
+    (stack.root / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.12.4\n")
+    program = _program(stack, "#!/bin/sh\n")
+    program.parent.chmod(0)
+    try:
+        variables = {"VIRTUAL_ENV": str(stack.root)} if named == "active" else {}
+        found = _found(stack.root if named == "prefix" else None, program if named == "python" else None, **variables)
+    finally:
+        program.parent.chmod(0o755)
+    (finding,) = found.findings
+    assert f"cannot be looked at: {program.parent} is closed to this user" in finding.cause
+    assert "there is no interpreter" not in finding.cause
+
+
+def test_a_directory_in_the_place_of_the_program_is_told(stack: Patient) -> None:
+    (stack.root / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.12.4\n")
+    (stack.root / "bin/python").mkdir(parents=True)
     (finding,) = _found(stack.root).findings
-    assert "may not be run by this user" in finding.cause
+    assert f"{stack.root}/bin/python is a directory and no program" in finding.cause
+
+
+def test_by_what_an_environment_was_found_is_told(tmp_path: Path) -> None:
+    venv = _venv(tmp_path / "venv")
+    assert _found(venv).origin == "--prefix"
+    assert _found(python=venv / "bin/python").origin == "--python"
+    assert _found(VIRTUAL_ENV=str(venv)).origin == "VIRTUAL_ENV"
+    assert _found(PATH=f"{venv}/bin").origin == "PATH"
+    assert _found(PATH=str(tmp_path)).origin == "the Python that runs envsolve"
+
+
+def test_an_error_leads_on_to_an_environment_that_is_near(tmp_path: Path) -> None:
+    _venv(tmp_path / "my env")
+    with pytest.raises(UsageError) as raised:
+        _found(tmp_path)
+    assert [it.command for it in raised.value.hints] == [f"envsolve doctor --prefix '{tmp_path}/my env'"]
+    with pytest.raises(UsageError) as raised:
+        _found(tmp_path / "gone/too")
+    assert [it.command for it in raised.value.hints] == ["envsolve doctor"]
 
 
 def test_a_python_that_hangs_is_given_up(stack: Patient) -> None:

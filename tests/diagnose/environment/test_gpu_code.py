@@ -21,10 +21,10 @@ def _conda_torch(patient: Patient) -> None:
 def test_the_kernels_in_a_conda_prefix_are_read(empty: Patient) -> None:
     _conda_torch(empty)
     empty.conda("pytorch", "2.7.0", "cuda126_generic_py312_h1")
-    library = empty.library("lib/libtorch_cuda.so", code=fat_binary((75, 80)), root=empty.root)
+    empty.library("lib/libtorch_cuda.so", code=fat_binary((75, 80)), root=empty.root)
     assert names(empty.report(host(AMPERE)).findings) == []
     finding = empty.only("no-code-for-gpu", Severity.ERROR, host(PASCAL))
-    assert finding.evidence == (f"{library}: 7.5, 8.0",)
+    assert finding.evidence == ("GPU: NVIDIA GPU (6.1)", "PyTorch 2.7.0: 7.5, 8.0")
 
 
 def test_where_no_file_tells_the_matrix_does(empty: Patient) -> None:
@@ -33,6 +33,9 @@ def test_where_no_file_tells_the_matrix_does(empty: Patient) -> None:
     empty.install("torch", "2.15.0", "torch/__init__.py")
     finding = empty.only("no-code-for-gpu", Severity.ERROR, host(PASCAL))
     assert finding.cause.startswith("PyTorch 2.15.0+cu132 holds code for 7.5, 8.0")
+    assert finding.evidence[0] == "GPU: NVIDIA GPU (6.1)"
+    assert len(finding.evidence) == 2
+    assert len(finding.sources) == 1
     assert names(empty.report(host(AMPERE)).findings) == []
 
 
@@ -41,3 +44,11 @@ def test_of_a_build_that_nobody_knows_nothing_is_said(empty: Patient) -> None:
     empty.write("torch/version.py", "__version__ = '2.15.0a0+git1234'\ncuda = '13.2'\nhip = None\n")
     empty.install("torch", "2.15.0a0+git1234", "torch/__init__.py")
     assert names(empty.report(host(PASCAL)).findings) == []
+
+
+def test_validation_s_evidence_is_told_in_two_lines(stack: Patient) -> None:
+    """Of a framework with many files every one is named there, each with all that it holds."""
+    stack.library("torch/lib/libtorch_cuda_linalg.so", code=fat_binary((75, 80, 90)), root=stack.site)
+    findings = [it for it in stack.report(host(PASCAL)).findings if it.id == "no-code-for-gpu"]
+    assert [it.evidence for it in findings] == [("GPU: NVIDIA GPU (6.1)", "PyTorch 2.8.0+cu128: 7.5, 8.0, 9.0")]
+    assert findings[0].commands == (stack.planned,)

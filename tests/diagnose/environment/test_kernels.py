@@ -29,10 +29,19 @@ def test_a_kernel_whose_python_is_gone_is_told(empty: Patient, tmp_path: Path, v
     assert finding.commands[0] == "jupyter kernelspec remove old"
 
 
+def test_a_kernel_whose_python_may_not_be_run_is_not_called_gone(empty: Patient, tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.touch(mode=0o644)
+    _kernel(tmp_path, "closed", _starting(str(program)))
+    finding = empty.only("notebook-kernel-broken", Severity.WARNING, variables={"JUPYTER_PATH": str(tmp_path)})
+    assert finding.title == "Jupyter's kernel closed starts a Python that does not run"
+    assert "is there, and may not be run by this user" in finding.cause
+
+
 def test_a_kernel_of_the_environment_that_starts_another_s_python_is_told(empty: Patient, tmp_path: Path) -> None:
     other = tmp_path / "other/bin/python3"
     other.parent.mkdir(parents=True)
-    other.touch()
+    other.touch(mode=0o755)
     _kernel(empty.root / "share/jupyter", "python3", _starting(str(other)))
     finding = empty.only("notebook-kernel-elsewhere", Severity.WARNING)
     assert f"run with {other}" in finding.cause
@@ -42,7 +51,7 @@ def test_sound_kernels_are_no_fault(empty: Patient, tmp_path: Path) -> None:
     own, other = empty.root / "bin/python", tmp_path / "other/bin/python"
     for program in (own, other, tmp_path / "bin/env"):
         program.parent.mkdir(parents=True, exist_ok=True)
-        program.touch()
+        program.touch(mode=0o755)
     _kernel(empty.root / "share/jupyter", "python3", _starting(str(own)))
     _kernel(empty.root / "share/jupyter", "by-name", _starting("python"))
     _kernel(empty.root / "share/jupyter", "through-env", _starting(str(tmp_path / "bin/env")))

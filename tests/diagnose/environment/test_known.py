@@ -9,7 +9,7 @@ import pytest
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Severity
 from envsolve.model.host import Gpu
-from tests.diagnose.environment.on_disk import Patient, host, names
+from tests.diagnose.environment.on_disk import Patient, host, names, pip
 
 NCCL = "nvidia/nccl/lib/libnccl.so.2"
 
@@ -25,7 +25,7 @@ def _remove_cublas(stack: Patient) -> None:
 def test_a_library_that_is_missing_is_an_error(stack: Patient) -> None:
     _remove_cublas(stack)
     finding = stack.only("library-missing", Severity.ERROR)
-    assert finding.commands == ("pip install nvidia-cublas-cu12",)
+    assert finding.commands == (pip("install", "nvidia-cublas-cu12"),)
 
 
 def test_without_a_gpu_it_is_an_error_where_the_import_needs_it(stack: Patient) -> None:

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from envsolve.binary.elf import Abi
+from envsolve.binary.loader_system import LoaderSystem, loader_system
 from envsolve.model.finding import Severity
+from tests.binary.device_library import device_library
 from tests.diagnose.environment.on_disk import Patient, names
 
 
@@ -17,6 +20,52 @@ def test_cuda_on_ld_library_path_that_nothing_loads_is_harmless(stack: Patient, 
         "library-path-unused", Severity.INFO, variables={"LD_LIBRARY_PATH": f"{tmp_path}/toolkit:{tmp_path}/none"}
     )
     assert "libcudart.so.12" in finding.cause
+    assert finding.commands == ("unset LD_LIBRARY_PATH",)
+
+
+@pytest.fixture
+def off_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with the driver's library, on a machine whose loader finds none by itself, as on NixOS."""
+    real = loader_system
+
+    def bare(abi: Abi) -> LoaderSystem | None:
+        system = real(abi)
+        return system and system._replace(cached={k: v for k, v in system.cached.items() if k != "libcuda.so.1"})
+
+    monkeypatch.setattr("envsolve.diagnose.environment.loads.loader_system", bare)
+    device_library(tmp_path / "my driver/libcuda.so.1", b"", soname="libcuda.so.1")
+    return tmp_path / "my driver"
+
+
+def test_the_only_way_to_the_driver_is_not_taken_away(stack: Patient, tmp_path: Path, off_path: Path) -> None:
+    stack.library("libcudart.so.12", root=tmp_path / "toolkit")
+    variables = {"LD_LIBRARY_PATH": f"{tmp_path}/toolkit/:{off_path}:{tmp_path}/mine"}
+    finding = stack.only("library-path-unused", Severity.INFO, variables=variables)
+    assert finding.commands == (f"export LD_LIBRARY_PATH='{off_path}:{tmp_path}/mine'",)
+    assert f"keep {off_path}, by which alone the driver's library is found" in finding.fix
+
+
+def test_validation_s_advice_on_foreign_libraries_keeps_the_driver_too(
+    stack: Patient, tmp_path: Path, off_path: Path
+) -> None:
+    stack.library("nvidia/cublas/lib/libcublas.so.12", "libcusolver.so.11", runpath="$ORIGIN")
+    stack.library("nvidia/cublas/lib/libcusolver.so.11")
+    stack.library("libcusolver.so.11", root=tmp_path / "toolkit")
+    variables = {"LD_LIBRARY_PATH": f"{tmp_path}/toolkit:{off_path}"}
+    found = {it.id: it for it in stack.report(variables=variables).findings}
+    assert found["foreign-library"].commands == (f"export LD_LIBRARY_PATH='{off_path}'",)
+
+
+def test_a_stub_is_taken_out_and_the_driver_behind_it_stays(stack: Patient, tmp_path: Path, off_path: Path) -> None:
+    device_library(tmp_path / "cuda/stubs/libcuda.so.1", b"", soname="libcuda.so.1")
+    variables = {"LD_LIBRARY_PATH": f"{tmp_path}/cuda/stubs:{off_path}"}
+    found = {it.id: it for it in stack.report(variables=variables).findings}
+    assert found["stub-driver-library"].commands == (f"export LD_LIBRARY_PATH='{off_path}'",)
+
+
+def test_a_directory_of_the_driver_s_libraries_is_nobody_s_leftover(stack: Patient, off_path: Path) -> None:
+    device_library(off_path.parent / "nvml/libnvidia-ml.so.1", b"", soname="libnvidia-ml.so.1")
+    assert names(stack.report(variables={"LD_LIBRARY_PATH": f"{off_path}:{off_path.parent}/nvml"}).findings) == []
 
 
 def test_cuda_on_ld_library_path_of_another_major_that_is_loaded_is_an_error(stack: Patient, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from envsolve.diagnose.environment.symbols import defined_versions, read_symbols
 from envsolve.model.finding import Severity
 from tests.binary.layouts import real_loader
-from tests.diagnose.environment.on_disk import Patient, names
+from tests.diagnose.environment.on_disk import Patient, names, pip
 from tests.validate.compiled import compiled
 
 CUDNN = "nvidia/cudnn/lib"
@@ -93,7 +93,7 @@ def test_a_cudnn_that_is_older_than_the_build_s_is_refused_by_it(stack: Patient,
         return
     finding = stack.only("cudnn-version-mismatch", Severity.ERROR)
     assert finding.title == "PyTorch would load cuDNN 9.5, and is built with 9.10"
-    assert finding.commands[0] == "pip install 'nvidia-cudnn-cu12>=9.10,<10'"
+    assert finding.commands[0] == pip("install", "'nvidia-cudnn-cu12>=9.10,<10'")
 
 
 def test_the_version_of_a_library_that_is_no_package_s_is_that_of_its_file(stack: Patient, tmp_path: Path) -> None:

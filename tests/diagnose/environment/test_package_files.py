@@ -9,7 +9,7 @@ import pytest
 
 from envsolve.diagnose.environment import altered
 from envsolve.model.finding import Severity
-from tests.diagnose.environment.on_disk import Patient, names
+from tests.diagnose.environment.on_disk import Patient, names, pip
 
 CUDNN = "nvidia/cudnn/lib/libcudnn.so.9"
 
@@ -19,7 +19,7 @@ def test_a_package_whose_files_are_gone_is_an_error(empty: Patient) -> None:
     (empty.site / "nvidia/nccl/lib/libnccl.so.2").unlink()
     (empty.site / "nvidia/nccl/__init__.py").unlink()
     finding = empty.only("package-files-missing", Severity.ERROR)
-    assert finding.commands == ("pip install --force-reinstall --no-deps --no-cache-dir nvidia-nccl-cu12==2.27.3",)
+    assert finding.commands == (pip("install", "--force-reinstall --no-deps --no-cache-dir nvidia-nccl-cu12==2.27.3"),)
     assert finding.evidence[0] == f"missing: {empty.site}/nvidia/nccl/lib/libnccl.so.2"
 
 
@@ -75,7 +75,7 @@ def test_who_wrote_over_it_is_named(empty: Patient) -> None:
     findings = empty.report().findings
     assert names(findings) == [("file-overwritten", "error"), ("two-distributions", "warning")]
     assert "somebody 1.0 has written over it" in findings[0].cause
-    assert findings[0].commands[0] == "pip uninstall somebody"
+    assert findings[0].commands[0] == pip("uninstall", "somebody")
 
 
 def test_not_more_is_read_than_allowed(stack: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def test_two_packages_with_different_files_in_one_place_are_told(empty: Patient)
     (empty.site / "cv2/cv2.abi3.so").write_text("another")
     empty.install("opencv-contrib-python", "4.10", "cv2/cv2.abi3.so", "cv2/__init__.py")
     finding = empty.only("two-distributions", Severity.WARNING)
-    assert finding.commands == ("pip uninstall opencv-contrib-python opencv-python",)
+    assert finding.commands == (pip("uninstall", "opencv-contrib-python opencv-python"),)
     assert not finding.in_scope
     assert finding.evidence == ("both own cv2/cv2.abi3.so",)
 
@@ -144,5 +144,7 @@ def test_leftover_packages_of_another_cuda_are_mentioned(stack: Patient) -> None
     stack.install("of-mine", "1", requires=["nvidia-nccl-cu13"])
     findings = stack.report().findings
     assert names(findings) == [("leftover-cuda-packages", "info")] * 2
-    assert {it.commands[0] for it in findings} == {"pip uninstall nvidia-cublas-cu11", "pip uninstall nvidia-cublas"}
+    assert {it.commands[0] for it in findings} == {
+        pip("uninstall", it) for it in ("nvidia-cublas-cu11", "nvidia-cublas")
+    }
     assert json.loads(json.dumps(findings[0].as_json()))["severity"] == "info"

@@ -8,7 +8,7 @@ from envsolve.diagnose.environment.metadata import Packages
 from envsolve.diagnose.environment.wanted import wanted_of
 from envsolve.model.finding import Severity
 from envsolve.model.host import Platform
-from tests.diagnose.environment.on_disk import Patient, names
+from tests.diagnose.environment.on_disk import Patient, names, pip
 
 
 def _jax(patient: Patient, *, jax: str, jaxlib: str, plugin: str, pjrt: str) -> None:
@@ -29,7 +29,7 @@ def test_a_pin_that_is_not_kept_is_a_warning(stack: Patient) -> None:
     finding = stack.only("requirement-not-met", Severity.WARNING)
     assert finding.about == "torch"
     assert finding.cause == "of torch 2.8.0, nvidia-cublas-cu12==12.8.4.1 is required, and 12.9.1.4 is installed"
-    assert finding.commands == ("envsolve -f pytorch --gpu auto", "pip check")
+    assert finding.commands == (stack.planned, pip("check", "").rstrip())
 
 
 def test_what_is_required_and_not_there_is_a_warning(stack: Patient) -> None:
@@ -149,7 +149,7 @@ def test_what_is_known_against_a_build_beyond_its_metadata_is_told(empty: Patien
     empty.install("tensorflow", "2.7.0", "tensorflow/__init__.py", requires=["numpy>=1.14.5"])
     empty.install("numpy", "2.1.0")
     finding = empty.only("numpy-mismatch", Severity.ERROR)
-    assert finding.commands == ("pip install 'numpy<2'",)
+    assert finding.commands == (pip("install", "'numpy<2'"),)
     assert finding.sources
     empty.uninstall("numpy")
     empty.install("numpy", "1.26.4")

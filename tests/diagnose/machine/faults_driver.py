@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
+from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Severity
-from envsolve.model.host import GpuStatus
+from envsolve.model.host import Gpu, GpuStatus, Reading
+from envsolve.model.versions import DriverVersion
 from tests.diagnose.machine.recorded import (
     DEVICE_FILES,
     DRIVER,
     KERNEL,
     MULTIARCH,
     NO_DRIVER,
+    RTX_4090,
     SECURE_BOOT,
     TOOLKIT,
     WORKING,
@@ -30,6 +33,15 @@ UNBOUND = {**gpu_on_bus(driver=None), "sys/bus/pci/devices/0000:01:00.0/driver@"
 NO_LIBRARIES = removed(driver_libraries())
 COMPAT = driver_libraries("590.48.01", "usr/local/cuda-13.1/compat")
 COMPAT_PATH = {"LD_LIBRARY_PATH": "/usr/local/cuda-13.1/compat"}
+V100 = Gpu("Tesla V100-SXM2-32GB", ComputeCapability(7, 0))
+GB10 = Gpu("NVIDIA GB10", ComputeCapability(12, 1))
+
+
+def listing(driver: str, gpu: Gpu) -> tuple[Reading, ...]:
+    """NVML and libcuda of a driver that lists this GPU."""
+    nvml, libcuda = WORKING
+    return (nvml._replace(driver=DriverVersion.parse(driver), gpus=(gpu,)), libcuda._replace(gpus=(gpu,)))
+
 
 DRIVER_FAULTS: dict[str, tuple[Case, dict[str, Severity]]] = {
     "no driver": (Case(NO_DRIVER, cached=()), {"no-driver": ERROR}),
@@ -121,6 +133,27 @@ DRIVER_FAULTS: dict[str, tuple[Case, dict[str, Severity]]] = {
     "the driver does not know the GPU yet": (
         Case({**gpu_on_bus("2b85"), **module("550.163.01"), **NO_LIBRARIES, **driver_libraries("550.163.01")}),
         {"driver-too-old-for-gpu": ERROR},
+    ),
+    "the driver lists a GPU that is newer than its branch": (
+        Case(
+            {**module("510.47.03"), **NO_LIBRARIES, **driver_libraries("510.47.03")},
+            readings=listing("510.47.03", RTX_4090),
+        ),
+        {"driver-and-gpu-disagree": WARNING},
+    ),
+    "the driver lists a GPU that its branch dropped": (
+        Case(
+            {**module("595.45.04"), **NO_LIBRARIES, **driver_libraries("595.45.04")},
+            readings=listing("595.45.04", V100),
+        ),
+        {"driver-and-gpu-disagree": WARNING},
+    ),
+    "the driver lists a GPU whose first branch is only inferred": (
+        Case(
+            {**module("570.86.10"), **NO_LIBRARIES, **driver_libraries("570.86.10")},
+            readings=listing("570.86.10", GB10),
+        ),
+        {},
     ),
     "the closed module has a GPU of Blackwell": (
         Case({**gpu_on_bus("2b85"), **module(is_open=False)}),

@@ -13,6 +13,7 @@ from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble, cuda_problem
 from envsolve.model.host import Platform, Reading
 from envsolve.validate.driver_errors import ERRORS
+from tests.diagnose.machine.faults_driver import DRIVER_FAULTS
 from tests.diagnose.machine.recorded import (
     MULTIARCH,
     NO_DRIVER,
@@ -151,3 +152,60 @@ def test_the_evidence_shows_versions_and_paths(tmp_path: Path) -> None:
     assert finding.evidence[0] == "kernel module 580.65.06"
     path = f"/{MULTIARCH}/libcuda.so.1"
     assert f"{path} -> /{MULTIARCH}/libcuda.so.570.86.10 (by ld.so.cache)" in finding.evidence
+
+
+def _on_the_path(*directories: str, driver: str) -> Case:
+    """A machine whose loader finds libcuda in ``driver`` by LD_LIBRARY_PATH alone, and CUDA 11.8 in /srv."""
+    files = {
+        **removed(driver_libraries()),
+        **driver_libraries(directory=driver),
+        "srv/cuda 11.8/lib64/libcudart.so.11.8.89": library("libcudart"),
+    }
+    return Case(files, cached=(), environ={"LD_LIBRARY_PATH": ":".join(directories)})
+
+
+def test_a_variable_that_is_not_needed_for_the_driver_may_go(tmp_path: Path) -> None:
+    case = Case({"srv/lib/libcudart.so.11.8.89": library("libcudart")}, environ={"LD_LIBRARY_PATH": "/srv/lib"})
+    finding = the_finding(tmp_path, case, "cuda-on-library-path")
+    assert finding.commands == ("unset LD_LIBRARY_PATH",)
+
+
+@pytest.mark.parametrize("driver", ["run/opengl-driver/lib", "usr/lib/wsl/lib", "apps/modules/driver/580/lib64"])
+def test_of_a_variable_by_which_alone_the_driver_is_found_only_the_harmful_goes(driver: str, tmp_path: Path) -> None:
+    case = _on_the_path("/srv/cuda 11.8/lib64/", f"/{driver}", "/home/me/my lib", driver=driver)
+    finding = the_finding(tmp_path, case, "cuda-on-library-path")
+    assert finding.commands == (f"export LD_LIBRARY_PATH='/{driver}:/home/me/my lib'",)
+    assert f"keep /{driver}, by which alone the driver's library is found" in finding.fix
+
+
+def test_a_directory_that_holds_the_driver_beside_a_toolkit_is_not_taken_away(tmp_path: Path) -> None:
+    case = _on_the_path("/opt/both", driver="opt/both")
+    case = case._replace(files={**case.files, "opt/both/libcudart.so.11.8.89": library("libcudart")})
+    finding = the_finding(tmp_path, case, "cuda-on-library-path")
+    assert finding.commands == ()
+    assert "/opt/both is the only way to the driver's library" in finding.fix
+
+
+def test_a_stub_beside_the_path_is_no_other_way_to_the_driver(tmp_path: Path) -> None:
+    case = _on_the_path("/srv/cuda 11.8/lib64", "/opt/driver", driver="opt/driver")
+    stub = {"opt/x/stubs/libcuda.so.1": library("libcuda.so.1")}
+    case = case._replace(files={**case.files, **stub}, cached=(("libcuda.so.1", "/opt/x/stubs/libcuda.so.1"),))
+    finding = the_finding(tmp_path, case, "cuda-on-library-path")
+    assert finding.commands == ("export LD_LIBRARY_PATH=/opt/driver",)
+
+
+def test_conda_is_told_which_environment_a_compatibility_package_leaves(tmp_path: Path) -> None:
+    prefix = "/opt/my conda"
+    files = driver_libraries("550.54.15", "opt/my conda/cuda-compat")
+    environ = {"CONDA_PREFIX": prefix, "LD_LIBRARY_PATH": f"{prefix}/cuda-compat"}
+    finding = the_finding(tmp_path, Case(files, environ=environ), "stale-compat-library")
+    assert finding.commands == ("conda remove -p '/opt/my conda' cuda-compat",)
+
+
+def test_a_driver_and_a_gpu_that_cannot_be_together_are_told_with_their_sources(tmp_path: Path) -> None:
+    case, _ = DRIVER_FAULTS["the driver lists a GPU that is newer than its branch"]
+    finding = the_finding(tmp_path, case, "driver-and-gpu-disagree")
+    assert "one of the two facts is wrong" in finding.cause
+    assert any(line.startswith("driver 510.47.03, by ") for line in finding.evidence)
+    assert "NVIDIA GeForce RTX 4090 (8.9), by nvml (first branch: R520)" in finding.evidence
+    assert finding.sources

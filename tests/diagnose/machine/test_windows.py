@@ -93,4 +93,4 @@ def test_a_driver_of_windows_that_dropped_the_gpu(tmp_path: Path) -> None:
 def test_macos_has_no_cuda(tmp_path: Path) -> None:
     machine = Machine(Platform.OSX_ARM64, {"CUDA_HOME": ""}, tmp_path, live=False)
     host = Host(Platform.OSX_ARM64, status=GpuStatus.NO_HARDWARE)
-    assert found(examine_machine(Surroundings(machine, host), MATRIX)) == {"no-cuda-on-macos": Severity.INFO}
+    assert found(examine_machine(Surroundings(machine, host), MATRIX)) == {"macos-without-cuda": Severity.INFO}

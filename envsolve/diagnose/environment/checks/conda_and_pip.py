@@ -85,7 +85,7 @@ def _twice(component: str, names: dict[str, dict[str, Path]], scene: Scene) -> F
         + ("; " + "; ".join(loaded) if loaded else "")
         + ". Which one a program gets depends on what it loads first",
         "let one of them bring CUDA: uninstall pip's packages of NVIDIA, or install the frameworks without conda's",
-        solve((build.name for build in scene.builds), "--source conda-forge > environment.yml"),
+        solve((build.name for build in scene.builds), "--gpu auto", "--source conda-forge > environment.yml"),
         tuple(str(path) for paths in names.values() for path in paths.values())[:_SHOWN],
         about=component,
     )

@@ -74,7 +74,7 @@ def _differs(build: Build, package: CondaPackage, version: CudaVersion) -> Findi
         f"is built for CUDA {build.cuda}. {build.title} does not run on conda's libraries, and extensions that are "
         "compiled here are compiled for the wrong CUDA",
         f"install {build.title} from conda, which takes the build for its CUDA, or remove conda's CUDA packages",
-        (f"envsolve -f {build.name} --cuda '{version.major}.*' --source conda-forge > environment.yml",),
+        (f"envsolve -f {build.name} --cuda '{version.major}.*' --gpu auto --source conda-forge > environment.yml",),
         (package.label, f"{build.label}: CUDA {build.cuda}"),
         about=build.name,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.remedies import solve
+from envsolve.diagnose.environment.remedies import mended
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.release import Toolkit
@@ -87,7 +87,7 @@ def _too_old(build: Build, toolkit: Toolkit, scene: Scene) -> Finding:
         Severity.ERROR,
         f"{build.label} is built for CUDA {cuda}, which runs from driver {floor} on; this machine has {_driver(scene)}",
         _advice(floor),
-        solve([build.name]),
+        mended(scene),
         (f"{build.label}: CUDA {cuda}", _driver(scene)),
         about=build.name,
         sources=tuple(it.reference for it in toolkit.evidence)[:1],
@@ -104,7 +104,7 @@ def _ptx_too_new(build: Build, cuda: CudaVersion, scene: Scene) -> Finding:
         "does not support that CUDA in full, and without it compiles no PTX of it: kernels end with "
         "cudaErrorUnsupportedPtxVersion",
         _advice(full),
-        solve([build.name]),
+        mended(scene),
         (f"{build.label}: CUDA {cuda}", _driver(scene)),
         about=build.name,
         sources=("NVIDIA/nvbandwidth#61",),

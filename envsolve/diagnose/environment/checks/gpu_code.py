@@ -5,12 +5,12 @@ The wheels' own libraries are scanned by :mod:`envsolve.validate.static.coverage
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.reading import is_file
-from envsolve.diagnose.environment.remedies import solve
+from envsolve.diagnose.environment.remedies import mended
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.finding import Finding, Severity
@@ -34,9 +34,9 @@ def code_for_gpus(scene: Scene) -> Iterator[Finding]:
         told = _told(build, scene, codes)
         for gpu in scene.host.capabilities if told is not None else ():
             assert told is not None
-            code, source = told
+            code, sources = told
             if code.runs_as(gpu) is None:
-                yield _no_code(build, gpu, code, source)
+                yield _no_code(build, gpu, code, sources, scene)
 
 
 def _holds_code(file: Path, codes: Codes) -> bool:
@@ -44,20 +44,27 @@ def _holds_code(file: Path, codes: Codes) -> bool:
     return bool(code.sass or code.ptx)
 
 
-def _told(build: Build, scene: Scene, codes: Codes) -> tuple[DeviceCode, str] | None:
-    """The code of a build and what says so: its file in the prefix, else the rows of the matrix, where they agree."""
+def _told(build: Build, scene: Scene, codes: Codes) -> tuple[DeviceCode, tuple[str, ...]] | None:
+    """The code of a build: of its file in the prefix, else by the rows of the matrix where they agree, and these."""
     for name in _IN_PREFIX.get(build.name, ()):
         file = scene.inventory.prefix / name
         if _holds_code(file, codes):
-            return codes.of(file), str(file)
+            return codes.of(file), ()
     known = {release.code for release in build.releases if release.cuda is not None}
     code = known.pop() if len(known) == 1 else DeviceCode(())
     if not (code.sass or code.ptx) or build.cuda_version is None:
         return None
-    return code, build.releases[0].reference
+    return code, (build.releases[0].reference,)
 
 
-def _no_code(build: Build, gpu: ComputeCapability, code: DeviceCode, source: str) -> Finding:
+def seen(gpu: ComputeCapability, label: str, codes: Iterable[str], scene: Scene) -> tuple[str, ...]:
+    """What matters where a build has no code for a GPU: that GPU, and what the build has."""
+    names = dict.fromkeys(it.name or "a GPU" for it in scene.host.gpus if it.compute_capability == gpu)
+    held = "; ".join(dict.fromkeys(codes))
+    return f"GPU: {' and '.join(names)} ({gpu})", f"{label}: {held}"
+
+
+def _no_code(build: Build, gpu: ComputeCapability, code: DeviceCode, sources: tuple[str, ...], scene: Scene) -> Finding:
     return Finding(
         "no-code-for-gpu",
         f"{build.title} has no code for a GPU of compute capability {gpu}",
@@ -65,7 +72,8 @@ def _no_code(build: Build, gpu: ComputeCapability, code: DeviceCode, source: str
         f"{build.label} holds code for {listed(code)}: on compute capability {gpu} its kernels do not start "
         '("no kernel image is available for execution on the device")',
         f"install a build of {build.title} that holds code for {gpu}; envsolve knows which do",
-        solve([build.name]),
-        (f"{source}: {listed(code)}",),
+        mended(scene),
+        seen(gpu, build.label, [listed(code)], scene),
         about=build.name,
+        sources=sources,
     )

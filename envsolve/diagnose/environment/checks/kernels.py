@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.diagnose.environment.reading import is_directory, is_file, names_of, real, text_of
+from envsolve.diagnose.environment.programs import fault_of, is_missing
+from envsolve.diagnose.environment.reading import is_directory, names_of, real, text_of
 from envsolve.diagnose.environment.remedies import quoted
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding, Severity
@@ -35,8 +36,9 @@ def kernels(scene: Scene) -> Iterator[Finding]:
     for kernel in _kernels(scene):
         if not Path(kernel.program).is_absolute():  # the Python that Jupyter itself runs on
             continue
-        if not is_file(Path(kernel.program)):
-            yield _gone(kernel)
+        fault = fault_of(Path(kernel.program))
+        if fault is not None:
+            yield _broken(kernel, fault)
         elif kernel.is_own and Path(kernel.program).name.startswith("python") and not _lies_in(kernel.program, scene):
             yield _elsewhere(kernel, scene)
 
@@ -82,19 +84,21 @@ def _program(file: Path) -> str | None:
     return command[0] if isinstance(command, list) and command and isinstance(command[0], str) else None
 
 
-def _gone(kernel: Kernel) -> Finding:
+def _broken(kernel: Kernel, fault: str) -> Finding:
+    gone = is_missing(Path(kernel.program))
+    why = ": its environment was removed or moved," if gone else f", which {fault},"
     return Finding(
         "notebook-kernel-broken",
-        f"Jupyter's kernel {kernel.folder.name} starts a Python that is not there",
+        f"Jupyter's kernel {kernel.folder.name} starts a Python that {'is not there' if gone else 'does not run'}",
         Severity.WARNING,
-        f"{kernel.folder / 'kernel.json'} starts {kernel.program}: its environment was removed or moved, and "
-        "notebooks that name this kernel do not start",
+        f"{kernel.folder / 'kernel.json'} starts {kernel.program}{why} and notebooks that name this kernel do not "
+        "start",
         "remove the kernel, or register it again with the Python that is meant",
         (
             f"jupyter kernelspec remove {kernel.folder.name}",
             f"python -m ipykernel install --user --name {kernel.folder.name}",
         ),
-        (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}",),
+        (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}", f"{kernel.program} {fault}"),
         about=kernel.folder.name,
     )
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from envsolve.binary.lookup import Rule
+from envsolve.diagnose.environment.checks import gpu_code
 from envsolve.diagnose.environment.checks.ownership import TWO_DISTRIBUTIONS
 from envsolve.diagnose.environment.checks.package_files import seen
+from envsolve.diagnose.environment.library_variable import way_without
+from envsolve.diagnose.environment.reading import real
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.diagnose.machine.library_variable import UNSET
 from envsolve.model.finding import Finding, Severity
 from envsolve.validate.static.installed import is_of_driver
 from envsolve.validate.static.packages import cpu_builds
 
-_MISSING = "library-missing"
+_MISSING, _NO_CODE = "library-missing", "no-code-for-gpu"
+_DRIVER = "libcuda"
+"""What validation says its findings on stubs are about."""
 
 
 def static(scene: Scene) -> Iterator[Finding]:
@@ -24,10 +32,40 @@ def static(scene: Scene) -> Iterator[Finding]:
         only_for_gpu = finding.id == _MISSING and not scene.has_gpu and finding.about not in _failing_imports(scene)
         if finding.id == TWO_DISTRIBUTIONS:
             yield finding._replace(evidence=(*finding.evidence, *_who_won(finding, scene)))
+        elif finding.id == _NO_CODE:
+            yield finding._replace(evidence=_shortened(finding, scene))
+        elif UNSET in finding.commands:
+            fix, commands = way_without(_harmful(finding, scene), scene)
+            yield finding if UNSET in commands else finding._replace(fix=fix, commands=commands)
         else:
             yield finding._replace(severity=Severity.WARNING) if only_for_gpu else finding
     if scene.has_gpu and not scene.host.capabilities:  # a GPU that no table knows
         yield from cpu_builds(scene.files)
+
+
+def _shortened(finding: Finding, scene: Scene) -> tuple[str, ...]:
+    """Instead of a line for every file the GPU, and what the build has: of each file the codes stand after its path."""
+    gpu = next((it for it in scene.host.capabilities if finding.title.endswith(f" {it}")), None)
+    build = next((it for it in scene.builds if it.name == finding.about), None)
+    if gpu is None or build is None:
+        return finding.evidence
+    return gpu_code.seen(gpu, build.label, (line.rpartition(": ")[2] for line in finding.evidence), scene)
+
+
+def _harmful(finding: Finding, scene: Scene) -> Iterator[str]:
+    """The directories of LD_LIBRARY_PATH that a finding is on: those of stubs, or those that its lookups ended at."""
+    if finding.about == _DRIVER:
+        entries = re.split("[:;]", scene.loads.library_path or "")
+        yield from (it for it in entries if it and "stubs" in Path(real(it)).parts)
+        return
+    for loading in scene.loads.with_path:
+        for lookup in loading.lookups:
+            path = lookup.path or (lookup.failure.path if lookup.failure is not None else None)
+            is_meant = finding.about in (lookup.name, loading.framework.libraries.name) and not is_of_driver(
+                lookup.name
+            )
+            if is_meant and path is not None and lookup.rule is Rule.LIBRARY_PATH:
+                yield str(Path(path).parent)
 
 
 def _who_won(finding: Finding, scene: Scene) -> Iterator[str]:

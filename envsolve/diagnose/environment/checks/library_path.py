@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envsolve.binary.lookup import Rule
+from envsolve.diagnose.environment.library_variable import way_without
 from envsolve.diagnose.environment.reading import is_file, names_of, placed, real, shown
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
@@ -25,7 +26,7 @@ def unused_library_path(scene: Scene) -> Iterator[Finding]:
     """CUDA's libraries on LD_LIBRARY_PATH that no framework here loads."""
     if scene.loads.library_path is None or not scene.loads.with_path:
         return
-    held = {directory: names for directory in _entries(scene) if (names := _cuda_names(Path(directory)))}
+    held = {directory: names for directory in _entries(scene) if (names := _toolkit_names(Path(directory)))}
     taken = {
         os.path.dirname(placed(lookup.path))  # noqa: PTH120 - as the loader wrote it
         for loading in scene.loads.with_path
@@ -102,6 +103,11 @@ def _cuda_names(directory: Path) -> list[str]:
     return [name for name in names_of(directory) if component_of(name) is not None and ".so" in name]
 
 
+def _toolkit_names(directory: Path) -> list[str]:
+    """The same without the driver's, which belong to no environment."""
+    return [name for name in _cuda_names(directory) if not is_of_driver(name)]
+
+
 def _copies(copies: dict[str, tuple[str, str]]) -> Finding:
     return Finding(
         "library-copies",
@@ -115,6 +121,7 @@ def _copies(copies: dict[str, tuple[str, str]]) -> Finding:
 
 
 def _unused(unused: dict[str, list[str]], scene: Scene) -> Finding:
+    fix, commands = way_without(unused, scene)
     names = list(dict.fromkeys(name for held in unused.values() for name in held))
     return Finding(
         "library-path-unused",
@@ -122,8 +129,8 @@ def _unused(unused: dict[str, list[str]], scene: Scene) -> Finding:
         Severity.INFO,
         f"{', '.join(unused)} in LD_LIBRARY_PATH {'holds' if len(unused) == 1 else 'hold'} {listed(names)}. The "
         "frameworks here find their own first; a program without a search path of its own would take these",
-        "nothing has to be done; leaving the variable unset avoids surprises",
-        ("unset LD_LIBRARY_PATH",),
+        f"nothing has to be done; to avoid surprises, {fix}",
+        commands,
         (f"LD_LIBRARY_PATH={scene.loads.library_path}", *(f"{it}: {listed(names)}" for it, names in unused.items())),
         about="LD_LIBRARY_PATH",
     )

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +24,9 @@ from packaging.version import Version
 from envsolve.binary.lookup import Rule
 from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.diagnose.environment.builds import Build
+from envsolve.diagnose.environment.library_variable import way_without
 from envsolve.diagnose.environment.reading import placed, real, shown
-from envsolve.diagnose.environment.remedies import solve
+from envsolve.diagnose.environment.remedies import mended
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.symbols import NONE, Symbols, defined_versions, read_symbols
 from envsolve.model.finding import Finding, Severity
@@ -70,7 +71,7 @@ def cudnn_of_two_releases(scene: Scene) -> Iterator[Finding]:
                 places[os.path.dirname(real(path))].append(path)  # noqa: PTH120 - as the loader wrote it
         versions = {place: scene.owners.version_of(paths[0]) for place, paths in places.items()}
         if len(places) > 1 and (None in versions.values() or len(set(versions.values())) > 1):
-            yield _two_releases(loading, places, versions)
+            yield _two_releases(loading, places, versions, scene)
 
 
 def missing_functions(scene: Scene) -> Iterator[Finding]:
@@ -177,8 +178,10 @@ def _newest(versions: frozenset[str]) -> Version | None:
     return max((Version(match[1]) for it in versions if (match := _CXX.fullmatch(it))), default=None)
 
 
-def _by_variable(path: str, loading: Loading) -> bool:
-    return any(it.path == path and it.rule is Rule.LIBRARY_PATH for it in loading.lookups)
+def _by_variable(paths: Sequence[str], loading: Loading) -> list[str]:
+    """Those of ``paths``, as the loader writes them, to which LD_LIBRARY_PATH led."""
+    led = {it.path for it in loading.lookups if it.rule is Rule.LIBRARY_PATH}
+    return [path for path in paths if path in led]
 
 
 def _whose(path: str, scene: Scene) -> str:
@@ -186,18 +189,16 @@ def _whose(path: str, scene: Scene) -> str:
     return f"{shown(path)} ({owner.label})" if owner is not None else shown(path)
 
 
-def _way_out(*, by_variable: bool, what: str) -> tuple[str, tuple[str, ...]]:
-    if by_variable:
-        return "start programs of this environment without LD_LIBRARY_PATH", ("unset LD_LIBRARY_PATH",)
-    return what, ()
+def _way_out(by_variable: Sequence[str], scene: Scene, *, what: str) -> tuple[str, tuple[str, ...]]:
+    """``what``, unless files came by LD_LIBRARY_PATH: then that they do not."""
+    return way_without(map(os.path.dirname, by_variable), scene) if by_variable else (what, ())
 
 
 def _old_cudnn(build: Build, path: str, version: Version, wanted: Version, loading: Loading, scene: Scene) -> Finding:
-    by_variable = _by_variable(path, loading)
+    by_variable = _by_variable([path], loading)
     owner = scene.owners.of(path)
-    fix, commands = _way_out(
-        by_variable=by_variable, what=f"install cuDNN {wanted.major}.{wanted.minor} or newer of {wanted.major}"
-    )
+    what = f"install cuDNN {wanted.major}.{wanted.minor} or newer of {wanted.major}"
+    fix, commands = _way_out(by_variable, scene, what=what)
     if not by_variable and owner is not None:
         install = "conda install" if owner.by == "conda" else "pip install"
         commands = (f"{install} '{owner.name}>={wanted.major}.{wanted.minor},<{wanted.major + 1}'",)
@@ -210,17 +211,19 @@ def _old_cudnn(build: Build, path: str, version: Version, wanted: Version, loadi
         + (", to which LD_LIBRARY_PATH leads" if by_variable else "")
         + ": it needs the minor version it was built with or a newer one, and refuses convolutions with an older one",
         fix,
-        (*commands, *solve([build.name])),
+        (*commands, *mended(scene)),
         (f"{shown(path)} is cuDNN {version}", f"{build.label}: cuDNN {wanted}"),
         about=build.name,
         sources=tuple(dict.fromkeys(release.reference for release in build.releases))[:1],
     )
 
 
-def _two_releases(loading: Loading, places: Mapping[str, list[str]], versions: Mapping[str, Version | None]) -> Finding:
+def _two_releases(
+    loading: Loading, places: Mapping[str, list[str]], versions: Mapping[str, Version | None], scene: Scene
+) -> Finding:
     said = [f"{place} ({versions[place] or 'version unknown'})" for place in places]
-    by_variable = any(_by_variable(path, loading) for paths in places.values() for path in paths)
-    fix, commands = _way_out(by_variable=by_variable, what="leave exactly one cuDNN in the environment")
+    by_variable = _by_variable([path for paths in places.values() for path in paths], loading)
+    fix, commands = _way_out(by_variable, scene, what="leave exactly one cuDNN in the environment")
     return Finding(
         "cudnn-parts-differ",
         f"{loading.title} would load parts of cuDNN from {len(places)} places",
@@ -228,7 +231,7 @@ def _two_releases(loading: Loading, places: Mapping[str, list[str]], versions: M
         f"the parts of cuDNN would come from {' and from '.join(said)}: those of two releases do not work together, "
         "and the first convolution fails, though cuDNN itself loads",
         fix,
-        (*commands, *(() if commands else solve([loading.framework.libraries.name]))),
+        (*commands, *(() if commands else mended(scene))),
         tuple(shown(path) for paths in places.values() for path in paths)[:_SHOWN],
         about=loading.framework.libraries.name,
     )
@@ -236,15 +239,13 @@ def _two_releases(loading: Loading, places: Mapping[str, list[str]], versions: M
 
 def _missing_functions(edge: _Edge, missing: list[str], loading: Loading, scene: Scene) -> Finding:
     requester, provider = Path(edge.requester).name, _whose(edge.provider, scene)
-    by_variable = any(
-        it.rule is Rule.LIBRARY_PATH and it.path is not None and placed(it.path) == edge.provider
-        for it in loading.lookups
-    )
+    provided = [it.path for it in loading.lookups if it.path is not None and placed(it.path) == edge.provider]
+    by_variable = _by_variable(provided, loading)
     owner = scene.owners.of(edge.provider)
     what = (
         f"install the {owner.name} that goes with {requester}" if owner else f"install one that goes with {requester}"
     )
-    fix, commands = _way_out(by_variable=by_variable, what=what)
+    fix, commands = _way_out(by_variable, scene, what=what)
     return Finding(
         "library-mismatch",
         f"{requester} and {edge.name} are of different releases",
@@ -254,7 +255,7 @@ def _missing_functions(edge: _Edge, missing: list[str], loading: Loading, scene:
         + f" of {edge.name}, and would get {provider}, which lacks {'it' if len(missing) == 1 else 'them'}: loading "
         f'ends with "undefined symbol: {missing[0]}"',
         fix,
-        (*commands, *(() if commands else solve([loading.framework.libraries.name]))),
+        (*commands, *(() if commands else mended(scene))),
         (edge.requester, edge.provider, *(f"not there: {name}" for name in missing[:_SHOWN])),
         about=loading.framework.libraries.name,
     )
@@ -262,12 +263,10 @@ def _missing_functions(edge: _Edge, missing: list[str], loading: Loading, scene:
 
 def _old_cxx(loading: Loading, found: str, has: Version, newer: Mapping[str, Version], scene: Scene) -> Finding:
     least = max(newer.values())
-    by_variable = _by_variable(found, loading)
+    by_variable = _by_variable([found], loading)
     how = "conda install -c conda-forge libstdcxx" if scene.inventory.is_conda else ""
-    fix, commands = _way_out(
-        by_variable=by_variable,
-        what="update libstdc++: conda's package libstdcxx, or the distribution's",
-    )
+    what = "update libstdc++: conda's package libstdcxx, or the distribution's"
+    fix, commands = _way_out(by_variable, scene, what=what)
     return Finding(
         "cxx-library-too-old",
         f"{loading.title} needs a newer C++ library than it gets",

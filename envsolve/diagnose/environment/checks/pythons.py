@@ -6,14 +6,21 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from envsolve.diagnose.environment.active import ACTIVE, Stale, stale_in
 from envsolve.diagnose.environment.families import is_framework, is_of_gpu_stacks
 from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.diagnose.environment.reading import is_directory, is_file, real
+from envsolve.diagnose.environment.remedies import quoted
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.finding import Finding, Severity
 
-_ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")
 _SHOWN = 6
+
+
+def stale_activation(scene: Scene) -> Iterator[Finding]:
+    """Variables of activation that name no environment any more."""
+    for stale in stale_in(scene.shell, scene.inventory.prefix):
+        yield _stale(stale, scene)
 
 
 def other_python(scene: Scene) -> Iterator[Finding]:
@@ -22,7 +29,7 @@ def other_python(scene: Scene) -> Iterator[Finding]:
     found = _on_path("python", scene) or _on_path("python3", scene)
     if prefix is None or found is None or _lies_in(found, prefix):
         return
-    variable = next(name for name in _ACTIVE if _same(scene.shell.get(name), prefix))
+    variable = next(name for name in ACTIVE if _same(scene.shell.get(name), prefix))
     yield _other_python(prefix, found, variable, scene)
 
 
@@ -69,7 +76,7 @@ def injected_modules(scene: Scene) -> Iterator[Finding]:
 def _active_prefix(scene: Scene) -> Path | None:
     """The environment, where it is one that is active."""
     prefix = scene.inventory.prefix
-    return prefix if any(_same(scene.shell.get(name), prefix) for name in _ACTIVE) else None
+    return prefix if any(_same(scene.shell.get(name), prefix) for name in ACTIVE) else None
 
 
 def _same(value: str | None, prefix: Path) -> bool:
@@ -121,6 +128,20 @@ def _is_taken(package: Package, scene: Scene) -> bool:
     return scene.packages.by_name.get(package.name) == package
 
 
+def _stale(stale: Stale, scene: Scene) -> Finding:
+    return Finding(
+        "stale-activation",
+        f"{stale.variable} names no environment that can be used",
+        Severity.WARNING,
+        f"{stale.variable} is {stale.path}, which {stale.fault}, and the shell still counts it as active. "
+        f"{scene.inventory.prefix} was looked at instead; uv, Poetry and conda go by the variable",
+        "unset what is left of the activation, and take it out of the shell's start-up file where that sets it",
+        (f"unset {' '.join((stale.variable, *stale.beside))}",),
+        (f"{stale.variable}={stale.path}", f"looked at: {scene.inventory.executable}"),
+        about=stale.variable,
+    )
+
+
 def _other_python(prefix: Path, found: Path, variable: str, scene: Scene) -> Finding:
     path = [entry for entry in scene.shell.get("PATH", "").split(os.pathsep) if entry]
     return Finding(
@@ -131,7 +152,7 @@ def _other_python(prefix: Path, found: Path, variable: str, scene: Scene) -> Fin
         "is not found, and what is installed with that Python's pip goes elsewhere. A line in the shell's start-up "
         "file that puts a directory in front of PATH, or a second activation, does that",
         "activate the environment again, as the last thing, or start its Python by its path",
-        (f"{scene.inventory.executable}", "hash -r"),
+        (quoted(scene.inventory.executable), *(() if scene.platform.is_windows else ("hash -r",))),
         (f"{variable}={scene.shell.get(variable, '')}", f"python is {found}", f"PATH begins with {':'.join(path[:3])}"),
         about="python",
     )
@@ -145,7 +166,7 @@ def _other_pip(prefix: Path, found: Path, *, has_own: bool) -> Finding:
         Severity.WARNING if has_own else Severity.INFO,
         f"`pip` starts {found}, which {why}: what it installs does not go into {prefix}",
         "install with the environment's own Python" if has_own else "install with uv, or give the environment a pip",
-        ("python -m pip install NAME",) if has_own else ("uv pip install NAME", "python -m ensurepip"),
+        ("pip install NAME",) if has_own else ("pip install NAME", "python -m ensurepip"),
         (f"pip is {found}",),
         about="pip",
     )

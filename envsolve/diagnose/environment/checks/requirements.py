@@ -21,7 +21,7 @@ from packaging.version import Version
 from envsolve.diagnose.environment.builds import Build, parsed
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
 from envsolve.diagnose.environment.metadata import Package
-from envsolve.diagnose.environment.remedies import solve
+from envsolve.diagnose.environment.remedies import install, mended
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import Wanted
 from envsolve.model.finding import Finding, Severity
@@ -55,7 +55,7 @@ def requirements(scene: Scene) -> Iterator[Finding]:
         if unmet is None:
             continue
         if installed is not None and _is_pair(wanted) and _breaks(wanted, installed):
-            pairs.setdefault((wanted.requirer.name, wanted.name), _pair(wanted, installed))
+            pairs.setdefault((wanted.requirer.name, wanted.name), _pair(wanted, installed, scene))
         else:
             label = wanted.requirer.label
             plain[label] += [] if unmet in plain[label] else [unmet]
@@ -63,7 +63,7 @@ def requirements(scene: Scene) -> Iterator[Finding]:
             severities[label] = worst if wanted.assumed else Severity.WARNING
     yield from pairs.values()
     for label, sentences in plain.items():
-        yield _not_met(label, sentences, severities[label])
+        yield _not_met(label, sentences, severities[label], scene)
 
 
 def jax_plugin(scene: Scene) -> Iterator[Finding]:
@@ -71,7 +71,7 @@ def jax_plugin(scene: Scene) -> Iterator[Finding]:
     jaxlib = scene.packages.get("jaxlib")
     for package in scene.packages.by_name.values():
         if jaxlib is not None and _PLUGIN.fullmatch(package.name) and _numbers(package) != _numbers(jaxlib):
-            yield _plugin(package, jaxlib)
+            yield _plugin(package, jaxlib, scene)
 
 
 def companions_of_one_cuda(scene: Scene) -> Iterator[Finding]:
@@ -84,7 +84,7 @@ def companions_of_one_cuda(scene: Scene) -> Iterator[Finding]:
             continue
         other = _variant(_told_version(torch, name)) or _variant(package.version)
         if other is not None and other != variant:
-            yield _variants(torch, package, variant, other)
+            yield _variants(torch, package, variant, other, scene)
 
 
 def constraints(scene: Scene) -> Iterator[Finding]:
@@ -98,7 +98,7 @@ def constraints(scene: Scene) -> Iterator[Finding]:
             if package is None or version is None or requirement.specifier.contains(version, prereleases=True):
                 continue
             if package.name in _OWN_IDS:
-                yield _constraint(build, text, package)
+                yield _constraint(build, text, package, scene)
 
 
 def _concerns(wanted: Wanted) -> bool:
@@ -173,7 +173,7 @@ def _told_version(torch: Build, name: str) -> str | None:
     return told if isinstance(told, str) else None
 
 
-def _pair(wanted: Wanted, installed: Package) -> Finding:
+def _pair(wanted: Wanted, installed: Package, scene: Scene) -> Finding:
     requirer = wanted.requirer
     of_torch = wanted.name == "torch"
     fails = (
@@ -187,16 +187,13 @@ def _pair(wanted: Wanted, installed: Package) -> Finding:
         Severity.ERROR,
         f"{requirer.label} was built for {_said(wanted.requirement)}, and {installed.version} is installed: {fails}",
         f"install the {requirer.name} that goes with {installed.name} {installed.version}, or both anew from one lock",
-        (
-            f"envsolve -f {'pytorch' if of_torch else 'jax'} --gpu auto",
-            f"pip install -U {requirer.name} {installed.name}",
-        ),
+        (*mended(scene), f"pip install -U {requirer.name} {installed.name}"),
         (f"{requirer.folder.name}: Requires-Dist: {wanted.requirement}", f"{installed.folder.name} is installed"),
         about=requirer.name,
     )
 
 
-def _plugin(plugin: Package, jaxlib: Package) -> Finding:
+def _plugin(plugin: Package, jaxlib: Package, scene: Scene) -> Finding:
     return Finding(
         _COMPANION,
         f"{plugin.name} {plugin.version} is not for jaxlib {jaxlib.version}",
@@ -204,13 +201,13 @@ def _plugin(plugin: Package, jaxlib: Package) -> Finding:
         f"{plugin.label} is installed beside {jaxlib.label}: jaxlib does not use a plugin of another version, warns "
         "of it, and JAX runs on the CPU",
         "install both in one version",
-        ("envsolve -f jax --gpu auto", f"pip install {plugin.name}=={jaxlib.version}"),
+        (*mended(scene), f"pip install {plugin.name}=={jaxlib.version}"),
         (f"{plugin.folder.name}", f"{jaxlib.folder.name}"),
         about=plugin.name,
     )
 
 
-def _variants(torch: Build, package: Package, variant: str, other: str) -> Finding:
+def _variants(torch: Build, package: Package, variant: str, other: str, scene: Scene) -> Finding:
     return Finding(
         _COMPANION,
         f"{package.name} and PyTorch are not built for the same CUDA",
@@ -218,7 +215,7 @@ def _variants(torch: Build, package: Package, variant: str, other: str) -> Findi
         f"{package.name} is a build for {_spoken(other)} and PyTorch {torch.version} one for {_spoken(variant)}: its "
         "operations on the GPU are not there, or it does not load",
         f"install {package.name} from the index that PyTorch was installed from",
-        ("envsolve -f pytorch --gpu auto",),
+        mended(scene),
         (
             f"torch/version.py says {torch.version}",
             f"{package.name}: {_told_version(torch, package.name) or package.version}",
@@ -233,8 +230,9 @@ def _spoken(variant: str) -> str:
     return {"cpu": "the CPU", "rocm": "ROCm", "xpu": "Intel GPUs"}[variant]
 
 
-def _not_met(label: str, sentences: list[str], severity: Severity) -> Finding:
+def _not_met(label: str, sentences: list[str], severity: Severity, scene: Scene) -> Finding:
     name, _, version = label.partition(" ")
+    again = install(scene.packages.by_name[name], f"{name}=={version}", scene)
     more = f", and {len(sentences) - 1} more" if len(sentences) > 1 else ""
     return Finding(
         "requirement-not-met",
@@ -242,20 +240,20 @@ def _not_met(label: str, sentences: list[str], severity: Severity) -> Finding:
         severity,
         f"of {label}, {sentences[0]}{more}",
         "install the versions that it requires, or all anew from one lock",
-        (*(solve(it.name for it in frameworks_among([name])) or (f"pip install {name}=={version}",)), "pip check"),
+        (*((frameworks_among([name]) and mended(scene)) or (again,)), "pip check"),
         tuple(f"{label}: {sentence}" for sentence in sentences[:_SHOWN]),
         about=name,
     )
 
 
-def _constraint(build: Build, text: str, package: Package) -> Finding:
+def _constraint(build: Build, text: str, package: Package, scene: Scene) -> Finding:
     return Finding(
         _OWN_IDS[package.name],
         f"{build.title} {build.version} and {package.name} {package.version} do not go together",
         Severity.ERROR,
         f"{build.label} works with {text} alone, which its own metadata does not say; {package.version} is installed",
         f"install {text}",
-        (f"pip install '{text}'",),
+        (install(package, text, scene),),
         (f"{package.folder.name} is installed",),
         about=build.name,
         sources=tuple(dict.fromkeys(release.reference for release in build.releases))[:1],

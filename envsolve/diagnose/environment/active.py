@@ -1,0 +1,65 @@
+"""What the shell says is active, and where that is no environment any more.
+
+A directory that was removed leaves its variables behind in every shell that is still open, in sessions of tmux, in
+editors and in what a start-up file sets. Python does not read them; uv, Poetry and conda do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.diagnose.environment.from_files import is_environment, program_of
+from envsolve.diagnose.environment.programs import closed_directory, fault_of, is_missing
+from envsolve.diagnose.environment.reading import is_directory, names_of, real
+
+ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")
+"""The variables that activation sets to the directory of an environment."""
+_BESIDE = {
+    "VIRTUAL_ENV": ("VIRTUAL_ENV_PROMPT",),
+    "CONDA_PREFIX": ("CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER", "CONDA_SHLVL"),
+}
+"""What activation sets beside each of them (``venv``'s activate; ``conda/activate.py``)."""
+_PYTHON = re.compile(r"python-\d")
+
+
+class Stale(NamedTuple):
+    """A variable that names no environment: its value, what is wrong there, and what else activation has set."""
+
+    variable: str
+    path: str
+    fault: str
+    beside: tuple[str, ...]
+
+
+def stale_in(environ: Mapping[str, str], examined: Path | None = None) -> Iterator[Stale]:
+    """The variables of activation whose directory is gone, closed, or holds no Python and nothing of an environment.
+
+    Of an environment whose Python alone is gone only where another one is ``examined``: else it is told as broken.
+    """
+    for variable in ACTIVE:
+        path = environ.get(variable)
+        fault = _fault(Path(path).absolute(), examined) if path else None
+        if path and fault is not None:
+            yield Stale(variable, path, fault, tuple(it for it in _BESIDE[variable] if environ.get(it)))
+
+
+def is_conda_without_python(directory: Path) -> bool:
+    """Whether conda made it and never put a Python into it: an environment of compilers or libraries."""
+    names = names_of(directory / "conda-meta")
+    return "history" in names and not any(_PYTHON.match(name) for name in names)
+
+
+def _fault(directory: Path, examined: Path | None) -> str | None:
+    if not is_directory(directory):
+        if is_missing(directory):
+            return "is not there"
+        closed = closed_directory(directory)
+        return "is no directory" if closed is None else f"cannot be looked at: {closed}"
+    is_judged = examined is None or real(examined) == real(directory) or is_conda_without_python(directory)
+    if is_judged and is_environment(directory):
+        return None
+    fault = fault_of(program_of(directory))
+    return None if fault is None else f"holds no Python that runs: {program_of(directory)} {fault}"

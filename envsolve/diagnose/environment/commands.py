@@ -1,0 +1,78 @@
+"""The commands of findings, made to reach the environment that was looked at wherever they are pasted.
+
+Checks name a command as everybody knows it, ``pip install NAME``; here it gets the environment's own Python, or its
+directory for conda, and the quotes of the user's shell.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+from envsolve.diagnose.environment.remedies import mended
+from envsolve.diagnose.environment.scene import Scene
+from envsolve.diagnose.environment.shells import Shell
+from envsolve.model.finding import Finding
+
+_OF_CONDA = ("install", "update", "remove", "list")
+_NAMES_ONE = {"-p", "-n", "--prefix", "--name"}
+_OPERATOR = re.compile(r"[|&;<>]+")
+_ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
+
+
+def bound(finding: Finding, scene: Scene) -> Finding:
+    """The finding with commands for this environment, each once where several come to the same."""
+    commands = [here for command in finding.commands for here in _bound(command, scene)]
+    return finding._replace(commands=tuple(dict.fromkeys(commands) if _once(finding) else commands))
+
+
+def _once(finding: Finding) -> bool:
+    """Whether a repeated command would be one too many: what is recorded twice is uninstalled twice."""
+    return len(set(finding.commands)) == len(finding.commands)
+
+
+def _bound(command: str, scene: Scene) -> Iterator[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    if not words or any(map(_OPERATOR.fullmatch, words)) or "$" in command:
+        yield command
+        return
+    shell = scene.shell_kind
+    match words:
+        case ["pip", verb, *rest]:
+            yield shell.joined(_of_pip(verb, rest, scene))
+        case ["python", "-m", *rest]:
+            yield shell.joined([str(scene.inventory.executable), "-m", *rest])
+        case ["conda", verb, *rest] if verb in _OF_CONDA and not _NAMES_ONE.intersection(rest):
+            yield shell.joined(["conda", verb, "-p", str(scene.inventory.prefix), *rest])
+        case ["envsolve", "--framework", *_]:
+            yield from mended(scene)
+        case ["unset", *names]:
+            yield from shell.unset(names)
+        case ["export", assigned] if (match := _ASSIGNED.fullmatch(assigned)) is not None:
+            yield shell.set(match[1], match[2])
+        case ["rm", "-r", *paths]:
+            yield shell.removal(paths)
+        case _:
+            yield from (command,) if shell is Shell.POSIX else _elsewhere(words, shell)
+
+
+def _of_pip(verb: str, rest: Sequence[str], scene: Scene) -> list[str]:
+    """The environment's own pip; where it has none, uv, which needs none and never asks for confirmation."""
+    python = str(scene.inventory.executable)
+    if scene.packages.get("pip") is not None:
+        return [python, "-m", "pip", verb, *rest]
+    return ["uv", "pip", verb, "--python", python, *(it for it in rest if it != "-y")]
+
+
+def _elsewhere(words: Sequence[str], shell: Shell) -> Iterator[str]:
+    """A command of another kind on Windows, where a variable before it is set by a command of its own."""
+    assigned = _ASSIGNED.fullmatch(words[0])
+    if assigned is not None and len(words) > 1:
+        yield shell.set(assigned[1], assigned[2])
+        yield shell.joined(words[1:])
+    else:
+        yield shell.joined(words)

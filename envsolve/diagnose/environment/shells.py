@@ -1,0 +1,61 @@
+"""Commands as the user's shell takes them: the same words are quoted in three ways."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from enum import Enum
+
+_SAFE = re.compile(r"[\w\\/:.,+=@~-]+")
+_PROMPT = "PROMPT"
+"""What cmd.exe sets for the programs it starts, and PowerShell does not."""
+
+
+class Shell(Enum):
+    """A kind of shell."""
+
+    POSIX = "sh"
+    POWERSHELL = "PowerShell"
+    CMD = "cmd"
+
+    def quoted(self, word: str) -> str:
+        """``word`` so that the shell passes it on as it is. A name in Windows holds no ``"`` of its own."""
+        if self is Shell.POSIX:
+            return shlex.quote(word)
+        if _SAFE.fullmatch(word):
+            return word
+        return f'"{word}"' if self is Shell.CMD else "'" + word.replace("'", "''") + "'"
+
+    def joined(self, words: Iterable[str]) -> str:
+        """A command. PowerShell takes a quoted word at its beginning for a text, unless ``&`` says it is a command."""
+        first, *others = words
+        called = "& " if self is Shell.POWERSHELL and self.quoted(first) != first else ""
+        return called + " ".join(map(self.quoted, (first, *others)))
+
+    def unset(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The commands that remove variables."""
+        if self is Shell.POSIX:
+            return (f"unset {' '.join(names)}",)
+        if self is Shell.CMD:
+            return tuple(f"set {name}=" for name in names)
+        return (f"Remove-Item {', '.join(f'Env:{name}' for name in names)}",)
+
+    def set(self, name: str, value: str) -> str:
+        """The command that sets a variable for what is started after it."""
+        if self is Shell.POSIX:
+            return f"export {name}={shlex.quote(value)}"
+        return f'set "{name}={value}"' if self is Shell.CMD else f"$Env:{name} = '" + value.replace("'", "''") + "'"
+
+    def removal(self, paths: Iterable[str]) -> str:
+        """The command that removes directories with what is in them."""
+        words = {Shell.POSIX: "rm -r", Shell.POWERSHELL: "Remove-Item -Recurse", Shell.CMD: "rmdir /s"}[self]
+        separator = ", " if self is Shell.POWERSHELL else " "
+        return f"{words} {separator.join(map(self.quoted, paths))}"
+
+
+def shell_of(environ: Mapping[str, str], *, windows: bool) -> Shell:
+    """The shell that the user types into, as far as variables tell: on Windows cmd is told by its prompt."""
+    if not windows:
+        return Shell.POSIX
+    return Shell.CMD if environ.get(_PROMPT) else Shell.POWERSHELL
