@@ -1,16 +1,28 @@
-"""pylock.toml for a pip that does not read it, which is any before 26.1: the same files as hashed requirements."""
+"""pylock.toml for a pip that does not read it, which is any before 26.1: the same files as hashed requirements.
+
+What stands in the lock becomes words of one line, or it is refused: a line of its own could be an option of pip.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import tomli
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from envsolve.create.child import ask
 from envsolve.errors import Hint, UsageError
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s$]+", re.IGNORECASE)
+"""Without white space, and without what pip could take for a variable of the machine."""
+_FOLDER = re.compile(r"[^\s$&-][^\s$&]*")
+_ALGORITHM = re.compile(r"[a-z0-9_]+")
+_DIGEST = re.compile(r"[0-9a-f]+")
 
 _MARKERS = (
     "import json, os, platform, sys; "
@@ -31,15 +43,14 @@ def requirements_of(text: str, python: Path, environ: Mapping[str, str]) -> str:
     values = json.loads(ask([str(python), "-I", "-c", _MARKERS], environ).last_line)
     try:
         packages = [it for it in tomli.loads(text)["packages"] if _applies(it.get("marker"), values)]
-        indexes = dict.fromkeys(it["index"] for it in packages if "index" in it)
+        indexes = dict.fromkeys(_word(_ADDRESS, it["index"]) for it in packages if "index" in it)
         lines = [line for package in packages for line in _lines(package)]
     except (KeyError, TypeError, AttributeError, ValueError):
         hint = Hint("install uv, which reads it by itself", "pip install uv")
         raise UsageError(
             "lock-unreadable", "the pylock.toml has an entry that pip cannot be told", hints=(hint,)
         ) from None
-    first, *others = [*indexes] or [None]
-    options = ([f"--index-url {first}"] if first else []) + [f"--extra-index-url {it}" for it in others]
+    options = [f"--{'extra-' if number else ''}index-url {it}" for number, it in enumerate(indexes)]
     return "".join(f"{line}\n" for line in (*options, *lines))
 
 
@@ -52,17 +63,29 @@ def _applies(marker: str | None, values: Mapping[str, str]) -> bool:
 
 def _lines(package: Mapping[str, Any]) -> Iterator[str]:
     """A package as pip is told it: an archive by its address, else a version with the hashes of its files."""
+    name = canonicalize_name(package["name"], validate=True)
     archive = package.get("archive")
     if archive is not None:
-        folder = f"#subdirectory={archive['subdirectory']}" if "subdirectory" in archive else ""
-        yield f"{package['name']} @ {archive['url']}{folder} {_hashes([archive])}"
+        folder = f"#subdirectory={_word(_FOLDER, archive['subdirectory'])}" if "subdirectory" in archive else ""
+        yield f"{name} @ {_word(_ADDRESS, archive['url'])}{folder} {_hashes([archive])}"
         return
     files = [*package.get("wheels", ()), *([package["sdist"]] if "sdist" in package else [])]
     if not files:
-        raise ValueError(package["name"])
-    yield f"{package['name']}=={package['version']} {_hashes(files)}"
+        raise ValueError(name)
+    yield f"{name}=={Version(package['version'])} {_hashes(files)}"
 
 
 def _hashes(files: list[Mapping[str, Any]]) -> str:
-    found = {f"{algorithm}:{digest}" for file in files for algorithm, digest in file["hashes"].items()}
+    found = {
+        f"{_word(_ALGORITHM, algorithm)}:{_word(_DIGEST, digest)}"
+        for file in files
+        for algorithm, digest in file["hashes"].items()
+    }
     return " ".join(f"--hash={digest}" for digest in sorted(found))
+
+
+def _word(pattern: re.Pattern[str], value: str) -> str:
+    """``value`` where it is what ``pattern`` says; ValueError where it is not."""
+    if pattern.fullmatch(value) is None:
+        raise ValueError(value)
+    return value

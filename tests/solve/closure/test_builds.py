@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import tomli
 
@@ -55,3 +57,17 @@ def test_a_build_that_fails_says_what_it_said_last(server: IndexServer, words: l
     assert (result.code, result.out) == (3, "")
     assert result.err.startswith("error: build-failed\n")
     assert "no compiler here" in result.err
+
+
+@pytest.mark.parametrize("told", [None, "0" * 64], ids=["no hash", "another hash"])
+def test_nothing_is_built_whose_hash_does_not_prove_it(
+    told: str | None, server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
+) -> None:
+    mark = tmp_path / "ran"
+    backend = f"open({str(mark)!r}, 'w').close()\n".encode()
+    made = sdist("app", "1.0", static=False, members={"pyproject.toml": PYPROJECT, "backend.py": backend})
+    shelf = server.index(f"/{'un' if told is None else 'dis'}proven/simple/")
+    shelf.add("app", [made._replace(sha256=told)])
+    result = envsolve("--index-url", shelf.index_url, "--allow-builds", *words)
+    assert (result.code, result.out, mark.exists()) == (3, "", False), result.err
+    assert result.err.startswith("error: no-hash\n" if told is None else "error: hash-mismatch\n")
