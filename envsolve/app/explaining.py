@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from envsolve.diagnose.case import TITLES, Case, Given
-from envsolve.diagnose.cause import Remedy
+from envsolve.diagnose.cause import Cause, Remedy
 from envsolve.diagnose.diagnosis import Told, diagnoses_of
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.reading import interesting, masked
@@ -64,10 +64,20 @@ def explain(stream: BinaryIO, asked: Asked, environ: Mapping[str, str]) -> Expla
     seen = scan(interesting(stream, anchors_of(tables)), tables)
     case = Case(seen.sightings, seen.clues, _with_this_machine(given, seen, asked, matrix, environ), Knowledge(matrix))
     findings = tuple(_finding(told, case, matrix) for told in diagnoses_of(case, tables))
-    notes = (LEFT_OUT.format(seen.left_out),) if seen.left_out else ()
-    return Explained(findings, tuple(_recognised(case)), COLLECT, notes)
+    return Explained(findings, tuple(_recognised(case)), COLLECT, tuple(_notes(seen, case)))
 
 
+def _notes(seen: Seen, case: Case) -> Iterator[str]:
+    if seen.left_out:
+        yield LEFT_OUT.format(seen.left_out)
+    if case.linux_library is not None:
+        yield OF_LINUX.format(library=case.linux_library, given=case.given.platform, platform=case.platform)
+
+
+OF_LINUX = (
+    "{library} is a file of Linux (WSL is Linux, too), which no program for {given} asks for: the answer is for "
+    "{platform}, as the text has it"
+)
 LEFT_OUT = "{:,} lines in the middle of this log were not compared: more than envsolve looks at may matter in it"
 COLLECT = (
     "the whole output from the first line with an error or a warning on, not only the last line",
@@ -154,18 +164,25 @@ def _with_this_machine(given: Given, seen: Seen, asked: Asked, matrix: Matrix, e
 
 def _finding(told: Told, case: Case, matrix: Matrix) -> Finding:
     """The finding with the environment that mends it, and without secrets."""
-    finding = told.finding
+    about = _framework_of(told.cause, case)
+    finding = told.finding._replace(about=about)
     advice = None
     if told.explanation.solvable:
         from envsolve.app.remedies import advice_on
 
-        advice = advice_on(told.cause.remedy or Remedy(), case, matrix)
+        advice = advice_on(told.cause.remedy or Remedy(), case, matrix, about)
     if advice is not None:
         finding = finding._replace(
             fix=f"{finding.fix} {advice.text}".strip(),
             commands=tuple(dict.fromkeys((*finding.commands, *advice.commands))),
         )
     return finding._replace(evidence=tuple(_shown(line) for line in finding.evidence))
+
+
+def _framework_of(cause: Cause, case: Case) -> str | None:
+    """The framework that a cause is about: its own where it names one, else the likeliest of the text."""
+    named = cause.fields.get("name")
+    return named if named in TITLES else case.mentioned
 
 
 def _shown(line: str) -> str:

@@ -32,9 +32,12 @@ class Advice(NamedTuple):
     commands: tuple[str, ...]
 
 
-def advice_on(remedy: Remedy, case: Case, matrix: Matrix) -> Advice | None:
-    """The environment for ``remedy`` on the machine of ``case``; None where the case names no framework."""
-    named = remedy.frameworks or case.frameworks[:1]
+def advice_on(remedy: Remedy, case: Case, matrix: Matrix, about: str | None) -> Advice | None:
+    """The environment for ``remedy`` on the machine of ``case``, of the framework that the finding is about.
+
+    None where no framework is known.
+    """
+    named = remedy.frameworks or (() if about is None else (about,))
     try:
         frameworks = framework_requests(named, matrix) if named else ()
     except UsageError:

@@ -5,6 +5,7 @@ What was said on the command line counts before what the text tells, and that be
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from packaging.version import InvalidVersion, Version
 
 from envsolve.diagnose.knowledge import Knowledge
+from envsolve.diagnose.quoted import said
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Host, Platform
 from envsolve.model.release import Release
@@ -77,7 +79,7 @@ class Case:
         given: Given,
         knowledge: Knowledge,
     ) -> None:
-        self.sightings = sightings
+        self.sightings = tuple(said(sightings, {clue.number for clue in clues.get("frame", ())}))
         self.clues = clues
         self.given = given
         self.knowledge = knowledge
@@ -106,19 +108,41 @@ class Case:
         """Installed packages by normalized name, with their versions, ``""`` where only the name is told."""
         from envsolve.diagnose.packages import packages_told
 
-        return {**packages_told(self.clues), **self.given.packages}
+        told = {_SPELLINGS.get(name, name): version for name, version in packages_told(self.clues).items()}
+        return {**told, **self.given.packages}
 
     @cached_property
     def frameworks(self) -> tuple[str, ...]:
-        """The frameworks that it is about, by envsolve's names, the likeliest first."""
-        from envsolve.diagnose.packages import frameworks_in
+        """The frameworks that it is about, by envsolve's names, the likeliest first.
 
-        return frameworks_in(self)
+        What is given chooses among those that the text names, and says which it is where the text names none; what
+        failed by the text's own words stays of the framework that they name.
+        """
+        from envsolve.diagnose.packages import NAMED_IN, frameworks_in, packages_told
+        from envsolve.validate.frameworks import frameworks_among
+
+        found = frameworks_in(self)
+        given = [it.name for it in frameworks_among(self.given.packages)]
+        lines = [it.line for it in self.sightings]
+        failed = [it for it in found if any(NAMED_IN[it].search(line) for line in lines)]
+        told = [*packages_told(self.clues), *self.every("framework")]
+        named = [*failed, *(it for it in found if any(NAMED_IN[it].search(text) for text in told))]
+        first = [it for it in given if it in failed] or [it for it in given if it in named] or failed
+        return tuple(dict.fromkeys((*first, *found)))
 
     @property
     def framework(self) -> str | None:
         """The framework that it is most likely about."""
         return self.frameworks[0] if self.frameworks else None
+
+    @property
+    def mentioned(self) -> str | None:
+        """The framework of the case; for want of one, the first that the text mentions in any line."""
+        from envsolve.diagnose.packages import NAMED_IN
+
+        texts = self.every("gpu_name")
+        passing = (it for it, pattern in NAMED_IN.items() if any(map(pattern.search, texts)))
+        return self.framework or next(passing, None)
 
     def version_of(self, framework: str | None) -> str | None:
         """The version of a framework as it was told, local part included: ``2.1.0+cu118``."""
@@ -136,18 +160,33 @@ class Case:
 
     @cached_property
     def built_cuda(self) -> CudaVersion | None:
-        """The CUDA that the framework was built with: as told, by its local version, or as all its builds have it."""
-        told = self.told("built_cuda") or self.given.cuda
+        """The CUDA that the framework of the case was built with."""
+        return self.cuda_of(self.framework)
+
+    def cuda_of(self, framework: str | None) -> CudaVersion | None:
+        """The CUDA that ``framework`` was built with: as told, by its local version, or as all its builds have it."""
+        given = self.given.cuda if framework == self.framework else None
+        told = self._built_cuda_told(framework) or given
         if told is not None and (version := _cuda(told)) is not None:
             return version
-        local = (self.version_of(self.framework) or "").partition("+")[2]
+        local = (self.version_of(framework) or "").partition("+")[2]
         if local.startswith("cu") and local[2:].isdecimal():
             return CudaVersion(int(local[2:-1]), int(local[-1]))
-        releases = [it for it in self.releases() if it.cuda is not None]
+        releases = [it for it in self.releases(framework) if it.cuda is not None] if framework else []
         if self.told("conda") is None:
             releases = [it for it in releases if it.source.is_wheel] or releases
         found = {it.cuda for it in releases}
         return found.pop() if len(found) == 1 else None
+
+    def _built_cuda_told(self, framework: str | None) -> str | None:
+        """What the text tells that a framework was built with, but for what it tells of another."""
+        from envsolve.diagnose.packages import NAMED_IN
+
+        for clue in self.clues.get("built_cuda", ()):
+            named = [name for name, pattern in NAMED_IN.items() if pattern.search(clue.line)]
+            if framework is None or not named or framework in named:
+                return clue.value
+        return None
 
     @cached_property
     def toolkit(self) -> CudaVersion | None:
@@ -212,18 +251,35 @@ class Case:
 
     @cached_property
     def platform(self) -> Platform | None:
-        """The platform: given, told by name, or by what only one of them has."""
+        """The platform: given, told by name, or by what only one of them has, which counts before what is given."""
         if self.given.platform is not None:
-            return self.given.platform
+            return self.given.platform if self.linux_library is None else self._linux
         for text in self.every("platform"):
             found = _PLATFORMS.get(text.casefold())
             if found is not None:
                 return found
+        if self.told("macos") is not None:
+            return Platform.OSX_64
         if self.told("windows") is not None and not self.wsl:
             return Platform.WIN_64
         if self.told("linux") is not None or self.wsl:
-            return Platform.LINUX_AARCH64 if self.told("aarch64") is not None else Platform.LINUX_64
+            return self._linux
         return self.given.host.platform if self.given.host is not None else None
+
+    @property
+    def _linux(self) -> Platform:
+        return Platform.LINUX_AARCH64 if self.told("aarch64") is not None else Platform.LINUX_64
+
+    @cached_property
+    def linux_library(self) -> str | None:
+        """A library of Linux that the text misses, where another platform is given: no build for that one asks for it.
+
+        bitsandbytes looks for libcudart.so on Windows, too.
+        """
+        if self.given.platform is None or self.given.platform in _LINUX:
+            return None
+        missed = (it.get("library") or "" for it in self.of("library-missing") if "bitsandbytes" not in it.line)
+        return next((it for it in missed if _OF_LINUX.search(it)), None)
 
     @property
     def windows(self) -> bool:
@@ -248,12 +304,8 @@ class Case:
     @cached_property
     def fields(self) -> Mapping[str, str]:
         """What sentences may speak of, by the names of fields."""
-        name = self.framework
         known: dict[str, object | None] = {
-            "framework": TITLES.get(name or "", name),
-            "name": name,
-            "version": self.version_of(name),
-            "built_cuda": self.built_cuda,
+            **(self.fields_of(self.framework) if self.framework else {"built_cuda": self.built_cuda}),
             "toolkit": self.toolkit,
             "cudnn": self.cudnn,
             "python": self.python,
@@ -265,6 +317,16 @@ class Case:
         }
         return {key: str(value) for key, value in known.items() if value is not None}
 
+    def fields_of(self, framework: str) -> dict[str, str]:
+        """Fields on ``framework`` for a cause that is about it, whichever the case is about; ``""`` is unknown."""
+        cuda = self.cuda_of(framework)
+        return {
+            "framework": TITLES.get(framework, framework),
+            "name": framework,
+            "version": self.version_of(framework) or "",
+            "built_cuda": "" if cuda is None else str(cuda),
+        }
+
 
 def parsed_version(text: str | None) -> Version | None:
     """``text`` as a version, or None where it is none."""
@@ -274,7 +336,11 @@ def parsed_version(text: str | None) -> Version | None:
         return None
 
 
-_PLATFORMS = {it.value: it for it in Platform} | {"macos": Platform.OSX_64}
+_LINUX = (Platform.LINUX_64, Platform.LINUX_AARCH64)
+_OF_LINUX = re.compile(r"\.so(?:\.\d+)*$")
+_SPELLINGS = {"tensor flow": "tensorflow"}
+"""Names of packages as programs print them, and as they are."""
+_PLATFORMS = {it.value: it for it in Platform}
 
 
 def _cuda(text: str) -> CudaVersion | None:

@@ -29,17 +29,17 @@ def cpu_build(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis
         return
     certain = any(it.get(field) for it in sightings for field in _NAMES_OF_CPU)
     if on_macos(case) or any(it.get("apple") for it in sightings):
-        causes = [Cause("macos-without-cuda")]
+        causes = [Cause("macos-without-cuda", case.fields_of("pytorch"))]
     elif case.jetson:
-        causes = [Cause("jetson-build-needed", jetson_words(case))]
+        causes = [Cause("jetson-build-needed", {**jetson_words(case), **case.fields_of("pytorch")})]
     elif on_arm(case):
-        causes = [Cause("aarch64-cpu-build", arm_fields(case))]
+        causes = [Cause("aarch64-cpu-build", arm_fields(case, "pytorch"))]
     else:
         causes = [Cause("cpu-build", cpu_fields(case))]
         if any(_asks(it) for it in sightings) and not (certain and case.gpus):
             causes.append(Cause("cpu-only-on-purpose"))
             if case.platform is None and not certain:
-                causes.append(Cause("macos-without-cuda"))
+                causes.append(Cause("macos-without-cuda", case.fields_of("pytorch")))
     yield Diagnosis(tuple(causes), sightings)
 
 
@@ -64,7 +64,7 @@ def cpu_fields(case: Case) -> dict[str, str]:
     fields = {
         "why_cpu": _why_cpu(case),
         "how_cuda": _how_cuda(case),
-        "framework": "PyTorch",
+        **case.fields_of("pytorch"),
         "uv_words": "With uv or Poetry, see that [tool.uv.sources] sends this platform to the CUDA index: a marker "
         "such as sys_platform == 'linux' leaves Windows to the CPU wheel, and these tables are not part of a "
         "published package, so that uv tool install and pip need the index on the command line (--index-url or "
@@ -158,10 +158,10 @@ def not_available(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagn
     collected = all(it.get("collected") for it in sightings)
     if on_macos(case):
         if not collected:
-            yield Diagnosis((Cause("macos-without-cuda"),), sightings)
+            yield Diagnosis((Cause("macos-without-cuda", case.fields_of("pytorch")),), sightings)
         return
     if case.jetson:
-        yield Diagnosis((Cause("jetson-build-needed", jetson_words(case)),), sightings)
+        yield Diagnosis((Cause("jetson-build-needed", {**jetson_words(case), **case.fields_of("pytorch")}),), sightings)
         return
     if collected and not case.gpus and case.driver is None:
         return  # a machine without a GPU, where it is as it should be
@@ -174,9 +174,10 @@ def not_available(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagn
 
 def _not_available_causes(case: Case) -> Iterator[Cause]:
     told = case.told("built_cuda") is not None or "+cu" in (case.version_of("pytorch") or "")
-    invisible = Cause("gpu-not-visible", built_with(case) if told or case.platform is Platform.LINUX_64 else {})
+    with_cuda = built_with(case, "pytorch") if told or case.platform is Platform.LINUX_64 else {}
+    invisible = Cause("gpu-not-visible", {**case.fields_of("pytorch"), **with_cuda})
     if on_arm(case) and not told:
-        yield Cause("aarch64-cpu-build", arm_fields(case))
+        yield Cause("aarch64-cpu-build", arm_fields(case, "pytorch"))
         yield invisible
     elif told:
         yield invisible
@@ -187,12 +188,13 @@ def _not_available_causes(case: Case) -> Iterator[Cause]:
         yield Cause("cpu-build", cpu_fields(case))
         yield invisible
         if case.platform is None:
-            yield Cause("aarch64-cpu-build", arm_fields(case))
+            yield Cause("aarch64-cpu-build", arm_fields(case, "pytorch"))
 
 
 def _driver_is_older(case: Case) -> bool:
     """Whether the driver is below the floor of the build's CUDA."""
-    floor = None if case.built_cuda is None else case.knowledge.driver_floor(case.built_cuda, windows=case.windows)
+    cuda = case.cuda_of("pytorch")
+    floor = None if cuda is None else case.knowledge.driver_floor(cuda, windows=case.windows)
     return floor is not None and case.driver is not None and not case.driver.meets(floor)
 
 

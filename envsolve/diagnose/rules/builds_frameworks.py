@@ -25,14 +25,18 @@ def tensorflow(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosi
     """A TensorFlow that sees no GPU."""
     if case.saw("tensorflow-gpu-listed", *FAILED_PARTS):
         return
-    causes = tuple(_tensorflow_causes(case, sightings))
-    yield Diagnosis(causes, sightings)
+    in_words = all(it.get("in_words") for it in sightings)
+    if in_words and "tensorflow" not in case.frameworks and case.told("tensorflow_report") is None:
+        return
+    about = case.fields_of("tensorflow")
+    causes = (it._replace(fields={**about, **it.fields}) for it in _tensorflow_causes(case, sightings))
+    yield Diagnosis(tuple(causes), sightings)
 
 
 def _tensorflow_causes(case: Case, sightings: Sequence[Sighting]) -> Iterator[Cause]:
     version = parsed_version(case.version_of("tensorflow"))
     if on_macos(case):
-        yield Cause("macos-without-cuda", {"framework": "TensorFlow"})
+        yield Cause("macos-without-cuda")
     elif on_arm(case) or case.jetson:
         yield Cause("tensorflow-arm")
     elif case.windows and (version is None or version.release[:2] > _LAST_ON_WINDOWS.release):
@@ -66,7 +70,7 @@ def _windows_fields(case: Case) -> dict[str, str]:
 def _cuda_of(case: Case) -> CudaVersion | None:
     """The CUDA that TensorFlow was built for: of old releases each has one, whatever is said to be installed."""
     found = {it.cuda for it in case.releases("tensorflow") if it.cuda is not None}
-    return found.pop() if len(found) == 1 else case.built_cuda
+    return found.pop() if len(found) == 1 else case.cuda_of("tensorflow")
 
 
 def _libraries_fields(case: Case) -> dict[str, str]:
@@ -102,15 +106,15 @@ def jax(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     if _versions_differ(case) or _plugin_import(case):
         return
     if case.windows:
-        yield Diagnosis((Cause("jax-native-windows", remedy=_JAX._replace(platform=_WSL)),), sightings)
+        yield Diagnosis((Cause("jax-native-windows", case.fields_of("jax"), _JAX._replace(platform=_WSL)),), sightings)
     elif on_macos(case):
-        yield Diagnosis((Cause("macos-without-cuda", {"framework": "JAX"}),), sightings)
+        yield Diagnosis((Cause("macos-without-cuda", case.fields_of("jax")),), sightings)
     elif case.saw(*FAILED_PARTS, "jax-plugin-failed") or _has_plugin(case):
         yield Diagnosis((Cause("jax-plugin-failed", _failed_part(case), _JAX),), sightings)
     else:
         causes = [Cause("jax-cpu-build", _jax_fields(case), _JAX)]
         if case.platform is None:
-            causes.append(Cause("jax-native-windows", remedy=_JAX._replace(platform=_WSL)))
+            causes.append(Cause("jax-native-windows", case.fields_of("jax"), _JAX._replace(platform=_WSL)))
         yield Diagnosis(tuple(causes), sightings)
 
 
@@ -119,6 +123,7 @@ def _versions_differ(case: Case) -> bool:
     return any(
         it.get("jaxlib")
         or it.get("jaxlib_found")
+        or it.get("called")
         or "PJRT" in it.line
         or it.get("attribute") not in {None, "GpuAllocatorConfig"}  # which a jaxlib for the CPU alone has not got
         for it in case.of("jax-versions")
@@ -126,10 +131,23 @@ def _versions_differ(case: Case) -> bool:
 
 
 def _failed_part(case: Case) -> dict[str, str]:
-    """What the plugin did not find, as the lines above say."""
+    """Which line misleads and where the cause stands; what the plugin did not find, as the lines above say."""
+    fields = case.fields_of("jax")
+    if case.saw("jax-on-cpu"):
+        fields["misleading"] = (
+            "The last line, that no CUDA-enabled jaxlib is installed, misleads: JAX says it as well where its CUDA "
+            "plugin is there and could not be initialised. What failed stands in the lines above it."
+        )
+    else:
+        fields["beginning"] = (
+            "This line says only that the plugin was found and that starting it ended in an error, not that its "
+            "version is wrong: the cause is the error that follows it, the last line of the traceback."
+        )
     parts = [it.get("part") or it.get("library") for it in case.of("jax-plugin-failed", *FAILED_PARTS)]
     named = tuple(dict.fromkeys(it for it in parts if it))
-    return {"failed_part": f"Here it could not load {listed(named)}."} if named else {}
+    if named:
+        fields["failed_part"] = f"Here it could not load {listed(named)}."
+    return fields
 
 
 def _has_plugin(case: Case) -> bool:
@@ -139,9 +157,10 @@ def _has_plugin(case: Case) -> bool:
 def _jax_fields(case: Case) -> dict[str, str]:
     version = case.version_of("jax") or case.packages.get("jaxlib")
     parsed = parsed_version(version)
+    fields = case.fields_of("jax")
     if version is None or parsed is None:
-        return {}
-    fields = {"jax_version_words": f"JAX {version} is what is told."}
+        return fields
+    fields["jax_version_words"] = f"JAX {version} is what is told."
     if parsed >= Version("0.4.23"):
         fields["jax_told"] = version.partition("+")[0]
     else:
@@ -176,7 +195,7 @@ _TELL_NOTHING = frozenset(
 def _plugin_of_other_version(case: Case, missing: Sequence[Sighting]) -> Cause:
     name = first_told(missing, "missing_name", "attribute")
     where = first_told(missing, "missing_in", "module", "missing_module")
-    fields = {"missing_words": f"{name} from {where}" if name else f"{where}"}
+    fields = {**case.fields_of("jax"), "missing_words": f"{name} from {where}" if name else f"{where}"}
     version = parsed_version(case.version_of("jax"))
     if version is not None:
         fields["jax_told"] = version.public
@@ -201,7 +220,9 @@ def jax_plugin(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosi
 def onnxruntime(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """A package without the CUDA provider."""
     available = first_told(sightings, "available")
-    fields = {} if available is None else {"available": available.strip(" []")}
+    fields = case.fields_of("onnxruntime")
+    if available is not None:
+        fields["available"] = available.strip(" []")
     packages = {it.get("package") for it in case.of("onnxruntime-package")} | set(case.packages)
     if {"onnxruntime", "onnxruntime-gpu"} <= packages:
         fields["ort_both"] = (
@@ -224,7 +245,7 @@ def onnxruntime(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnos
 
 
 def _ort_needs(case: Case) -> dict[str, str]:
-    cuda = case.built_cuda if case.framework == "onnxruntime" else None
+    cuda = case.cuda_of("onnxruntime")
     return {} if cuda is None else {"ort_needs": f"CUDA {cuda.major} for {case.version_of('onnxruntime')}"}
 
 
@@ -233,8 +254,9 @@ def onnxruntime_failed(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[
     if case.saw(*FAILED_PARTS, "onnxruntime-without-provider"):
         return
     fields = {
+        **case.fields_of("onnxruntime"),
         "ort_table": "onnxruntime-gpu up to 1.18 wants CUDA 11.8 and cuDNN 8, from 1.19 on CUDA 12 and cuDNN 9, from "
-        "1.27 on CUDA 13 and cuDNN 9."
+        "1.27 on CUDA 13 and cuDNN 9.",
     }
     cuda, cudnn = first_told(sightings, "cuda_major"), first_told(sightings, "cudnn_major")
     if cuda is not None and cudnn is not None:

@@ -30,12 +30,11 @@ def only_amd(case: Case) -> bool:
     return case.saw("amd-gpu") and not case.gpus and case.driver is None
 
 
-def arm_fields(case: Case) -> dict[str, str]:
-    """Fields on Linux for Arm: which builds of the framework have CUDA there."""
-    name = case.framework or "pytorch"
+def arm_fields(case: Case, name: str) -> dict[str, str]:
+    """Fields on Linux for Arm: which builds of a framework have CUDA there."""
     having = [it for it in case.knowledge.all_releases(name, Platform.LINUX_AARCH64) if it.cuda is not None]
     title = TITLES.get(name, name)
-    fields = {"framework": title}
+    fields = case.fields_of(name)
     machine = next((it for it in ("GB200", "GH200", "GB10") if any(it in gpu for gpu in case.gpus)), None)
     if machine is not None:
         fields["arm_machine"] = f", {machine}"
@@ -48,12 +47,12 @@ def arm_fields(case: Case) -> dict[str, str]:
         fields["arm_first"] = (
             f"{title} {first.version} is the first whose wheel for aarch64 on the Python index has CUDA."
         )
-    fields["arm_take"] = _arm_take(case, having)
+    fields["arm_take"] = _arm_take(case, name, having)
     return fields
 
 
-def _arm_take(case: Case, having: Sequence[Release]) -> str:
-    version = parsed_version((case.version_of("pytorch") or "").partition("+")[0])
+def _arm_take(case: Case, name: str, having: Sequence[Release]) -> str:
+    version = parsed_version((case.version_of(name) or "").partition("+")[0])
     own = [
         it
         for it in having
@@ -61,7 +60,7 @@ def _arm_take(case: Case, having: Sequence[Release]) -> str:
     ]
     if own:
         return f"Install it from PyTorch's index for CUDA: {taking(edge(own, last=True))}."
-    if case.framework in {None, "pytorch"}:
+    if name == "pytorch":
         return (
             "Install it from PyTorch's index for CUDA: `pip install torch --index-url "
             "https://download.pytorch.org/whl/cu128` (cu126 and newer, and cu130, have wheels for aarch64)."

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
-from envsolve.diagnose.rules import code_compilers, code_features
+from envsolve.diagnose.rules import code_compilers, code_features, code_ptxas
 from envsolve.diagnose.rules.code_coverage import (
     COVERED,
     Gpu,
@@ -476,5 +476,6 @@ RULES: Mapping[str, Rule] = {
     "extension-frame": nothing,
     "paddle-device": nothing,
     **code_compilers.RULES,
+    **code_ptxas.RULES,
     **code_features.RULES,
 }

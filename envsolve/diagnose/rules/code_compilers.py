@@ -1,10 +1,9 @@
-"""Rules on compilers that do not know the GPU: nvcc, NVRTC and ptxas of a toolkit that is too old or too new for it."""
+"""Rules on compilers that do not know the GPU: nvcc and NVRTC of a toolkit that is too old or too new for it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from packaging.version import Version
 
@@ -39,7 +38,7 @@ def nvcc(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
         yield Diagnosis((Cause("nvcc-unknown-architecture", {"arch": arch}),), sightings)
         return
     fields = {"arch": arch, **capability_fields(case, capability)}
-    if _dropped(case, span):
+    if dropped(case, span):
         fields["gpu_arch_words"] = f"{case.capability or 'nvidia-smi --query-gpu=compute_cap --format=csv shows it'}"
         yield Diagnosis((Cause("nvcc-too-new-for-architecture", fields),), sightings)
         return
@@ -57,7 +56,7 @@ def nvcc(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     yield Diagnosis((Cause("nvcc-too-old-for-architecture", fields),), sightings)
 
 
-def _dropped(case: Case, span: tuple[CudaVersion, CudaVersion | None] | None) -> bool:
+def dropped(case: Case, span: tuple[CudaVersion, CudaVersion | None] | None) -> bool:
     """Whether nvcc has dropped a capability that toolkits of ``span`` compile for, and not yet to learn it."""
     if span is None:
         return True
@@ -223,175 +222,6 @@ def _nvrtc_cause(case: Case, gpu: Gpu, way: str) -> Cause:
     return Cause(name, fields, remedy)
 
 
-# ptxas
-
-
-class _Assembler(NamedTuple):
-    """A program that calls ptxas: how it is called, and what gives it another one."""
-
-    whose: str
-    fix: str
-    command: str
-    tell: str
-
-
-_TRITON = _Assembler(
-    "Triton (torch.compile, vLLM, SageAttention, ...)",
-    "Take a newer Triton with the PyTorch that it belongs to{versions}, or set TRITON_PTXAS_PATH to the ptxas of CUDA "
-    "{cuda} or newer.",
-    "export TRITON_PTXAS_PATH=/usr/local/cuda{suffix}/bin/ptxas",
-    'python -c "import triton; print(triton.__version__, triton.__path__)"; ptxas --version; echo $TRITON_PTXAS_PATH',
-)
-_XLA = _Assembler(
-    "XLA (JAX, TensorFlow)",
-    "Give XLA the ptxas of CUDA {cuda} or newer: the package nvidia-cuda-nvcc-cu12 (or nvidia-cuda-nvcc for CUDA 13) "
-    "in the environment, or a toolkit whose bin comes first on PATH, or "
-    "XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda{suffix}.",
-    "export PATH=/usr/local/cuda{suffix}/bin:$PATH",
-    "which -a ptxas; ptxas --version; pip list | grep -i nvcc",
-)
-_TRITONS = {
-    (8, 9): ": Triton 2.1.0 (PyTorch 2.1) knows RTX 40",
-    (10, 0): ": Triton 3.3 (PyTorch 2.7) knows Blackwell",
-    (12, 0): ": Triton 3.3 (PyTorch 2.7) knows Blackwell",
-}
-"""The first Triton for a capability: ModelTC/LightLLM#176 and the notes of triton-windows on releases."""
-_PTX = {8: {5: "12.5", 6: "12.7", 7: "12.8", 8: "12.9"}}
-"""PTX versions whose minor is not that of the toolkit (PTX ISA, release history; a table in cuda.bindings.utils)."""
-_PTX_MAJORS = {6: 9, 7: 11, 8: 12, 9: 13}
-_PTX_SIX = {3: "10.0", 4: "10.1", 5: "10.2"}
-
-
-def cuda_of_ptx(version: str | None) -> str | None:
-    """The first CUDA with a version of PTX: 12.8 of 8.7."""
-    major, _, minor = (version or "").partition(".")
-    if not major.isdecimal() or not minor.isdecimal() or int(major) not in _PTX_MAJORS:
-        return None
-    special = (_PTX_SIX if major == "6" else _PTX.get(int(major), {})).get(int(minor))
-    return special or f"{_PTX_MAJORS[int(major)]}.{minor}"
-
-
-def ptxas(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
-    """An assembler older than the GPU, or than the PTX that it is given; XLA's own compiler comes first."""
-    in_xla = tuple(it for it in sightings if "does not support target" in it.line)
-    before = tuple(it for it in sightings if it.get("target"))
-    others = tuple(it for it in sightings if it not in in_xla and it not in before)
-    if before:
-        yield Diagnosis((_before_blackwell(case, before[0]),), before)
-    if in_xla:
-        yield Diagnosis((_xla(case, in_xla[0]),), in_xla)
-    if others and not (case.framework == "tensorflow" and case.saw("tensorflow-without-code")):
-        yield Diagnosis((_ptxas(case, others),), others)
-
-
-def _ptxas(case: Case, sightings: Sequence[Sighting]) -> Cause:
-    arch = first_told(sightings, "arch", "value")
-    capability = capability_from(arch) or capability_from(first_told(sightings, "capability")) or case.capability
-    gpu = Gpu(case.gpus[0] if case.gpus else None, capability)
-    fields = {**gpu.named, **_ptx_words(sightings)}
-    if capability is not None:
-        fields |= capability_fields(case, capability)
-        fields["capability_words"] = "" if gpu.name is None else f" ({capability})"
-    if arch is not None:
-        fields["unknown_to_ptxas"] = f"does not know sm_{arch}"
-    needed = fields.get("first_cuda") or cuda_of_ptx(first_told(sightings, "wanted_ptx"))
-    fields |= _assembler_fields(_assembler(case, sightings), capability, needed)
-    if capability in {(10, 1), (11, 0)}:
-        fields["thor_words"] = (
-            "Jetson Thor is sm_101 in CUDA 12.8 and 12.9 and sm_110 (11.0) from CUDA 13.0 on: only ptxas of CUDA 13.0 "
-            "or newer knows sm_110."
-        )
-    if any("recognized processor" in it.line for it in sightings):
-        fields["llvm_words"] = (
-            "The compiler (LLVM) inside it does not know the GPU either: then no ptxas from outside helps, only a "
-            "newer version of it."
-        )
-    return Cause("ptxas-too-old", fields)
-
-
-def _assembler(case: Case, sightings: Sequence[Sighting]) -> _Assembler:
-    lines = " ".join(it.line for it in sightings).casefold()
-    if "triton" in lines:
-        return _TRITON
-    xla = (
-        "xla",
-        "tensorflow",
-        "jax",
-        "ptxas does not support cc",
-        "ptxas too old",
-        "ptx version",
-        "software stack is old",
-    )
-    return _XLA if case.framework in {"jax", "tensorflow"} or any(word in lines for word in xla) else _TRITON
-
-
-def _assembler_fields(
-    assembler: _Assembler, capability: ComputeCapability | None, cuda: str | None
-) -> Mapping[str, str]:
-    versions = "" if capability is None else _TRITONS.get((capability.major, capability.minor), "")
-    words = {"cuda": cuda or "of the GPU's time", "suffix": f"-{cuda}" if cuda else "", "versions": versions}
-    return {
-        "whose": assembler.whose,
-        "ptxas_fix": assembler.fix.format_map(words),
-        "ptxas_command": assembler.command.format_map(words),
-        "ptxas_tell": assembler.tell,
-    }
-
-
-def _ptx_words(sightings: Sequence[Sighting]) -> dict[str, str]:
-    """What the versions of PTX in an error say of toolkits."""
-    wanted, ptx = first_told(sightings, "wanted_ptx"), first_told(sightings, "ptx")
-    known = cuda_of_ptx(ptx)
-    if known is None or wanted is None:
-        return {}
-    return {
-        "unknown_to_ptxas": "is older than the PTX that it is given",
-        "ptx_words": f"It was given PTX {wanted}, of CUDA {cuda_of_ptx(wanted)}, and reads PTX up to {ptx}, of CUDA "
-        f"{known}.",
-    }
-
-
-_FIXES_OF_XLA = {
-    "tensorflow": "Take a TensorFlow with code for the GPU: NVIDIA's NGC container, a conda-forge or nightly build "
-    "for CUDA {cuda} or newer, or one from source.",
-    "jax": "Take a JAX for CUDA {cuda} or newer: pip install -U 'jax[cuda{major}]', of the newest version.",
-}
-
-
-def _xla(case: Case, sighting: Sighting) -> Cause:
-    """The compiler inside XLA, which writes the PTX of the CUDA that it was built for."""
-    capability = capability_from(sighting.get("arch"))
-    known = cuda_of_ptx(sighting.get("ptx"))
-    gpu = Gpu(case.gpus[0] if case.gpus else None, capability)
-    fields = {**gpu.named, "ptx": sighting.get("ptx") or "", "ptx_of": known or "an older release"}
-    fields["sm"] = f"sm_{sighting.get('arch')}"
-    if capability is not None:
-        fields |= capability_fields(case, capability) | {"capability_words": f" ({capability})"}
-    cuda = fields.get("first_cuda", "that knows the GPU")
-    if case.framework != "tensorflow" and known is not None:
-        fields["build_of"] = f"For JAX that is jax[cuda{known.partition('.')[0]}]."
-    frameworks = (case.framework,) if case.framework in _FIXES_OF_XLA else tuple(_FIXES_OF_XLA)
-    fixes = (_FIXES_OF_XLA[it or "jax"].format(cuda=cuda, major=cuda.partition(".")[0]) for it in frameworks)
-    fields["xla_fix"] = " ".join(fixes)
-    return Cause("xla-older-than-gpu", fields)
-
-
-def _before_blackwell(case: Case, sighting: Sighting) -> Cause:
-    """XLA that compiles for the newest GPU it knows, and meets a newer one."""
-    newer = case.capability if case.capability is not None and case.capability >= (10, 0) else None
-    fields = {"target": f"sm_{sighting.get('target')}"}
-    if newer is not None:
-        fields |= Gpu(case.gpus[0] if case.gpus else None).named | capability_fields(case, newer)
-    return Cause("xla-before-blackwell", fields, Remedy(frameworks=("jax>=0.6",)))
-
-
-def triton_unknown_cuda(_case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
-    """A Triton that is older than the CUDA it finds."""
-    told = first_told(sightings, "toolkit_told")
-    fields = {} if told is None else {"toolkit_told": told}
-    yield Diagnosis((Cause("triton-older-than-cuda", fields),), sightings)
-
-
 def nothing(_case: Case, _sightings: tuple[Sighting, ...]) -> Iterable[Diagnosis]:
     """Tells nothing by itself: other rules ask for the symptom."""
     return ()
@@ -402,6 +232,4 @@ RULES: Mapping[str, Rule] = {
     "nvcc-without-architecture": nvcc,
     "torch-list-without-architecture": torch_list,
     "nvrtc-without-architecture": nvrtc,
-    "ptxas-too-old": ptxas,
-    "triton-without-cuda": triton_unknown_cuda,
 }

@@ -54,13 +54,15 @@ def telling(case: Case) -> str:
     return _TORCH_TELLS if case.framework in {"pytorch", None} else SMI_TELLS
 
 
-def built_with(case: Case) -> dict[str, str]:
-    """What the build was made with, as a sentence."""
-    if case.built_cuda is None or case.framework is None:
+def built_with(case: Case, framework: str | None = None) -> dict[str, str]:
+    """What the build of a framework, by default that of the case, was made with, as a sentence."""
+    about = framework or case.framework
+    cuda = case.cuda_of(about)
+    if cuda is None or about is None:
         return {}
-    version = case.version_of(case.framework)
-    name = f"{TITLES[case.framework]} {version}" if version else f"This {TITLES[case.framework]}"
-    return {"built_with": f"{name} was built with CUDA {case.built_cuda}."}
+    version = case.version_of(about)
+    name = f"{TITLES[about]} {version}" if version else f"This {TITLES[about]}"
+    return {"built_with": f"{name} was built with CUDA {cuda}."}
 
 
 # toolkits and drivers

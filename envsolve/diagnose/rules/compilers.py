@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
+from envsolve.diagnose.rules.library_files import Owner, owner_of
 from envsolve.diagnose.rules.named import known, version_of_package
 
 
@@ -46,21 +47,25 @@ def no_triton(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis
 
 
 def bitsandbytes(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
-    """The library that bitsandbytes lacks, with the CUDA in its name."""
+    """The library that bitsandbytes lacks, with the CUDA in its name; what that needs in turn is told by its name."""
     fields = {name: value for it in reversed(sightings) for name, value in it.fields.items()}
     library = fields.get("library") or fields.get("missing")
     number = re.search(r"cuda(\d{2})(\d)", library or "")
     cuda = f"{number[1]}.{number[2]}" if number else None
+    if cuda is None and any(owner_of(it.get("library") or "") is Owner.CUDA for it in case.of("library-missing")):
+        return
+    looked = tuple(it for it in case.of("cuda-libraries-not-found") if "libcudart" in it.line)
     version = version_of_package(case, "bitsandbytes")
     words = known(
         library=library if cuda else None,
-        bitsandbytes=None if cuda else "bitsandbytes",
+        bitsandbytes=None if cuda or looked else "bitsandbytes",
+        looked=None if cuda or not looked else "bitsandbytes",
         cuda_words=cuda and f"CUDA {cuda}",
         version_words=f" (bitsandbytes {version})" if version else "; bitsandbytes is too old or was built without it",
         function=fields.get("function"),
         other_cuda={"13": "130", "12": "126", "11": "118"}.get(cuda.partition(".")[0]) if cuda else None,
     )
-    yield Diagnosis((Cause("bitsandbytes-without-cuda", words),), sightings)
+    yield Diagnosis((Cause("bitsandbytes-without-cuda", words),), (*sightings, *looked))
 
 
 def rapids(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:

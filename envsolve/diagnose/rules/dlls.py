@@ -16,6 +16,7 @@ from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules import cudnn
 from envsolve.diagnose.rules.library_context import common_fields, library, told_with_libdevice
 from envsolve.diagnose.rules.library_files import Owner, owner_of, span_of
+from envsolve.diagnose.rules.named import package_of
 from envsolve.diagnose.rules.programs import importer_of
 
 _NOT_FOUND, _OTHER_VERSION, _DOES_NOT_START, _NO_APPLICATION = "126", "127", "1114", "193"
@@ -74,22 +75,28 @@ def module_not_loaded(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[D
     if _OTHERS.match(module):
         yield Diagnosis((Cause("system-module-not-loaded", fields),), sightings)
     elif _TENSORFLOW.search(module) or (not module and case.framework == "tensorflow"):
-        yield Diagnosis(_of_tensorflow(case, fields, code, named=bool(module)), sightings)
+        about = {**fields, **case.fields_of("tensorflow"), **_other_version_of("tensorflow", code)}
+        yield Diagnosis(_of_tensorflow(case, about, code, named=bool(module)), sightings)
     elif module == "onnxruntime_pybind11_state":
-        yield Diagnosis(_of_onnxruntime(fields, code), sightings)
+        about = {**fields, **case.fields_of("onnxruntime"), **_other_version_of("onnxruntime", code)}
+        yield Diagnosis(_of_onnxruntime(about, code), sightings)
     elif code == _NO_APPLICATION:
         yield Diagnosis((Cause("dll-of-other-architecture", fields),), sightings)
     elif module == "_C" and importer_of(case, sightings) == "torch":
-        damaged = Cause("pytorch-installation-damaged", fields)
-        yield Diagnosis((Cause("visual-cpp-missing", fields), damaged), sightings)
+        about = {**fields, **case.fields_of("pytorch"), **_other_version_of("torch", code)}
+        first_cause = "dll-other-build" if code == _OTHER_VERSION else "visual-cpp-missing"
+        yield Diagnosis((Cause(first_cause, about), Cause("pytorch-installation-damaged", about)), sightings)
     elif _EXTENSION.match(module):
         extension = importer_of(case, sightings) or module
-        other = Cause("extension-dll-of-other-torch", {**fields, "extension": extension})
-        yield Diagnosis((other, Cause("cuda-dll-not-on-path", fields)), sightings)
+        own = {**fields, **_other_version_of(extension, code), "extension": extension}
+        other = Cause("extension-dll-of-other-torch", own)
+        second = "dll-other-build" if code == _OTHER_VERSION else "cuda-dll-not-on-path"
+        yield Diagnosis((other, Cause(second, own)), sightings)
     elif code == _DOES_NOT_START:
-        yield Diagnosis((Cause("visual-cpp-outdated", fields), Cause("dll-other-build", fields)), sightings)
+        yield Diagnosis((_outdated(fields, case.framework), Cause("dll-other-build", fields)), sightings)
     elif code == _OTHER_VERSION:
-        yield Diagnosis((Cause("dll-other-build", fields),), sightings)
+        own = {**fields, **_other_version_of(importer_of(case, sightings), code)}
+        yield Diagnosis((Cause("dll-other-build", own),), sightings)
     else:
         if case.framework == "pytorch":
             fields["torch_first"] = "Where it is an extension of PyTorch"
@@ -128,8 +135,34 @@ def _causes(case: Case, sighting: Sighting, code: str) -> tuple[Cause, ...]:
     if owner is Owner.TENSORRT:
         return (Cause("tensorrt-not-found", fields),)
     if code == _OTHER_VERSION:
-        return (Cause("dll-other-build", fields),)
+        package = package_of(sighting.line) if _IN_SITE.search(sighting.line) else None
+        return (Cause("dll-other-build", {**fields, **_other_version_of(package or _PACKAGES.get(owner), code)}),)
     return _BY_OWNER[owner](fields, code)
+
+
+_IN_SITE = re.compile(r"(?:site|dist)-packages[\\/]", re.IGNORECASE)
+_PACKAGES = {Owner.PYTORCH: "torch", Owner.TENSORFLOW: "tensorflow", Owner.ONNXRUNTIME: "onnxruntime"}
+"""The package that brings an owner's DLLs."""
+
+
+def _other_version_of(package: str | None, code: str) -> dict[str, str]:
+    """Fields on error 127 in a DLL of ``package``: whose DLL asks, and how two versions of its DLLs meet."""
+    if code != _OTHER_VERSION:
+        return {"how_failed": "Windows does not find one of them (error 126)"} if code == _NOT_FOUND else {}
+    found = {"how_failed": "Windows finds one of another version, in which a function is missing (error 127)"}
+    if package is None:
+        return found
+    found |= {"package": package, "of_package": f", a DLL of {package},"}
+    if package == "torch":
+        found["leftovers"] = (
+            "import torch loads every DLL in torch\\lib: one that an older release left there is loaded too, and asks "
+            "the newer ones for functions that they no longer have."
+        )
+        found["clean"] = (
+            "Uninstall torch, delete what is left of site-packages\\torch, and install it anew: pip does not remove "
+            "files that it does not know of."
+        )
+    return found
 
 
 def _of_unknown(owner: Owner, fields: Mapping[str, str], code: str) -> tuple[Cause, ...]:
@@ -141,9 +174,33 @@ def _of_unknown(owner: Owner, fields: Mapping[str, str], code: str) -> tuple[Cau
     return (Cause("system-library-missing", fields),)
 
 
+def _outdated(fields: Mapping[str, str], program: str | None = None) -> Cause:
+    """A runtime that is older than what ``program`` was built with, which importing it alone tells."""
+    return Cause("visual-cpp-outdated", {**fields, **_ON_RUNTIMES.get(program or "", {})})
+
+
+_ON_RUNTIMES: Mapping[str, Mapping[str, str]] = {
+    "pytorch": {
+        "imported": "torch",
+        "runtime_since": "PyTorch 2.9 (c10.dll) made this visible.",
+        "runtime_before": "Or take the release before: PyTorch 2.8.",
+    },
+    "onnxruntime": {
+        "imported": "onnxruntime",
+        "runtime_since": "ONNX Runtime 1.21 and newer made this visible.",
+        "runtime_before": "Or take the release before: ONNX Runtime 1.20.1.",
+    },
+    "tensorflow": {
+        "imported": "tensorflow",
+        "runtime_since": "TensorFlow's makers name it first of what makes this import fail.",
+    },
+}
+"""What is known of the Visual C++ runtime that frameworks need."""
+
+
 def _of_pytorch(fields: Mapping[str, str], code: str) -> tuple[Cause, ...]:
     if code == _DOES_NOT_START:
-        return Cause("visual-cpp-outdated", fields), Cause("pytorch-installation-damaged", fields)
+        return _outdated(fields, "pytorch"), Cause("pytorch-installation-damaged", fields)
     damaged, runtime = Cause("pytorch-installation-damaged", fields), Cause("visual-cpp-missing", fields)
     name = fields["library"].lower()
     if name == "shm.dll" and fields["torch_version"] in ("", "2.3.0"):
@@ -164,7 +221,7 @@ def _of_cuda(fields: Mapping[str, str], code: str) -> tuple[Cause, ...]:
 def _of_onnxruntime_dll(fields: Mapping[str, str], code: str) -> tuple[Cause, ...]:
     if "providers_cuda" in fields["library"].lower():
         if code == _DOES_NOT_START:
-            return Cause("visual-cpp-outdated", fields), Cause("dll-other-build", fields)
+            return _outdated(fields, "onnxruntime"), Cause("dll-other-build", fields)
         return (Cause("onnxruntime-cuda-dependency", fields),)
     return _of_onnxruntime(fields, code)
 
@@ -172,19 +229,23 @@ def _of_onnxruntime_dll(fields: Mapping[str, str], code: str) -> tuple[Cause, ..
 def _of_onnxruntime(fields: Mapping[str, str], code: str) -> tuple[Cause, ...]:
     if code == _NO_APPLICATION:
         return (Cause("dll-of-other-architecture", fields),)
+    if code == _OTHER_VERSION:
+        return Cause("onnxruntime-other-copy", fields), Cause("dll-other-build", fields)
     if code == _DOES_NOT_START:
-        return Cause("visual-cpp-outdated", fields), Cause("onnxruntime-other-copy", fields)
+        return _outdated(fields, "onnxruntime"), Cause("onnxruntime-other-copy", fields)
     return Cause("visual-cpp-missing", fields), Cause("onnxruntime-other-copy", fields)
 
 
 def _of_tensorflow(case: Case, fields: Mapping[str, str], code: str, *, named: bool) -> tuple[Cause, ...]:
-    """TensorFlow's own module: its runtime, its CPU, or with an old one the CUDA that it was linked with."""
+    """TensorFlow's own module: its runtime, the CPU, or with an old one the CUDA that it was linked with."""
     version = parsed_version(case.version_of("tensorflow"))
     old = version < _OPENS_CUDA_LATER if version is not None else not named
     if code == _NO_APPLICATION:
         return (Cause("dll-of-other-architecture", fields),)
     if code == _DOES_NOT_START:
-        return Cause("cpu-without-avx", fields), Cause("visual-cpp-outdated", fields)
+        return _outdated(fields, "tensorflow"), Cause("cpu-without-avx", fields)
+    if code == _OTHER_VERSION:
+        return (Cause("dll-other-build", fields),)
     if old:
         return Cause("tensorflow-cuda-dll-missing", fields), Cause("visual-cpp-missing", fields)
     return Cause("visual-cpp-missing", fields), Cause("cpu-without-avx", fields)
@@ -192,7 +253,7 @@ def _of_tensorflow(case: Case, fields: Mapping[str, str], code: str, *, named: b
 
 def _of_other(fields: Mapping[str, str], code: str) -> tuple[Cause, ...]:
     if code == _DOES_NOT_START:
-        return (Cause("visual-cpp-outdated", fields),)
+        return (_outdated(fields),)
     return Cause("cuda-dll-not-on-path", fields), Cause("visual-cpp-missing", fields)
 
 

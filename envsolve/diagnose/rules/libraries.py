@@ -85,6 +85,8 @@ def not_found(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis
     if case.saw("loader-path") and _shadow(case.of("loader-trace")) is not None:
         return
     program = program_of(case, sightings)
+    if program == "bitsandbytes" and case.saw("bitsandbytes-binary"):
+        return  # told with the library that it did not load for it
     parts = ", ".join(dict.fromkeys(part for it in sightings if (part := it.get("part"))))
     fields = {
         **common_fields(case, sightings, None),

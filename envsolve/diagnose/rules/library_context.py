@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import TITLES, Case, Sighting
 from envsolve.diagnose.rules.library_files import Owner, Span, owner_of, span_of, stem_of
 from envsolve.diagnose.rules.programs import advice_of, program_of, title_of
 from envsolve.model.host import Platform
@@ -133,6 +133,8 @@ def program_fields(case: Case, sightings: tuple[Sighting, ...]) -> dict[str, str
     title, advice = title_of(program), advice_of(program)
     if title is not None:
         found["program"] = found["framework"] = title
+    if program in TITLES:
+        found["name"] = program
     if advice is not None:
         found["advice"] = advice
     found |= _built_by_name(case)

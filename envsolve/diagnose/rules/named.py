@@ -110,6 +110,19 @@ def majors_of_packages(case: Case, component: str) -> Iterator[str]:
             yield name
 
 
+_OF_MAJOR = re.compile(r"[-_/\\+]cu(1[1-9])(?:\d(?!\d)|(?!\d))")
+"""``nvidia-nccl-cu13``, ``site-packages/nvidia/cu13/lib``, ``+cu130``."""
+
+
+def cuda_major(case: Case) -> str | None:
+    """The CUDA major of the build: of the framework, or the only one that packages and paths in the text name."""
+    if case.built_cuda is not None:
+        return str(case.built_cuda.major)
+    texts = [*case.packages, *case.packages.values(), *(it.line for it in case.sightings)]
+    found = {major for text in texts for major in _OF_MAJOR.findall(text)}
+    return found.pop() if len(found) == 1 else None
+
+
 def merged(sightings: tuple[Sighting, ...]) -> dict[str, str]:
     """The fields of all sightings; where several have one, the first counts."""
     return {name: value for sighting in reversed(sightings) for name, value in sighting.fields.items()}

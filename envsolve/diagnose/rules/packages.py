@@ -107,21 +107,17 @@ _OTHER_BACKEND = re.compile(r"Unable to initialize backend '(?:tpu|rocm|metal)|G
 
 
 def jax_versions(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
-    """Parts of JAX of several releases; a plugin that fails for want of a library is another rule's business."""
+    """Parts of JAX of several releases."""
     sightings = tuple(it for it in sightings if not _OTHER_BACKEND.search(it.line))
-    strong = [it for it in sightings if set(it.fields) - {"plugin"}]
     if not sightings:
-        return
-    if not strong and case.saw(
-        "library-missing", "cuda-libraries-not-found", "cudnn-version-mismatch", "driver-too-old"
-    ):
         return
     fields = merged(sightings)
     if fields.get("missing"):
         yield Diagnosis((Cause("jaxlib-missing", fields),), sightings)
         return
     jax = fields.get("jax") or version_of_package(case, "jax") or version_of_package(case, "jaxlib")
-    extra = "cuda13" if "cuda13" in str(fields.get("plugin")) else "cuda12"
+    of_plugin = (fields.get("plugin") or "", *(it.line for it in case.of("jax-plugin-failed")))
+    extra = "cuda13" if any("cuda13" in it for it in of_plugin) else "cuda12"
     public = parsed_version(jax)
     command = None if public is None else f"pip install -U 'jax[{extra}]=={public.public}'"
     more = known(command=command, jax=jax)
@@ -193,7 +189,8 @@ def framework_api(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagn
     for sighting in sightings:
         symbol = ".".join(filter(None, (sighting.get("module"), sighting.get("attribute")))).replace("._api.v2", "")
         if _TENSORFLOW_1.fullmatch(symbol):
-            yield Diagnosis((Cause("tensorflow-1-code", {"symbol": symbol}),), (sighting,))
+            about = case.fields_of("tensorflow")
+            yield Diagnosis((Cause("tensorflow-1-code", {**about, "symbol": symbol}),), (sighting,))
             continue
         change = next((it for it in _CHANGES if re.fullmatch(it.names, symbol)), None)
         if change is not None:
@@ -215,6 +212,11 @@ def _api_cause(case: Case, symbol: str, change: _Change) -> Cause:
         belongs=belongs(case, about),
     )
     return Cause("framework-too-old-for-package" if change.since else "framework-too-new-for-package", fields)
+
+
+def keras_3(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """Keras 3 beside a package that knows Keras 2: a matter of TensorFlow, whatever the program computes with."""
+    yield Diagnosis((Cause("keras-3", case.fields_of("tensorflow")),), sightings)
 
 
 def cuda_majors(_case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
@@ -259,6 +261,7 @@ RULES: Mapping[str, Rule] = {
     "jax-versions": jax_versions,
     "framework-api": framework_api,
     "cuda-majors": cuda_majors,
+    "keras-3": keras_3,
     **symbols.RULES,
     **compilers.RULES,
     **building.RULES,

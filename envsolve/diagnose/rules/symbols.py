@@ -18,7 +18,15 @@ from envsolve.diagnose.rules.belonging import belongs
 from envsolve.diagnose.rules.functions import DRIVER_SINCE, NCCL_SINCE, RUNTIME_SINCE
 from envsolve.diagnose.rules.functions import since as since_release
 from envsolve.diagnose.rules.library_files import span_of
-from envsolve.diagnose.rules.named import about_gpus, known, listed, majors_of_packages, package_of, version_of_package
+from envsolve.diagnose.rules.named import (
+    about_gpus,
+    cuda_major,
+    known,
+    listed,
+    majors_of_packages,
+    package_of,
+    version_of_package,
+)
 from envsolve.model.versions import CudaVersion
 
 
@@ -232,7 +240,7 @@ def _of_tensorflow(case: Case, symbol: str, library: str | None) -> Cause:
 def _of_nccl(case: Case, symbol: str, library: str | None) -> Cause:
     nccl = since_release(NCCL_SINCE, symbol.removeprefix("nccl"))
     packages = sorted(majors_of_packages(case, "nccl"))
-    major = case.built_cuda.major if case.built_cuda is not None else 12
+    major = cuda_major(case)
     torch_words = None
     if symbol == "ncclCommRegister":
         torch_words = "PyTorch 2.2 and newer call it; their wheels pin NCCL 2.19.3 or newer, PyTorch 2.1 needed 2.18."
@@ -242,7 +250,7 @@ def _of_nccl(case: Case, symbol: str, library: str | None) -> Cause:
         nccl_words=nccl and f"is new in NCCL {nccl}",
         nccl_least=nccl and f", {nccl} or newer",
         torch_words=torch_words if library is None or "torch" in library else None,
-        nccl_package=f"nvidia-nccl-cu{major}",
+        nccl_package=major and f"nvidia-nccl-cu{major}",
         nccl_packages=listed(packages) if len(packages) > 1 else None,
     )
     return Cause("nccl-too-old", fields)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from envsolve.diagnose.rules.code_compilers import cuda_of_ptx
 from envsolve.diagnose.rules.code_coverage import capability_from, targets_from
+from envsolve.diagnose.rules.code_ptxas import cuda_of_ptx
 from envsolve.model.capability import ComputeCapability
 from tests.diagnose.rules.code_cases import NOTHING, Known, causes_of, names_of, words_of
 
@@ -466,3 +466,54 @@ def test_what_the_build_says_of_itself_is_no_extensions_fault() -> None:
 def test_ptx_alone_is_no_proof_that_a_build_serves_the_gpu() -> None:
     text = "CUDA error: invalid device function (RTX 3090, torch 1.5.0+cu102)"
     assert names_of(text, NOTHING)[0] == NEW
+
+
+INVOKING = (
+    "*** WARNING *** Invoking ptxas with version 12.4.131, which corresponds to a CUDA version <=12.6.2. CUDA versions "
+    "12.x.y up to and including 12.6.2 miscompile certain edge cases around clamping."
+)
+TOO_OLD_FOR_120 = "ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'"
+PTXAS_PRINTS = """ptxas: NVIDIA (R) Ptx optimizing assembler
+Copyright (c) 2005-2023 NVIDIA Corporation
+Built on Fri_Nov__3_17:14:42_PDT_2023
+Cuda compilation tools, release 12.3, V12.3.103"""
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        (f"{TOO_OLD_FOR_120}\n{PTXAS_PRINTS}", "12.3"),
+        (f"{TOO_OLD_FOR_120}\nasm_compiler.cc:234] Used ptxas at /usr/local/cuda-12.4/bin/ptxas", "12.4"),
+        (f"*** WARNING *** You are using ptxas 11.0.194, which is older than 11.1.\n{TOO_OLD_FOR_120}", "11.0"),
+        (f"{TOO_OLD_FOR_120}\nCuda compilation tools, release 12.3, V12.3.103", None),
+        (TOO_OLD_FOR_120, None),
+    ],
+)
+def test_the_ptxas_that_a_text_shows_is_told_beside_the_one_that_is_needed(text: str, seen: str | None) -> None:
+    (cause, *_) = causes_of(text)
+    assert cause.explanation == "ptxas-too-old"
+    assert cause.fields["first_cuda"] == "12.8"
+    assert cause.fields.get("ptxas_seen") == seen
+
+
+def test_no_ptxas_is_too_old_for_an_architecture_that_newer_ones_dropped() -> None:
+    dropped = "ptxas fatal   : Value 'sm_30' is not defined for option 'gpu-name'"
+    assert names_of(dropped) == ["nvcc-too-new-for-architecture"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "least"),
+    [
+        ("*** WARNING *** You are using ptxas 9.2.148, which is older than 11.1. ptxas before", "9.2.148", "11.1"),
+        (
+            f"{INVOKING}\nPlease upgrade to CUDA 12.6.3 or newer.",
+            "12.4.131",
+            "12.6.3",
+        ),
+        (INVOKING, "12.4.131", None),
+    ],
+)
+def test_xla_warns_of_an_older_ptxas(text: str, found: str, least: str | None) -> None:
+    (cause,) = causes_of(text)
+    assert cause.explanation == "ptxas-faulty"
+    assert (cause.fields["ptxas"], cause.fields.get("ptxas_least")) == (found, least)

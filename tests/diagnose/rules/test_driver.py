@@ -2,61 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
 import pytest
 
-from envsolve.diagnose.case import Case, Clue, Given, Sighting
-from envsolve.diagnose.cause import Cause, Diagnosis
-from envsolve.diagnose.knowledge import Knowledge
-from envsolve.diagnose.rules import driver
-from envsolve.matrix import Matrix, find_matrix
-from envsolve.model.capability import ComputeCapability
+from envsolve.diagnose.rules.driver_ability import Ability, ability, too_new_for_gpu, too_old_for_gpu
+from envsolve.diagnose.rules.driver_conda import conda_cuda
+from envsolve.diagnose.rules.driver_gpu import branch_ended, newer_than_program, not_supported_by_module
+from envsolve.diagnose.rules.driver_images import too_old_for_image
+from envsolve.diagnose.rules.driver_ptx import ptx_too_new
+from envsolve.diagnose.rules.driver_too_old import too_old, unavailable
 from envsolve.model.host import Platform
-from envsolve.model.versions import CudaVersion, DriverVersion
+from envsolve.model.versions import CudaVersion
+from tests.diagnose.rules.driver_cases import KNOWLEDGE, Known, case_of, causes, only, seen
 
-KNOWLEDGE = Knowledge(Matrix(find_matrix()))
 TOO_OLD = "driver version is insufficient for CUDA runtime version"
 
 
-class Known(NamedTuple):
-    """What a case knows beside its sightings: given values, and clues of the text by their fact."""
-
-    driver: str | None = None
-    cuda: str | None = None
-    gpu: str | None = None
-    platform: Platform | None = None
-    packages: Mapping[str, str] = {}
-    clues: Mapping[str, str] = {}
-
-
-def seen(symptom: str, line: str = "a line", **fields: str) -> Sighting:
-    return Sighting(symptom, fields, line, 1)
-
-
-def case_of(known: Known, *sightings: Sighting) -> Case:
-    given = Given(
-        capabilities=() if known.gpu is None else (ComputeCapability.parse(known.gpu),),
-        driver=None if known.driver is None else DriverVersion.parse(known.driver),
-        platform=known.platform,
-        cuda=known.cuda,
-        packages=known.packages,
-    )
-    clues = {fact: (Clue(value, value, 1),) for fact, value in known.clues.items()}
-    return Case(sightings, clues, given, KNOWLEDGE)
-
-
-def causes(diagnoses: list[Diagnosis]) -> list[str]:
-    return [cause.explanation for diagnosis in diagnoses for cause in diagnosis.causes]
-
-
-def only(diagnoses: list[Diagnosis]) -> Cause:
-    (diagnosis,) = diagnoses
-    return diagnosis.causes[0]
-
-
 PYTORCH = {"torch": "2.8.0+cu128"}
+
 
 INSUFFICIENT = [
     pytest.param(Known(), ["driver-too-old", "driver-library-missing"], id="nothing is known"),
@@ -76,7 +38,7 @@ INSUFFICIENT = [
         ["wsl-driver-not-reached", "newer-cuda-runtime-loaded"],
         id="driver and toolkit fit, in WSL",
     ),
-    pytest.param(Known(platform=Platform.OSX_64), ["no-cuda-on-macos"], id="a Mac"),
+    pytest.param(Known(platform=Platform.OSX_64), ["macos-without-cuda"], id="a Mac"),
     pytest.param(
         Known(clues={"container": "docker"}),
         ["driver-too-old", "container-without-gpu", "driver-library-missing"],
@@ -88,7 +50,7 @@ INSUFFICIENT = [
 @pytest.mark.parametrize(("known", "expected"), INSUFFICIENT)
 def test_error_35_has_the_causes_that_the_machine_allows(known: Known, expected: list[str]) -> None:
     sighting = seen("driver-too-old", TOO_OLD)
-    assert causes(list(driver.too_old(case_of(known, sighting), (sighting,)))) == expected
+    assert causes(list(too_old(case_of(known, sighting), (sighting,)))) == expected
 
 
 @pytest.mark.parametrize(
@@ -97,7 +59,7 @@ def test_error_35_has_the_causes_that_the_machine_allows(known: Known, expected:
 def test_a_windows_without_gpus_for_wsl_is_the_only_cause(symptom: str, cause: str) -> None:
     sighting = seen("driver-too-old", TOO_OLD)
     case = case_of(Known(driver="465.21", clues={"wsl": "WSL"}), sighting, seen(symptom, build="18363"))
-    assert causes(list(driver.too_old(case, (sighting,)))) == [cause]
+    assert causes(list(too_old(case, (sighting,)))) == [cause]
 
 
 FOUND = [
@@ -137,22 +99,41 @@ FOUND = [
 @pytest.mark.parametrize(("number", "known", "expected"), FOUND)
 def test_the_number_of_the_driver_tells_what_it_runs(number: str, known: Known, expected: dict[str, str]) -> None:
     sighting = seen("driver-too-old", cuda=number)
-    cause = only(list(driver.too_old(case_of(known, sighting), (sighting,))))
+    cause = only(list(too_old(case_of(known, sighting), (sighting,))))
     assert cause.explanation == "driver-too-old"
     assert {field: text for field, text in expected.items() if text not in cause.fields.get(field, "")} == {}
 
 
 def test_a_driver_that_was_only_told_by_its_cuda_limits_the_solver() -> None:
     sighting = seen("driver-too-old", cuda="11040")
-    cause = only(list(driver.too_old(case_of(Known(), sighting), (sighting,))))
+    cause = only(list(too_old(case_of(Known(), sighting), (sighting,))))
     assert cause.remedy is not None
     assert cause.remedy.cuda == "<=11.8"
+
+
+@pytest.mark.parametrize(("gpu", "named"), [(None, "2.7.1 is the newest"), ("8.6", "CUDA 11.8 or older"), ("12.0", "")])
+def test_the_solver_names_the_release_where_the_gpu_is_known(gpu: str | None, named: str) -> None:
+    """It goes by the GPU, too, and a driver older than the GPU runs no build at all."""
+    sighting = seen("driver-too-old", cuda="11040")
+    known = Known(driver="470.86", gpu=gpu, packages={"torch": ""})
+    fields = only(list(too_old(case_of(known, sighting), (sighting,)))).fields
+    assert fields.get("instead", "").removeprefix("CUDA 11.8 or older; PyTorch ").startswith(named)
+    assert ("instead" in fields) is bool(named)
+    assert ("branch R570 or newer" in fields.get("gpu_limit", "")) is (gpu == "12.0")
+
+
+def test_pytorch_is_known_by_its_own_words() -> None:
+    sighting = seen("driver-too-old", cuda="11040", pytorch="driver on your system is too old")
+    cause = only(list(too_old(case_of(Known(gpu="8.6"), sighting), (sighting,))))
+    assert cause.fields["framework"] == "PyTorch"
+    assert cause.remedy is not None
+    assert (cause.remedy.frameworks, cause.remedy.cuda) == (("pytorch",), "<=11.8")
 
 
 @pytest.mark.parametrize("number", ["2147483647", "0", "999999"])
 def test_a_number_that_is_no_cuda_is_not_nvidias(number: str) -> None:
     sighting = seen("driver-too-old", cuda=number)
-    assert only(list(driver.too_old(case_of(Known(), sighting), (sighting,)))).explanation == "driver-not-nvidia"
+    assert only(list(too_old(case_of(Known(), sighting), (sighting,)))).explanation == "driver-not-nvidia"
 
 
 CONDA = [
@@ -167,7 +148,7 @@ CONDA = [
 @pytest.mark.parametrize(("fields", "known", "expected"), CONDA)
 def test_what_conda_says_of_its_virtual_package(fields: dict[str, str], known: Known, expected: str) -> None:
     sighting = seen("conda-cuda", **fields)
-    assert only(list(driver.conda_cuda(case_of(known, sighting), (sighting,)))).explanation == expected
+    assert only(list(conda_cuda(case_of(known, sighting), (sighting,)))).explanation == expected
 
 
 IMAGES = [
@@ -190,7 +171,7 @@ IMAGES = [
 @pytest.mark.parametrize(("fields", "known", "wanted", "minor"), IMAGES)
 def test_what_an_image_asks_of_the_host(fields: dict[str, str], known: Known, wanted: str, minor: str) -> None:
     sighting = seen("driver-too-old-for-image", **fields)
-    cause = only(list(driver.too_old_for_image(case_of(known, sighting), (sighting,))))
+    cause = only(list(too_old_for_image(case_of(known, sighting), (sighting,))))
     assert cause.fields["wanted"] == wanted
     assert cause.fields["full"] == str(KNOWLEDGE.full_driver(CudaVersion.parse(wanted)))
     assert (minor in cause.fields["minor"]) is True
@@ -199,7 +180,7 @@ def test_what_an_image_asks_of_the_host(fields: dict[str, str], known: Known, wa
 
 def test_arguments_of_a_container_alone_mean_nothing() -> None:
     sighting = seen("driver-too-old-for-image", image="9.0")
-    assert list(driver.too_old_for_image(case_of(Known(), sighting), (sighting,))) == []
+    assert list(too_old_for_image(case_of(Known(), sighting), (sighting,))) == []
 
 
 PTX = [
@@ -234,7 +215,7 @@ PTX = [
 @pytest.mark.parametrize(("fields", "known", "expected"), PTX)
 def test_ptx_that_is_too_new(fields: dict[str, str], known: Known, expected: dict[str, str]) -> None:
     sighting = seen("ptx-too-new", **fields)
-    cause = only(list(driver.ptx_too_new(case_of(known, sighting), (sighting,))))
+    cause = only(list(ptx_too_new(case_of(known, sighting), (sighting,))))
     assert {field: text for field, text in expected.items() if text not in cause.fields.get(field, "")} == {}
 
 
@@ -253,7 +234,7 @@ ENDED = [
 @pytest.mark.parametrize(("fields", "known", "expected"), ENDED)
 def test_a_driver_that_is_too_new(fields: dict[str, str], known: Known, expected: list[str]) -> None:
     sighting = seen("driver-branch-ended", **fields)
-    assert causes(list(driver.branch_ended(case_of(known, sighting), (sighting,)))) == expected
+    assert causes(list(branch_ended(case_of(known, sighting), (sighting,)))) == expected
 
 
 MODULES = [
@@ -282,12 +263,12 @@ MODULES = [
 @pytest.mark.parametrize(("fields", "known", "expected"), MODULES)
 def test_modules_that_do_not_support_a_gpu(fields: dict[str, str], known: Known, expected: list[str]) -> None:
     sighting = seen("gpu-not-supported-by-module", **fields)
-    assert causes(list(driver.not_supported_by_module(case_of(known, sighting), (sighting,)))) == expected
+    assert causes(list(not_supported_by_module(case_of(known, sighting), (sighting,)))) == expected
 
 
 def test_a_gpu_is_known_by_its_pci_number() -> None:
     sighting = seen("gpu-not-supported-by-module", pci="1b82")
-    cause = only(list(driver.not_supported_by_module(case_of(Known(), sighting), (sighting,))))
+    cause = only(list(not_supported_by_module(case_of(Known(), sighting), (sighting,))))
     assert cause.fields["gpu"] == "GeForce GTX 1070 Ti"
 
 
@@ -300,7 +281,7 @@ def test_a_gpu_is_known_by_its_pci_number() -> None:
 )
 def test_a_program_that_refuses_a_driver(wants: str, found: str, expected: str) -> None:
     sighting = seen("driver-newer-than-program", program="CUDA.jl", wants=wants, found=found)
-    cause = only(list(driver.newer_than_program(case_of(Known(gpu="6.1"), sighting), (sighting,))))
+    cause = only(list(newer_than_program(case_of(Known(gpu="6.1"), sighting), (sighting,))))
     assert cause.explanation == expected
     assert ("12.9" in cause.fields.get("gpu_needs", "")) is (found == "13.0")
 
@@ -323,7 +304,7 @@ UNAVAILABLE = [
 @pytest.mark.parametrize(("known", "expected"), UNAVAILABLE)
 def test_no_cuda_is_the_drivers_fault_only_where_versions_prove_it(known: Known, expected: list[str]) -> None:
     sighting = seen("cuda-unavailable")
-    assert causes(list(driver.unavailable(case_of(known, sighting), (sighting,)))) == expected
+    assert causes(list(unavailable(case_of(known, sighting), (sighting,)))) == expected
 
 
 @pytest.mark.parametrize(
@@ -338,10 +319,10 @@ def test_no_cuda_is_the_drivers_fault_only_where_versions_prove_it(known: Known,
 )
 def test_whether_a_driver_supports_a_gpu(capability: str, version: str, too_new: bool, too_old: bool) -> None:
     case = case_of(Known(driver=version, gpu=capability))
-    assert driver.too_new_for_gpu(case) is too_new
-    assert driver.too_old_for_gpu(case) is too_old
+    assert too_new_for_gpu(case) is too_new
+    assert too_old_for_gpu(case) is too_old
 
 
 def test_the_number_of_the_driver_counts_before_what_an_image_makes_of_it() -> None:
     case = case_of(Known(driver="470.161.03", clues={"driver_cuda": "11.8"}))
-    assert driver.ability(case) == driver.Ability(CudaVersion(11, 4), CudaVersion(11, 8))
+    assert ability(case) == Ability(CudaVersion(11, 4), CudaVersion(11, 8))

@@ -402,3 +402,44 @@ def test_a_list_of_conda_packages_tells_the_toolkit() -> None:
     assert [
         str(it) for it in toolkits(case_of("cudatoolkit               11.7.0              hd8887f6_10    conda-forge"))
     ] == ["11.7"]
+
+
+PROCEDURE = "The specified procedure could not be found."
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "package"),
+    [
+        (
+            rf'[WinError 127] {PROCEDURE} Error loading "C:\env\Lib\site-packages\torch\lib\c10.dll"',
+            "dll-other-build",
+            "torch",
+        ),
+        (rf'[WinError 127] {PROCEDURE} Error loading "C:\app\torch_cpu.dll"', "dll-other-build", "torch"),
+        (rf'[WinError 127] {PROCEDURE} Error loading "C:\cuda\cublas64_12.dll"', "dll-other-build", None),
+        (f"DLL load failed while importing _pywrap_tensorflow_internal: {PROCEDURE}", "dll-other-build", "tensorflow"),
+        (
+            f"DLL load failed while importing onnxruntime_pybind11_state: {PROCEDURE}",
+            "onnxruntime-other-copy",
+            "onnxruntime",
+        ),
+        (f"DLL load failed while importing _ext: {PROCEDURE}", "extension-dll-of-other-torch", "_ext"),
+    ],
+)
+def test_error_127_names_the_package_and_is_no_missing_file(text: str, first: str, package: str | None) -> None:
+    assert causes_of(text)[0] == first
+    assert fields_of(text).get("package") == package
+    assert "visual-cpp-missing" not in causes_of(text)
+
+
+@pytest.mark.parametrize(
+    ("module", "imported", "causes"),
+    [
+        ("_pywrap_tensorflow_internal", "tensorflow", ["visual-cpp-outdated", "cpu-without-avx"]),
+        ("onnxruntime_pybind11_state", "onnxruntime", ["visual-cpp-outdated", "onnxruntime-other-copy"]),
+    ],
+)
+def test_error_1114_is_told_by_the_import_of_its_framework(module: str, imported: str, causes: list[str]) -> None:
+    text = f"DLL load failed while importing {module}: A dynamic link library (DLL) initialization routine failed."
+    assert causes_of(text) == causes
+    assert fields_of(text)["imported"] == imported

@@ -302,3 +302,60 @@ def test_a_driver_function_names_the_driver_that_has_it() -> None:
     text = UNDEFINED.format(TORCH, "cuModuleGetLoadingMode")
     assert "since_driver=515" in words_of(text)
     assert "CUDA 11.7" in words_of(text, Given(platform=Platform.WIN_64))
+
+
+NCCL = UNDEFINED.format(TORCH, "ncclCommWindowRegister")
+
+
+@pytest.mark.parametrize(
+    ("around", "package"),
+    [
+        ("nvidia-nccl-cu13==2.26.2\nnvidia-cudnn-cu13==9.13.0", "nvidia-nccl-cu13"),
+        ("torch 2.10.0+cu130", "nvidia-nccl-cu13"),
+        ("torch 2.6.0+cu124", "nvidia-nccl-cu12"),
+        ("nvidia-cudnn-cu12==9.1.0", "nvidia-nccl-cu12"),
+        ("nvidia-nccl-cu12==2.29.3\nnvidia-nccl-cu13==2.29.7", None),
+        ("", None),
+    ],
+)
+def test_nccl_is_of_the_cuda_major_that_the_text_shows(around: str, package: str | None) -> None:
+    (cause, *_) = found_causes(f"{NCCL}\n{around}")
+    assert cause.fields.get("nccl_package") == package
+
+
+PLUGIN_FAILED = "Jax plugin configuration error: Exception when calling jax_plugins.xla_cuda13.initialize()"
+
+
+def test_a_plugin_of_jax_that_fails_is_by_itself_of_no_other_version() -> None:
+    assert causes_of(PLUGIN_FAILED) == []
+    called = "TypeError: register_custom_call_target(): incompatible function arguments."
+    (cause,) = found_causes(f"{PLUGIN_FAILED}\n{called}\njax 0.7.2")
+    assert cause.explanation == "jax-versions-differ"
+    assert cause.fields["command"] == "pip install -U 'jax[cuda13]==0.7.2'"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("RuntimeError: Not compiled with GPU support (ROIAlign_forward at ROIAlign.h:73)", ["extension-not-built"]),
+        ("RuntimeError: nms is not compiled with GPU support", ["extension-not-built"]),
+        ("context.cc:203: XGBoost is not compiled with CUDA support.", []),
+        ("ValueError: This CTranslate2 package was not compiled with CUDA support", []),
+    ],
+)
+def test_a_program_that_names_itself_is_no_extension_of_pytorch(text: str, expected: list[str]) -> None:
+    assert causes_of(text) == expected
+
+
+NO_CUDART = "CUDA_SETUP: WARNING! libcudart.so not found in any environmental path. Searching in backup paths..."
+SETUP_FAILED = "CUDA Setup failed despite GPU being available. Please run: python -m bitsandbytes"
+
+
+def test_bitsandbytes_is_told_once() -> None:
+    (cause,) = found_causes(f"{NO_CUDART}\n{SETUP_FAILED}")
+    assert cause.explanation == "bitsandbytes-without-cuda"
+    assert cause.fields["looked"] == "bitsandbytes"
+    assert causes_of(f"OSError: libcusparse.so.11: cannot open shared object file\n{SETUP_FAILED}") == []
+    named = "Required library version not found: libbitsandbytes_cuda118.so"
+    (cause,) = found_causes(f"{NO_CUDART}\nCUDA SETUP: {named}")
+    assert "looked" not in cause.fields

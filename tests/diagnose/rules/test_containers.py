@@ -1,0 +1,75 @@
+"""Rules on containers, and on WSL."""
+
+from __future__ import annotations
+
+import pytest
+
+from envsolve.diagnose.rules.containers import capability_missing, runtime_failed
+from envsolve.model.host import Platform
+from tests.diagnose.rules.driver_cases import Known, case_of, only, seen, told
+
+REASONS = [
+    ("initialization", "nvml error: driver not loaded: unknown.", "container-host-driver"),
+    ("initialization", 'driver error: failed to process request\\\\n\\""": unknown.', "container-host-driver"),
+    (
+        "initialization",
+        "load library failed: libnvidia-ml.so.1: cannot open shared object file",
+        "container-host-driver",
+    ),
+    ("container", "cgroup subsystem devices not found: unknown.", "container-cgroup"),
+    ("mount", "failed to add device rules: unable to find any existing device filters", "container-cgroup"),
+    ("mount", f"file creation failed: {'/a' * 90}/libnvidia-ml.so.1: file exists: unknown.", "container-file-exists"),
+    ("device", "false: unknown device: unknown.", "container-device-unknown"),
+    ("ldcache", "process /sbin/ldconfig.real failed with error code: 1", "container-ldconfig"),
+    ("mount", "mount operation failed: no such device", "container-runtime-failed"),
+]
+
+
+@pytest.mark.parametrize(("stage", "reason", "expected"), REASONS)
+def test_what_nvidias_container_runtime_says(stage: str, reason: str, expected: str) -> None:
+    sighting = seen("container-runtime-failed", stage=stage, reason=reason)
+    cause = only(list(runtime_failed(case_of(Known(), sighting), (sighting,))))
+    assert cause.explanation == expected
+    assert "\\" not in cause.fields["reason"]
+    assert not cause.fields["reason"].endswith("unknown")
+    assert len(cause.fields["reason"]) <= 161
+
+
+@pytest.mark.parametrize("other", ["wsl-without-adapter", "driver-version-mismatch", "device-files-denied"])
+def test_what_a_line_of_the_container_runtime_says_in_other_words_is_told_once(other: str) -> None:
+    sighting = seen("container-runtime-failed", stage="initialization", reason="nvml error")
+    assert told(Known(), sighting, seen(other)) == []
+
+
+def test_wsl_that_blocks_the_gpu() -> None:
+    blocked = seen("wsl-gpu-blocked")
+    assert told(Known(), blocked, seen("tcc-mode")) == ["wsl-tcc-mode"]
+    assert told(Known(), blocked, seen("windows-without-gpu-for-wsl", build="18363"))[0] == "windows-too-old-for-wsl"
+    assert told(Known(), blocked) == ["wsl-gpu-blocked", "wsl-tcc-mode"]
+
+
+@pytest.mark.parametrize(
+    ("library", "capability"),
+    [
+        ("libnvcuvid.so.1", "video"),
+        ("libnvidia-encode.so.1", "video"),
+        ("libnvoptix.so.1", "graphics"),
+        ("libEGL_nvidia.so.0", "graphics"),
+    ],
+)
+def test_which_capability_brings_a_library(library: str, capability: str) -> None:
+    sighting = seen("driver-capability-missing", library=library)
+    cause = only(list(capability_missing(case_of(Known(), sighting), (sighting,))))
+    assert cause.fields["capability"] == capability
+
+
+def test_docker_on_windows_has_no_toolkit_to_install() -> None:
+    known = Known(platform=Platform.WIN_64)
+    assert told(known, seen("container-toolkit-missing")) == ["container-on-windows", "container-toolkit-missing"]
+    registered = seen("container-toolkit-missing", runtime="unknown or invalid runtime name: nvidia")
+    assert told(known, registered) == ["container-toolkit-missing"]
+
+
+@pytest.mark.parametrize("symptom", ["container-toolkit-missing", "image-without-driver"])
+def test_no_container_has_a_gpu_on_a_mac(symptom: str) -> None:
+    assert told(Known(platform=Platform.OSX_ARM64), seen(symptom)) == ["macos-without-cuda"]

@@ -1,0 +1,77 @@
+"""Which framework a case is about, and that what is known of one is never said of another."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from envsolve.app.explaining import Asked, Explained, explain
+from envsolve.model.host import Platform
+from envsolve.model.versions import CudaVersion
+from tests.diagnose.rules.code_cases import Known, case_of
+
+NOT_COMPILED = "AssertionError: Torch not compiled with CUDA enabled"
+FLOW = "2024-01-01: W tensorflow/dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'"
+UNNAMED = "CUDA error: no kernel image is available for execution on the device"
+
+
+def known(**packages: str) -> Known:
+    return Known(packages=packages)
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "expected"),
+    [
+        pytest.param(UNNAMED, known(tensorflow="2.15.0"), "tensorflow", id="the text names none"),
+        pytest.param(NOT_COMPILED, known(tensorflow="2.15.0"), "pytorch", id="the text names only another"),
+        pytest.param(f"{FLOW}\n{NOT_COMPILED}", known(tensorflow="2.15.0"), "tensorflow", id="both fail"),
+        pytest.param(f"{FLOW}\n{NOT_COMPILED}", known(torch="2.6.0"), "pytorch", id="both fail, the other is given"),
+        pytest.param(f"{NOT_COMPILED}\njax 0.4.30", known(jax="0.4.30"), "jax", id="it is mentioned"),
+        pytest.param(FLOW, known(torch="2.6.0", tensorflow="2.15.0"), "tensorflow", id="an environment with both"),
+    ],
+)
+def test_what_is_given_chooses_among_what_the_text_names(text: str, given: Known, expected: str) -> None:
+    assert case_of(text, given).framework == expected
+
+
+def test_the_cuda_of_a_report_is_that_of_the_framework_that_it_names() -> None:
+    case = case_of("CUDA used to build PyTorch: 12.1\ntensorflow 2.15.0")
+    assert case.cuda_of("pytorch") == CudaVersion(12, 1)
+    assert case.cuda_of("tensorflow") == CudaVersion(12, 2)
+
+
+def test_fields_of_another_framework_leave_nothing_of_the_first() -> None:
+    case = case_of(FLOW, Known(packages={"tensorflow": "2.15.0"}))
+    assert case.fields_of("pytorch") == {"framework": "PyTorch", "name": "pytorch", "version": "", "built_cuda": ""}
+
+
+def explained(text: str, asked: Asked) -> Explained:
+    return explain(io.BytesIO(text.encode()), asked, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "about"),
+    [
+        (NOT_COMPILED, "pytorch"),
+        ("Unknown backend: 'gpu' requested", "jax"),
+        ("Num GPUs Available:  0", "tensorflow"),
+        ("Specified provider 'CUDAExecutionProvider' is not in available provider names.", "onnxruntime"),
+    ],
+)
+@pytest.mark.parametrize("given", ["pytorch==2.6.0", "tensorflow==2.15.0", "cupy==13.4.0"])
+def test_no_finding_gives_a_version_to_a_framework_that_it_is_not_of(text: str, about: str, given: str) -> None:
+    asked = Asked(gpus=("8.6",), platform=Platform.LINUX_64, frameworks=(given,))
+    (finding, *_) = explained(text, asked).findings
+    name, _, version = given.partition("==")
+    assert finding.about == (name if name == about else about)
+    assert name == about or version not in f"{finding.title} {finding.cause}"
+    assert any(f"--framework {about}" in it or f"'{about}" in it for it in finding.commands)
+
+
+def test_a_library_of_linux_is_told_for_linux_whatever_platform_is_given() -> None:
+    missing = "libcudart.so.11.0: cannot open shared object file: No such file or directory"
+    answer = explained(missing, Asked(platform=Platform.WIN_64, frameworks=("tensorflow==2.10.0",)))
+    assert [note for note in answer.notes if "libcudart.so.11.0" in note and "win-64" in note and "linux-64" in note]
+    assert "DLL" not in answer.findings[0].fix
+    assert explained("cudart64_110.dll not found", Asked(platform=Platform.WIN_64)).notes == ()
