@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,21 +19,45 @@ ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.wheel
 
 
-def call(*command: str | Path, cwd: Path) -> str:
+NO_PARTS = shutil.ignore_patterns(
+    "__pycache__", ".git", ".ci", ".venv*", ".*_cache", ".hypothesis", "tests", "benchmarks"
+)
+"""What of the checkout no wheel is made of, or what is no part of it."""
+
+
+def call(*command: str | Path, cwd: Path, environ: Mapping[str, str] | None = None) -> str:
     """Run a command that must succeed; its stdout."""
     done = subprocess.run(
-        [str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False, timeout=600
+        [str(word) for word in command], cwd=cwd, env=environ, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
+def built(source: Path, directory: Path, epoch: str | None = None) -> Path:
+    """The wheel of a checkout; ``epoch`` is the value of SOURCE_DATE_EPOCH, which is not set without it."""
+    environ = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    environ |= {} if epoch is None else {"SOURCE_DATE_EPOCH": epoch}
+    words = ("-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", directory, source)
+    call(sys.executable, *words, cwd=directory, environ=environ)
+    (found,) = directory.glob("*.whl")
+    return found
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("dist")
-    call(sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", directory, ROOT, cwd=directory)
-    (built,) = directory.glob("*.whl")
-    return built
+    return built(ROOT, tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same checkout at another place, an hour older, written by somebody with other permissions."""
+    copy = shutil.copytree(ROOT, tmp_path_factory.mktemp("elsewhere") / "checkout", ignore=NO_PARTS)
+    for path in copy.rglob("*"):
+        told = path.stat()
+        os.utime(path, (told.st_atime, told.st_mtime - 3600))
+        path.chmod(told.st_mode ^ 0o020)
+    return copy
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +76,20 @@ def test_it_holds_the_package_and_the_matrix_and_nothing_else(wheel: Path) -> No
     assert {"tensorflow.toml", "pytorch.toml", "jax.toml", "cuda.toml", "cudnn.toml", "gpus.toml"} <= matrix
     assert not [name for name in names if "__pycache__" in name or name.endswith((".pyc", ".marshal"))]
     assert "envsolve/py.typed" in names
+
+
+@pytest.mark.parametrize("epoch", [None, "1767225600"])
+def test_the_same_sources_give_the_same_bytes(
+    epoch: str | None, wheel: Path, elsewhere: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    first = wheel if epoch is None else built(ROOT, tmp_path_factory.mktemp("dist"), epoch)
+    again = built(ROOT, tmp_path_factory.mktemp("dist"), epoch)
+    moved = built(elsewhere, tmp_path_factory.mktemp("dist"), epoch)
+    assert first.name == again.name == moved.name
+    assert again.read_bytes() == first.read_bytes()
+    assert moved.read_bytes() == first.read_bytes()
+    years = {it.date_time[0] for it in zipfile.ZipFile(first).infolist()}
+    assert years == {2020 if epoch is None else 2026}, "the time of the build, or of a file, stands in it"
 
 
 def test_it_does_the_main_job_from_anywhere(scripts: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.app.making import CreateRequest, Progress, make
-from envsolve.create.builds import refuse_builds
+from envsolve.create.builds import refuse_builds, refuse_variables
 from envsolve.create.interpreter import runs
 from envsolve.create.plan import Kind, Plan
 from envsolve.create.prefix import Place, claimed, clear, place_of
@@ -92,6 +92,8 @@ def _plan(asked: CreateRequest, platform: Platform, matrix: Matrix, environ: Map
         raise UsageError("contradictory-options", message, hints=(hint,))
     if plan.wheels is not None and not plan.has_python:
         raise not_exact(asked.lock, "it has wheels, and no Python that they could be installed for")
+    if plan.wheels is not None:
+        refuse_variables(asked.lock, plan.wheels)
     if plan.wheels is not None and not asked.builds:
         refuse_builds(asked.lock, plan.wheels)
     return plan

@@ -59,6 +59,9 @@ def failed(kind: str, text: str, packages: Sequence[CondaPackage]) -> EnvsolveEr
     if kind == "MissingError":
         message = f"{text}, and --offline asks nobody"
         return OutsideError("offline", message, hints=(Hint("run it once without --offline"),))
+    if kind == "EscapeError":
+        hint = Hint("do not use this package; whoever keeps the channel should know of it")
+        return OutsideError("package-unsound", "a package would write outside of its environment", (text,), (hint,))
     package = next((it.file_name for it in packages if it.file_name in text), None)
     found = next((it for it in _KINDS if any(word in text for word in it.words)), None)
     if found is None or kind != "InstallerError":

@@ -13,12 +13,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, BinaryIO
 
 from envsolve.conda.engine import Job, hand_on, read_config, send, stand_somewhere
+from envsolve.conda.package_paths import require_inside
 
 _FROM_INDEX = ("build_number", "constrains", "depends", "license", "license_family", "noarch", "timestamp")
 """What a package says of itself and a lock need not: conda and pixi go by it when they change the environment."""
@@ -53,7 +54,7 @@ class Installer:
             platform=Subdir(self._job["platform"]),
             client=client,
             config=config,
-            reporter=_Reporter(self._goes, len(records)),
+            reporter=_Reporter(self._goes, {it.name.normalized: cache / _stem(it) for it in records}),
         )
         _complete(prefix / "conda-meta")
 
@@ -91,11 +92,27 @@ def _record(package: Job) -> Any:
     return RepoDataRecord(record, package["file_name"], package["url"], package["channel"])
 
 
-class _Reporter:
-    """What rattler calls: how many packages are there, and which is under way. All else is of no interest."""
+def _stem(record: Any) -> str:
+    """What rattler calls the directory of an unpacked package in its cache."""
+    return f"{record.name.normalized}-{record.version}-{record.build}"
 
-    def __init__(self, goes: BinaryIO, total: int) -> None:
-        self._goes, self._total, self._done = goes, total, 0
+
+def _paths(package: Path) -> Iterator[str]:
+    """The files that an unpacked package says it has. Whatever rattler raises where it cannot tell them passes."""
+    from rattler.package import PathsJson
+
+    listed = PathsJson.from_package_directory_with_deprecated_fallback(package)
+    return (str(it.relative_path) for it in listed.paths)
+
+
+class _Reporter:
+    """What rattler calls: how many packages are there, and which is under way. All else is of no interest.
+
+    ``unpacked`` is where each package lies in the cache, by its name.
+    """
+
+    def __init__(self, goes: BinaryIO, unpacked: Mapping[str, Path]) -> None:
+        self._goes, self._unpacked, self._total, self._done = goes, unpacked, len(unpacked), 0
         self._sending = threading.Lock()
 
     def on_populate_cache_start(self, operation: int, package_name: str) -> int:
@@ -103,6 +120,14 @@ class _Reporter:
         return 0
 
     def on_link_start(self, operation: int, package_name: str) -> int:
+        """Called before the first file of a package is linked; an exception of it would end nothing."""
+        try:
+            package = self._unpacked[package_name]
+            require_inside(package.name, _paths(package))
+        except Exception as error:  # noqa: BLE001  # whatever it is, nothing of the package may be linked
+            with self._sending:
+                send(json.dumps(_told(error)), self._goes)
+                os._exit(0)
         self._done += 1
         self._tell(f"{self._done} of {self._total}, {package_name}")
         return 0
@@ -127,6 +152,10 @@ def _complete(folder: Path) -> None:
         path.write_text(json.dumps(record | known, indent=2), "utf-8")
 
 
+def _told(error: Exception) -> dict[str, object]:
+    return {"error": type(error).__name__, "text": str(error)}
+
+
 def main() -> None:
     """Do the one job that comes in, and say how it ended; where input ends before, so does the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both processes, and ours decides
@@ -139,6 +168,6 @@ def main() -> None:
     try:
         asyncio.new_event_loop().run_until_complete(Installer(settings, job, goes).run())
     except Exception as error:  # noqa: BLE001  # whatever rattler raises is for the other process to tell
-        answer = {"error": type(error).__name__, "text": str(error)}
+        answer = _told(error)
     send(json.dumps(answer), goes)
     os._exit(0)

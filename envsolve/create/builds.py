@@ -1,6 +1,8 @@
 """What of a lock would be built, which runs the code of packages: refused here, whatever an installer would do with it.
 
 ``--only-binary :all:`` of pip says nothing about packages with an address, and a line of the file itself takes it back.
+Installers differ in what they take for a line or a comment, and pip in the encoding that a comment may name, so they
+are given the lines that were judged here and not the file (:func:`logical_lines`).
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ from envsolve.create.refusals import not_exact
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.text_file import shown
 
-_CONTINUED = re.compile(r"\\\r?\n")
-_COMMENT = re.compile(r"(?:^|\s)#.*", re.MULTILINE)
+_CONTINUED = re.compile(r"\\\n")
+_COMMENT = re.compile(r"(?:^|[^\S\n])#.*", re.MULTILINE)
+_VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
+"""What pip and uv put the value of a variable in the place of, in a requirements file."""
 _PLACES = ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--no-index", "--trusted-host")
 _HARMLESS = (*_PLACES, "--require-hashes", "--prefer-binary", "--hash")
 """Options that say where packages are and how they are proved. pip takes others by their first letters too."""
@@ -40,8 +44,26 @@ def refuse_builds(path: Path, file: WheelFile) -> None:
         if found is not None:
             raise _refused(path, f"{found} has no wheel in it")
         return
-    for line in _logical_lines(file.text):
+    for line in logical_lines(file.text):
         _refuse_line(path, line)
+
+
+def refuse_variables(path: Path, file: WheelFile) -> None:
+    """Raise UsageError ``lock-not-exact`` where ``file`` has values of the machine's variables sent to an address.
+
+    They may be secrets, and what a lock names must not depend on the machine. A pylock.toml has no variables (PEP 751).
+    """
+    if file.name == "pylock.toml":
+        return
+    found = next((it for line in logical_lines(file.text) if (it := _VARIABLE.search(line)) is not None), None)
+    if found is None:
+        return
+    hints = (
+        Hint("write what is meant in its place; name and password of an index belong into netrc or a keyring"),
+        Hint("or take the index out of the lock, and give it with --index-url"),
+    )
+    cause = ("its value would be sent to an address that the lock names, whatever it is on this machine",)
+    raise UsageError("lock-not-exact", f"{path} names the variable {found[1]}", cause, hints)
 
 
 def _built(package: Mapping[str, Any]) -> Iterator[str]:
@@ -55,10 +77,13 @@ def _built(package: Mapping[str, Any]) -> Iterator[str]:
         yield str(package.get("name", "a package"))
 
 
-def _logical_lines(text: str) -> Iterator[str]:
-    """The lines as installers join them. A comment ends with its line, whatever that ends with."""
-    joined = _CONTINUED.sub(" ", _COMMENT.sub("", text))
-    yield from (line.strip() for line in joined.splitlines() if line.strip())
+def logical_lines(text: str) -> Iterator[str]:
+    """The lines of a requirements file without comments, each on one line.
+
+    What Python takes for the end of a line is one, as for pip: a comment ends with its line, whatever that ends with.
+    """
+    joined = _CONTINUED.sub(" ", _COMMENT.sub("", "\n".join(text.splitlines())))
+    yield from (found for line in joined.split("\n") if (found := line.strip().rstrip("\\").rstrip()))
 
 
 def _refuse_line(path: Path, line: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.create.child import ask, run
 from envsolve.errors import Hint, OutsideError
+from envsolve.model.program import find_program
 
 _ASKS = (
     "import json, sys, sysconfig; "
@@ -74,11 +74,10 @@ def _for_uv(versions: SpecifierSet) -> str:
 
 
 def _candidates(versions: SpecifierSet, environ: Mapping[str, str]) -> Iterator[str]:
-    path = environ.get("PATH")
     minors = (f"3.{minor}" for minor in range(_NEWEST, _OLDEST, -1))
     fitting = (it for it in minors if f"{it}.0" in versions or f"{it}.99" in versions)
     for name in (*(f"python{minor}" for minor in fitting), "python3", "python"):
-        program = shutil.which(name, path=path)
+        program = find_program(name, environ)
         if program is not None:
             yield program
     yield str(getattr(sys, "_base_executable", sys.executable))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import NamedTuple
 from envsolve.create.child import ask
 from envsolve.create.netrc_file import netrc_text
 from envsolve.index.settings import IndexSettings, default_index
+from envsolve.model.program import find_program
 from envsolve.model.request import without_credentials
 
 _OF_UV = (
@@ -63,7 +63,7 @@ def has_own_pip() -> bool:
 
 
 def _candidates() -> Iterator[str]:
-    named = shutil.which("uv")
+    named = find_program("uv", os.environ)
     if named is not None:
         yield named
     yield str(Path(sys.executable).with_name("uv.exe" if sys.platform == "win32" else "uv"))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.create.builds import logical_lines
 from envsolve.create.child import run
 from envsolve.create.failures import KNOWN, no_installer, tool_failed
 from envsolve.create.plan import WheelFile
@@ -41,7 +42,7 @@ def install_wheels(
     """
     with tool_environ(environ, network, scratch, names_index=wheels.file.names_index) as variables:
         file = scratch / wheels.file.name
-        file.write_text(wheels.file.text, "utf-8", newline="\n")
+        file.write_text(_text(wheels.file), "utf-8", newline="\n")
         if wheels.uv is not None:
             command = _of_uv(wheels.uv, python, file, wheels, network)
         else:
@@ -49,6 +50,11 @@ def install_wheels(
         ran = run(command, variables, progress, words=KNOWN)
     if ran.code != 0:
         raise tool_failed("wheels-failed", "uv" if wheels.uv is not None else "pip", ran, keeps=not network.no_cache)
+
+
+def _text(file: WheelFile) -> str:
+    """The file for an installer: of requirements the lines that were judged, so that it sees no others."""
+    return file.text if file.name == "pylock.toml" else "".join(f"{line}\n" for line in logical_lines(file.text))
 
 
 def _of_uv(uv: str, python: Path, file: Path, wheels: Wheels, network: Network) -> list[str]:

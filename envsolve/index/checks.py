@@ -35,6 +35,14 @@ def project_and_version(file_name: str) -> tuple[str, str]:
     return normalized(name), version
 
 
+def require_hash(file: PackageFile) -> None:
+    """Raise OutsideError where an index tells no hash that proves what ``file`` is: code of it is not run then."""
+    if not any(algorithm in _STRONG for algorithm, _ in file.hashes):
+        message = f"there is no sha256, sha384 or sha512 of {file.name!r}, and nothing is built that cannot be proved"
+        hint = Hint("take it from an index that gives hashes of its files, or a version that has a wheel")
+        raise OutsideError("no-hash", message, hints=(hint,))
+
+
 def check_hash(content: bytes, hashes: Hashes, what: str) -> None:
     """Raise OutsideError where ``content`` does not have the strongest of ``hashes`` that is known."""
     import hashlib

@@ -13,6 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from envsolve.index.address import Address, Login, Origin
+from envsolve.model.program import find_program
 
 if TYPE_CHECKING:
     from netrc import netrc
@@ -136,9 +137,7 @@ def _from_keyring_module(services: Sequence[str], user: str | None) -> Login | N
 
 def _from_keyring_command(services: Sequence[str], user: str | None) -> Login | None:
     """What the command ``keyring`` says, which is installed apart from envsolve; from 25.2 on it tells users too."""
-    from shutil import which
-
-    command = which("keyring")
+    command = find_program("keyring", os.environ)
     if command is None or (user or "").startswith("-"):
         return None
     for service in services:

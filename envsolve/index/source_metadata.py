@@ -1,6 +1,6 @@
 """The metadata of a source distribution: from its PKG-INFO where that is for every wheel, else from a build of it.
 
-A build runs code of the package, so it happens only where the user allows it.
+A build runs code of the package, so it happens only where the user allows it and the hash of the archive is known.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import zlib
 from pathlib import Path
 
 from envsolve.errors import Hint, OutsideError
-from envsolve.index.checks import check_hash, checked_metadata, invalid, not_had
+from envsolve.index.checks import check_hash, checked_metadata, invalid, not_had, require_hash
 from envsolve.index.fetch import METADATA_LIMIT, Fetcher
 from envsolve.index.metadata import Metadata
 from envsolve.model.package import PackageFile
@@ -24,7 +24,10 @@ _PARTS = 2
 
 
 def of_source(fetcher: Fetcher, file: PackageFile, *, allow_builds: bool) -> Metadata:
-    """What a source distribution requires. Raises OutsideError, ``needs-build`` where only a build could tell."""
+    """What a source distribution requires.
+
+    Raises OutsideError: ``needs-build`` where only a build could tell, ``no-hash`` where nothing proves what is built.
+    """
     response = fetcher.fetch(file.url, limit=_SOURCE_LIMIT)
     if response.status != _OK:
         raise not_had(file, response)
@@ -34,6 +37,7 @@ def of_source(fetcher: Fetcher, file: PackageFile, *, allow_builds: bool) -> Met
         return found
     if not allow_builds:
         raise needs_build(file.name)
+    require_hash(file)
     return _built(response.body, file)
 
 

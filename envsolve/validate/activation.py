@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.host.child import run_child
+from envsolve.model.program import find_program
 from envsolve.validate.inventory import Inventory
 
 IS_WINDOWS = os.name == "nt"
@@ -81,7 +81,7 @@ def _with_scripts(environ: dict[str, str], inventory: Inventory) -> Activation:
     """What the scripts of the packages leave, run by bash, which they are written for. Those for cmd.exe are not."""
     if IS_WINDOWS or not any((inventory.prefix / SCRIPTS).glob("*.sh")):
         return Activation(environ)
-    shell = shutil.which("bash") or shutil.which("sh") or "sh"
+    shell = find_program("bash", os.environ) or find_program("sh", os.environ) or "/bin/sh"
     try:
         done = run_child([shell, "-c", _SOURCE_ALL, os.fspath(inventory.executable)], environ, _TIMEOUT)
         left = json.loads(done.output)

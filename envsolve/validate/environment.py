@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.host.child import run_child
+from envsolve.model.program import find_program
 from envsolve.validate.child import Children, Outcome
 from envsolve.validate.inventory import Inventory, inventory_of
 
@@ -43,7 +44,7 @@ def _meant(prefix: str | None, python: str | None, environ: Mapping[str, str]) -
         found = next(_candidates(directory), None)
         if found is not None:
             return found
-    on_path = shutil.which("python3", path=environ.get("PATH")) or shutil.which("python", path=environ.get("PATH"))
+    on_path = find_program("python3", environ) or find_program("python", environ)
     return Path(on_path or sys.executable)
 
 

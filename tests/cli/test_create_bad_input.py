@@ -39,6 +39,7 @@ REFUSED = {
     "builds that are not all there are": (("env", "--lock", "partial.yml"), "lock-not-exact", 2),
     "an exact file with a bare wheel": (("env", "--lock", "bare.yml"), "lock-not-exact", 2),
     "another Python than the lock's": (("env", "--lock", "c.lock", "--python", "3.11"), "contradictory-options", 2),
+    "a variable of the machine": (("env", "--lock", "variable.txt", "--allow-builds"), "lock-not-exact", 2),
     "wheels without a Python": (("env", "--lock", "wheels.yml"), "lock-not-exact", 2),
 }
 
@@ -54,6 +55,7 @@ def test_what_cannot_be_done_is_said_before_anything_is_done(
     Path("bare.yml").write_text(f"{EXACT}{pip}\n")
     Path("wheels.yml").write_text(f"dependencies:\n{pip} --hash=sha256:{'0' * 64}\n")
     Path("c.lock").write_text(f"@EXPLICIT\nhttps://h/c/linux-64/zlib-1.3-h0_0.conda#{'0' * 32}\n")
+    Path("variable.txt").write_text(f"--index-url http://h/${{HOME}}/\nalpha==1.0 --hash=sha256:{'0' * 64}\n")
     Path("other.json").write_text('{"schema_version": 1, "platform": "win-64", "gpus": [], "origin": {}}')
     create.refused(code, *words, exit_code=exit_code)
 

@@ -110,6 +110,18 @@ def test_a_package_that_was_altered_is_refused(name: str, create: Creating) -> N
     assert "delta-1.0-0.conda is not the file that the lock names: its checksum differs" in said.err
 
 
+def test_a_package_that_would_write_beside_the_environment_is_refused(create: Creating) -> None:
+    beside = "near-1.0-0/share/payload.txt"  # where the other package lies in the cache, from where it would be linked
+    own = create.channel.channel("own")
+    own.add(package("near", "1.0", {"share/payload.txt": b"x"}))
+    own.add(package("evil", "1.0", {f"../{beside}": b"x"}, ["near"]))
+    Path("environment.yml").write_text("channels: [own, conda-forge]\ndependencies: [python, evil]\n")
+    create.lock("conda-lock.yml", "-r", "environment.yml")
+    said = create.refused("package-unsound", "env", "--lock", "conda-lock.yml", exit_code=3)
+    assert f"'../{beside}', which is outside of the environment" in said.err
+    assert not (create.prefix.parent / beside).exists()
+
+
 def test_an_altered_wheel_beside_conda_packages_is_refused(create: Creating) -> None:
     create.lock("conda-lock.yml", "-r", "environment.yml")
     other = wheel("alpha", "1.0", members={"evil.py": b""}).content

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from envsolve.create.builds import refuse_builds
+from envsolve.create.builds import logical_lines, refuse_builds, refuse_variables
 from envsolve.create.plan import WheelFile
 from envsolve.errors import UsageError
 
@@ -27,6 +29,8 @@ REFUSED = {
     "an option that takes the other one back": (f"alpha==1 {HASH}\n--only-binary=:none:", "build-refused"),
     "an option by its first letters": (f"--no-bin own\nown==1 {HASH}", "build-refused"),
     "an option behind a comment": (f"# head \\\n--no-binary :all:\nalpha==1 {HASH}", "build-refused"),
+    "an option behind a form feed in a comment": (f"# head\f--no-binary :all:\nalpha==1 {HASH}", "build-refused"),
+    "an option behind another end of a line": (f"# head\u2028--no-binary :all:\nalpha==1 {HASH}", "build-refused"),
     "previews": (f"--pre\nalpha==1 {HASH}", "build-refused"),
     "an option behind a requirement": (f"own==1 \\\n  {HASH} --config-settings=a=b", "build-refused"),
     "a range": (f"alpha>=1 {HASH}", "lock-not-exact"),
@@ -77,3 +81,54 @@ def test_wheels_of_a_pylock_are_not() -> None:
         '[[packages]]\nname = "other"\narchive = { url = "https://i/other-1-py3-none-any.whl" }\n',
         "pylock.toml",
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"--index-url https://i/${{TOKEN}}/simple\nalpha==1 {HASH}\n",
+        f"alpha @ https://${{TOKEN}}@i/alpha-1-py3-none-any.whl {HASH}\n",
+    ],
+)
+def test_a_lock_sends_no_variable_of_the_machine_to_an_address(text: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        refuse_variables(Path("requirements.txt"), WheelFile("requirements.txt", text))
+    assert raised.value.code == "lock-not-exact"
+    assert "TOKEN" in str(raised.value)
+
+
+def test_a_variable_in_a_comment_is_none() -> None:
+    text = f"# made with ${{TOKEN}}\nalpha==1 {HASH}  # ${{TOKEN}}\n"
+    refuse_variables(Path("requirements.txt"), WheelFile("requirements.txt", text))
+
+
+pieces = st.sampled_from(
+    [
+        "\\",
+        "\n",
+        "\r\n",
+        "\r",
+        "\f",
+        "\x1c",
+        "\x85",
+        "\u2028",
+        " ",
+        "\t",
+        "#",
+        "# coding: utf-7",
+        "-",
+        "--pre",
+        "+AAo-",
+        "a",
+        "==1",
+    ]
+)
+
+
+@given(st.lists(pieces, max_size=12).map("".join))
+def test_pip_reads_of_the_lines_that_were_judged_no_others(text: str) -> None:
+    from pip._internal.req.req_file import _decode_req_file, preprocess
+
+    judged = [*logical_lines(text)]
+    content = "".join(f"{line}\n" for line in judged).encode()
+    assert [line for _, line in preprocess(_decode_req_file(content, "requirements.txt"))] == judged

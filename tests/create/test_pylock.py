@@ -50,7 +50,45 @@ def test_an_archive_is_named_by_its_address() -> None:
     assert line == "own @ https://i/own.zip#subdirectory=x --hash=sha256:0b"
 
 
-@pytest.mark.parametrize("broken", ['[[packages]]\nname = "own"\n', '[[packages]]\nversion = "1"\n'])
+def hostile(
+    name: str = "own",
+    version: str = "1.0",
+    algorithm: str = "sha256",
+    digest: str = "0a",
+    index: str = "https://i/simple",
+) -> str:
+    head = f'[[packages]]\nname = "{name}"\nversion = "{version}"\nindex = "{index}"\n'
+    return f'{head}[[packages.wheels]]\nurl = "https://i/own.whl"\nhashes = {{ "{algorithm}" = "{digest}" }}\n'
+
+
+OPTION = "--no-binary=:all:"
+BROKEN = {
+    "without files": '[[packages]]\nname = "own"\n',
+    "without a name": '[[packages]]\nversion = "1"\n',
+    "an option in the name": hostile(name=OPTION),
+    "a line in the name": hostile(name=f"own\\n{OPTION}"),
+    "a line in the version": hostile(version=f"1.0\\n{OPTION}"),
+    "a line in the index": hostile(index=f"https://i\\n{OPTION}"),
+    "a line of another kind in the index": hostile(index=f"https://i\\u2028{OPTION}"),
+    "an option for the index": hostile(index=OPTION),
+    "a variable in the index": hostile(index="https://i/${TOKEN}"),
+    "a line in an algorithm": hostile(algorithm=f"sha256:0a\\n{OPTION}\\n"),
+    "a line in a digest": hostile(digest=f"0a\\n{OPTION}"),
+    "a line in an address": (
+        '[[packages]]\nname = "own"\narchive = { url = "https://i/o.whl\\n-r x", hashes = { a = "0" } }\n'
+    ),
+    "a line in a folder": (
+        '[[packages]]\nname = "own"\narchive = '
+        '{ url = "https://i/o.whl", subdirectory = "x\\n-r x", hashes = { a = "0" } }\n'
+    ),
+}
+
+
+def test_an_entry_of_sound_words_is_no_hostile_one() -> None:
+    assert told(hostile()) == ["--index-url https://i/simple", "own==1.0 --hash=sha256:0a"]
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 def test_an_entry_that_pip_cannot_be_told_is_refused(broken: str) -> None:
     with pytest.raises(UsageError) as raised:
         told(broken)

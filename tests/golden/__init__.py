@@ -1,0 +1,1 @@
+"""Files that versions of envsolve wrote, which every later one reads (README.md)."""

@@ -1,0 +1,43 @@
+"""A program is one of PATH, whatever lies in the directory that somebody stands in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from envsolve.model.program import find_program
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs of the tests are for other systems")
+
+
+def program(path: Path, mode: int = 0o755) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(mode)
+    return path
+
+
+@pytest.mark.parametrize("entry", ["", ".", "bin", "./bin", "../here/bin"])
+def test_what_lies_in_the_current_directory_is_not_found(
+    entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    program(here / "uv")
+    program(here / "bin" / "uv")
+    monkeypatch.chdir(here)
+    assert find_program("uv", {"PATH": entry}) is None
+    other = program(tmp_path / "other" / "uv")
+    assert find_program("uv", {"PATH": os.pathsep.join((entry, str(other.parent)))}) == str(other)
+
+
+def test_the_first_that_can_be_run_counts(tmp_path: Path) -> None:
+    (tmp_path / "a" / "uv").mkdir(parents=True)
+    program(tmp_path / "b" / "uv", 0o644)
+    found, later = program(tmp_path / "c" / "uv"), program(tmp_path / "d" / "uv")
+    path = os.pathsep.join(str(tmp_path / it) for it in ("none", "a", "b", "c", "d"))
+    assert find_program("uv", {"PATH": path}) == str(found)
+    assert find_program("uv", {"PATH": str(later.parent)}) == str(later)
+    assert find_program("pip", {"PATH": path}) is None
