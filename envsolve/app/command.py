@@ -19,6 +19,15 @@ def command_of(request: Request) -> str:
     return shlex.join([*words, *request.packages.requirements])
 
 
+def recorded_command(request: Request) -> str:
+    """The command that an answer says it was made with. Machines that a project names are told as the project does."""
+    if not request.named_hosts:
+        return command_of(request)
+    asked = command_of(request._replace(hosts=(), platforms=())).removeprefix("envsolve ")
+    machines = "; ".join(f"{it.name}: {it.typed}" for it in request.named_hosts)
+    return f"envsolve lock  # {asked} for {machines}"
+
+
 def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
     """Every option with its values; what is left to its default has none."""
     yield "--framework", map(str, request.frameworks)

@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve import __version__
 from envsolve.app.channel_builds import ChannelBuilds
-from envsolve.app.command import command_of
+from envsolve.app.command import recorded_command
 from envsolve.app.conda_asked import asked_on, with_cuda, with_frameworks, with_stack
 from envsolve.app.conda_part import (
     CompanionsNeeded,
@@ -180,7 +180,7 @@ class _Locking:
         lock = CondaLock(
             parts=made,
             channels=tuple(dict.fromkeys(it for _, solution in stacks for it in self.parts.channels(solution))),
-            command=command_of(request),
+            command=recorded_command(self._asked.recorded or request),
             envsolve_version=__version__,
             matrix_date=max((it.matrix_date for it in answers), default=None),
             sources=tuple(name for name in request.packages.files if name != "-"),

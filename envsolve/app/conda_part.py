@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve import __version__
-from envsolve.app.command import command_of
+from envsolve.app.command import recorded_command
 from envsolve.app.conda_asked import FRAMEWORK_PACKAGES, CondaAsked, Split, split
 from envsolve.app.conda_refusal import Unfit
 from envsolve.app.network import Network
@@ -53,7 +53,8 @@ class CondaLockRequest(NamedTuple):
     """A request for a conda lock, and the session with the solver of conda packages.
 
     ``held`` gives what the lock that is there already holds for a platform. ``progress`` is told what is going on,
-    ``counted`` how many wheels are picked, and the last of them.
+    ``counted`` how many wheels are picked, and the last of them. ``recorded`` is the request that the lock says it was
+    made for, where that is another one.
     """
 
     request: Request
@@ -62,6 +63,7 @@ class CondaLockRequest(NamedTuple):
     held: Callable[[Platform], Kept] = lambda _: Kept()
     progress: Callable[[str], None] = lambda _: None
     counted: Callable[[int, str], None] = lambda _, __: None
+    recorded: Request | None = None
 
 
 class NotYet(Exception):  # noqa: N818  # what was learned leads on
@@ -270,7 +272,7 @@ class Parts:
         return Answer(
             solution,
             target.hosts,
-            command_of(self._request),
+            recorded_command(self._request if self._asked.recorded is None else self._asked.recorded),
             matrix_date_of(target.problem, self._matrix),
             __version__,
             own_matrix=not self._matrix.is_shipped,

@@ -12,6 +12,7 @@ from packaging.version import InvalidVersion, Version
 from envsolve.app.conda_asked import FRAMEWORK_PACKAGES, TOOLKITS
 from envsolve.app.lock_frameworks import FRAMEWORK_OF
 from envsolve.lock.conda_file import HeldFormat, kind_of, read_held
+from envsolve.lock.dockerfile_file import is_dockerfile
 from envsolve.lock.held_pins import HeldPin, read_pins, read_recorded, read_unpinned
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -52,7 +53,7 @@ def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | No
 
     Raises UsageError where it cannot be read.
     """
-    packages, recorded = _packages(path, platform)
+    packages, recorded = packages_in(path, platform)
     if not packages:
         return None
     versions = {it.name: it.version for it in packages if it.version}
@@ -70,8 +71,13 @@ def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | No
     return HeldStack(found, named, _minor(python), _minor(cuda), _version(cudnn), recorded, unpinned)
 
 
-def _packages(path: Path, platform: Platform) -> tuple[list[Installed], Mapping[str, object] | None]:
-    if path.suffix.lower() in _PYTHON_LOCKS and kind_of(path) is not HeldFormat.EXPLICIT:
+def packages_in(path: Path, platform: Platform) -> tuple[list[Installed], Mapping[str, object] | None]:
+    """The packages that the file at ``path`` names for ``platform``, and the facts that envsolve wrote into it.
+
+    Raises UsageError where it cannot be read.
+    """
+    python_lock = path.suffix.lower() in _PYTHON_LOCKS or is_dockerfile(path.name)
+    if python_lock and kind_of(path) is not HeldFormat.EXPLICIT:
         return [*_wheels(read_pins(path), read_unpinned(path))], read_recorded(path)
     held = read_held(path, platform)
     if held is None:

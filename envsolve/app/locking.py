@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from envsolve import __version__
 from envsolve.app.asked_packages import COMMAND_LINE, Given, for_target, given
-from envsolve.app.command import command_of
+from envsolve.app.command import recorded_command
 from envsolve.app.lock_frameworks import FRAMEWORK_OF, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, places, settings_of
 from envsolve.app.lock_stacks import Attempt, Stacks, stays
@@ -26,7 +26,7 @@ from envsolve.errors import UnsolvableError
 from envsolve.index.configured import LOOKED_FOR
 from envsolve.index.fitting import Interpreter, platform_tags
 from envsolve.lock.answer import Answer
-from envsolve.lock.formats import write_python_lock
+from envsolve.lock.formats import require_platforms, write_python_lock
 from envsolve.lock.held_pins import HeldPin
 from envsolve.lock.python_lock import PythonLock
 from envsolve.matrix.load import Matrix
@@ -44,12 +44,16 @@ _FEW = 4
 
 
 class LockRequest(NamedTuple):
-    """A request for a Python lock. ``held`` are the pins of the lock that is there already, for a platform."""
+    """A request for a Python lock. ``held`` are the pins of the lock that is there already, for a platform.
+
+    ``recorded`` is the request that the lock says it was made for, where that is another one.
+    """
 
     request: Request
     network: Network = Network()
     held: Callable[[Platform], tuple[tuple[HeldPin, ...], Held]] = lambda _: ((), Held())
     progress: Progress | None = None
+    recorded: Request | None = None
 
 
 class Locked(NamedTuple):
@@ -74,6 +78,7 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Lock
         lines.have_pages([need.name for need, _ in wanted.needs if not need.url], where)
         require_wheels(request)
         targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
+        require_platforms([it.problem.platform for it in targets], request.format)
         locks = [_Lock(asked, matrix, target, wanted, where, lines).made() for target in targets]
     finally:
         lines.close()
@@ -89,6 +94,7 @@ def _grounds(request: Request, wanted: Given, matrix: Matrix, lines: Lines, sinc
         return None
     tables = (str(path) for path in matrix.directory.glob("*.toml"))
     detected = not request.hosts and (not request.gpus or request.gpus == ("auto",))
+    detected = detected or any(it.host.readings for it in request.named_hosts)
     files = (*wanted.files, *request.hosts, str(matrix.directory), *tables, *LOOKED_FOR)
     return Grounds(tuple(files), since, lines.pool.expires, detected)
 
@@ -168,7 +174,7 @@ class _Lock:
     def _finished(self, attempt: Attempt, pins: tuple[Pin, ...], better: UnsolvableError | None) -> _Made:
         solution, interpreter = attempt.solution, attempt.interpreter
         request = self._asked.request
-        bare, _ = request_without_credentials(request)
+        bare, _ = request_without_credentials(self._asked.recorded or request)
         asked = [str(it) for it in request.frameworks] + [str(need) for need, _ in self._wanted.needs]
         answer = matrix_date = None
         if solution is not None:
@@ -176,7 +182,7 @@ class _Lock:
             answer = Answer(
                 solution,
                 self._target.hosts,
-                command_of(bare),
+                recorded_command(bare),
                 matrix_date,
                 __version__,
                 own_matrix=not self._matrix.is_shipped,
@@ -187,7 +193,7 @@ class _Lock:
         made = PythonLock(
             closure=Closure(pins, _lock_target(interpreter), default, others),
             answer=answer,
-            command=command_of(bare),
+            command=recorded_command(bare),
             envsolve_version=__version__,
             matrix_date=matrix_date,
             request=tuple(asked),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from envsolve import __version__
 from envsolve.app.channel_order import in_order, solver_of
-from envsolve.app.command import command_of
+from envsolve.app.command import command_of, recorded_command
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.lock import Answer, write
@@ -41,9 +41,16 @@ HeldOn = Callable[[Platform], Held]
 
 
 def solve_request(
-    request: Request, matrix: Matrix, environ: Mapping[str, str], held_on: HeldOn | None = None
+    request: Request,
+    matrix: Matrix,
+    environ: Mapping[str, str],
+    held_on: HeldOn | None = None,
+    *,
+    recorded: Request | None = None,
 ) -> Solved:
     """The environment for ``request`` in its format, for each of its platforms.
+
+    ``recorded`` is the request that the answer says it was made for, where that is another one.
 
     Raises UsageError for a request that contradicts itself or cannot be read, UnsolvableError where nothing fits.
     """
@@ -53,7 +60,7 @@ def solve_request(
         Answer(
             solution,
             target.hosts,
-            _command_of(request, targets),
+            _command_of(request if recorded is None else request_without_credentials(recorded)[0], targets),
             matrix_date_of(target.problem, matrix),
             __version__,
             own_matrix=not matrix.is_shipped,
@@ -123,8 +130,8 @@ _MOST_HOSTS = 8
 def _command_of(request: Request, targets: Sequence[Target]) -> str:
     """The command that gives this answer again. Of many hosts one of each kind does, which is all a header can hold."""
     kinds = [machine.hosts[0] for target in targets for machine in target.problem.machines if machine.hosts]
-    if len(request.hosts) <= _MOST_HOSTS or len(kinds) == len(request.hosts):
-        return command_of(request)
+    if request.named_hosts or len(request.hosts) <= _MOST_HOSTS or len(kinds) == len(request.hosts):
+        return recorded_command(request)
     left = len(request.hosts) - len(kinds)
     return f"{command_of(request._replace(hosts=tuple(kinds)))}  # and {left} more hosts like these"
 

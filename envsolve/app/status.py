@@ -37,6 +37,10 @@ class Verdict(StrEnum):
     """A framework in it is a CPU build, and the machine has a GPU."""
     UNKNOWN = "unknown"
     """What it installs on the platform is not pinned or not in the matrix, or no GPU is there to judge it by."""
+    STALE = "stale"
+    """The project asks for something else than it was made for."""
+    MISSING = "missing"
+    """The project names it, and it is not there."""
     NO_FRAMEWORK = "no-framework"
     """It holds no framework that depends on GPU and driver."""
 
@@ -47,7 +51,10 @@ class Verdict(StrEnum):
 
 
 class FileStatus(NamedTuple):
-    """A file and what can be said of it: the builds in it, why they do not run, and what else to know."""
+    """A file and what can be said of it: the builds in it, why they do not run, and what else to know.
+
+    ``newer`` are releases that run there as well and that a project would take.
+    """
 
     path: str
     platform: str
@@ -55,6 +62,7 @@ class FileStatus(NamedTuple):
     builds: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    newer: tuple[str, ...] = ()
 
 
 def status_of(files: Sequence[str], request: Request, matrix: Matrix, environ: Mapping[str, str]) -> list[FileStatus]:
@@ -63,10 +71,11 @@ def status_of(files: Sequence[str], request: Request, matrix: Matrix, environ: M
     Raises UsageError where a file or the machine cannot be made out, UnsolvableError for a GPU that is not identified.
     """
     target = target_of(request, matrix, environ)
-    return [_status(name, target, matrix) for name in files]
+    return [file_status(name, target, matrix) for name in files]
 
 
-def _status(name: str, target: Target, matrix: Matrix) -> FileStatus:
+def file_status(name: str, target: Target, matrix: Matrix) -> FileStatus:
+    """The status of one file on the machines of ``target``. Raises UsageError where it cannot be read."""
     platform = target.problem.platform
     held = held_stack(Path(name), platform, matrix)
     if held is None:

@@ -182,7 +182,8 @@ def _check_contradictions(request: Request) -> None:
 def _read_hosts(request: Request, matrix: Matrix) -> tuple[Host, ...]:
     from envsolve.host.host_file import read_host_file
 
-    hosts = tuple(read_host_file(Path(name)) for name in request.hosts)
+    known = {it.name: it.host for it in request.named_hosts}
+    hosts = tuple(known[name] if name in known else read_host_file(Path(name)) for name in request.hosts)
     for name, host in zip(request.hosts, hosts, strict=True):
         for capability in host.capabilities:
             require_known(capability, matrix.cuda, name)

@@ -21,9 +21,19 @@ from envsolve.host.fingerprint import fingerprint
 from envsolve.index.store import Store, store_at
 
 _BUCKET = "answers"
-_FORMATS = ("requirements", "pylock")
-_PREFIXES = ("ENVSOLVE_", "UV_", "PIP_", "CONDA_OVERRIDE_", "CUDA_", "NVIDIA_", "XDG_", "LC_")
-_NAMES = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "NO_COLOR", "FORCE_COLOR", "LANG", "NETRC")
+_PREFIXES = (
+    "ENVSOLVE_",
+    "UV_",
+    "PIP_",
+    "CONDA_OVERRIDE_",
+    "CONDA_CHANNEL_",
+    "CONDA_PREFIX",
+    "CUDA_",
+    "NVIDIA_",
+    "XDG_",
+    "LC_",
+)
+_NAMES = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "NO_COLOR", "FORCE_COLOR", "LANG", "NETRC", "CONDARC")
 _ALWAYS_ASKS = ("--refresh", "--no-cache", "--offline", "-U", "--upgrade")
 """Options that are about asking again, or about asking nobody."""
 _STEERS_LIKE_THEM = ("ENVSOLVE_REFRESH", "ENVSOLVE_NO_CACHE", "ENVSOLVE_OFFLINE", "ENVSOLVE_UPGRADE")
@@ -76,13 +86,16 @@ def recalled(arguments: Sequence[str]) -> Answer | None:
     return found if _may_stand(found) else None
 
 
-def remember(arguments: Sequence[str], answer: Answer, grounds: Grounds) -> None:
-    """Keep ``answer`` for the next time; not where it rests on what cannot be looked at again so cheaply."""
+def remember(arguments: Sequence[str], answer: Answer, grounds: Grounds, written: Sequence[str] = ()) -> None:
+    """Keep ``answer`` for the next time; not where it rests on what cannot be looked at again so cheaply.
+
+    ``written`` are files of the grounds that this command wrote itself.
+    """
     store = _store(arguments)
     machine = fingerprint() if grounds.detected else None
     if store is None or grounds.expires <= time.time() or (grounds.detected and machine is None):
         return
-    if any(_changed_since(path, grounds.since) for path in grounds.files):
+    if any(_changed_since(path, grounds.since) for path in grounds.files if path not in written):
         return  # what was read is no longer what lies there
     signs = tuple(map(_sign, sorted({*grounds.files, *_own_files()})))
     content: Any = (signs, grounds.expires, machine, *answer)

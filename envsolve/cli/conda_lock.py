@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ from envsolve.cli.python_lock import require_file_for_each, require_other_file
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.formats import load_conda_writers, write_conda_lock
-from envsolve.model.cache_directory import cache_directory
 from envsolve.model.host import Platform
 from envsolve.model.request import Request
 
@@ -31,35 +29,13 @@ _KINDS = {
 }
 
 
-@contextmanager
-def conda_session(options: dict[str, Any]) -> Iterator[Session]:
+def conda_session(options: dict[str, Any]) -> AbstractContextManager[Session]:
     """The session with the solver of conda packages, which starts while the rest is still being loaded."""
-    from envsolve.conda.condarc import read_condarc
-    from envsolve.conda.session import Session, Settings
-    from envsolve.lock.conda_specs import with_conda_forge
+    from envsolve.app.conda_sessions import conda_session as opened
+    from envsolve.app.network import Network
 
-    home = os.environ.get("HOME") or os.environ.get("USERPROFILE")
-    condarc = read_condarc(os.environ, Path(home) if home else None)
-    mode = "offline" if options["offline"] else "refresh" if options["refresh"] else ""
-    with _cache(options) as directory, Session(Settings(directory, mode, condarc)) as session:
-        for platform in options["platforms"] or _this_platform():
-            session.prepare(with_conda_forge(options["channels"]), platform)
-        yield session
-
-
-@contextmanager
-def _cache(options: dict[str, Any]) -> Iterator[str]:
-    """The directory for what channels list: the cache's, or one that is gone afterwards."""
-    directory = Path(options["cache_dir"]) if options["cache_dir"] else cache_directory()
-    if directory is not None and not options["no_cache"]:
-        from envsolve.conda.repodata_cache import FOLDER
-
-        yield str(directory.absolute() / FOLDER)
-        return
-    from tempfile import TemporaryDirectory
-
-    with TemporaryDirectory(prefix="envsolve-", ignore_cleanup_errors=True) as scratch:
-        yield scratch
+    network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
+    return opened(network, options["channels"], options["platforms"] or _this_platform(), os.environ)
 
 
 def _this_platform() -> tuple[Platform, ...]:
@@ -134,15 +110,10 @@ def _left_out(output: str | None, platforms: Sequence[Platform]) -> tuple[str, .
     return (f"{output} held {' and '.join(others)} too, and now does not: name every platform with --platform",)
 
 
-def _held_by(output: str | None, request: Request) -> Callable[[Platform], Kept]:
+def _held_by(output: str | None, request: Request) -> Callable[[Platform], Kept] | None:
     """What the file of -o holds for a platform, as far as its packages are to stay."""
-    from envsolve.app.conda_part import Kept
+    if output in (None, "-"):
+        return None
+    from envsolve.app.held_locks import held_by_conda_lock
 
-    def held(platform: Platform) -> Kept:
-        if output in (None, "-") or request.packages.upgrade:
-            return Kept()
-        from envsolve.app.conda_held import kept_in
-
-        return kept_in(Path(str(output).replace(PLATFORM, platform)), platform, request.packages)
-
-    return functools.cache(held)
+    return held_by_conda_lock(lambda platform: str(output).replace(PLATFORM, platform), request.packages)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.cli.create_lock import REQUEST, named_lock, solved_lock
+from envsolve.cli.create_lock import named_lock, solved_lock
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import Decorator, Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note
-from envsolve.cli.solve import solve
-from envsolve.lock import CONDA_FORMATS, PYTHON_FORMATS
+from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
+from envsolve.lock import CONDA_FORMATS, VENV_FORMATS
 
 if TYPE_CHECKING:
     from envsolve.app.creating import Created
@@ -28,31 +28,20 @@ if TYPE_CHECKING:
     from envsolve.create.tools import Network
     from envsolve.matrix import Matrix
 
-_HOW = ("allow_builds", "offline", "refresh", "cache_dir", "no_cache", "no_progress")
+_HOW = ("allow_builds", *HOW_TO_FETCH)
 _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (), "exact": False}
 """What a request has that makes a lock alone."""
 
 
-def _options_of_solve(names: tuple[str, ...]) -> Decorator:
-    """The options of ``solve`` by these names, which mean the same here."""
-
-    def decorate(function: Any) -> Any:
-        chosen = [it for name in reversed(names) for it in solve.params if it.name == name]
-        function.__click_params__ = [*getattr(function, "__click_params__", []), *chosen]
-        return function
-
-    return decorate
-
-
 @click.command()
 @click.argument("prefix", type=Parsed("directory", file_name))
-@_options_of_solve(REQUEST)
+@options_of_solve(REQUEST)
 @option(
     "--format",
     "format_name",
     metavar="NAME",
     help=(
-        f"The lock to make it from: {', '.join(PYTHON_FORMATS)} (a venv), {', '.join(CONDA_FORMATS)} (conda packages). "
+        f"The lock to make it from: {', '.join(VENV_FORMATS)} (a venv), {', '.join(CONDA_FORMATS)} (conda packages). "
         "Default: conda packages where the stack that envsolve prints has any, else a venv."
     ),
 )
@@ -67,7 +56,7 @@ def _options_of_solve(names: tuple[str, ...]) -> Decorator:
 @option("--keep", is_flag=True, help="Leave an unfinished environment to look at where this fails.")
 @option("--no-validate", is_flag=True, help="Do not run kernels in the new environment to prove it.")
 @option("--json", "print_json", is_flag=True, help="Print JSON: what was made, and what was proven of it.")
-@_options_of_solve(_HOW)
+@options_of_solve(_HOW)
 @matrix_option
 @output_options
 def create(**options: Any) -> int:

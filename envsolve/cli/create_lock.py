@@ -12,18 +12,14 @@ from click.core import ParameterSource
 
 from envsolve.cli.report import note
 from envsolve.cli.solve import request_from
+from envsolve.cli.solve_options import REQUEST
 from envsolve.errors import Hint, UsageError
-from envsolve.lock import CONDA_FORMATS, PYTHON_FORMATS
+from envsolve.lock import CONDA_FORMATS, VENV_FORMATS
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
     from envsolve.matrix import Matrix
 
-REQUEST = (
-    *("requirements", "frameworks", "requirement_files", "constraint_files", "python", "gpus", "driver", "cuda"),
-    *("hosts", "sources", "prefer", "channels", "index_url", "extra_index_urls", "pytorch_index_url", "exclude_newer"),
-)
-"""What a request asks for, by the parameters of ``solve``."""
 _WITH_A_LOCK = ("python", "channels", "index_url", "extra_index_urls")
 """Of the request, what says where packages of a lock are and how to get in, and which Python a venv has."""
 
@@ -86,7 +82,7 @@ def solved_lock(options: dict[str, Any], scratch: Path) -> Lock:
 def _format() -> str | None:
     """The format that was typed, or that a variable names; one that is for other commands does not count here."""
     context = click.get_current_context()
-    named, known = context.params["format_name"], (*PYTHON_FORMATS, *CONDA_FORMATS)
+    named, known = context.params["format_name"], (*VENV_FORMATS, *CONDA_FORMATS)
     if named is None or named in known:
         return None if named is None else str(named)
     if context.get_parameter_source("format_name") is not ParameterSource.COMMANDLINE:
@@ -105,7 +101,7 @@ _NAMES = {
 
 def _text(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
     """The text of the lock for a request, and what to tell beside it."""
-    if request.format in PYTHON_FORMATS:
+    if request.format in VENV_FORMATS:
         from envsolve.cli.python_lock import python_lock, refuse_what_is_condas
 
         refuse_what_is_condas(request)

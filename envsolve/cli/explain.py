@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from envsolve.cli.options import Parsed, file_name, gpu_name, matrix_option, member_of, option, output_options
+from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion, DriverVersion
+from envsolve.model.words import gpu_name, member_of
 
 if TYPE_CHECKING:
     from envsolve.app.explaining import Asked, Explained

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.cli.options import (
-    Parsed,
-    color_option,
-    gpu_name,
-    matrix_option,
-    member_of,
-    option,
-    quiet_option,
-    stacked,
-)
+from envsolve.cli.options import Parsed, color_option, matrix_option, option, quiet_option, stacked
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note, report
 from envsolve.errors import Hint, UnsolvableError, UsageError
@@ -26,6 +17,7 @@ from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.request import parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion
+from envsolve.model.words import gpu_name, member_of
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet

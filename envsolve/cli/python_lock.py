@@ -15,13 +15,12 @@ from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
-from envsolve.model.request import Held, Request, without_credentials
+from envsolve.model.request import Request, without_credentials
 
 if TYPE_CHECKING:
     from envsolve.app.locking import Locked
     from envsolve.app.solving import Solved
     from envsolve.app.unchanged import Grounds
-    from envsolve.lock.held_pins import HeldPin
     from envsolve.matrix import Matrix
 
 _A_LOCK = "a Python lock", f"requirements.{PLATFORM}.txt"
@@ -131,19 +130,9 @@ def _refuse_environment_files(request: Request) -> None:
 
 
 def _held_by(output: str | None) -> Any:
-    def held(platform: Platform) -> tuple[tuple[HeldPin, ...], Held]:
-        if output in (None, "-"):
-            return (), Held()
-        from envsolve.lock.held_pins import read_pins, read_recorded
+    """What the file of -o holds already, if there is one."""
+    if output in (None, "-"):
+        return None
+    from envsolve.app.held_locks import held_by_python_lock
 
-        path = Path(str(output).replace(PLATFORM, platform))
-        pins = read_pins(path)
-        if not pins:
-            return (), Held()
-        facts = read_recorded(path) or {}
-        packages = tuple((pin.name, pin.version, "") for pin in pins)
-        python, cuda = str(facts.get("python", "")), facts.get("cuda")
-        minor = ".".join(python.split(".")[:2]) if python else None
-        return pins, Held(packages, minor, None if cuda is None else str(cuda))
-
-    return held
+    return held_by_python_lock(lambda platform: str(output).replace(PLATFORM, platform))

@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.cli.options import (
-    Parsed,
-    file_name,
-    gpu_name,
-    matrix_option,
-    member_of,
-    one_word,
-    option,
-    output_options,
-    package_name,
-    parse_moment,
-)
+from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options, package_name
 from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
@@ -28,12 +17,13 @@ from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.request import Packages, Policy, Request, parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion
+from envsolve.model.words import gpu_name, member_of, one_word, parse_moment
 
 if TYPE_CHECKING:
     from envsolve.app.solving import HeldOn, Solved
     from envsolve.matrix import Matrix
 
-_COMMANDS = ("solve", "create", "validate", "detect", "status", "matrix", "cache")
+_COMMANDS = ("solve", "init", "lock", "create", "validate", "doctor", "explain", "detect", "status", "matrix", "cache")
 _VERSIONS = Parsed("spec", parse_versions)
 _WORD = Parsed("address", one_word)
 _FILE = Parsed("file", file_name)

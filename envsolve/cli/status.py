@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.cli.options import Parsed, file_name, gpu_name, matrix_option, member_of, option, output_options
+from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.request import Request
 from envsolve.model.versions import DriverVersion
+from envsolve.model.words import gpu_name, member_of
 
 if TYPE_CHECKING:
     from envsolve.app.status import FileStatus
+    from envsolve.matrix import Matrix
 
 _USUAL = ("environment.yml", "conda-lock.yml", "pixi.lock", "pylock.toml", "requirements.txt")
 _USUAL_PATTERNS = ("*.conda-lock.yml", "conda-*.lock", "pylock.*.toml")
@@ -27,8 +30,12 @@ _WORDS = {
     "does-not-run": "does not run here",
     "cpu-only": "runs without the GPU",
     "unknown": "cannot be told",
+    "stale": "is not what the project asks for",
+    "missing": "is missing",
     "no-framework": "holds nothing that depends on GPU and driver",
 }
+_WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machines of the project"}
+"""A project names its machines, which need not be the one here."""
 
 
 @click.command()
@@ -56,13 +63,17 @@ _WORDS = {
 def status(**options: Any) -> int:
     """Say which environment files and locks run on this machine, and why others do not; exit 1 if one does not.
 
-    Without FILE: those of the usual names in the current directory.
+    Without FILE: those of the project that [tool.envsolve] describes, on the machines that it names, and whether they
+    are what it asks for now; without a project, those of the usual names in the current directory.
     """
     from envsolve.app.status import status_of
     from envsolve.matrix import Matrix, find_matrix
 
     directory = options["matrix_directory"]
-    matrix = Matrix(Path(directory) if directory else find_matrix())
+    matrix = Matrix(Path(directory).absolute() if directory else find_matrix())
+    project = _project() if _asks_of_project(options) else None
+    if project is not None:
+        return _of_project(project, matrix, options)
     files = options["files"] or _found()
     _require_there(files)
     request = Request(
@@ -72,11 +83,37 @@ def status(**options: Any) -> int:
         hosts=options["hosts"],
         platforms=() if options["platform"] is None else (options["platform"],),
     )
-    found = status_of(files, request, matrix, os.environ)
-    deliver(_json(found) if options["as_json"] else _text(found), None)
+    return _told(status_of(files, request, matrix, os.environ), options)
+
+
+def _told(found: list[FileStatus], options: dict[str, Any], *, of_project: bool = False) -> int:
+    deliver(_json(found) if options["as_json"] else _text(found, of_project=of_project), None)
     for text in dict.fromkeys(text for it in found for text in it.notes):
         note(text, quiet=options["quiet"])
     return 0 if all(it.verdict.is_good for it in found) else 1
+
+
+def _asks_of_project(options: dict[str, Any]) -> bool:
+    """Whether neither a file nor a machine is named, which is what a project would say."""
+    named = ("files", "gpus", "driver", "hosts", "platform")
+    return not any(options[name] for name in named)
+
+
+def _project() -> Path | None:
+    from envsolve.project import find_project
+
+    return find_project(Path.cwd())
+
+
+def _of_project(file: Path, matrix: Matrix, options: dict[str, Any]) -> int:
+    """The files of the project, as they are called from its directory."""
+    from envsolve.app.project_status import project_status
+    from envsolve.project import read_project
+
+    project = read_project(file)
+    with chdir(project.directory):
+        found = project_status(project, matrix, os.environ)
+    return _told(found, options, of_project=True)
 
 
 def _found() -> tuple[str, ...]:
@@ -100,12 +137,14 @@ def _require_there(files: tuple[str, ...]) -> None:
         raise UsageError("file-unreadable", f"there is no file {missing}", hints=(Hint("check the name"),))
 
 
-def _text(found: list[FileStatus]) -> str:
+def _text(found: list[FileStatus], *, of_project: bool) -> str:
+    words = _WORDS_OF_PROJECT if of_project else _WORDS
     lines = []
     for it in found:
-        lines.append(f"{it.path} ({it.platform}): {_WORDS[it.verdict]}")
+        lines.append(f"{it.path} ({it.platform}): {words.get(it.verdict, _WORDS[it.verdict])}")
         lines += [f"  {build}" for build in it.builds]
         lines += [f"  because: {reason}" for reason in it.reasons]
+        lines += [f"  newer: {text}" for text in it.newer]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -118,6 +157,7 @@ def _json(found: list[FileStatus]) -> str:
             "builds": list(it.builds),
             "reasons": list(it.reasons),
             "notes": list(it.notes),
+            "newer": list(it.newer),
         }
         for it in found
     ]

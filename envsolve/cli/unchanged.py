@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-_LOCK_WORDS = ("requirements", "pylock")
+_LOCK_WORDS = ("requirements", "pylock", "dockerfile", "Dockerfile", "Containerfile")
 
 
 def give_again(arguments: Sequence[str]) -> bool:
@@ -14,7 +14,8 @@ def give_again(arguments: Sequence[str]) -> bool:
 
     What fails here is told by the command, which tries again. BrokenPipeError passes.
     """
-    if not any(word in argument for argument in arguments for word in _LOCK_WORDS):
+    is_project = arguments[:1] == ["lock"]
+    if not is_project and not any(word in argument for argument in arguments for word in _LOCK_WORDS):
         return False
     if any(argument.startswith("--color") for argument in arguments) or os.environ.get("ENVSOLVE_COLOR"):
         return False  # how notes look is for the command to read

@@ -57,14 +57,15 @@ class Condarc(NamedTuple):
 
 def read_condarc(environ: Mapping[str, str], home: Path | None) -> Condarc:
     """What the settings of this user say. Raises UsageError ``conda-settings-invalid`` where a file cannot be read."""
-    found = [_read(path) for path in _places(environ, home)]
+    found = [_read(path) for path in condarc_places(environ, home)]
     aliases = [environ.get("CONDA_CHANNEL_ALIAS"), *(it.alias for it in found)]
     custom = {name: base for it in reversed(found) for name, base in it.custom}
     defaults = next((it.defaults for it in found if it.defaults is not None), None)
     return Condarc(next(filter(None, aliases), None), tuple(custom.items()), defaults)
 
 
-def _places(environ: Mapping[str, str], home: Path | None) -> Iterator[Path]:
+def condarc_places(environ: Mapping[str, str], home: Path | None) -> Iterator[Path]:
+    """Every file that may hold settings, whether it is there or not, in the order in which they count."""
     if environ.get("CONDARC"):
         yield Path(environ["CONDARC"])
     folders = [] if home is None else [home, home / ".conda", home / ".config" / "conda"]

@@ -8,19 +8,21 @@ from shlex import quote
 from envsolve.lock.conda_lock import CondaLock, PlatformLock
 from envsolve.lock.conda_specs import environment_name
 from envsolve.lock.header import made_by, made_for, one_line
+from envsolve.lock.recorded import UNNAMED
 from envsolve.lock.remarks import use_remarks
 from envsolve.lock.sound_pins import without_credentials_in
-
-_UNNAMED = "envsolve"
 
 
 def header_lines(lock: CondaLock, parts: Sequence[PlatformLock]) -> Iterator[str]:
     """Who made the file and with which command; for each of ``parts`` what it is for; how to use what it installs."""
-    command = without_credentials_in(lock.command)
-    yield from made_by(lock.envsolve_version, command, lock.matrix_date, own_matrix=lock.own_matrix)
+    if lock.recorded is not None:
+        yield from lock.recorded.made
+    else:
+        command = without_credentials_in(lock.command)
+        yield from made_by(lock.envsolve_version, command, lock.matrix_date, own_matrix=lock.own_matrix)
     for part in parts:
         yield from _made_for(part)
-    yield from dict.fromkeys(line for part in parts if part.answer is not None for line in use_remarks(part.answer))
+    yield from dict.fromkeys(line for part in parts for line in _remarks(part))
 
 
 def variable_remarks(lock: CondaLock, name: str) -> Iterator[str]:
@@ -33,11 +35,27 @@ def variable_remarks(lock: CondaLock, name: str) -> Iterator[str]:
 
 def name_of(parts: Sequence[PlatformLock]) -> str:
     """What the environment is called: by its frameworks and their CUDA, where they are the same everywhere."""
-    names = {_UNNAMED if part.answer is None else environment_name(part.answer.solution) for part in parts}
-    return names.pop() if len(names) == 1 else _UNNAMED
+    names = set(map(_name, parts))
+    return names.pop() if len(names) == 1 else UNNAMED
+
+
+def _name(part: PlatformLock) -> str:
+    if part.recorded is not None:
+        return part.recorded.name
+    return UNNAMED if part.answer is None else environment_name(part.answer.solution)
+
+
+def _remarks(part: PlatformLock) -> Iterator[str]:
+    if part.recorded is not None:
+        yield from part.recorded.remarks
+    elif part.answer is not None:
+        yield from use_remarks(part.answer)
 
 
 def _made_for(part: PlatformLock) -> Iterator[str]:
+    if part.recorded is not None and part.recorded.made_for:
+        yield from part.recorded.made_for
+        return
     if part.answer is None:
         yield one_line(f"# For: {part.platform}")
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from envsolve.lock.answer import Answer
+from envsolve.lock.recorded import RecordedLock, RecordedPart
 from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.host import Platform
 from envsolve.model.package import Pin
@@ -32,6 +33,7 @@ class PlatformLock(NamedTuple):
 
     ``virtual_packages`` are what was assumed of the machine, ``asked`` is what the packages follow from. ``answer`` is
     the stack that shaped it, None where no framework was asked for. ``python`` is the full version, "" without Python.
+    ``recorded`` is what a file said that the packages were read from, which stands for all that.
     """
 
     platform: Platform
@@ -41,6 +43,7 @@ class PlatformLock(NamedTuple):
     virtual_packages: tuple[VirtualPackage, ...]
     answer: Answer | None
     python: str
+    recorded: RecordedPart | None = None
 
 
 class CondaLock(NamedTuple):
@@ -49,7 +52,8 @@ class CondaLock(NamedTuple):
     ``channels`` are as the user or the stack names them, without credentials, the first being asked first. ``sources``
     are the files that were read, relative to where the command ran. ``variables`` are set in the environment.
     ``default_index`` is where a wheel comes from that says nothing else, and ``default_is_plain`` says that pip looks
-    there without being told.
+    there without being told. ``recorded`` is what a file said that the lock was read from: its facts are written as
+    they are, and ``envsolve_version`` is then that of who writes.
     """
 
     parts: tuple[PlatformLock, ...]
@@ -63,3 +67,4 @@ class CondaLock(NamedTuple):
     exclude_newer: str | None = None
     default_index: str | None = None
     default_is_plain: bool = True
+    recorded: RecordedLock | None = None

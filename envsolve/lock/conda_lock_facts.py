@@ -72,7 +72,9 @@ def facts_in_conda_lock(document: object) -> dict[str, dict[str, object]]:
     }
 
 
-def _facts_of(lock: CondaLock) -> dict[str, Value | None]:
+def _facts_of(lock: CondaLock) -> Mapping[str, Value | None]:
+    if lock.recorded is not None:
+        return lock.recorded.facts
     return {
         "schema_version": SCHEMA_VERSION,
         "envsolve_version": lock.envsolve_version,
@@ -84,7 +86,9 @@ def _facts_of(lock: CondaLock) -> dict[str, Value | None]:
     }
 
 
-def _platform_facts(part: PlatformLock) -> dict[str, Value | None]:
+def _platform_facts(part: PlatformLock) -> Mapping[str, Value | None]:
+    if part.recorded is not None:
+        return part.recorded.facts
     versions = {pin.name: pin.version for pin in part.pip} | {it.name: it.version for it in part.conda}
     virtual = {package.name: package.version for package in part.virtual_packages}
     return {

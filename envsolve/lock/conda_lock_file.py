@@ -136,6 +136,7 @@ def _pip(table: Mapping[str, object], what: str) -> PipPackage:
             text(table.get("url"), f"the address of {what}"),
             text_or_none(digests.get("sha256"), f"the sha256 of {what}"),
             is_direct=not is_null(table.get("source")),
+            requires=tuple(mapping(table.get("dependencies"), f"the list of what {what} depends on")),
         )
     )
 

@@ -11,7 +11,7 @@ from envsolve.lock.conda_dependencies import Node, asked_packages
 from envsolve.lock.conda_header import header_lines, name_of
 from envsolve.lock.conda_lock import CondaLock, PlatformLock
 from envsolve.lock.header import commented
-from envsolve.lock.remarks import override_remarks
+from envsolve.lock.remarks import override_remark, override_remarks
 from envsolve.lock.sound_packages import sound_packages
 from envsolve.lock.sound_pins import sound_pins, sound_url, strong_hashes, without_credentials_in
 from envsolve.lock.yaml import scalar
@@ -29,7 +29,9 @@ def exact_environment_yml(lock: CondaLock, part: PlatformLock) -> str:
 
 def _lines(lock: CondaLock, part: PlatformLock) -> Iterator[str]:
     yield from header_lines(lock, (part,))
-    if part.answer is not None:
+    if part.recorded is not None:
+        yield from override_remark(part.recorded.conda_cuda)
+    elif part.answer is not None:
         yield from override_remarks(part.answer.solution)
     yield f"name: {scalar(name_of((part,)))}"
     yield "channels:"

@@ -29,13 +29,16 @@ class ExplicitFile(NamedTuple):
     """What an explicit file holds, in its order.
 
     ``platform`` is what its comments say, else what its packages are for; None where all of them are for any.
-    ``unread`` are the numbers of lines that are no address of a package.
+    ``unread`` are the numbers of lines that are no address of a package. ``wheels`` are the packages of pip that have
+    an address, ``unread_pip`` the numbers of the comments with the others.
     """
 
     packages: tuple[CondaPackage, ...]
     pip: tuple[HeldPin, ...] = ()
     platform: str | None = None
     unread: tuple[int, ...] = ()
+    wheels: tuple[PipPackage, ...] = ()
+    unread_pip: tuple[int, ...] = ()
 
 
 def read_explicit(path: Path) -> ExplicitFile:
@@ -69,7 +72,15 @@ def explicit_of(text: str) -> ExplicitFile:
         except FileError:
             unread.append(number)
     pip = filter(None, map(_pin, lines))
-    return ExplicitFile(tuple(packages), tuple(pip), _platform(lines, packages), tuple(unread))
+    named = {number: _wheel(line) for number, line in enumerate(lines, start=1) if line.startswith(_PIP)}
+    return ExplicitFile(
+        tuple(packages),
+        tuple(pip),
+        _platform(lines, packages),
+        tuple(unread),
+        tuple(wheel for wheel in named.values() if wheel is not None),
+        tuple(number for number, wheel in named.items() if wheel is None),
+    )
 
 
 def _package(line: str) -> CondaPackage:
@@ -97,12 +108,18 @@ def _pin(line: str) -> HeldPin | None:
     """
     if not line.startswith(_PIP):
         return None
-    name, _, rest = line.removeprefix(_PIP).partition(" @ ")
-    address = _DIRECT.match(rest.strip())
-    if address is None:
+    if _DIRECT.match(line.partition(" @ ")[2].strip()) is None:
         pin = pin_of(" ".join(line.removeprefix(_PIP).split()))
         return None if pin is None else pin[0]
+    wheel = _wheel(line)
+    return None if wheel is None else wheel.pin
+
+
+def _wheel(line: str) -> PipPackage | None:
+    """The package in such a comment; None where it has no address."""
+    name, _, rest = line.removeprefix(_PIP).partition(" @ ")
+    address = _DIRECT.match(rest.strip())
     try:
-        return pip_package(PipPackage(name.strip(), "", address[1], address[2])).pin
+        return None if address is None else pip_package(PipPackage(name.strip(), "", address[1], address[2]))
     except FileError:
         return None

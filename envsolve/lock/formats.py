@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from envsolve.errors import Hint, UsageError
 from envsolve.lock.answer import Answer
+from envsolve.lock.dockerfile_file import is_dockerfile
 from envsolve.lock.environment_yml import environment_yml
 from envsolve.lock.json_answer import json_answer, json_answers
 from envsolve.model.host import Platform
@@ -21,7 +23,9 @@ FORMATS: Mapping[str, Callable[[Answer], str]] = {
     "pixi": lambda answer: _pixi_toml([answer]),
 }
 
-PYTHON_FORMATS = ("requirements", "pylock")
+VENV_FORMATS = ("requirements", "pylock")
+"""Formats of a Python lock that an environment is created from."""
+PYTHON_FORMATS = (*VENV_FORMATS, "dockerfile")
 """Formats of a Python lock: everything that pip or uv installs, pinned and hashed."""
 CONDA_FORMATS = ("conda-lock", "explicit")
 """Formats of a conda lock: every package with its address and digest."""
@@ -73,14 +77,34 @@ def write_conda_lock(lock: CondaLock, format_name: str) -> Iterator[tuple[Platfo
 
 
 def write_python_lock(lock: PythonLock, format_name: str) -> str:
-    """The content of the file in ``format_name``, one of PYTHON_FORMATS. Raises OutsideError for a pin without hash."""
+    """The content of the file in ``format_name``, one of PYTHON_FORMATS.
+
+    Raises OutsideError for a pin without hash; UsageError and UnsolvableError where a Dockerfile cannot hold the lock.
+    """
     if format_name == "pylock":
         from envsolve.lock.pylock_toml import pylock_toml
 
         return pylock_toml(lock)
+    if format_name == "dockerfile":
+        from envsolve.lock.dockerfile import dockerfile
+
+        require_platforms([Platform(lock.closure.target.platform)], format_name)
+        return dockerfile(lock)
     from envsolve.lock.requirements_txt import requirements_txt
 
     return requirements_txt(lock)
+
+
+def require_platforms(platforms: Iterable[Platform], format_name: str) -> None:
+    """Raise UsageError for a platform that the format cannot be for."""
+    other = next((it for it in platforms if it not in (Platform.LINUX_64, Platform.LINUX_AARCH64)), None)
+    if format_name == "dockerfile" and other is not None:
+        raise UsageError(
+            "platform-not-supported",
+            f"an image is for Linux, and the answer is for {other}",
+            ("NVIDIA's container toolkit gives a driver to Linux containers alone, on Windows those in WSL2",),
+            (Hint("ask for Linux: --platform linux-64 or linux-aarch64"),),
+        )
 
 
 def format_for_file(path: PurePath) -> str | None:
@@ -94,4 +118,6 @@ def format_for_file(path: PurePath) -> str | None:
         return "pixi"
     if (name.startswith("conda") and name.endswith(".lock")) or name.startswith("explicit"):
         return "explicit"
+    if is_dockerfile(name):
+        return "dockerfile"
     return _BY_SUFFIX.get(path.suffix.casefold())

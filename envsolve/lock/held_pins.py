@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from envsolve.errors import Hint, UsageError
+from envsolve.lock.dockerfile_file import SYNTAX, is_dockerfile, requirements_in
 from envsolve.lock.python_lock import FACTS_TABLE
 
 _REQUIREMENT = re.compile(
@@ -46,16 +47,16 @@ class HeldPin(NamedTuple):
 def read_pins(path: Path, environment: Mapping[str, str] | None = None) -> tuple[HeldPin, ...]:
     """The pins of the lock at ``path``, in its order; none where there is no file yet.
 
-    A file whose name ends in ``.toml`` is read as pylock.toml, any other as requirements. ``environment`` holds the
-    values of markers: what they leave out there is left out. Without it a name may come more than once, for a lock
-    that holds several environments.
+    A file whose name ends in ``.toml`` is read as pylock.toml, a Dockerfile by the requirements in it, any other as
+    requirements. ``environment`` holds the values of markers: what they leave out there is left out. Without it a name
+    may come more than once, for a lock that holds several environments.
 
     Raises UsageError ``held-unreadable`` where there is a file that cannot be read.
     """
     text = _text_of(path)
     if text is None:
         return ()
-    pins = _of_pylock(path, text) if _is_toml(path) else _of_requirements(text)
+    pins = _of_pylock(path, text) if _is_toml(path) else _of_requirements(_requirements(path, text))
     return tuple(pin for pin, marker in pins if environment is None or not marker or _applies(marker, environment))
 
 
@@ -90,7 +91,7 @@ def read_unpinned(path: Path) -> tuple[str, ...]:
     Raises UsageError ``held-unreadable`` where there is a file that cannot be read.
     """
     text = None if _is_toml(path) else _text_of(path)
-    lines = (_COMMENT.sub("", line).strip() for line in _joined(text or ""))
+    lines = (_COMMENT.sub("", line).strip() for line in joined_lines(_requirements(path, text or "")))
     names = (name_of(line) for line in lines if pin_of(line) is None)
     return tuple(name for name in names if name is not None)
 
@@ -114,6 +115,16 @@ def _text_of(path: Path) -> str | None:
 
 def _is_toml(path: Path) -> bool:
     return path.suffix.casefold() == ".toml"
+
+
+def _requirements(path: Path, text: str) -> str:
+    """The requirements in the file at ``path``, which is made of them or a Dockerfile with a here-document of them."""
+    if not text or not (is_dockerfile(path.name) or text.startswith(SYNTAX)):
+        return text
+    found = requirements_in(text)
+    if found is None:
+        raise _unreadable(path, "it is a Dockerfile without requirements of envsolve in it")
+    return found
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
@@ -158,7 +169,7 @@ def _applies(marker: str, environment: Mapping[str, str]) -> bool:
 def _of_requirements(text: str) -> Iterator[tuple[HeldPin, str]]:
     """Each pin with its marker. What an index annotation below it says is known only at the next requirement."""
     found: tuple[HeldPin, str] | None = None
-    for line in _joined(text):
+    for line in joined_lines(text):
         index = _FROM.match(line)
         if index is not None and found is not None:
             found = found[0]._replace(index_url=index[1]), found[1]
@@ -171,7 +182,7 @@ def _of_requirements(text: str) -> Iterator[tuple[HeldPin, str]]:
         yield found
 
 
-def _joined(text: str) -> Iterator[str]:
+def joined_lines(text: str) -> Iterator[str]:
     """The lines, those that go on put together as pip does it: a comment goes on nowhere, and ends what went on."""
     started = ""
     for line in text.splitlines():

@@ -22,6 +22,7 @@ class PipPackage(NamedTuple):
     """One package: normalized name, version as written, and where its file is, without credentials.
 
     ``is_direct`` says that it was asked for by that address, which may then be one of a repository or a folder.
+    ``requires`` is what it asks for, as the file has it: names, or requirements with markers.
     """
 
     name: str
@@ -30,6 +31,7 @@ class PipPackage(NamedTuple):
     sha256: str | None = None
     index_url: str | None = None
     is_direct: bool = False
+    requires: tuple[str, ...] = ()
 
     @property
     def pin(self) -> HeldPin | None:

@@ -229,5 +229,7 @@ def _pip(table: Mapping[str, object], address: str) -> PipPackage:
 
     url = address.removeprefix(_DIRECT)
     is_direct = url != address or not url.startswith(("https://", "http://"))
-    package = PipPackage(said("name") or "", said("version") or "", url, said("sha256"), said("index"), is_direct)
+    requires = sequence(table.get("requires_dist"), f"what {shown(address)} requires")
+    stated = PipPackage(said("name") or "", said("version") or "", url, said("sha256"), said("index"), is_direct)
+    package = stated._replace(requires=tuple(text(it, "a requirement") for it in requires))
     return pip_package(package)

@@ -37,7 +37,8 @@ def _lines(lock: PythonLock) -> Iterator[str]:
     markers = _markers(target)
     if markers:
         yield f"environments = [{string(markers)}]"
-    yield f"requires-python = {string(f'>={target.python},=={_minor(target)}.*')}"
+    if target.python:
+        yield f"requires-python = {string(f'>={target.python},=={_minor(target)}.*')}"
     yield 'created-by = "envsolve"'
     if not lock.closure.pins:
         yield "packages = []"
@@ -45,9 +46,11 @@ def _lines(lock: PythonLock) -> Iterator[str]:
         yield ""
         yield "[[packages]]"
         yield from _package(pin)
-    yield ""
-    yield FACTS_TABLE
-    yield from table_lines(facts_of(lock))
+    facts = facts_of(lock)
+    if facts:
+        yield ""
+        yield FACTS_TABLE
+        yield from table_lines(facts)
 
 
 def _minor(target: Target) -> str:
@@ -64,6 +67,8 @@ def _package(pin: Pin) -> Iterator[str]:
     direct = pin.index_url is None
     if not direct or pin.files[0].is_wheel:
         yield f"version = {string(pin.version)}"
+    if pin.marker:
+        yield f"marker = {string(pin.marker)}"
     if pin.requires_python and _is_specifier(pin.requires_python):
         yield f"requires-python = {string(pin.requires_python)}"
     if pin.requires:

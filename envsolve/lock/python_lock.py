@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from envsolve.lock.answer import Answer
 from envsolve.lock.header import made_by, made_for, one_line
+from envsolve.lock.recorded import RecordedLock
 from envsolve.lock.sound_pins import without_credentials_in
 from envsolve.lock.toml import Value
 from envsolve.model.package import Closure, Target
@@ -31,7 +32,8 @@ class PythonLock(NamedTuple):
 
     ``answer`` is the stack that shaped it, None where no framework was asked for; ``matrix_date`` is then None too.
     ``request`` are the requirements as asked for, ``exclude_newer`` the moment after which uploads do not count.
-    ``default_is_plain`` says that an installer looks at the default index without being told.
+    ``default_is_plain`` says that an installer looks at the default index without being told. ``recorded`` is what a
+    file said that the pins were read from: it stands for all else, and is written as it is.
     """
 
     closure: Closure
@@ -43,6 +45,7 @@ class PythonLock(NamedTuple):
     exclude_newer: str | None = None
     notes: tuple[str, ...] = ()
     default_is_plain: bool = True
+    recorded: RecordedLock | None = None
 
     @property
     def own_matrix(self) -> bool:
@@ -52,6 +55,9 @@ class PythonLock(NamedTuple):
 
 def header_lines(lock: PythonLock) -> Iterator[str]:
     """The comments for people that stand on top of every Python lock."""
+    if lock.recorded is not None:
+        yield from lock.recorded.made
+        return
     target = lock.closure.target
     command = without_credentials_in(lock.command)
     yield from made_by(lock.envsolve_version, command, lock.matrix_date, own_matrix=lock.own_matrix)
@@ -69,6 +75,8 @@ def facts_of(lock: PythonLock) -> dict[str, Value]:
     Of the hosts it holds the lowest driver and the set of compute capabilities, not the exact driver: a lock stays
     the same where a machine changes in ways that do not matter to it.
     """
+    if lock.recorded is not None:
+        return dict(lock.recorded.facts)
     facts: dict[str, Value | None] = {
         "schema_version": SCHEMA_VERSION,
         "envsolve_version": lock.envsolve_version,

@@ -23,6 +23,9 @@ _MADE_BY = re.compile(
 )
 _COMMAND = re.compile(r"#   (.*\S)\s*\Z")
 _RESOLVED_FOR = re.compile(r"# Resolved for: (?:Python (?P<python>[0-9.]+)(?:, |\s*\Z))?(?P<virtual>.*)\Z")
+_FOR = "# For: "
+_CAPABILITY = re.compile(r"(?:\(|\ba GPU of )(\d+\.\d)\b")
+_NEEDS = re.compile(r"# Needs: NVIDIA driver ([0-9.]+) or newer")
 _HEADER_LINES = 20
 _LONGEST_LINE = 4096
 
@@ -48,6 +51,8 @@ def facts_in_header(text: str) -> Mapping[str, object] | None:
         return None
     command = _COMMAND.match(lines[1]) if len(lines) > 1 else None
     resolved = next(filter(None, map(_RESOLVED_FOR.match, lines)), None)
+    lines_for = next((line for line in lines if line.startswith(_FOR)), "")
+    floor = next(filter(None, map(_NEEDS.match, lines)), None)
     virtual = [] if resolved is None else [it.strip() for it in resolved["virtual"].split(", ") if it.startswith("__")]
     facts: dict[str, object] = {
         "envsolve_version": made["version"],
@@ -56,6 +61,8 @@ def facts_in_header(text: str) -> Mapping[str, object] | None:
         "own_matrix": True if made["own"] else None,
         "python": None if resolved is None else resolved["python"],
         "virtual_packages": virtual or None,
+        "compute_capabilities": _CAPABILITY.findall(lines_for) or None,
+        "minimum_driver": None if floor is None else floor[1],
     }
     return {key: fact for key, fact in facts.items() if fact is not None}
 

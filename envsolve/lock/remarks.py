@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envsolve.lock.answer import Answer
+from envsolve.lock.header import one_line
 from envsolve.model.release import CudaLibraries, Release, Source
 from envsolve.model.solution import Owner, Solution
 
@@ -45,9 +46,14 @@ def needs_library_path(solution: Solution) -> bool:
 def override_remarks(solution: Solution) -> Iterator[str]:
     """How conda and mamba solve the file where there is no GPU; nothing where no package asks for one."""
     conda_alone = all(choice.release.source is Source.CONDA_FORGE for choice in solution.choices)
-    if solution.toolkit is not None and conda_alone:
+    yield from override_remark(str(solution.toolkit.version) if solution.toolkit is not None and conda_alone else None)
+
+
+def override_remark(cuda: str | None) -> Iterator[str]:
+    """The same for a stack whose conda packages want this CUDA; nothing for None."""
+    if cuda is not None:
         yield "# To create it on a machine without the GPU, put"
-        yield f"#   CONDA_OVERRIDE_CUDA={solution.toolkit.version}"
+        yield one_line(f"#   CONDA_OVERRIDE_CUDA={cuda}")
         yield "# before conda or mamba: the builds ask for the virtual package __cuda."
 
 

@@ -26,26 +26,40 @@ def _lines(lock: PythonLock) -> Iterator[str]:
     yield from header_lines(lock)
     if lock.closure.indexes:
         yield "# From several indexes: uv looks into all of them with --index-strategy unsafe-best-match, pip always."
-    yield "#"
-    yield f"# {FACTS_TABLE}"
-    for line in table_lines(facts_of(lock)):
+    facts = facts_of(lock)
+    if facts:
+        yield "#"
+        yield f"# {FACTS_TABLE}"
+    for line in table_lines(facts):
         yield f"# {line}"
     yield ""
+    yield from requirement_lines(lock)
+
+
+def requirement_lines(lock: PythonLock) -> Iterator[str]:
+    """What an installer reads: the indexes and the pins. Raises OutsideError as :func:`requirements_txt`."""
+    options = index_options(lock)
+    if options:
+        yield from options
+        yield ""
+    for pin in sound_pins(lock.closure.pins):
+        yield from _requirement(pin, lock.closure)
+
+
+def index_options(lock: PythonLock) -> tuple[str, ...]:
+    """The options that name the indexes; none where an installer looks at the one it needs without being told."""
     closure = lock.closure
     options = [*([] if lock.default_is_plain else [f"--index-url {sound_url(closure.default_index)}"])]
     options += [f"--extra-index-url {sound_url(index)}" for index in closure.indexes]
-    if options:
-        yield from dict.fromkeys(options)
-        yield ""
-    for pin in sound_pins(closure.pins):
-        yield from _requirement(pin, closure)
+    return tuple(dict.fromkeys(options))
 
 
 def _requirement(pin: Pin, closure: Closure) -> Iterator[str]:
     files = pin.files if pin.index_url is not None else pin.files[:1]
     hashes = {f"{algorithm}:{digest}" for file in files for algorithm, digest in strong_hashes(pin, file)}
     asked = f"{pin.name}=={pin.version}" if pin.index_url is not None else f"{pin.name} @ {sound_url(files[0].url)}"
-    yield " \\\n".join([asked, *(f"    --hash={digest}" for digest in sorted(hashes))])
+    marker = f" ; {one_line(pin.marker)}" if pin.marker else ""
+    yield " \\\n".join([f"{asked}{marker}", *(f"    --hash={digest}" for digest in sorted(hashes))])
     yield from _via(pin)
     for reason in pin.because:
         yield one_line(f"    # because: {without_credentials_in(reason)}")

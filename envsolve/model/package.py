@@ -53,7 +53,7 @@ class Pin(NamedTuple):
     reference, whose one file then says where it is. ``via`` names what requires it: packages, and files as
     ``-r requirements.in``. ``because`` are the sentences that bound its version beyond what metadata asks for.
     ``requires`` names the packages it needs on the target, pins or not. ``unknown_extras`` are the extras that were
-    asked for and that it does not have.
+    asked for and that it does not have. ``marker`` says where it is installed, "" for everywhere.
     """
 
     name: str
@@ -65,10 +65,14 @@ class Pin(NamedTuple):
     requires: tuple[str, ...] = ()
     requires_python: str | None = None
     unknown_extras: tuple[str, ...] = ()
+    marker: str = ""
 
 
 class Target(NamedTuple):
-    """The interpreter a lock is for: full Python version ``3.11.7``, wheel tags from best to worst, marker values."""
+    """The interpreter a lock is for: full Python version ``3.11.7``, wheel tags from best to worst, marker values.
+
+    All are empty where a lock does not say.
+    """
 
     python: str
     platform: str

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from envsolve.model.host import Platform
+from envsolve.model.host import Host, Platform
 from envsolve.model.release import Source
 from envsolve.model.versions import DriverVersion
 
@@ -69,8 +69,18 @@ class FrameworkRequest(NamedTuple):
         return f"{self.framework}{self.specifier}"
 
 
+class NamedHost(NamedTuple):
+    """A machine that a project names: the host, and what the project says of it, as typed."""
+
+    name: str
+    host: Host
+    typed: str
+
+
 class Request(NamedTuple):
     """A request as typed. ``gpus`` holds ``auto``, ``none``, product names or capabilities; empty means ``auto``.
+
+    ``hosts`` are host files, or names of ``named_hosts``, which are known already.
 
     ``held`` is what the policy ``locked`` keeps as far as it fits. ``also`` are sources that count beside the usual
     ones where none is named: to take a name away must never take a source away.
@@ -92,6 +102,7 @@ class Request(NamedTuple):
     held: Held = Held()
     also: tuple[Source, ...] = ()
     packages: Packages = Packages()
+    named_hosts: tuple[NamedHost, ...] = ()
 
     @property
     def platform(self) -> Platform | None:

@@ -33,7 +33,7 @@ _FEW_REFUSED = 30
 NATIVE_SOURCE_FIRST = frozenset({"environment", "conda-lock", "explicit", "pixi"})
 """Formats with a native source: conda-forge for what conda reads. The others take the newest release anywhere."""
 
-WHEELS_ONLY = frozenset({"requirements", "pylock"})
+WHEELS_ONLY = frozenset({"requirements", "pylock", "dockerfile"})
 """Formats for pip and uv, which install wheels alone."""
 
 

@@ -243,6 +243,8 @@ def test_the_facts_in_the_header_of_a_file_are_read_back(rest: str, write: _Writ
         "command": "envsolve -f tensorflow --gpu 8.6 --format explicit",
         "matrix_date": "2026-11-20",
         "own_matrix": True,
+        "compute_capabilities": ["8.6"],
+        "minimum_driver": "525.60.13",
         "python": "3.12.11",
         "virtual_packages": ["__cuda=12.2", "__glibc=2.35"],
     }

@@ -48,7 +48,9 @@ _WHEEL = PipPackage(
     "04e5ca0351e0f3f85c6853954072df659d0d13fac324d0072316b67d7794700d",
 )
 _OWN = PipPackage(
-    *("own", "1.0.dev3", "git+https://127.0.0.1/own.git@0106aced5faa299e6ede89d1230bd6784f2c3660"), is_direct=True
+    *("own", "1.0.dev3", "git+https://127.0.0.1/own.git@0106aced5faa299e6ede89d1230bd6784f2c3660"),
+    is_direct=True,
+    requires=("numpy",),
 )
 
 

@@ -33,7 +33,7 @@ def test_a_file_is_read_with_every_kind_of_digest_and_what_is_no_address_is_told
         "x264", "1!164.3095", "h166bdaf_2", "linux-64", "tar.bz2", channel="https://127.0.0.1/own", sha256=_SHA256
     )
     devel = ("libstdcxx-devel_linux-64", "13.2.0", "h9c5ac8a_105", "linux-64", "conda")
-    assert read_explicit(_SAMPLE) == ExplicitFile(
+    assert read_explicit(_SAMPLE)._replace(wheels=(), unread_pip=()) == ExplicitFile(
         (
             _package(
                 *("_libgcc_mutex", "0.1", "conda_forge", "linux-64", "tar.bz2"), md5="d7c89558ba9fa0495403155b64376d81"
@@ -54,6 +54,16 @@ def test_a_file_is_read_with_every_kind_of_digest_and_what_is_no_address_is_told
         "linux-64",
         (11, 12),
     )
+
+
+def test_the_wheels_in_comments_are_read_with_their_addresses_and_those_without_are_told() -> None:
+    file = read_explicit(_SAMPLE)
+    assert [(it.name, it.version, it.url.partition("#")[0].rpartition("/")[2]) for it in file.wheels] == [
+        ("typing-extensions", "4.12.2", "typing_extensions-4.12.2-py3-none-any.whl"),
+        ("pyparsing", "3.1.2", "pyparsing-3.1.2.tar.gz"),
+        ("own", "", "own.git@0106aced5faa299e6ede89d1230bd6784f2c3660"),
+    ]
+    assert file.unread_pip == (15,)
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,7 @@ def test_a_file_of_version_6_is_read() -> None:
     )
     digest = "4edbae314f59eb482f54e9e30bf00d33350aaa94f4bfcd4e9e3110e64d0d7222"
     rich = PipPackage("rich", "13.7.1", "https://127.0.0.1/files/rich-13.7.1-py3-none-any.whl", digest)
+    rich = rich._replace(requires=("pygments>=2.13.0,<3.0.0",))
     assert read_pixi_lock(_sample(6)) == PixiLockFile(
         "6",
         (

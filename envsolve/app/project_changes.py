@@ -1,0 +1,146 @@
+"""What becomes of the files of a project: which packages change, why they have to, and what would be possible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from envsolve.app.held_stack import packages_in
+from envsolve.app.project_locking import LockedFile
+from envsolve.app.status import file_status
+from envsolve.app.targets import targets_of
+from envsolve.lock.formats import CONDA_FORMATS, PYTHON_FORMATS
+from envsolve.lock.held import read_held
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.request import Held
+from envsolve.model.solution import Solution
+from envsolve.solve.solver import Solver
+
+_NOT_READ = ("json", "pixi")
+
+
+class Change(NamedTuple):
+    """A package whose version changes; ``before`` is None where it comes in, ``after`` where it goes."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+class Possible(NamedTuple):
+    """A newer stack that runs on the same machines, the one that is held instead, and the driver that allows it."""
+
+    stack: str
+    held: str
+    allowed_by: str | None
+
+    @property
+    def text(self) -> str:
+        """What could be had, in words."""
+        allowed = "" if self.allowed_by is None else f"{self.allowed_by}: "
+        return f"{allowed}{self.stack} would run here, and {self.held} is locked"
+
+
+class FileChange(NamedTuple):
+    """A file of the project: whether it has to be written, what changes in it, and why its old stack does not do.
+
+    ``possible`` says what newer stack would run, if its pins were let go.
+    """
+
+    path: str
+    platform: Platform
+    is_new: bool
+    is_current: bool
+    changes: tuple[Change, ...]
+    reasons: tuple[str, ...]
+    possible: Possible | None
+
+    @property
+    def status(self) -> str:
+        """``current``, ``new`` or ``stale``."""
+        return "current" if self.is_current else "new" if self.is_new else "stale"
+
+
+def change_of(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> FileChange:
+    """What becomes of ``file``, which is not written yet; the current directory is that of the project."""
+    is_new = file.before is None
+    changes: tuple[Change, ...] = ()
+    reasons: tuple[str, ...] = ()
+    if not file.is_current:
+        changes = tuple(_changes(file))
+        reasons = () if is_new else tuple(_reasons(file, matrix, environ))
+    return FileChange(file.path, file.platform, is_new, file.is_current, changes, reasons, _possible(file, matrix))
+
+
+def _changes(file: LockedFile) -> Iterator[Change]:
+    before = {} if file.before is None else _versions(Path(file.path), file)
+    with TemporaryDirectory(prefix="envsolve-") as scratch:
+        new = Path(scratch) / Path(file.path).name
+        new.write_text(file.text, encoding="utf-8", newline="\n")
+        after = _versions(new, file)
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            yield Change(name, before.get(name), after.get(name))
+
+
+def _versions(path: Path, file: LockedFile) -> dict[str, str]:
+    """The packages that a file pins, each with its version and, of conda's, its build."""
+    if file.asked.request.format in (*PYTHON_FORMATS, *CONDA_FORMATS):
+        found, _ = packages_in(path, file.platform)
+        return {it.name: f"{it.version} {it.build or ''}".strip() for it in found if it.version}
+    held = read_held(path, file.platform)
+    pins = {name: f"{version} {build.rstrip('*')}".strip() for name, version, build in held.packages}
+    return pins if held.python is None else {"python": held.python, **pins}
+
+
+def _reasons(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[str]:
+    """Why the stack that the file holds does not do any more; nothing for files that pins are not read out of."""
+    if file.asked.request.format in _NOT_READ:
+        return
+    for target in targets_of(file.asked.request, matrix, environ):
+        if target.problem.platform is file.platform:
+            found = file_status(file.path, target, matrix)
+            if not found.verdict.is_good:
+                yield from found.reasons
+
+
+def _possible(file: LockedFile, matrix: Matrix) -> Possible | None:
+    """The newer stack that runs on the machines of ``file`` when no pin holds it back; None where there is none."""
+    locked = file.solution
+    if locked is None:
+        return None
+    free = locked.request._replace(prefer=file.asked.request.prefer, held=Held())
+    best = Solver(matrix).solve(free, locked.problem)
+    if best is None or not _is_newer(best, locked):
+        return None
+    drivers = {str(machine.driver) for machine in best.problem.machines if machine.driver is not None}
+    allowed = None
+    if _toolkit(best) > _toolkit(locked) and best.toolkit is not None and drivers:
+        several = len(drivers) > 1
+        named = f"driver{'s' * several} {' and '.join(sorted(drivers))}"
+        allowed = f"{named} allow{'s' * (not several)} CUDA {best.toolkit.version}"
+    return Possible(_told(best, locked), _told(locked, best), allowed)
+
+
+def _is_newer(best: Solution, locked: Solution) -> bool:
+    held = {it.release.framework: it.release.version for it in locked.choices}
+    newer = [it for it in best.choices if it.release.version > held.get(it.release.framework, it.release.version)]
+    return bool(newer) or _toolkit(best) > _toolkit(locked)
+
+
+def _toolkit(solution: Solution) -> tuple[int, ...]:
+    return () if solution.toolkit is None else tuple(solution.toolkit.version)
+
+
+def _told(solution: Solution, other: Solution) -> str:
+    """The frameworks of ``solution`` whose version is another one in ``other``, with the CUDA where that differs."""
+    of_other = {it.release.framework: it.release.version for it in other.choices}
+    differing = [it.release for it in solution.choices if of_other.get(it.release.framework) != it.release.version]
+    named = " and ".join(f"{it.framework} {it.version}" for it in differing)
+    if solution.toolkit is None or _toolkit(solution) == _toolkit(other):
+        return named
+    cuda = f"CUDA {solution.toolkit.version}"
+    return f"{named} with {cuda}" if named else cuda

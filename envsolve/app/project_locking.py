@@ -1,0 +1,274 @@
+"""All files of a project, locked as one: each near to what it holds already, and none written unless all can be.
+
+What is in a file stays as far as it fits (the stack, then the packages around it), so that a new driver changes nothing
+that still runs; what it makes possible is told beside it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from envsolve.app.network import Network
+from envsolve.app.project_requests import PLATFORM, Asked, asked_by, key_of
+from envsolve.app.solving import solve_request
+from envsolve.app.unchanged import Grounds
+from envsolve.errors import EnvsolveError, Hint, UsageError
+from envsolve.lock.formats import CONDA_FORMATS, PYTHON_FORMATS, write_conda_lock
+from envsolve.lock.maker import same_but_for_maker
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.names import normalized
+from envsolve.model.request import Held, Packages, Policy, Request
+from envsolve.model.solution import Solution
+from envsolve.project import Project
+from envsolve.project.reading import refuse_value
+
+_FEW = 4
+_A_DAY = 86_400.0
+_SOURCE = re.compile(r"--source (\S+)(?= takes it)")
+_OF_PYTHON = "the lock is for Python"
+"""How the note begins that says which Python was chosen, which is news for a new lock alone."""
+
+
+class ProjectLock(NamedTuple):
+    """How a project is to be locked. ``show`` and ``counted`` are told of progress.
+
+    ``upgrade`` lets go of all pins, ``upgraded`` of those of the packages or frameworks named.
+    """
+
+    network: Network = Network()
+    upgrade: bool = False
+    upgraded: tuple[str, ...] = ()
+    show: Callable[[str], None] = lambda _: None
+    counted: Callable[[int, str], None] = lambda _, __: None
+
+
+class LockedFile(NamedTuple):
+    """A file as it is and as it should be; ``before`` is None where it is not there yet.
+
+    ``solution`` is its stack, None where it holds no framework.
+    """
+
+    asked: Asked
+    path: str
+    platform: Platform
+    before: str | None
+    text: str
+    solution: Solution | None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the file says what it should: who made it, and from the matrix of which day, does not count."""
+        return self.before is not None and same_but_for_maker(self.before, self.text)
+
+
+class LockedProject(NamedTuple):
+    """Every file of a project, what to tell beside them, and what they rest on; None where that cannot be looked at."""
+
+    files: tuple[LockedFile, ...]
+    notes: tuple[str, ...]
+    grounds: Grounds | None
+
+
+def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Mapping[str, str]) -> LockedProject:
+    """What every file of the project should hold; the current directory is that of the project. Nothing is written.
+
+    Raises UsageError, UnsolvableError, OutsideError as the locks of each format do, with the name of the file.
+    """
+    packages = Packages(upgrade=how.upgrade, upgraded=how.upgraded)
+    asked = list(asked_by(project, matrix, environ, packages))
+    locking = _Locking(how, matrix, environ)
+    for it in asked:
+        locking.lock(project, it)
+    files = tuple(locking.files)
+    notes = tuple(dict.fromkeys(locking.notes))
+    return LockedProject(files, notes, _grounds(project, asked, files, locking, matrix))
+
+
+class _Locking:
+    """The files of one project while they are locked."""
+
+    def __init__(self, how: ProjectLock, matrix: Matrix, environ: Mapping[str, str]) -> None:
+        self._how, self._matrix, self._environ = how, matrix, environ
+        self.since = time.time()
+        self.files: list[LockedFile] = []
+        self.notes: list[str] = []
+        self.grounds: list[Grounds | None] = []
+
+    def lock(self, project: Project, asked: Asked) -> None:
+        """Take the file of ``asked``, or its files for several platforms, in."""
+        request = asked.request
+        try:
+            if request.format in PYTHON_FORMATS:
+                texts, solutions = self._python(asked)
+            elif request.format in CONDA_FORMATS:
+                texts, solutions = self._conda(asked)
+            else:
+                texts, solutions = self._stack(asked)
+        except EnvsolveError as error:
+            raise _named(error, asked) from error
+        apart = PLATFORM in asked.output.file
+        if len(texts) > 1 and not apart:
+            _refuse_one_file(project, asked, [platform for platform, _ in texts])
+        by_platform = {it.problem.platform: it for it in solutions}
+        for platform, text in texts:
+            path = asked.path(platform)
+            self.files.append(LockedFile(asked, path, platform, _read(Path(path)), text, by_platform.get(platform)))
+
+    def _python(self, asked: Asked) -> tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]:
+        from envsolve.app.held_locks import held_by_python_lock
+        from envsolve.app.locking import LockRequest, lock
+
+        request = asked.request._replace(channels=())
+        question = LockRequest(
+            request, self._how.network, held_by_python_lock(asked.path), self._how.counted, asked.recorded
+        )
+        locked = lock(question, self._matrix, self._environ)
+        there = all(Path(asked.path(platform)).exists() for platform, _ in locked.solved.texts)
+        self.notes += [text for text in locked.solved.notes if not (there and text.startswith(_OF_PYTHON))]
+        self.grounds.append(locked.grounds)
+        return tuple(locked.solved.texts), locked.solved.solutions
+
+    def _conda(self, asked: Asked) -> tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]:
+        from envsolve.app.conda_locking import lock_conda
+        from envsolve.app.conda_part import CondaLockRequest
+        from envsolve.app.conda_sessions import conda_session
+        from envsolve.app.held_locks import held_by_conda_lock
+
+        request, how = asked.request, self._how
+        with conda_session(how.network, request.channels, request.platforms, self._environ) as session:
+            question = CondaLockRequest(
+                request,
+                session,
+                how.network,
+                held_by_conda_lock(asked.path, request.packages),
+                progress=how.show,
+                counted=how.counted,
+                recorded=asked.recorded,
+            )
+            locked = lock_conda(question, self._matrix, self._environ)
+        self.notes += locked.notes
+        self.grounds.append(None if request.packages.files else self._of_conda())
+        apart = PLATFORM in asked.output.file
+        parts = [locked.lock._replace(parts=(part,)) for part in locked.lock.parts] if apart else [locked.lock]
+        texts = tuple(text for part in parts for text in write_conda_lock(part, request.format))
+        return texts, locked.solutions
+
+    def _of_conda(self) -> Grounds:
+        """The settings of conda; what channels list changes nothing in a lock whose packages stay."""
+        from envsolve.conda.condarc import condarc_places
+
+        home = self._environ.get("HOME") or self._environ.get("USERPROFILE")
+        places = condarc_places(self._environ, Path(home) if home else None)
+        return Grounds(tuple(map(str, places)), self.since, float("inf"), detected=False)
+
+    def _stack(self, asked: Asked) -> tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]:
+        from envsolve.lock.held import read_held
+
+        request = asked.request
+        if request.packages.requirements or request.packages.files:
+            raise _holds_frameworks_only(request)
+
+        def held(platform: Platform) -> Held:
+            if self._how.upgrade:
+                return Held()
+            return without(read_held(Path(asked.path(platform)), platform), self._how.upgraded)
+
+        keeps = request.prefer is Policy.NEWEST_FRAMEWORK
+        near = request._replace(prefer=Policy.LOCKED) if keeps else request
+        solved = solve_request(near, self._matrix, self._environ, held if keeps else None, recorded=asked.as_recorded)
+        self.notes += [_SOURCE.sub(r'sources = ["\1"]', text) for text in solved.notes]
+        return solved.texts, solved.solutions
+
+
+def without(held: Held, upgraded: tuple[str, ...]) -> Held:
+    """What stays of a stack; where one of its frameworks is let go, its Python and CUDA would hold it back."""
+    from envsolve.app.conda_asked import FRAMEWORK_PACKAGES
+    from envsolve.app.lock_frameworks import FRAMEWORK_OF
+
+    gone = {normalized(name) for name in upgraded}
+
+    def framework(name: str) -> str | None:
+        return FRAMEWORK_PACKAGES.get(name) or FRAMEWORK_OF.get(normalized(name))
+
+    def is_gone(name: str) -> bool:
+        return normalized(name) in gone or framework(name) in gone
+
+    stays = tuple(it for it in held.packages if not is_gone(it[0]))
+    if any(is_gone(it[0]) and framework(it[0]) is not None for it in held.packages):
+        return Held(tuple(it for it in stays if framework(it[0]) is not None))
+    return held._replace(packages=stays)
+
+
+def _read(path: Path) -> str | None:
+    """The file as it is; None where there is none. Raises UsageError where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UsageError("file-unreadable", f"cannot read {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError("file-unreadable", f"cannot read {path}: it is not UTF-8") from None
+
+
+def _named(error: EnvsolveError, asked: Asked) -> EnvsolveError:
+    """``error`` with the file that it is about. What a project names is no word of the command line."""
+    part = f" of target {asked.part.name}" if asked.part.name else ""
+    error.message = f"{asked.output.file}{part}: {error.message}"
+    if asked.as_recorded.named_hosts:
+        error.hints = (
+            *(hint._replace(command=None) for hint in error.hints),
+            Hint("give a target of its own kind outputs of its own: [tool.envsolve.targets.NAME] outputs = [...]"),
+        )
+    return error
+
+
+def _refuse_one_file(project: Project, asked: Asked, platforms: list[Platform]) -> NoReturn:
+    message = f"{asked.output.file} is for one platform, and the answer is for {' and '.join(platforms)}"
+    hint = Hint(f"name a file for each, with {PLATFORM} in its name")
+    refuse_value(project, key_of(asked.part, "outputs"), UsageError("several-platforms", message, hints=(hint,)))
+
+
+def _holds_frameworks_only(request: Request) -> UsageError:
+    given = " ".join((request.packages.requirements or request.packages.files)[:_FEW])
+    return UsageError(
+        "requirements-not-supported",
+        f"the format {request.format!r} holds frameworks only, and {given} is to be locked along with them",
+        hints=(Hint('write a lock: outputs = ["pylock.toml"], requirements.txt or conda-lock.yml'),),
+    )
+
+
+def _grounds(
+    project: Project,
+    asked: Sequence[Asked],
+    files: Sequence[LockedFile],
+    locking: _Locking,
+    matrix: Matrix,
+) -> Grounds | None:
+    """What all of it rests on, the files themselves included; None where some of that shows no sign of a change.
+
+    What indexes list counts for a day, however soon they want to be asked again: as long as all pins stay, it could
+    only say that a file is gone.
+    """
+    upgraded = any(it.request.packages.upgraded for it in asked)
+    if not all(locking.grounds):
+        return None
+    found = [it for it in locking.grounds if it is not None]
+    hosts = [name for it in asked for name in it.request.hosts if not it.request.named_hosts]
+    hosts += [name for it in asked for machine in it.part.machines for name in machine.hosts]
+    tables = [str(path) for path in (matrix.directory, *matrix.directory.glob("*.toml"))]
+    own = [str(project.file), *(it.path for it in files)]
+    detected = any(
+        not machine.hosts and machine.gpus in ((), ("auto",)) for it in asked for machine in it.part.machines
+    )
+    return Grounds(
+        tuple(dict.fromkeys((*own, *hosts, *tables, *(name for it in found for name in it.files)))),
+        locking.since,
+        locking.since + _A_DAY if not upgraded else min((it.expires for it in found), default=float("inf")),
+        detected or any(it.detected for it in found),
+    )

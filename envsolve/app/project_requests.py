@@ -1,0 +1,161 @@
+"""From a project to requests: one for each file that it names, for the machines that share it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from envsolve.app.recorded_machine import ORIGIN, recorded_machine
+from envsolve.app.solving import framework_requests
+from envsolve.app.targets import targets_of
+from envsolve.errors import UsageError
+from envsolve.lock.formats import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.request import NamedHost, Packages, Request
+from envsolve.project import Machine, Output, Part, Project
+from envsolve.project.reading import refuse_value
+
+PLATFORM = "{platform}"
+"""Stands for the platform in the name of a file."""
+
+
+class Asked(NamedTuple):
+    """A file of the project, and the request that is to answer it.
+
+    ``recorded`` is the request as the project has it, where another one stands in for it on this machine.
+    """
+
+    part: Part
+    output: Output
+    request: Request
+    recorded: Request | None = None
+
+    @property
+    def as_recorded(self) -> Request:
+        """The request that the file says it was made for."""
+        return self.recorded or self.request
+
+    def path(self, platform: Platform) -> str:
+        """The file for ``platform``, relative to the project."""
+        return self.output.file.replace(PLATFORM, platform)
+
+
+def asked_by(project: Project, matrix: Matrix, environ: Mapping[str, str], packages: Packages) -> Iterator[Asked]:
+    """What every file of the project is to answer. ``packages`` says how existing pins are treated.
+
+    The current directory is that of the project. Raises UsageError for what the project asks wrongly, with its key and
+    line.
+    """
+    for part in project.parts:
+        request = _request(project, part, matrix, environ, packages)
+        here = _machine_of_lock(part, request, matrix, environ)
+        for output in part.outputs:
+            name = _format(project, part, output)
+            if here is None:
+                yield Asked(part, output, request._replace(format=name))
+            else:
+                yield Asked(part, output, here._replace(format=name), request._replace(format=name))
+
+
+def key_of(part: Part, key: str) -> tuple[str, ...]:
+    """Where the key of a part stands in the project."""
+    return ("targets", part.name, key) if part.name else (key,)
+
+
+def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str, str], packages: Packages) -> Request:
+    settings = part.settings
+    try:
+        frameworks = framework_requests(settings.frameworks, matrix)
+    except UsageError as error:
+        refuse_value(project, key_of(part, "frameworks"), error)
+    request = Request(
+        frameworks=frameworks,
+        python=settings.python,
+        cuda=settings.cuda,
+        sources=settings.sources,
+        channels=settings.channels,
+        index_url=settings.index_url,
+        extra_index_urls=settings.extra_index_urls,
+        prefer=settings.prefer,
+        packages=packages._replace(
+            requirements=settings.requirements,
+            files=settings.requirement_files,
+            constraints=settings.constraint_files,
+            exclude_newer=settings.exclude_newer,
+            allow_builds=settings.allow_builds,
+            pytorch_index_url=settings.pytorch_index_url,
+        ),
+    )
+    if len(part.machines) == 1:
+        machine = part.machines[0]
+        return _on(machine, request)
+    named = tuple(it for machine in part.machines for it in _named(project, machine, request, matrix, environ))
+    return request._replace(hosts=tuple(it.name for it in named), named_hosts=named)
+
+
+def _on(machine: Machine, request: Request) -> Request:
+    return request._replace(gpus=machine.gpus, driver=machine.driver, hosts=machine.hosts, platforms=machine.platforms)
+
+
+def _machine_of_lock(part: Part, request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Request | None:
+    """``request`` for the machine that an existing lock was made for, where this one should say it and has no GPU.
+
+    That is what a lock is checked for in CI: to fall to the CPU because of where it runs would be wrong. None where
+    this machine counts, or no lock tells another.
+    """
+    if request.named_hosts or request.hosts or request.gpus not in ((), ("auto",)):
+        return None
+    if request.driver is not None or request.cuda is not None:
+        return None
+    (target, *others) = targets_of(request, matrix, environ)
+    if others or not target.fell_to_cpu:
+        return None
+    platform = target.problem.platform
+    files = (Path(output.file.replace(PLATFORM, platform)) for output in part.outputs)
+    host = next(filter(None, (recorded_machine(file, platform) for file in files)), None)
+    if host is None:
+        return None
+    named = ", ".join(str(gpu.compute_capability) for gpu in host.gpus)
+    told = f"no NVIDIA GPU was found: this is for the machine that was locked for ({named}, driver {host.driver})"
+    known = NamedHost(ORIGIN, host._replace(notes=(told,)), named)
+    return request._replace(gpus=(), hosts=(ORIGIN,), named_hosts=(known,))
+
+
+def _named(
+    project: Project, machine: Machine, request: Request, matrix: Matrix, environ: Mapping[str, str]
+) -> Iterator[NamedHost]:
+    """The hosts of one target among several; what is wrong with it is told of its key."""
+    try:
+        targets = targets_of(_on(machine, request), matrix, environ)
+    except UsageError as error:
+        refuse_value(project, ("targets", machine.name), error)
+    for target in targets:
+        of = f"{machine.name} ({target.problem.platform})" if len(targets) > 1 else machine.name
+        for number, host in enumerate(target.hosts):
+            name = machine.hosts[number] if len(target.hosts) > 1 else of
+            yield NamedHost(name, host, typed(machine))
+
+
+def typed(machine: Machine) -> str:
+    """What the project says of a machine."""
+    told = [*(machine.gpus or (() if machine.hosts else ("auto",))), *machine.hosts]
+    told += [] if machine.driver is None else [f"driver {machine.driver}"]
+    return ", ".join((*told, *machine.platforms))
+
+
+def _format(project: Project, part: Part, output: Output) -> str:
+    known = (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS)
+    found = output.format or format_for_file(PurePath(output.file))
+    if found in known and output.file.casefold() not in ("uv.lock", "pixi.lock", "poetry.lock"):
+        return str(found)
+    if found is None:
+        message = f"the name {output.file} does not say which format it has: give it as {{ file = ..., format = ... }}"
+    elif found in known:
+        message = f"{output.file} is the lock of another tool, which envsolve does not write"
+    else:
+        message = f"there is no format {found!r}"
+    refuse_value(
+        project, key_of(part, "outputs"), UsageError("unknown-format", message, (f"known: {', '.join(known)}",))
+    )

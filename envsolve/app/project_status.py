@@ -1,0 +1,82 @@
+"""Whether the files of a project are what it asks for now, and run on the machines that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.command import recorded_command
+from envsolve.app.held_stack import HeldStack, held_stack
+from envsolve.app.project_requests import PLATFORM, Asked, asked_by
+from envsolve.app.solving import request_without_credentials
+from envsolve.app.status import FileStatus, Verdict, file_status
+from envsolve.app.targets import Target, targets_of
+from envsolve.lock.maker import same_but_for_maker
+from envsolve.matrix.load import Matrix
+from envsolve.model.request import Packages
+from envsolve.project import Project
+from envsolve.solve.solver import Solver
+
+_NOT_READ = ("json", "pixi")
+"""Formats whose files are made for other tools, and are not read back."""
+
+
+def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str]) -> list[FileStatus]:
+    """The status of every file of the project; the current directory is that of the project.
+
+    Raises UsageError where a file or a machine cannot be made out, UnsolvableError for a GPU that is not identified.
+    """
+    found: list[FileStatus] = []
+    for asked in asked_by(project, matrix, environ, Packages()):
+        targets = targets_of(asked.request, matrix, environ)
+        apart = PLATFORM in asked.output.file
+        for target in targets:
+            found.append(_status(asked, target, matrix))
+            if not apart and asked.request.format in _NOT_READ:
+                break
+    return found
+
+
+def _status(asked: Asked, target: Target, matrix: Matrix) -> FileStatus:
+    platform = target.problem.platform
+    path = asked.path(platform)
+    if not Path(path).is_file():
+        return FileStatus(path, platform, Verdict.MISSING, reasons=("it is not written yet",))
+    if asked.request.format in _NOT_READ:
+        return FileStatus(
+            path, platform, Verdict.NO_FRAMEWORK, notes=(f"{path} is not read: lock --check compares it",)
+        )
+    known = file_status(path, target, matrix)
+    held = held_stack(Path(path), platform, matrix)
+    known = known._replace(newer=tuple(_newer(held, target, matrix)) if held is not None else ())
+    differs = tuple(_differs(asked, held))
+    if differs and known.verdict in (Verdict.FITS, Verdict.UNKNOWN, Verdict.NO_FRAMEWORK):
+        return known._replace(verdict=Verdict.STALE, reasons=(*known.reasons, *differs))
+    return known._replace(reasons=(*known.reasons, *differs))
+
+
+def _differs(asked: Asked, held: HeldStack | None) -> Iterator[str]:
+    """What the project asks for now that the file was not made for."""
+    if held is None or held.recorded is None:
+        yield "it was not made by envsolve, or does not say for what"
+        return
+    bare, _ = request_without_credentials(asked.as_recorded)
+    wanted, made = recorded_command(bare), str(held.recorded.get("command", ""))
+    if not same_but_for_maker(f"#   {wanted}", f"#   {made}"):
+        yield f"the project asks for something else now: it was made with `{made}`, and now that is `{wanted}`"
+
+
+def _newer(held: HeldStack, target: Target, matrix: Matrix) -> Iterator[str]:
+    """Newer releases of the frameworks in the file that the project would take and its machines run."""
+    rows = [row for rows in held.releases.values() for row in rows]
+    wanted = target.problem.frameworks
+    if not rows or not wanted or {it.framework for it in wanted} - set(held.releases):
+        return
+    python = target.problem.python or (None if held.python is None else SpecifierSet(f"=={held.python}.*"))
+    best = Solver(matrix).solve(target.request._replace(python=python), target.problem._replace(python=python))
+    for choice in best.choices if best is not None else ():
+        versions = [row.version for row in held.releases.get(choice.release.framework, ())]
+        if versions and all(choice.release.version > version for version in versions):
+            yield f"{choice.release.label} is newer and runs there too: envsolve lock -P {choice.release.framework}"

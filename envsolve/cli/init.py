@@ -1,0 +1,220 @@
+"""``envsolve init``: a project with [tool.envsolve], and its first locks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import chdir
+from difflib import unified_diff
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from envsolve.cli.lock import network_of
+from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli.output import deliver, write_all
+from envsolve.cli.progress import Progress
+from envsolve.cli.report import note
+from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
+from envsolve.errors import Hint, UsageError
+from envsolve.model.request import Policy, spoken
+
+if TYPE_CHECKING:
+    from envsolve.app.adopting import Adopted
+    from envsolve.matrix import Matrix
+    from envsolve.project import Project
+
+_CI = ("github", "gitlab")
+_INSTALLED = ("pylock.toml", ".txt", "conda-lock.yml", ".lock")
+"""How the names of locks end that `envsolve create` takes, whatever platform it is."""
+_OF_STACKS_ALONE = (".yml", ".yaml", ".json", "pixi.toml")
+_CONDA_LOCKS = ("conda-lock.yml", "conda-lock.yaml")
+
+
+@click.command()
+@options_of_solve((*REQUEST, "platforms", "allow_builds"))
+@option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FILE",
+    type=Parsed("file", file_name),
+    help="A file to lock into; its name says the format. Repeatable. Default: pylock.toml.",
+)
+@option("--ci", type=click.Choice(_CI), help="Write a job that checks the locks, too.")
+@option("--project", metavar="DIR", type=Parsed("directory", file_name), help="The directory; default: this one.")
+@option("--no-lock", is_flag=True, help="Write what is asked for, and no lock yet.")
+@option("--force", is_flag=True, help="Replace [tool.envsolve] and files that are there already.")
+@option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@options_of_solve(HOW_TO_FETCH)
+@matrix_option
+@output_options
+def init(**options: Any) -> int:
+    """Write [tool.envsolve] into pyproject.toml from what is asked for here, and its locks.
+
+    Without a framework it is taken from what the directory has: environment.yml, requirements.txt, requirements.in,
+    pixi.toml, conda-lock.yml or the dependencies in pyproject.toml. No file that is there is overwritten.
+    """
+    from envsolve.matrix import Matrix, find_matrix
+    from envsolve.project.reading import OWN_FILE, PYPROJECT, project_of, read_text
+    from envsolve.project.writing import with_table
+
+    directory = Path(options["project"] or ".").absolute()
+    if not directory.is_dir():
+        raise UsageError("no-project", f"there is no directory {directory}", hints=(Hint("make it first"),))
+    given = options["matrix_directory"]
+    matrix = Matrix(Path(given).absolute() if given else find_matrix())
+    file = directory / (OWN_FILE if (directory / OWN_FILE).is_file() else PYPROJECT)
+    before = read_text(file) if file.is_file() else ""
+    values, adopted = _values(options, directory, before, matrix)
+    after = with_table(file, before, values, replace=options["force"])
+    project = project_of(file, after)
+    with chdir(directory):
+        texts, notes = _locks(project, options, matrix)
+        texts = {**_ci_file(project, options), **texts}
+        kept = [name for name in texts if Path(name).exists() and not options["force"]]
+        new = {file.name: after, **{name: text for name, text in texts.items() if name not in kept}}
+        if options["dry_run"]:
+            deliver("".join(_diff(new)), None)
+        else:
+            for name in new:
+                Path(name).parent.mkdir(parents=True, exist_ok=True)
+            write_all([(Path(name), text) for name, text in new.items()])
+    for text in (*adopted.notes, *notes, *_told(new, kept, adopted, options)):
+        note(text, quiet=options["quiet"])
+    return 0
+
+
+def _values(
+    options: Mapping[str, Any], directory: Path, text: str, matrix: Matrix
+) -> tuple[dict[str, object], Adopted]:
+    """The keys to write: what is asked for here, else what the directory has. Raises UsageError where neither says."""
+    from envsolve.app.adopting import Adopted, adopted
+    from envsolve.host.machine import this_platform
+
+    asked = dict(_asked(options))
+    found = Adopted({})
+    if not any(asked.get(key) for key in ("frameworks", "requirements", "requirement-files")):
+        found = adopted(directory, this_platform(), matrix)
+    values = {"outputs": ["pylock.toml"], **found.values, **asked}
+    if _has_dependencies(text) and not _holds_stacks_alone(values["outputs"]):
+        values["project-dependencies"] = True
+        found = found._replace(files=(*found.files, "the dependencies in pyproject.toml"))
+    asking = ("frameworks", "requirements", "requirement-files", "project-dependencies")
+    if not any(values.get(key) for key in asking):
+        raise UsageError(
+            "no-framework",
+            "which framework? Nothing in this directory says it",
+            hints=(Hint("name one", "envsolve init --framework pytorch"),),
+        )
+    return values, found
+
+
+def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """What is typed, or set by a variable, as keys of a project."""
+    context = click.get_current_context()
+    lists = {
+        "frameworks": "frameworks",
+        "requirements": "requirements",
+        "requirement_files": "requirement-files",
+        "constraint_files": "constraint-files",
+        "gpus": "gpus",
+        "hosts": "hosts",
+        "platforms": "platforms",
+        "sources": "sources",
+        "channels": "channels",
+        "extra_index_urls": "extra-index-urls",
+        "outputs": "outputs",
+    }
+    for name, key in lists.items():
+        if options[name]:
+            yield key, [str(it) for it in options[name]]
+    if not options["gpus"] and not options["hosts"]:
+        yield "gpus", "auto"
+    for name in ("python", "cuda"):
+        if options[name] is not None:
+            yield name, spoken(options[name])
+    for name, key in (
+        ("driver", "driver"),
+        ("index_url", "index-url"),
+        ("pytorch_index_url", "pytorch-index-url"),
+        ("exclude_newer", "exclude-newer"),
+    ):
+        if options[name] is not None:
+            yield key, str(options[name])
+    if options["prefer"] is not Policy.NEWEST_FRAMEWORK and context.get_parameter_source("prefer") not in (
+        ParameterSource.DEFAULT,
+        ParameterSource.DEFAULT_MAP,
+    ):
+        yield "prefer", str(options["prefer"])
+    if options["allow_builds"]:
+        yield "allow-builds", True
+
+
+def _has_dependencies(text: str) -> bool:
+    import tomli
+
+    try:
+        project = tomli.loads(text).get("project")
+    except tomli.TOMLDecodeError:
+        return False  # told where it is written to
+    return (
+        isinstance(project, dict)
+        and bool(project.get("dependencies"))
+        and "dependencies" not in project.get("dynamic", ())
+    )
+
+
+def _holds_stacks_alone(outputs: object) -> bool:
+    """Whether some of the files hold frameworks alone, which is no place for further requirements."""
+    names = [str(it) for it in outputs] if isinstance(outputs, list) else []
+    return any(it.endswith(_OF_STACKS_ALONE) and not it.endswith(_CONDA_LOCKS) for it in names)
+
+
+def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The locks of the project, by their names, and what to tell of them."""
+    if options["no_lock"]:
+        return {}, ()
+    from envsolve.app.project_locking import ProjectLock, lock_project
+
+    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    how = ProjectLock(network_of(options), show=progress.show, counted=progress.packages)
+    try:
+        locked = lock_project(project, how, matrix, os.environ)
+    finally:
+        progress.clear()
+    return {it.path: it.text for it in locked.files}, locked.notes
+
+
+def _ci_file(project: Project, options: Mapping[str, Any]) -> dict[str, str]:
+    if options["ci"] is None:
+        return {}
+    from envsolve.project.ci_snippet import FILES, ci_commands, ci_snippet
+
+    outputs = [it.file for part in project.parts for it in part.outputs]
+    installed = [it for it in outputs if it.endswith(_INSTALLED) and "{" not in it]
+    return {FILES[options["ci"]].as_posix(): ci_snippet(options["ci"], ci_commands(installed))}
+
+
+def _diff(new: Mapping[str, str]) -> Iterator[str]:
+    """What would be written, as a unified diff."""
+    for name, text in new.items():
+        path = Path(name)
+        there = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
+        old = name if there else "/dev/null"
+        yield from unified_diff(there.splitlines(keepends=True), text.splitlines(keepends=True), old, name)
+
+
+def _told(new: Mapping[str, str], kept: list[str], adopted: Adopted, options: Mapping[str, Any]) -> Iterator[str]:
+    if adopted.files:
+        yield f"taken from {' and '.join(adopted.files)}"
+    yield f"{'would be written' if options['dry_run'] else 'written'}: {', '.join(new)}"
+    if kept:
+        yield f"left as they are: {', '.join(kept)}; `envsolve lock` brings locks up to date, --force replaces any"
+    if options["ci"] == "gitlab" and ".gitlab/envsolve.yml" in new:
+        yield "tell GitLab of the job in .gitlab-ci.yml: include: .gitlab/envsolve.yml"
+    if options["no_lock"]:
+        yield "`envsolve lock` writes the locks"

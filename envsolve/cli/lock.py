@@ -1,0 +1,208 @@
+"""``envsolve lock``: write every file that the project names, or say what would change."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import chdir
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options, package_name
+from envsolve.cli.output import deliver, write_all
+from envsolve.cli.progress import Progress
+from envsolve.cli.report import note
+from envsolve.errors import Hint, UsageError
+
+if TYPE_CHECKING:
+    from envsolve.app.network import Network
+    from envsolve.app.project_changes import Change, FileChange, Possible
+    from envsolve.app.project_locking import LockedProject
+
+SCHEMA_VERSION = 1
+_UPGRADE = "envsolve lock -U"
+
+
+@click.command()
+@option(
+    "--project",
+    metavar="DIR",
+    type=Parsed("directory", file_name),
+    help="The directory of the project; default: this one, or the nearest above it with [tool.envsolve].",
+)
+@option("--check", is_flag=True, help="Write nothing; exit 1 where a file is missing or not as it should be.")
+@option("--diff", "show_diff", is_flag=True, help="Print which packages would change, and write nothing.")
+@option("-U", "--upgrade", is_flag=True, help="Let go of all pins.")
+@option(
+    "-P",
+    "--upgrade-package",
+    "upgraded",
+    multiple=True,
+    metavar="NAME",
+    type=Parsed("name", package_name),
+    help="Let go of one pin. Repeatable.",
+)
+@option("--json", "as_json", is_flag=True, help="Print what changes, and why, as JSON.")
+@option("--offline", is_flag=True, help="Do not use the network: what is needed is in the cache, or missing.")
+@option("--refresh", is_flag=True, help="Ask the indexes again for what is in the cache.")
+@option("--cache-dir", metavar="DIR", help="Keep what indexes said in DIR.")
+@option("--no-cache", is_flag=True, help="Keep nothing and use nothing that was kept.")
+@option("--no-progress", is_flag=True, help="No progress on a terminal.")
+@matrix_option
+@output_options
+def lock(**options: Any) -> int:
+    """Write the locks of the project that [tool.envsolve] describes, all of them or none.
+
+    What is locked stays as far as it fits: a newer driver changes nothing that still runs, another GPU only what must.
+    """
+    from envsolve.app.project_changes import change_of
+    from envsolve.app.project_locking import ProjectLock, lock_project
+    from envsolve.matrix import Matrix, find_matrix
+    from envsolve.project import read_project
+
+    start = Path.cwd()
+    file = project_file(options["project"])
+    project = read_project(file)
+    directory = options["matrix_directory"]
+    matrix = Matrix(Path(directory).absolute() if directory else find_matrix())
+    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    how = ProjectLock(network_of(options), options["upgrade"], options["upgraded"], progress.show, progress.packages)
+    with chdir(project.directory):
+        try:
+            locked = lock_project(project, how, matrix, os.environ)
+        finally:
+            progress.clear()
+        changes = [change_of(it, matrix, os.environ) for it in locked.files]
+        writes = not options["check"] and not options["show_diff"]
+        written = [(Path(it.path), it.text) for it in locked.files if not it.is_current] if writes else []
+        if written:
+            for path, _ in written:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            write_all(written)
+    answer = _answer(changes, options)
+    notes = list(_notes(changes, locked, written=writes)) if not options["quiet"] else []
+    deliver(answer, None)
+    for text in notes:
+        note(text, quiet=False)
+    is_current = all(it.is_current for it in changes)
+    if writes or is_current:
+        settled = [it._replace(is_current=True, changes=(), reasons=()) for it in changes]
+        again = (_answer(settled, options), () if options["quiet"] else tuple(_notes(settled, locked, written=True)))
+        _remember(locked, again, [path for path, _ in written], (start, project.directory))
+    return 1 if options["check"] and not is_current else 0
+
+
+def project_file(directory: str | None) -> Path:
+    """The project file of ``directory``, or of this one or the nearest above it.
+
+    Raises UsageError ``no-project`` where there is none.
+    """
+    from envsolve.project import find_project
+
+    start = Path(directory) if directory else Path.cwd()
+    if directory and not start.is_dir():
+        raise UsageError("no-project", f"there is no directory {directory}", hints=(Hint("check the name"),))
+    found = find_project(start)
+    if found is None:
+        raise UsageError(
+            "no-project",
+            f"neither {start} nor a directory above it has a pyproject.toml with [tool.envsolve], or an envsolve.toml",
+            hints=(Hint("write one", "envsolve init --framework pytorch"),),
+        )
+    return found
+
+
+def network_of(options: dict[str, Any]) -> Network:
+    """How the command goes out, wherever it works."""
+    from envsolve.app.network import Network
+
+    cache = options["cache_dir"]
+    absolute = None if cache is None else str(Path(cache).absolute())
+    return Network(options["offline"], options["refresh"], absolute, options["no_cache"])
+
+
+def _answer(changes: Sequence[FileChange], options: dict[str, Any]) -> str:
+    if options["as_json"]:
+        document = {"schema_version": SCHEMA_VERSION, "files": [_data(it) for it in changes]}
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return "".join(f"{line}\n" for it in changes for line in _lines(it)) if options["show_diff"] else ""
+
+
+def _data(change: FileChange) -> dict[str, object]:
+    return {
+        "path": change.path,
+        "platform": change.platform.value,
+        "status": change.status,
+        "changes": [{"name": it.name, "before": it.before, "after": it.after} for it in change.changes],
+        "reasons": list(change.reasons),
+        "possible": None if change.possible is None else change.possible._asdict(),
+    }
+
+
+def _lines(change: FileChange) -> Iterator[str]:
+    """What changes in a file, as a person reads it."""
+    if change.is_current:
+        return
+    yield f"{change.path} ({change.platform}): {'new' if change.is_new else 'changed'}"
+    for it in change.changes if not change.is_new else ():
+        yield f"  {_spelled(it)}"
+    yield from (f"  because: {reason}" for reason in change.reasons)
+    if change.is_new:
+        yield f"  {len(change.changes)} packages"
+
+
+def _spelled(change: Change) -> str:
+    if change.before is None:
+        return f"+ {change.name} {change.after}"
+    if change.after is None:
+        return f"- {change.name} {change.before}"
+    return f"~ {change.name} {change.before} -> {change.after}"
+
+
+def _notes(changes: Sequence[FileChange], locked: LockedProject, *, written: bool) -> Iterator[str]:
+    yield from locked.notes
+    for it in changes:
+        if it.is_current:
+            continue
+        yield f"{it.path}: {_told(it, written=written)}"
+        yield from (f"{it.path}: {reason}" for reason in it.reasons)
+    if all(it.is_current for it in changes):
+        yield f"{', '.join(it.path for it in changes)}: nothing to change"
+    possible: dict[Possible, list[str]] = {}
+    for it in changes:
+        if it.possible is not None:
+            possible.setdefault(it.possible, []).append(it.path)
+    for found, paths in possible.items():
+        yield f"{', '.join(paths)}: {found.text}; `{_UPGRADE}` takes it"
+
+
+def _told(change: FileChange, *, written: bool) -> str:
+    if change.is_new:
+        return "written" if written else "missing"
+    count = len(change.changes)
+    packages = f"{count} package{'' if count == 1 else 's'} changed" if count else "asked for otherwise, same packages"
+    return f"{'written' if written else 'not as it should be'}, {packages}"
+
+
+def _remember(
+    locked: LockedProject, again: tuple[str, tuple[str, ...]], written: Sequence[Path], between: tuple[Path, Path]
+) -> None:
+    """Keep that all is as it should be for the next time, as long as everything that was looked at stands.
+
+    ``again`` is what is then printed, and noted.
+    """
+    if locked.grounds is None:
+        return
+    from envsolve.app.unchanged import Answer, remember
+
+    start, directory = between
+    above = [it for it in (start, *start.parents) if it.is_relative_to(directory)]
+    projects = [str(it / name) for it in above for name in ("envsolve.toml", "pyproject.toml")]
+    files = [str(directory / name) for name in locked.grounds.files]
+    grounds = locked.grounds._replace(files=tuple(dict.fromkeys((*files, *projects))))
+    answer, notes = again
+    words = click.get_current_context().find_root().obj
+    remember(words, Answer(answer, None, notes), grounds, [str(directory / path) for path in written])

@@ -1,0 +1,27 @@
+"""Options of ``solve`` that other commands take too: they mean the same everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envsolve.cli.options import Decorator
+from envsolve.cli.solve import solve
+
+REQUEST = (
+    *("requirements", "frameworks", "requirement_files", "constraint_files", "python", "gpus", "driver", "cuda"),
+    *("hosts", "sources", "prefer", "channels", "index_url", "extra_index_urls", "pytorch_index_url", "exclude_newer"),
+)
+"""What a request asks for, by the parameters of ``solve``."""
+HOW_TO_FETCH = ("offline", "refresh", "cache_dir", "no_cache", "no_progress")
+"""How a command goes out to indexes and channels."""
+
+
+def options_of_solve(names: tuple[str, ...]) -> Decorator:
+    """The options of ``solve`` by these names."""
+
+    def decorate(function: Any) -> Any:
+        chosen = [it for name in reversed(names) for it in solve.params if it.name == name]
+        function.__click_params__ = [*getattr(function, "__click_params__", []), *chosen]
+        return function
+
+    return decorate

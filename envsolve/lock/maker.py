@@ -1,0 +1,36 @@
+"""Whether two texts of one file differ in more than who made them, and on a driver of which number.
+
+A new envsolve alone changes no lock, nor does a driver that needs no other packages, nor another GPU of the same compute
+capability: what a lock rests on is the lowest driver that it needs and the set of capabilities.
+"""
+
+from __future__ import annotations
+
+import re
+
+_MADE = re.compile(r"^# Made by envsolve \S+?(?: from the compatibility matrix of \S+?)?(?= that |:$)", re.MULTILINE)
+_FACT = re.compile(
+    r'^([ \t]*(?:# )?"?(?:envsolve\.)?(?:envsolve_version|matrix_date|created_by)"?[ \t]*[:=]).*$', re.MULTILINE
+)
+_FOR = re.compile(r"^# For: .*$", re.MULTILINE)
+_PRODUCT = re.compile(r"(?<=, )[^,]*?\(?(\d+\.\d)\)?(?=,|$)")
+_COMMAND = re.compile(r'^(?:#   |(?:# )?[ \t]*"?(?:envsolve\.)?command"?[ \t]*[:=]).*$', re.MULTILINE)
+_CUDA_OF_DRIVER = re.compile(r"(?:, |(?<=\[)\"|, \")__cuda=[0-9.]+\"?")
+_CONTENT_HASH = re.compile(r"^( {4}(?:linux|osx|win)-\w+: ).*$", re.MULTILINE)
+"""What conda-lock.yml hashes stands in it once more, the CUDA of the driver among it."""
+_DRIVER = re.compile(r"(?<= )(?:--driver |driver )[0-9.]+")
+
+
+def same_but_for_maker(one: str, other: str) -> bool:
+    """Whether they say the same, whichever envsolve wrote them, from the matrix of whichever day.
+
+    Of the machine, its driver in the command and the names of its products do not count.
+    """
+    return one == other or _without_maker(one) == _without_maker(other)
+
+
+def _without_maker(text: str) -> str:
+    text = _FACT.sub(r"\1", _MADE.sub("# Made by envsolve", "\n".join(text.splitlines())))
+    text = _FOR.sub(lambda line: _PRODUCT.sub(r"\1", line[0]), text)
+    text = _CONTENT_HASH.sub(r"\1", _CUDA_OF_DRIVER.sub("", text))
+    return _COMMAND.sub(lambda line: _DRIVER.sub("", line[0]), text)

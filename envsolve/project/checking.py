@@ -1,0 +1,203 @@
+"""Whether the keys of a project say something, and what they say once every string in them is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any, NamedTuple
+
+from envsolve.model.request import Policy
+from envsolve.project.keys import ALIASES, KEYS, MACHINE_KEYS, OUTPUT_KEYS, TARGET_KEYS, Key, Kind
+from envsolve.project.standard_tables import TABLE_KEYS, standard_requirements
+
+Values = dict[str, Any]
+_TARGET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
+_MISSING = object()
+
+
+class Mistake(NamedTuple):
+    """What is wrong with the value at ``path``, in words for people."""
+
+    path: tuple[str, ...]
+    text: str
+
+
+def checked(table: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[Values, list[Mistake]]:
+    """What the keys of ``table`` say, by the names that the list of keys has for them, and every mistake.
+
+    ``document`` is the whole file, whose standard tables some keys are about. The values are whole only where there is
+    no mistake.
+    """
+    check = _Check()
+    values = check.table(table, KEYS, ())
+    targets = values.get("targets", {})
+    check.machine(values, ())
+    for name, target in targets.items():
+        check.machine(target, ("targets", name))
+    if any(key in values for key in TABLE_KEYS):
+        values["of-project"] = check.of_standard_tables(values, document)
+    check.whole(values, targets)
+    return values, check.mistakes
+
+
+class _Check:
+    """One reading of a project; ``mistakes`` grows with it."""
+
+    def __init__(self) -> None:
+        self.mistakes: list[Mistake] = []
+
+    def table(self, table: Mapping[str, Any], known: Mapping[str, Key], path: tuple[str, ...]) -> Values:
+        """The values of a table whose keys are ``known``."""
+        found: Values = {}
+        for name, value in table.items():
+            key = known.get(ALIASES.get(name, name))
+            if key is None:
+                self._add((*path, name), _unknown(name, known))
+                continue
+            if key.name in found:
+                alias = next(alias for alias, it in ALIASES.items() if it == key.name)
+                self._add((*path, name), f"{alias} and {key.name} are one key: give one of them")
+                continue
+            read = self._value(key, value, (*path, name))
+            if read is not _MISSING:
+                found[key.name] = read
+        return found
+
+    def machine(self, values: Values, path: tuple[str, ...]) -> None:
+        """Whether the keys about one machine go together."""
+        gpus = values.get("gpus", ())
+        for word, meaning in (("none", "asks for CPU"), ("auto", "takes this machine's GPUs")):
+            if word in gpus and len(gpus) > 1:
+                self._add((*path, "gpus"), f"{word!r} {meaning} and cannot stand beside other GPUs")
+        if values.get("hosts") and (gpus or "driver" in values):
+            self._add((*path, "hosts"), "host files hold the GPUs and the driver: leave gpus and driver out")
+        for key in ("driver", "cuda"):
+            if gpus == ("none",) and key in values:
+                self._add((*path, key), f"gpus is 'none', which asks for CPU, and {key} is about a GPU")
+
+    def of_standard_tables(self, values: Values, document: Mapping[str, Any]) -> tuple[str, ...]:
+        """What [project] and [dependency-groups] require, as far as it is asked for."""
+        requirements, wrong = standard_requirements(values, document)
+        self.mistakes += [Mistake((key,), text) for key, text in wrong]
+        return requirements
+
+    def whole(self, values: Values, targets: Mapping[str, Values]) -> None:
+        """What only all keys together show."""
+        shared = {name: it for name, it in targets.items() if "outputs" not in it}
+        if (shared or not targets) and not values.get("outputs"):
+            self._add(("outputs",), 'no file to write is named: outputs = ["pylock.toml"]')
+        if targets and not shared and values.get("outputs"):
+            self._add(("outputs",), "every target has outputs of its own, so that these are written for none")
+        for name, target in shared.items():
+            for key in (key for key in target if key not in MACHINE_KEYS):
+                why = f"{key} is what is asked for, and {name} shares the project's outputs: give it outputs of its own"
+                self._add(("targets", name, key), why)
+        self._asks(values, targets)
+        self._written_once(values, targets)
+
+    def _asks(self, values: Values, targets: Mapping[str, Values]) -> None:
+        asking = ("frameworks", "requirements", "requirement-files", "of-project")
+        owning = [it for it in targets.values() if "outputs" in it]
+        if any(values.get(key) for key in asking) or (owning and all(any(map(it.get, asking)) for it in owning)):
+            return
+        if not self.mistakes:
+            self._add(("frameworks",), 'nothing is asked for: frameworks = ["pytorch"]')
+
+    def _written_once(self, values: Values, targets: Mapping[str, Values]) -> None:
+        written: dict[str, str] = {}
+        for name, table in (("", values), *targets.items()):
+            path = ("targets", name, "outputs") if name else ("outputs",)
+            for output in table.get("outputs", ()):
+                folded = PurePosixPath(output["file"]).as_posix().casefold()
+                if folded in written:
+                    self._add(
+                        path, f"{output['file']} is written twice, here and for {written[folded] or 'the project'}"
+                    )
+                written.setdefault(folded, name)
+
+    def _value(self, key: Key, value: object, path: tuple[str, ...]) -> object:
+        """The value of ``key``, read; _MISSING where it is wrong, which is told."""
+        if key.kind is Kind.TEXT and isinstance(value, str):
+            return self._read(key, value, path)
+        if key.kind is Kind.FLAG and isinstance(value, bool):
+            return value
+        if key.kind is Kind.TARGETS and isinstance(value, dict):
+            return self._targets(value, path)
+        listed = [value] if isinstance(value, str) and key.kind is Kind.TEXT_OR_TEXTS else value
+        if not isinstance(listed, list) or key.kind in (Kind.TEXT, Kind.FLAG, Kind.TARGETS):
+            return self._wrong(key, path)
+        return (self._outputs if key.kind is Kind.OUTPUTS else self._all)(key, listed, path)
+
+    def _all(self, key: Key, texts: Sequence[object], path: tuple[str, ...]) -> object:
+        if not all(isinstance(it, str) for it in texts):
+            return self._wrong(key, path)
+        read = [self._read(key, str(it), path) for it in texts]
+        return _MISSING if _MISSING in read else tuple(dict.fromkeys(read) if key.name == "platforms" else read)
+
+    def _read(self, key: Key, text: str, path: tuple[str, ...]) -> object:
+        try:
+            value = key.parse(text)
+        except ValueError as error:
+            self._add(path, str(error))
+            return _MISSING
+        if value is Policy.LOCKED:
+            self._add(path, "what is locked is kept in any case, unless -U or -P lets go of it")
+            return _MISSING
+        return value
+
+    def _targets(self, value: Mapping[str, Any], path: tuple[str, ...]) -> object:
+        found: dict[str, Values] = {}
+        for name, table in value.items():
+            if not _TARGET_NAME.match(name):
+                self._add((*path, name), "the name of a target is letters, digits, - and _")
+            elif not isinstance(table, dict):
+                self._add((*path, name), "a target is a table: [tool.envsolve.targets.NAME]")
+            else:
+                found[name] = self.table(table, TARGET_KEYS, (*path, name))
+        return found
+
+    def _outputs(self, key: Key, listed: Sequence[object], path: tuple[str, ...]) -> object:
+        found = []
+        for entry in listed:
+            table = {"file": entry} if isinstance(entry, str) else entry
+            if not isinstance(table, dict) or not isinstance(table.get("file"), str):
+                return self._wrong(key, path)
+            for name in (name for name in table if name not in OUTPUT_KEYS):
+                self._add(path, f"an output has the keys file and format, and no {name!r}")
+            if not isinstance(table.get("format", ""), str):
+                return self._wrong(key, path)
+            why = _unfit(table["file"])
+            if why is not None:
+                self._add(path, why)
+            found.append({name: table[name] for name in OUTPUT_KEYS if name in table})
+        return tuple(found)
+
+    def _wrong(self, key: Key, path: tuple[str, ...]) -> object:
+        self._add(path, f"{key.name} is {key.kind.value}, such as {key.example}")
+        return _MISSING
+
+    def _add(self, path: tuple[str, ...], text: str) -> None:
+        self.mistakes.append(Mistake(path, text))
+
+
+def _unknown(name: str, known: Mapping[str, Key]) -> str:
+    import difflib
+
+    words = [*known, *(alias for alias, key in ALIASES.items() if key in known)]
+    close = difflib.get_close_matches(name.replace("_", "-"), words, n=1)
+    if name in KEYS:
+        return f"{name} is a key of the project, not of a target"
+    return f"there is no key {name!r}" + (f"; did you mean {close[0]}?" if close else f"; known: {', '.join(known)}")
+
+
+def _unfit(file: str) -> str | None:
+    """Why ``file`` cannot be written for a project; None where it can."""
+    if not file.strip() or not file.isprintable():
+        return f"{file!r} is no name of a file"
+    windows = PureWindowsPath(file)
+    if PurePosixPath(file).is_absolute() or windows.is_absolute() or windows.drive:
+        return f"{file} is an absolute path: name a file relative to the project"
+    if ".." in windows.parts:
+        return f"{file} leads out of the project"
+    return None

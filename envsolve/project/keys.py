@@ -1,0 +1,189 @@
+"""Every key of ``[tool.envsolve]`` and of its targets: the one list behind reading, editors and the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from envsolve.model.host import Platform
+from envsolve.model.release import Source
+from envsolve.model.request import Policy, parse_cuda_versions, parse_framework, parse_versions
+from envsolve.model.versions import DriverVersion
+from envsolve.model.words import gpu_name, member_of, one_word, parse_moment
+
+
+class Kind(Enum):
+    """The type of a value in TOML."""
+
+    TEXT = "a string"
+    TEXTS = "a list of strings"
+    TEXT_OR_TEXTS = "a string or a list of strings"
+    FLAG = "true or false"
+    OUTPUTS = "a list of file names, or of tables with the keys file and format"
+    TARGETS = "a table of targets"
+
+
+class Scope(Enum):
+    """Where a key may stand."""
+
+    PROJECT = "project"
+    BOTH = "both"
+
+
+class Key(NamedTuple):
+    """One key: the type of its value, how a string in it is read, and what it means.
+
+    ``parse`` raises ValueError with a sentence for people. ``choices`` are all words it takes, where they are few.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    example: str
+    scope: Scope = Scope.BOTH
+    parse: Callable[[str], object] = str
+    choices: tuple[str, ...] = ()
+
+
+def _line(text: str) -> str:
+    if not text.strip() or not text.isprintable():
+        raise ValueError(f"{text!r} is empty or holds control characters")
+    return text
+
+
+def _gpu(text: str) -> str:
+    return gpu_name(_line(text))
+
+
+def _framework(text: str) -> str:
+    parse_framework(text)
+    return text
+
+
+_ALL = (
+    Key(
+        "frameworks",
+        Kind.TEXTS,
+        "The frameworks, with versions if you like.",
+        '["pytorch>=2.5", "jax"]',
+        parse=_framework,
+    ),
+    Key("python", Kind.TEXT, "The Python: a version or a range.", '">=3.11,<3.14"', parse=parse_versions),
+    Key("cuda", Kind.TEXT, "Bounds of the CUDA toolkit.", '"12.*"', parse=parse_cuda_versions),
+    Key(
+        "requirements",
+        Kind.TEXTS,
+        "Further Python requirements to lock along with the stack; those of a target count beside the project's.",
+        '["pandas>=2"]',
+        parse=_line,
+    ),
+    Key(
+        "requirement-files",
+        Kind.TEXTS,
+        "Files of further requirements, as for pip's -r.",
+        '["requirements.in"]',
+        parse=_line,
+    ),
+    Key("constraint-files", Kind.TEXTS, "Files of versions that a lock keeps to.", '["constraints.txt"]', parse=_line),
+    Key(
+        "project-dependencies",
+        Kind.FLAG,
+        "Whether the dependencies of the table [project] in the same pyproject.toml are locked too; default: false.",
+        "true",
+        Scope.PROJECT,
+    ),
+    Key(
+        "extras",
+        Kind.TEXTS,
+        "Extras of [project.optional-dependencies] that are locked too.",
+        '["train"]',
+        Scope.PROJECT,
+        parse=one_word,
+    ),
+    Key(
+        "dependency-groups",
+        Kind.TEXTS,
+        "Groups of the table [dependency-groups] that are locked too.",
+        '["dev"]',
+        Scope.PROJECT,
+        parse=one_word,
+    ),
+    Key(
+        "gpus",
+        Kind.TEXT_OR_TEXTS,
+        "The GPUs to run on: auto (this machine's), none (CPU), product names or compute capabilities; default: auto.",
+        '["A100", "V100"]',
+        parse=_gpu,
+    ),
+    Key("driver", Kind.TEXT, "The NVIDIA driver of the machine.", '"535.129.03"', parse=DriverVersion.parse),
+    Key(
+        "hosts",
+        Kind.TEXTS,
+        "Machines written by `envsolve detect --json`; they stand for gpus and driver.",
+        '["hosts/node1.json"]',
+        parse=_line,
+    ),
+    Key(
+        "platforms",
+        Kind.TEXT_OR_TEXTS,
+        "The platforms to lock for; default: this machine's.",
+        '["linux-64"]',
+        parse=member_of(Platform),
+        choices=tuple(Platform),
+    ),
+    Key(
+        "sources",
+        Kind.TEXTS,
+        "Who packages the frameworks, in order of preference.",
+        '["pypi"]',
+        parse=member_of(Source),
+        choices=tuple(Source),
+    ),
+    Key(
+        "prefer",
+        Kind.TEXT,
+        "Of stacks that all run, the best one.",
+        '"widest-gpu"',
+        parse=member_of(Policy),
+        choices=tuple(it for it in Policy if it is not Policy.LOCKED),
+    ),
+    Key("channels", Kind.TEXTS, "conda channels, in order.", '["conda-forge"]', parse=one_word),
+    Key(
+        "index-url",
+        Kind.TEXT,
+        "The Python index instead of the default one.",
+        '"https://example.org/simple"',
+        parse=one_word,
+    ),
+    Key("extra-index-urls", Kind.TEXTS, "Further Python indexes.", '["https://example.org/more"]', parse=one_word),
+    Key(
+        "pytorch-index-url", Kind.TEXT, "A mirror of PyTorch's own index.", '"https://example.org/whl"', parse=one_word
+    ),
+    Key("exclude-newer", Kind.TEXT, "Leave out later uploads.", '"2026-11-20"', parse=parse_moment),
+    Key("allow-builds", Kind.FLAG, "Whether packages without a wheel may be built, which runs their code.", "false"),
+    Key(
+        "outputs",
+        Kind.OUTPUTS,
+        "The files that `envsolve lock` writes; the name says the format, or the key format beside it.",
+        '["pylock.toml", { file = "gpu.lock", format = "explicit" }]',
+    ),
+    Key(
+        "targets",
+        Kind.TARGETS,
+        "Machines by name, each with keys of its own; one without outputs shares those of the project.",
+        '{ cluster = { gpus = ["A100"], driver = "535.129.03" } }',
+        Scope.PROJECT,
+    ),
+)
+
+KEYS: Mapping[str, Key] = {key.name: key for key in _ALL}
+TARGET_KEYS: Mapping[str, Key] = {key.name: key for key in _ALL if key.scope is Scope.BOTH}
+
+ALIASES: Mapping[str, str] = {"gpu": "gpus", "framework": "frameworks", "platform": "platforms", "output": "outputs"}
+"""Keys in the singular, as the options of the command line are; each with the one it stands for."""
+
+MACHINE_KEYS = frozenset({"gpus", "driver", "hosts", "platforms"})
+"""Keys that say what a machine is; the others say what is asked for, which targets with shared outputs have alike."""
+
+OUTPUT_KEYS = ("file", "format")

@@ -1,0 +1,78 @@
+"""On which line a key of a TOML file stands: the parser does not tell, and a mistake without its line is hard to find.
+
+The text is valid TOML when this is asked, so that only its structure is followed: headers, keys, and where values that
+run over several lines end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+Path = tuple[str, ...]
+
+_BARE = r"[A-Za-z0-9_-]+"
+_PART = rf"""(?:{_BARE}|"(?:[^"\\]|\\.)*"|'[^']*')"""
+_DOTTED = rf"{_PART}(?:[ \t]*\.[ \t]*{_PART})*"
+_HEADER = re.compile(rf"[ \t]*\[\[?[ \t]*({_DOTTED})[ \t]*\]")
+_KEY = re.compile(rf"[ \t]*({_DOTTED})[ \t]*=")
+_PARTS = re.compile(_PART)
+_VALUE = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*"{3,5}'
+    r"|'''(?:[^']|'(?!''))*'{3,5}"
+    r'|"(?:[^"\\\n]|\\.)*"'
+    r"|'[^'\n]*'"
+    r"|#[^\n]*"
+    r"|[\[\]{}\n]",
+    re.DOTALL,
+)
+"""What matters for where a value ends: strings and comments, which may hold anything, brackets, and line ends."""
+
+
+def lines_of(text: str) -> dict[Path, int]:
+    """The line, from 1 on, of every key and table header in ``text``, which is valid TOML."""
+    found: dict[Path, int] = {}
+    table: Path = ()
+    for start, number in _statements(text):
+        header = _HEADER.match(text, start)
+        key = None if header else _KEY.match(text, start)
+        if header is not None:
+            table = _path(header[1])
+            found.setdefault(table, number)
+        elif key is not None:
+            found.setdefault((*table, *_path(key[1])), number)
+    return found
+
+
+def _statements(text: str) -> Iterator[tuple[int, int]]:
+    """Where each statement begins, with its line: at every line that is not inside a value."""
+    depth, number = 0, 1
+    yield 0, 1
+    header = _is_header(text, 0)
+    for token in _VALUE.finditer(text):
+        word = token[0]
+        if word in ("[", "{"):
+            depth += 0 if header else 1
+        elif word in ("]", "}"):
+            depth -= 0 if header else 1
+        number += word.count("\n")
+        if word == "\n" and depth == 0:
+            yield token.end(), number
+            header = _is_header(text, token.end())
+
+
+def _is_header(text: str, start: int) -> bool:
+    return _HEADER.match(text, start) is not None
+
+
+def _path(dotted: str) -> Path:
+    return tuple(_name(part[0]) for part in _PARTS.finditer(dotted))
+
+
+def _name(part: str) -> str:
+    """The key that ``part`` spells, without its quotes."""
+    if part.startswith('"'):
+        import tomli
+
+        return str(next(iter(tomli.loads(f"{part} = 0"))))
+    return part[1:-1] if part.startswith("'") else part

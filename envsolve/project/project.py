@@ -1,0 +1,74 @@
+"""A project as it is read: the parts that are solved for, each with its machines and the files to write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.model.host import Platform
+from envsolve.model.release import Source
+from envsolve.model.request import Policy
+from envsolve.model.versions import DriverVersion
+
+
+class Output(NamedTuple):
+    """A file to write. ``file`` is relative to the project; ``format`` is None where its name says it."""
+
+    file: str
+    format: str | None = None
+
+
+class Machine(NamedTuple):
+    """A target: GPUs as typed (empty means those of this machine), the driver, or host files that hold both."""
+
+    name: str
+    gpus: tuple[str, ...] = ()
+    driver: DriverVersion | None = None
+    hosts: tuple[str, ...] = ()
+    platforms: tuple[Platform, ...] = ()
+
+
+class Settings(NamedTuple):
+    """What is asked for, whichever machine it is for. Names of files are relative to the project."""
+
+    frameworks: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
+    requirement_files: tuple[str, ...] = ()
+    constraint_files: tuple[str, ...] = ()
+    python: SpecifierSet | None = None
+    cuda: SpecifierSet | None = None
+    sources: tuple[Source, ...] = ()
+    prefer: Policy = Policy.NEWEST_FRAMEWORK
+    channels: tuple[str, ...] = ()
+    index_url: str | None = None
+    extra_index_urls: tuple[str, ...] = ()
+    pytorch_index_url: str | None = None
+    exclude_newer: str | None = None
+    allow_builds: bool = False
+
+
+class Part(NamedTuple):
+    """What is locked together: one stack that runs on all of its machines, in one or more files.
+
+    ``name`` is that of the target where the files are its own, "" where the targets share them or there are none.
+    """
+
+    name: str
+    settings: Settings
+    machines: tuple[Machine, ...]
+    outputs: tuple[Output, ...]
+
+
+class Project(NamedTuple):
+    """The project that ``file`` describes. ``lines`` are those on which its keys stand, by their path."""
+
+    file: Path
+    parts: tuple[Part, ...]
+    lines: tuple[tuple[tuple[str, ...], int], ...] = ()
+
+    @property
+    def directory(self) -> Path:
+        """The directory that all names of files are relative to."""
+        return self.file.parent

@@ -1,0 +1,177 @@
+"""From the TOML of a project to a :class:`~envsolve.project.project.Project`, or one error with every mistake in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import tomli
+
+from envsolve.errors import Hint, UsageError
+from envsolve.project.checking import Mistake, checked
+from envsolve.project.lines import lines_of
+from envsolve.project.project import Machine, Output, Part, Project, Settings
+
+PYPROJECT, OWN_FILE = "pyproject.toml", "envsolve.toml"
+TABLE = ("tool", "envsolve")
+
+
+def find_project(start: Path) -> Path | None:
+    """The project file of the directory ``start``, or of the nearest one above it.
+
+    That is envsolve.toml, else a pyproject.toml with the table ``[tool.envsolve]``. Raises UsageError for one that
+    cannot be read.
+    """
+    start = start.absolute()
+    for directory in (start, *start.parents):
+        if (directory / OWN_FILE).is_file():
+            return directory / OWN_FILE
+        other = directory / PYPROJECT
+        if other.is_file() and _table(other, _parsed(other, read_text(other))) is not None:
+            return other
+    return None
+
+
+def read_project(path: Path) -> Project:
+    """The project that ``path`` describes.
+
+    Raises UsageError ``project-invalid`` with every mistake, its key and its line; ``no-project`` where a
+    pyproject.toml has no table ``[tool.envsolve]``; ``file-unreadable`` for what cannot be read or is no TOML.
+    """
+    return project_of(path, read_text(path))
+
+
+def project_of(path: Path, text: str) -> Project:
+    """The project that ``text`` describes, as the content of ``path``; errors as in :func:`read_project`."""
+    document = _parsed(path, text)
+    table = _table(path, document)
+    if table is None:
+        raise UsageError(
+            "no-project",
+            f"{path.name} has no table [tool.envsolve]",
+            hints=(Hint("write one", "envsolve init --framework pytorch"),),
+        )
+    prefix = TABLE if path.name == PYPROJECT else ()
+    lines = lines_of(text)
+    values, mistakes = checked(table, document)
+    if mistakes:
+        refuse(path, [(_line(lines, (*prefix, *it.path)), it) for it in mistakes], prefix)
+    kept = tuple((key[len(prefix) :], line) for key, line in lines.items() if key[: len(prefix)] == prefix)
+    return Project(path, tuple(_parts(values)), kept)
+
+
+def refuse_value(project: Project, key: tuple[str, ...], error: UsageError) -> NoReturn:
+    """Raise ``error``, which the value of ``key`` led to, with the place where it stands."""
+    line = _line(dict(project.lines), key)
+    where = project.file.name if line is None else f"{project.file.name}:{line}"
+    error.message = f"{where}: {'.'.join(key)}: {error.message}"
+    raise error
+
+
+def refuse(path: Path, mistakes: Sequence[tuple[int | None, Mistake]], prefix: tuple[str, ...]) -> NoReturn:
+    """Raise UsageError with every mistake and where it is, in the order of the file."""
+    in_order = sorted(mistakes, key=lambda it: it[0] or 0)
+    told = [
+        f"{path.name}{'' if line is None else f':{line}'}: {'.'.join((*prefix, *it.path))}: {it.text}"
+        for line, it in in_order
+    ]
+    many = "a mistake" if len(told) == 1 else f"{len(told)} mistakes"
+    raise UsageError(
+        "project-invalid",
+        f"{path} holds {many}",
+        tuple(told),
+        (Hint("mend the file; every key is in the reference", "https://envsolve.readthedocs.io/reference/project/"),),
+    )
+
+
+def read_text(path: Path) -> str:
+    """The content of a project file. Raises UsageError ``file-unreadable`` where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError("file-unreadable", f"cannot read {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError("file-unreadable", f"cannot read {path}: it is not UTF-8") from None
+
+
+def _parsed(path: Path, text: str) -> Mapping[str, Any]:
+    try:
+        return tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
+        raise UsageError("file-unreadable", f"{path} is no TOML: {error}") from None
+    except RecursionError:
+        raise UsageError("file-unreadable", f"{path} is no TOML that can be read: it is nested too deep") from None
+
+
+def _table(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    if path.name != PYPROJECT:
+        return document
+    tool = document.get("tool")
+    found = tool.get("envsolve") if isinstance(tool, dict) else None
+    if found is not None and not isinstance(found, dict):
+        raise UsageError("project-invalid", f"{path}: tool.envsolve is no table")
+    return found
+
+
+def _line(lines: Mapping[tuple[str, ...], int], key: tuple[str, ...]) -> int | None:
+    """The line of a key, or of the nearest table around it."""
+    for length in range(len(key), 0, -1):
+        if key[:length] in lines:
+            return lines[key[:length]]
+    return None
+
+
+def _parts(values: Mapping[str, Any]) -> Iterator[Part]:
+    """The parts of a project that holds no mistake: the shared one first, then those with files of their own."""
+    targets: Mapping[str, Mapping[str, Any]] = values.get("targets", {})
+    common = {key: value for key, value in values.items() if key != "targets"}
+    if not targets:
+        yield _part("", [("", common)], common)
+        return
+    merged = {name: _merged(common, target) for name, target in targets.items()}
+    shared = [(name, merged[name]) for name, target in targets.items() if "outputs" not in target]
+    if shared:
+        yield _part("", shared, common)
+    for name, target in targets.items():
+        if "outputs" in target:
+            yield _part(name, [(name, merged[name])], merged[name])
+
+
+def _merged(common: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
+    """A target's own keys over the project's; what is required adds up, and hosts stand for gpus and driver."""
+    kept = dict(common)
+    if "hosts" in target:
+        kept = {key: value for key, value in kept.items() if key not in ("gpus", "driver")}
+    if "gpus" in target or "driver" in target:
+        kept.pop("hosts", None)
+    if "gpus" in target and "driver" not in target:
+        kept.pop("driver", None)
+    adding = ("requirements", "requirement-files", "constraint-files")
+    more = {key: (*common.get(key, ()), *target[key]) for key in adding if key in target}
+    return {**kept, **target, **more}
+
+
+def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: Mapping[str, Any]) -> Part:
+    settings = Settings(
+        frameworks=asked.get("frameworks", ()),
+        requirements=(*asked.get("requirements", ()), *asked.get("of-project", ())),
+        requirement_files=asked.get("requirement-files", ()),
+        constraint_files=asked.get("constraint-files", ()),
+        python=asked.get("python"),
+        cuda=asked.get("cuda"),
+        sources=asked.get("sources", ()),
+        channels=asked.get("channels", ()),
+        index_url=asked.get("index-url"),
+        extra_index_urls=asked.get("extra-index-urls", ()),
+        pytorch_index_url=asked.get("pytorch-index-url"),
+        exclude_newer=asked.get("exclude-newer"),
+        allow_builds=asked.get("allow-builds", False),
+        **({"prefer": asked["prefer"]} if "prefer" in asked else {}),
+    )
+    named = tuple(
+        Machine(it, values.get("gpus", ()), values.get("driver"), values.get("hosts", ()), values.get("platforms", ()))
+        for it, values in machines
+    )
+    outputs = tuple(Output(**it) for it in asked.get("outputs", ()))
+    return Part(name, settings, named, outputs)

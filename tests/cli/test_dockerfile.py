@@ -1,0 +1,182 @@
+"""A Dockerfile from the command line: its name, what stays of one that is there, and what its shell lines install."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from envsolve.lock.dockerfile_file import requirements_in
+from tests.cli.locking import Locking, assert_in_three_parts, locking_in
+from tests.cli.worlds import releases
+from tests.conda.packages import MINOR
+from tests.conftest import Envsolve, Result
+from tests.index.packages import wheel
+from tests.index.server import IndexServer
+
+TARGET = ("--platform", "linux-64", "--no-cache")
+GPU = ("--gpu", "8.6", "--python", "3.11.7", *TARGET)
+_IN_THE_IMAGE = "/opt/requirements.txt"
+
+
+@pytest.fixture
+def locking(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Locking]:
+    """An index with alpha and beta, in a directory of its own."""
+    with locking_in(envsolve, tmp_path, monkeypatch) as found:
+        yield found
+
+
+def image(locking: Locking, *arguments: str, output: str = "Dockerfile") -> Result:
+    """A Dockerfile for the Python that runs the tests."""
+    common = ("--gpu", "none", "--python", MINOR, "--index-url", locking.url)
+    return locking.envsolve(*(arguments or ("alpha",)), *common, *TARGET, "-o", output)
+
+
+def pins(path: Path) -> list[str]:
+    held = requirements_in(path.read_text()) or ""
+    return [line.split(" ")[0] for line in held.splitlines() if "==" in line]
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "gpu.Dockerfile", "Containerfile", "Dockerfile.gpu"])
+def test_the_name_of_the_file_asks_for_it(name: str, locking: Locking, tmp_path: Path) -> None:
+    done = image(locking, output=name)
+    assert (done.code, done.out) == (0, ""), done.err
+    assert (tmp_path / name).read_text().startswith("# syntax=docker/dockerfile:1\n# Made by envsolve ")
+    assert pins(tmp_path / name) == ["alpha==2.0", "beta==2.0"]
+
+
+def test_it_is_the_lock_of_a_requirements_file(envsolve: Envsolve, world: IndexServer) -> None:
+    words = ("torch", "torchvision", "--driver", "535.183.01", *GPU)
+    indexes = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+    lock, made = (envsolve(*words, *indexes, "--format", it) for it in ("requirements", "dockerfile"))
+    assert (lock.code, made.code) == (0, 0)
+    assert lock.out.endswith(f"\n\n{requirements_in(made.out)}")
+    assert "FROM python:3.11-slim-bookworm\n" in made.out
+    assert '\nLABEL envsolve.minimum-driver="525.60.13" envsolve.cuda="12.6"\n' in made.out
+
+
+class TestOneThatIsThere:
+    """``alpha`` and ``beta`` were locked at 2.0, and 3.0 came out since."""
+
+    @pytest.fixture
+    def path(self, locking: Locking, tmp_path: Path) -> Path:
+        assert image(locking).code == 0
+        for name, requires in (("alpha", ["beta"]), ("beta", [])):
+            locking.index.add(name, [wheel(name, "3.0", requires)])
+        return tmp_path / "Dockerfile"
+
+    @pytest.mark.parametrize(
+        ("options", "found"),
+        [
+            ((), ["alpha==2.0", "beta==2.0"]),
+            (("-P", "beta"), ["alpha==2.0", "beta==3.0"]),
+            (("-U",), ["alpha==3.0", "beta==3.0"]),
+        ],
+    )
+    def test_keeps_its_pins_but_for_those_that_are_let_go(
+        self, options: tuple[str, ...], found: list[str], path: Path, locking: Locking
+    ) -> None:
+        done = image(locking, "alpha", *options)
+        assert done.code == 0, done.err
+        assert pins(path) == found
+
+    def test_is_the_same_after_the_same_command(self, path: Path, locking: Locking) -> None:
+        before = path.read_bytes()
+        assert image(locking).code == 0
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("options", [(), ("-U",)])
+def test_a_dockerfile_of_somebody_else_stays(options: tuple[str, ...], locking: Locking, tmp_path: Path) -> None:
+    mine = "FROM python:3.12-slim\nRUN pip install alpha==1.0\n"
+    (tmp_path / "Dockerfile").write_text(mine)
+    done = image(locking, "alpha", *options)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: held-unreadable\n")
+    assert (tmp_path / "Dockerfile").read_text() == mine
+
+
+@pytest.mark.parametrize("platform", ["win-64", "osx-arm64"])
+def test_an_image_is_for_linux(platform: str, locking: Locking, tmp_path: Path) -> None:
+    done = locking("--platform", platform, "--format", "dockerfile", "-o", f"{tmp_path}/{{platform}}.Dockerfile")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: platform-not-supported\n")
+    assert_in_three_parts(done.err)
+    assert not list(tmp_path.glob("*.Dockerfile"))
+
+
+def test_no_environment_is_made_of_the_format(locking: Locking) -> None:
+    done = locking.envsolve("create", "env", "alpha", "--format", "dockerfile", "--index-url", locking.url)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: unknown-format\n")
+
+
+def test_status_says_whether_the_stack_in_it_runs(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+    path = tmp_path / "gpu.Dockerfile"
+    indexes = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+    assert envsolve("torch", "--driver", "535.183.01", *GPU, *indexes, "-o", str(path)).code == 0
+    for machine, says in ((("8.6", "535.183.01"), "fits"), (("12.0", "580.65.06"), "does-not-run")):
+        gpu, driver = machine
+        done = envsolve("status", str(path), "--gpu", gpu, "--driver", driver, "--platform", "linux-64", "--json")
+        (found,) = json.loads(done.out)["files"]
+        assert found["status"] == says, found
+
+
+def test_a_project_may_name_one_among_its_outputs(locking: Locking, tmp_path: Path) -> None:
+    asked = f'requirements = ["alpha"]\ngpus = ["none"]\nplatforms = ["linux-64"]\nindex-url = "{locking.url}"\n'
+    outputs = f'python = "{MINOR}"\noutputs = ["requirements.txt", "gpu.Dockerfile"]\n'
+    (tmp_path / "pyproject.toml").write_text(f"[tool.envsolve]\n{asked}{outputs}")
+    assert locking.envsolve("lock", "--no-cache").code == 0
+    assert pins(tmp_path / "gpu.Dockerfile") == ["alpha==2.0", "beta==2.0"]
+    assert locking.envsolve("lock", "--check", "--no-cache").code == 0
+    locking.index.add("beta", [wheel("beta", "3.0")])
+    assert locking.envsolve("lock", "--check", "-U", "--no-cache").code == 1
+
+
+class TestItsShellLines:
+    """The here-document as BuildKit copies it, and the last RUN as its shell runs it; a venv stands for the image."""
+
+    @pytest.fixture
+    def path(self, locking: Locking, tmp_path: Path) -> Path:
+        locking.index.add("native", releases("native", ["1.0"]))
+        assert image(locking, "alpha", "native").code == 0
+        return tmp_path / "Dockerfile"
+
+    def installed(self, text: str, directory: Path) -> subprocess.CompletedProcess[str]:
+        judge = pytest.importorskip("dockerfile", reason="BuildKit's parser is a wheel for some platforms only")
+        read = judge.parse_string(text)
+        (held,) = [heredoc.content for it in read for heredoc in it.heredocs]
+        file = directory / "requirements.txt"
+        file.write_text(held)
+        run = [it for it in read if it.cmd == "RUN"][-1]
+        assert all(flag.startswith("--mount=") for flag in run.flags)
+        (words,) = run.value
+        venv = directory / "image"
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+        environ = {"PATH": f"{venv / 'bin'}:/usr/bin:/bin", "HOME": str(directory), "NO_PROXY": "127.0.0.1"}
+        return subprocess.run(
+            ["/bin/sh", "-c", words.replace(_IN_THE_IMAGE, str(file))],
+            env=environ | {"PIP_CONFIG_FILE": os.devnull},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    def test_install_what_is_locked(self, path: Path, tmp_path: Path) -> None:
+        done = self.installed(path.read_text(), tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "Successfully installed alpha-2.0 beta-2.0 native-1.0" in done.stdout
+
+    def test_install_nothing_with_another_content(self, path: Path, tmp_path: Path) -> None:
+        text = path.read_text()
+        start = text.index("--hash=sha256:", text.index("\nbeta==")) + len("--hash=sha256:")
+        done = self.installed(f"{text[:start]}{'0' * 64}{text[start + 64 :]}", tmp_path)
+        assert done.returncode != 0
+        assert "DO NOT MATCH THE HASHES" in done.stderr
+        assert "Successfully installed" not in done.stdout

@@ -1,0 +1,60 @@
+# syntax=docker/dockerfile:1
+# Made by envsolve VERSION:
+#   envsolve lock numpy
+# For: linux-64
+# Resolved for: Python 3.11.7, glibc 2.35
+#
+# Build:  docker build --platform linux/amd64 -t NAME - < THIS_FILE  (BuildKit; sends no other file)
+#   where an index wants a login, with --secret id=netrc,src=$HOME/.netrc, which no layer keeps
+# Run:    docker run --rm -it NAME
+# Prove:  docker run --rm NAME sh -c '/usr/local/bin/python -m venv /tmp/v && /tmp/v/bin/pip install -q envsolve && /tmp/v/bin/envsolve validate --python /usr/local/bin/python'
+# Extend: FROM NAME in a Dockerfile of your own, as this one is written anew. A .dockerignore beside that
+#   keeps what no image needs (.git, .venv, data, checkpoints) out of what is sent to build it.
+#
+# [tool.envsolve]
+# schema_version = 1
+# envsolve_version = "VERSION"
+# command = "envsolve lock numpy"
+# request = ["numpy"]
+# exclude_newer = "2026-10-01T00:00:00Z"
+# platform = "linux-64"
+# python = "3.11.7"
+# glibc = "2.35"
+
+# Python 3.11 of whichever patch on Debian bookworm, glibc 2.36. A tag may get other
+# content: one image alone is python@sha256:..., which the registry tells (docs/containers.md).
+FROM python:3.11-slim-bookworm
+
+RUN useradd --create-home --uid 1000 user
+
+COPY <<"REQUIREMENTS" /opt/requirements.txt
+--index-url https://index.example.org/simple
+--extra-index-url https://cuda.example.org/whl/cu130
+
+filelock==3.20.0 \
+    --hash=sha256:5555555555555555555555555555555555555555555555555555555555555555
+    # via torch
+numpy==2.3.5 \
+    --hash=sha256:2222222222222222222222222222222222222222222222222222222222222222 \
+    --hash=sha256:3333333333333333333333333333333333333333333333333333333333333333 \
+    --hash=sha512:44444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444444
+    # via
+    #   -r requirements.in
+    #   torch
+own-kernels @ https://files.example.org/packages/own_kernels-0.4-py3-none-any.whl \
+    --hash=sha256:6666666666666666666666666666666666666666666666666666666666666666
+    # via -r requirements.in
+torch==2.14.1+cu130 \
+    --hash=sha256:1111111111111111111111111111111111111111111111111111111111111111
+    # via -r requirements.in
+    # because: pytorch 2.14.1 (pytorch, cu130) holds code for 8.6
+    # from https://cuda.example.org/whl/cu130
+REQUIREMENTS
+
+RUN --mount=type=cache,target=/root/.cache/pip \
+    --mount=type=secret,id=netrc,target=/root/.netrc \
+    pip install --require-hashes --no-deps --only-binary :all: -r /opt/requirements.txt
+
+USER 1000
+WORKDIR /home/user
+CMD ["python"]
