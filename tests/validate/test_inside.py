@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import envsolve.validate.inside
+from envsolve.validate import inside
 
-INSIDE = Path(envsolve.validate.inside.__file__).parent
+INSIDE = Path(inside.__file__).parent
 FILES = sorted(INSIDE.rglob("*.py"))
 TREES = {str(file.relative_to(INSIDE)): file.read_text(encoding="utf-8") for file in FILES}
 

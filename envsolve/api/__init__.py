@@ -1,0 +1,400 @@
+"""The Python API: what the commands do, with values in and values out.
+
+``import envsolve`` offers these functions. They take what the command line takes, by the names of its options: one
+item or several, each as text or as the value that it stands for. They print nothing and write nothing but the cache.
+Variables of other tools count as they do for the commands (CONDA_OVERRIDE_CUDA, PIP_INDEX_URL); ENVSOLVE_<OPTION> does
+not.
+
+Each function may raise, beside what it says itself, errors of :mod:`envsolve.errors`: UsageError for what cannot be
+understood or read, MatrixError for a matrix that does not load, UnsolvableError where nothing fits, OutsideError where
+network, disk or a program fails. What a result says as JSON is what the command says with ``--json``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.api.arguments import (
+    File,
+    Files,
+    Gpus,
+    Log,
+    Range,
+    Words,
+    address,
+    each,
+    file,
+    files,
+    gpus_of,
+    log,
+    moment,
+    package_names,
+    read,
+    require_format,
+    require_one,
+    value,
+    words,
+)
+from envsolve.api.results import DetectedHost, Diagnosis, Environment, Explanation, Lock, Validation
+from envsolve.errors import Hint, UsageError
+from envsolve.model.host import Platform
+from envsolve.model.release import Source
+from envsolve.model.request import Packages, Policy, Request, parse_cuda_versions, parse_versions
+from envsolve.model.versions import CudaVersion, DriverVersion
+from envsolve.model.words import member_of, one_word
+
+if TYPE_CHECKING:
+    from envsolve.matrix import Matrix
+
+__all__ = [
+    "DetectedHost",
+    "Diagnosis",
+    "Environment",
+    "Explanation",
+    "Lock",
+    "Validation",
+    "detect",
+    "doctor",
+    "explain",
+    "lock",
+    "solve",
+    "validate",
+]
+
+
+def detect(*, matrix: File | None = None) -> DetectedHost:
+    """What this machine is: platform, driver, GPUs, C library, and where each fact comes from, as ``envsolve detect``.
+
+    ``matrix`` is a directory to read instead of the matrix that envsolve ships, here as everywhere.
+    """
+    from envsolve.app.targets import detected_host
+
+    return DetectedHost(*detected_host(_matrix(matrix), os.environ, thorough=True))
+
+
+def solve(
+    frameworks: Words = (),
+    *,
+    gpus: Gpus = (),
+    driver: str | DriverVersion | None = None,
+    python: Range | None = None,
+    cuda: Range | None = None,
+    hosts: Files = (),
+    platforms: Words = (),
+    sources: Words = (),
+    prefer: str = "newest-framework",
+    channels: Words = (),
+    index_url: str | None = None,
+    extra_index_urls: Words = (),
+    pytorch_index_url: str | None = None,
+    format: str = "environment",  # noqa: A002 - the name of the option
+    matrix: File | None = None,
+) -> Environment:
+    """An environment with these frameworks that runs on the GPU and the driver, as ``envsolve solve`` prints it.
+
+    ``frameworks`` are names with versions if you like: ``"pytorch>=2.5"``. The target is this machine unless it is
+    told: ``gpus`` is ``"auto"``, ``"none"`` (CPU), or products and compute capabilities, all of which the stack must
+    run on; ``driver`` is the version of NVIDIA's driver; ``hosts`` are host files, in place of ``gpus``;
+    ``platforms`` are spelled as conda spells them. ``python`` and ``cuda`` are versions or ranges: ``"3.11"``,
+    ``">=3.10,<3.13"``, ``"12.*"``. ``sources`` are in order of preference; ``prefer`` says which of several stacks
+    that run is the better one: ``newest-framework``, ``newest-cuda`` or ``widest-gpu``. ``channels``, ``index_url``,
+    ``extra_index_urls`` and ``pytorch_index_url`` are conda channels and package indexes in place of the usual ones,
+    or beside them. ``format`` is ``environment``, ``json`` or ``pixi``; ``matrix`` is as for :func:`detect`.
+    Nothing goes to the network.
+
+    Raises UnsolvableError, which says why and what would do, where no build runs there: with a GPU present or named
+    a CPU build is never chosen.
+    """
+    from envsolve.app.solving import solve_request
+    from envsolve.lock import FORMATS
+
+    require_format(format, tuple(FORMATS))
+    tables = _matrix(matrix)
+    request = _request(
+        tables,
+        frameworks=frameworks,
+        gpus=gpus,
+        driver=driver,
+        python=python,
+        cuda=cuda,
+        hosts=hosts,
+        platforms=platforms,
+        sources=sources,
+        prefer=prefer,
+        channels=channels,
+        index_url=index_url,
+        extra_index_urls=extra_index_urls,
+        format=format,
+        packages=Packages(pytorch_index_url=address("pytorch_index_url", pytorch_index_url)),
+    )
+    solved = solve_request(request, tables, os.environ)
+    data = solved if format == "json" else solve_request(request._replace(format="json"), tables, os.environ)
+    return Environment(solved.texts, solved.solutions, solved.notes, data.texts[0][1])
+
+
+def lock(
+    frameworks: Words = (),
+    requirements: Words = (),
+    *,
+    gpus: Gpus = (),
+    driver: str | DriverVersion | None = None,
+    python: Range | None = None,
+    cuda: Range | None = None,
+    hosts: Files = (),
+    platforms: Words = (),
+    sources: Words = (),
+    prefer: str = "newest-framework",
+    channels: Words = (),
+    index_url: str | None = None,
+    extra_index_urls: Words = (),
+    pytorch_index_url: str | None = None,
+    requirement_files: Files = (),
+    constraint_files: Files = (),
+    exclude_newer: str | date | None = None,
+    allow_builds: bool = False,
+    existing: File | None = None,
+    upgrade: bool | Words = False,
+    format: str = "pylock",  # noqa: A002 - the name of the option
+    offline: bool = False,
+    refresh: bool = False,
+    cache_dir: File | None = None,
+    no_cache: bool = False,
+    matrix: File | None = None,
+) -> Lock:
+    """The frameworks, the requirements and everything these need, pinned and with digests.
+
+    ``format`` is ``pylock`` or ``requirements``, whose packages are from package indexes, or ``conda-lock`` or
+    ``explicit``, whose packages are from conda channels and which need ``envsolve[conda]``. ``requirements`` are
+    those of Python, ``requirement_files`` and ``constraint_files`` name files of them. Uploads after ``exclude_newer``
+    do not count: a day counts to its end, and a moment without a time zone is in UTC. ``allow_builds`` takes packages
+    that have no wheel, which runs their code. With ``offline`` nobody is asked, and what the cache holds must do;
+    ``refresh`` asks again for what it holds; ``cache_dir`` is its directory, and ``no_cache`` does without. The rest
+    is as for :func:`solve`.
+
+    ``existing`` is the file of a lock, if it is there: what it pins stays where it fits, except for packages that
+    ``upgrade`` names, or all with ``upgrade=True``; ``{platform}`` in the name stands for each platform.
+
+    Raises UnsolvableError where no stack or no set of packages fits, OutsideError where an index or a channel fails,
+    or where py-rattler is needed and not installed.
+    """
+    from envsolve.api.locking import conda_lock, python_lock
+    from envsolve.app.network import Network
+    from envsolve.lock import CONDA_FORMATS, PYTHON_FORMATS
+
+    require_format(format, (*PYTHON_FORMATS, *CONDA_FORMATS))
+    tables = _matrix(matrix)
+    request = _request(
+        tables,
+        frameworks=frameworks,
+        gpus=gpus,
+        driver=driver,
+        python=python,
+        cuda=cuda,
+        hosts=hosts,
+        platforms=platforms,
+        sources=sources,
+        prefer=prefer,
+        channels=channels,
+        index_url=index_url,
+        extra_index_urls=extra_index_urls,
+        format=format,
+        packages=Packages(
+            requirements=words(requirements),
+            files=files(requirement_files),
+            constraints=files(constraint_files),
+            exclude_newer=None if exclude_newer is None else moment(exclude_newer),
+            allow_builds=allow_builds,
+            upgrade=upgrade is True,
+            upgraded=() if isinstance(upgrade, bool) else package_names("upgrade", upgrade),
+            pytorch_index_url=address("pytorch_index_url", pytorch_index_url),
+        ),
+    )
+    network = Network(offline, refresh, file(cache_dir), no_cache)
+    return (python_lock if format in PYTHON_FORMATS else conda_lock)(request, tables, network, file(existing))
+
+
+def validate(
+    *,
+    prefix: File | None = None,
+    python: File | None = None,
+    frameworks: Words = (),
+    device: Literal["auto", "cuda", "cpu"] = "auto",
+    gpus: Iterable[int] | Literal["all"] | None = None,
+    burn: float = 0.0,
+    timeout: float | None = None,
+    matrix: File | None = None,
+) -> Validation:
+    """Prove an environment by running kernels in it, as ``envsolve validate``; this process stays as it is.
+
+    The environment is that of the directory ``prefix`` or of the interpreter ``python``, else the active one;
+    ``python=sys.executable`` means the one that this runs in. ``frameworks`` are names; default is every one that is
+    installed. ``device`` says where operations run: ``cuda``, ``cpu``, or ``auto`` for the GPU where the machine or
+    the environment has anything of NVIDIA's. ``gpus`` are the numbers of the GPUs to prove, as
+    nvidia-smi counts them; None is the first that programs get. ``burn`` is how many seconds products are repeated and
+    compared on each GPU, ``timeout`` how many a framework may take (default: 120, and 600 where its kernels are
+    compiled first). ``matrix`` is as for :func:`detect`.
+
+    Raises UsageError where the environment cannot be made out or does not have a framework that is named,
+    OutsideError where its interpreter does not run. An environment that fails is no error: see ``ok``.
+    """
+    from envsolve.app.validating import Asked, validation_of
+
+    require_one(prefix=prefix, python=python)
+    chosen = gpus if gpus is None or gpus == "all" else tuple(dict.fromkeys(gpus)) or None
+    if isinstance(chosen, tuple) and any(gpu < 0 for gpu in chosen):
+        raise UsageError("usage", "gpus: GPUs are numbered from 0; `nvidia-smi -L` lists them")
+    if device not in ("auto", "cuda", "cpu"):
+        raise UsageError("usage", f"device: {device!r} is none of auto, cuda, cpu")
+    if device == "cpu" and chosen is not None:
+        raise UsageError("contradictory-options", "device='cpu' leaves GPUs out, and gpus names some")
+    if not burn >= 0 or (timeout is not None and not timeout >= 0):
+        raise UsageError("usage", "burn and timeout are seconds, and not below 0")
+    asked = Asked(
+        _Silence(),
+        prefix=file(prefix),
+        python=file(python),
+        frameworks=tuple(dict.fromkeys(words(frameworks))),
+        device=device,
+        gpus=chosen,
+        burn=burn,
+        timeout=timeout,
+        matrix_directory=None if matrix is None else Path(matrix),
+    )
+    return Validation(*validation_of(asked, os.environ))
+
+
+def explain(
+    text: Log,
+    *,
+    frameworks: Words = (),
+    gpus: Gpus = (),
+    driver: str | DriverVersion | None = None,
+    host: File | None = None,
+    platform: str | None = None,
+    prefix: File | None = None,
+    python: str | None = None,
+    cuda: str | CudaVersion | None = None,
+    matrix: File | None = None,
+) -> Explanation:
+    """Cause and fix of what an error text or a log tells, as ``envsolve explain``.
+
+    ``text`` is the text itself, a ``Path`` of a file, a binary stream, or an exception, which counts with its
+    traceback. The rest tells what is known beside it of the machine and the environment it happened in, as for
+    :func:`solve`; but ``host`` is one host file, ``platform`` one name, ``prefix`` the directory of an environment,
+    and ``python`` (``"3.12"``) and ``cuda`` (``"12.6"``) are single versions.
+
+    Raises UsageError for a file that cannot be read or a ``prefix`` that is no environment. A text in which nothing
+    is known is no error: it has no findings.
+    """
+    from envsolve.app.explaining import Asked
+    from envsolve.app.explaining import explain as explained
+
+    named = gpus_of(gpus)
+    require_one(host=host, gpus=named or None)
+    if "none" in named:
+        raise UsageError("usage", "gpus: 'none' says nothing of the machine that a text is from: leave it out")
+    if python is not None and not re.fullmatch(r"[23]\.\d{1,2}(\.\d{1,2})?", python):
+        raise UsageError("usage", f"python: {python!r} is not a version of Python such as 3.12")
+    asked = Asked(
+        gpus=named,
+        driver=value("driver", driver, DriverVersion, DriverVersion.parse),
+        host=file(host),
+        platform=value("platform", platform, Platform, member_of(Platform)),
+        prefix=file(prefix),
+        python=python,
+        cuda=None if cuda is None else str(value("cuda", cuda, CudaVersion, CudaVersion.parse)),
+        frameworks=words(frameworks),
+        matrix_directory=None if matrix is None else Path(matrix),
+    )
+    try:
+        with log(text) as stream:
+            return Explanation(*explained(stream, asked, os.environ))
+    except OSError as error:
+        name = os.fspath(text) if isinstance(text, os.PathLike) else "the stream"
+        raise UsageError("log-unreadable", f"{name} cannot be read: {error.strerror or error}") from error
+
+
+def doctor(*, prefix: File | None = None, python: File | None = None, matrix: File | None = None) -> Diagnosis:
+    """What breaks GPU stacks on this machine and in an environment, as ``envsolve doctor``.
+
+    ``prefix``, ``python`` and ``matrix`` are as for :func:`validate`. Nothing is changed, no framework is imported.
+    Raises UsageError where the environment that is named is none.
+    """
+    from envsolve.app.doctoring import Asked, diagnose
+
+    require_one(prefix=prefix, python=python)
+    asked = Asked(
+        _Silence(),
+        prefix=file(prefix),
+        python=file(python),
+        matrix_directory=None if matrix is None else Path(matrix),
+    )
+    found = diagnose(asked, os.environ)
+    return Diagnosis(found.host, found.findings, found.inventory, found.frameworks, found.notes)
+
+
+def _request(
+    matrix: Matrix,
+    *,
+    frameworks: Words,
+    gpus: Gpus,
+    driver: str | DriverVersion | None,
+    python: Range | None,
+    cuda: Range | None,
+    hosts: Files,
+    platforms: Words,
+    sources: Words,
+    prefer: str,
+    channels: Words,
+    index_url: str | None,
+    extra_index_urls: Words,
+    format: str,  # noqa: A002 - as above
+    packages: Packages,
+) -> Request:
+    from envsolve.app.solving import framework_requests
+
+    asked = framework_requests(words(frameworks), matrix)
+    if not asked and not packages.requirements and not packages.files:
+        raise UsageError("no-framework", "which framework?", hints=(Hint("name one: 'pytorch>=2.5'"),))
+    policy = read("prefer", prefer, member_of(Policy))
+    if policy is Policy.LOCKED:
+        raise UsageError("nothing-to-keep", "prefer='locked' keeps what a file holds, and none is read here")
+    return Request(
+        frameworks=asked,
+        python=value("python", python, SpecifierSet, parse_versions),
+        cuda=value("cuda", cuda, SpecifierSet, parse_cuda_versions),
+        gpus=gpus_of(gpus),
+        driver=value("driver", driver, DriverVersion, DriverVersion.parse),
+        hosts=files(hosts),
+        platforms=each("platforms", platforms, member_of(Platform)),
+        sources=each("sources", sources, member_of(Source)),
+        prefer=policy,
+        channels=each("channels", channels, one_word),
+        index_url=address("index_url", index_url),
+        extra_index_urls=each("extra_index_urls", extra_index_urls, one_word),
+        format=format,
+        packages=packages,
+    )
+
+
+def _matrix(directory: File | None) -> Matrix:
+    from envsolve.matrix import Matrix, find_matrix
+
+    return Matrix(find_matrix() if directory is None else Path(directory))
+
+
+class _Silence:
+    """Nobody watches."""
+
+    def show(self, text: str) -> None:
+        """Say nothing."""
+
+    def clear(self) -> None:
+        """There is nothing to take away."""

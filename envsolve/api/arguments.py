@@ -1,0 +1,120 @@
+"""What the functions take: one item or several, as text or as the value it stands for, becomes a value or one error."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from datetime import date
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.errors import UsageError
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.names import is_name
+from envsolve.model.words import gpu_name, one_word, parse_moment
+
+T = TypeVar("T")
+
+Words = str | Iterable[str]
+"""One text or several."""
+File = str | os.PathLike[str]
+Files = File | Iterable[File]
+Gpus = str | ComputeCapability | Iterable[str | ComputeCapability]
+Range = str | SpecifierSet
+"""A version or a range of versions: ``3.11``, ``>=3.10,<3.13``."""
+Log = str | bytes | os.PathLike[str] | BinaryIO | BaseException
+
+
+def words(given: Words) -> tuple[str, ...]:
+    """Each text; a requirement as another library holds it counts as the text that it is."""
+    return (given,) if isinstance(given, str) else tuple(map(str, given))
+
+
+def each(name: str, given: Words, parse: Callable[[str], T]) -> tuple[T, ...]:
+    """Each text as a value, once."""
+    return tuple(dict.fromkeys(read(name, text, parse) for text in words(given)))
+
+
+def read(name: str, given: str, parse: Callable[[str], T]) -> T:
+    """A text as a value. ``parse`` raises ValueError with a sentence for the user, this UsageError with the name."""
+    try:
+        return parse(given)
+    except ValueError as error:
+        raise UsageError("usage", f"{name}: {error}") from error
+
+
+def value(name: str, given: str | T | None, kind: type[T], parse: Callable[[str], T]) -> T | None:
+    """The same, where it is given and is no value already."""
+    if given is None or isinstance(given, kind):
+        return given
+    if not isinstance(given, str):
+        raise UsageError("usage", f"{name}: {given!r} is neither a text nor a {kind.__name__}")
+    return read(name, given, parse)
+
+
+def address(name: str, given: str | None) -> str | None:
+    """An address, which has a line of a file to itself and so must be one word."""
+    return None if given is None else read(name, given, one_word)
+
+
+def file(given: File | None) -> str | None:
+    """The name of a file or a directory."""
+    return None if given is None else os.fspath(given)
+
+
+def files(given: Files) -> tuple[str, ...]:
+    """The names of files."""
+    return tuple(os.fspath(it) for it in ((given,) if isinstance(given, str | os.PathLike) else given))
+
+
+def gpus_of(given: Gpus) -> tuple[str, ...]:
+    """GPUs as a request holds them."""
+    items = (given,) if isinstance(given, str | ComputeCapability) else given
+    found = tuple(read("gpus", str(it), gpu_name) for it in items)
+    return ("none",) if set(found) == {"none"} else found
+
+
+def package_names(name: str, given: Words) -> tuple[str, ...]:
+    """Names of packages, without versions."""
+    found = words(given)
+    for text in found:
+        if not is_name(text):
+            raise UsageError("usage", f"{name}: {text!r} is not the name of a package such as 'numpy'")
+    return found
+
+
+def moment(given: str | date) -> str:
+    """A moment in UTC; a day stands for its end."""
+    return read("exclude_newer", str(given), parse_moment)
+
+
+def log(given: Log) -> AbstractContextManager[BinaryIO]:
+    """The stream to explain; who gives one closes it. Raises OSError where a file cannot be opened."""
+    if isinstance(given, BaseException):
+        import traceback
+
+        given = "".join(traceback.format_exception(given))
+    if isinstance(given, str):
+        given = given.encode("utf-8", "replace")
+    if isinstance(given, bytes):
+        return io.BytesIO(given)
+    if isinstance(given, os.PathLike):
+        return Path(given).open("rb")
+    return nullcontext(given)
+
+
+def require_one(**given: object) -> None:
+    """Raise UsageError where two arguments are given that say the same."""
+    if all(it is not None for it in given.values()):
+        names = " and ".join(given)
+        raise UsageError("contradictory-options", f"{names} both say what it is about: give one of them")
+
+
+def require_format(name: str, known: tuple[str, ...]) -> None:
+    """Raise UsageError for a format that is none of these."""
+    if name not in known:
+        raise UsageError("unknown-format", f"there is no format {name!r} here", (f"known: {', '.join(known)}",))

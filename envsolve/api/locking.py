@@ -1,0 +1,60 @@
+"""Locks for a request: of package indexes, and of conda channels, which a process of its own solves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from envsolve.api.results import Lock
+from envsolve.app.network import Network
+from envsolve.errors import Hint, UsageError
+from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.request import Request
+
+PLATFORM = "{platform}"
+"""Stands for the platform in the name of an existing lock."""
+
+
+def python_lock(request: Request, matrix: Matrix, network: Network, existing: str | None) -> Lock:
+    """A lock of package indexes, near to an ``existing`` one.
+
+    Raises UsageError where the request names what only conda has.
+    """
+    from envsolve.app.conda_asked import is_environment_file
+    from envsolve.app.held_locks import held_by_python_lock
+    from envsolve.app.locking import LockRequest, lock
+
+    of_conda = [*request.channels, *filter(is_environment_file, request.packages.files)]
+    if of_conda:
+        message = f"{of_conda[0]} is conda's, and the format {request.format!r} is made from package indexes"
+        raise UsageError("contradictory-options", message, hints=(Hint("make a lock for conda: format='conda-lock'"),))
+    asked = LockRequest(request, network)
+    if existing is not None:
+        asked = asked._replace(held=held_by_python_lock(_file_for(existing)))
+    solved = lock(asked, matrix, os.environ).solved
+    return Lock(solved.texts, solved.solutions, solved.notes)
+
+
+def conda_lock(request: Request, matrix: Matrix, network: Network, existing: str | None) -> Lock:
+    """A lock of conda channels, near to an ``existing`` one.
+
+    Raises OutsideError where py-rattler is not installed.
+    """
+    from envsolve.app.conda_locking import lock_conda
+    from envsolve.app.conda_part import CondaLockRequest
+    from envsolve.app.conda_sessions import conda_session
+    from envsolve.app.held_locks import held_by_conda_lock
+    from envsolve.lock.formats import load_conda_writers, write_conda_lock
+
+    with conda_session(network, request.channels, request.platforms, os.environ) as session:
+        session.meanwhile = load_conda_writers
+        asked = CondaLockRequest(request, session, network)
+        if existing is not None:
+            asked = asked._replace(held=held_by_conda_lock(_file_for(existing), request.packages))
+        made = lock_conda(asked, matrix, os.environ)
+    return Lock(tuple(write_conda_lock(made.lock, request.format)), made.solutions, made.notes)
+
+
+def _file_for(name: str) -> Callable[[Platform], str]:
+    return lambda platform: name.replace(PLATFORM, platform)

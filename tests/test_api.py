@@ -1,0 +1,476 @@
+"""The Python API: its names and signatures, and that each function says what its command says as JSON."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+import envsolve as public
+from envsolve import api
+from envsolve.api.arguments import moment
+from envsolve.errors import EnvsolveError, OutsideError, UnsolvableError, UsageError
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import Platform
+from envsolve.model.versions import DriverVersion
+from tests.cli.locking import undisturbed
+from tests.cli.test_doctor import CUDA_TORCH, environment
+from tests.cli.test_end_to_end import RTX_3090
+from tests.cli.test_validate import machine, with_torch
+from tests.cli.worlds import fill
+from tests.conda.conftest import channel_server, mirror, mirrored
+from tests.conftest import Envsolve
+from tests.fake_driver.builder import FakeDriver
+from tests.index.packages import wheel
+from tests.index.server import IndexServer
+
+__all__ = ["channel_server", "mirror", "mirrored", "with_torch"]
+
+SNAPSHOT = Path(__file__).parent / "snapshots" / "python-api.txt"
+PAGE = Path(__file__).parents[1] / "docs" / "python-api.md"
+HOSTS = Path(__file__).parent / "hosts"
+CUDART = (
+    "Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file"
+)
+FUNCTIONS = ("detect", "doctor", "explain", "lock", "solve", "validate")
+TARGET: Mapping[str, Any] = {"gpus": "8.6", "python": "3.11.7", "platforms": "linux-64", "no_cache": True}
+TARGET_WORDS = ("--gpu", "8.6", "--python", "3.11.7", "--platform", "linux-64", "--no-cache")
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexServer]:
+    """The made-up packages of tests/cli/worlds.py behind the default index."""
+    undisturbed(monkeypatch, tmp_path)
+    with IndexServer(recorded=False) as server:
+        fill(server)
+        yield server
+
+
+def child(code: str, environ: Mapping[str, str] | None = None) -> str:
+    """What a Python of its own prints for ``code``."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environ and dict(environ), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def command(environ: Mapping[str, str], *arguments: str) -> Any:
+    """What a command in a process of its own says as JSON."""
+    line = [sys.executable, "-m", "envsolve", *arguments, "--json"]
+    return json.loads(subprocess.run(line, env=dict(environ), capture_output=True, text=True, check=False).stdout)
+
+
+def timeless(answer: Any) -> Any:
+    """An answer without what no two runs have in common: how long things took."""
+    if isinstance(answer, dict):
+        return {key: timeless(value) for key, value in answer.items() if not re.search(r"seconds|_ms$", key)}
+    return [timeless(it) for it in answer] if isinstance(answer, list) else answer
+
+
+def surface() -> Iterator[str]:
+    """Every public name: functions with their signatures, results with their fields and what they tell."""
+    for name in sorted(public.__all__):
+        value = getattr(public, name)
+        yield f"envsolve.{name}"
+        if name in FUNCTIONS:
+            signature = inspect.signature(value)
+            yield from (f"    {it.kind.description}: {it}" for it in signature.parameters.values())
+            yield f"    -> {signature.return_annotation}"
+    for name in sorted(api.__all__):
+        value = getattr(api, name)
+        if isinstance(value, type):
+            yield f"envsolve.api.{name}({', '.join(value._fields)})"  # type: ignore[attr-defined]
+            yield from (
+                f"envsolve.api.{name}.{it}" for it in sorted(vars(value)) if it in ("as_json", *_properties(value))
+            )
+
+
+def _properties(kind: type) -> list[str]:
+    return [name for name, value in vars(kind).items() if isinstance(value, property)]
+
+
+def test_the_public_names_and_signatures_are_the_recorded_ones() -> None:
+    text = "".join(f"{line}\n" for line in surface())
+    if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
+        SNAPSHOT.write_text(text, encoding="utf-8")
+    assert text == SNAPSHOT.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_argument_is_told_or_told_where_the_docstring_says(name: str) -> None:
+    function = getattr(public, name)
+    assert function is getattr(api, name)
+    own = inspect.getdoc(function) or ""
+    assert name == "detect" or "Raises" in own
+    told = own + "".join(inspect.getdoc(getattr(public, it)) or "" for it in re.findall(":func:`(.*?)`", own))
+    assert [it for it in inspect.signature(function).parameters if f"``{it}``" not in told] == []
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    code = "import sys; before = set(sys.modules); import envsolve; print(*sorted(set(sys.modules) - before))"
+    assert child(code).split() == ["envsolve"]
+
+
+def test_a_command_does_not_load_the_api() -> None:
+    code = (
+        "import sys\nfrom envsolve.cli import main\n"
+        "try:\n    main(['-f', 'pytorch', '--gpu', '8.6'])\nexcept SystemExit:\n    print(*sys.modules)\n"
+    )
+    loaded = child(code).split()
+    assert "envsolve.app.solving" in loaded
+    assert "envsolve.api" not in loaded
+
+
+@pytest.mark.parametrize("first", ["import envsolve.solve.solver, envsolve.lock, envsolve.validate.report", ""])
+def test_the_functions_stay_in_front_of_the_packages_of_the_same_names(first: str) -> None:
+    code = f"""
+        {first}
+        import envsolve
+        from envsolve import lock, solve, validate
+        import envsolve.solve.solver, envsolve.lock.formats, envsolve.validate.report
+        from envsolve.solve.solver import Solver
+        for function in (solve, lock, validate, envsolve.solve, envsolve.lock, envsolve.validate):
+            assert type(function).__name__ == "function", function
+    """
+    child(inspect.cleandoc(code))
+
+
+def test_the_package_tells_its_names_and_no_other() -> None:
+    assert set(public.__all__) <= set(dir(public))
+    assert public.EnvsolveError is EnvsolveError
+    with pytest.raises(AttributeError, match="has no attribute 'solv'"):
+        getattr(public, "solv")  # noqa: B009 - as a type checker would not let it pass
+    namespace: dict[str, Any] = {}
+    exec("from envsolve import *", namespace)  # noqa: S102
+    assert not [it for it in public.__all__ if isinstance(namespace[it], ModuleType)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"frameworks": "pytorch", "gpus": "8.6"}, ("-f", "pytorch", "--gpu", "8.6")),
+        (
+            {"frameworks": ["tf", "jax"], "gpus": ["RTX 3090", "7.0"], "driver": "535.183.01", "python": ">=3.10"},
+            (
+                "-f",
+                "tf",
+                "-f",
+                "jax",
+                "--gpu",
+                "RTX 3090",
+                "--gpu",
+                "7.0",
+                "--driver",
+                "535.183.01",
+                "--python",
+                ">=3.10",
+            ),
+        ),
+        ({"frameworks": "pytorch", "gpus": "none"}, ("-f", "pytorch", "--gpu", "none")),
+        ({"frameworks": ["jax"], "gpus": "auto"}, ("-f", "jax", "--gpu", "auto")),
+        (
+            {"frameworks": "pytorch", "gpus": "8.6", "platforms": ["linux-64", "win-64"]},
+            ("-f", "pytorch", "--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64"),
+        ),
+        (
+            {"frameworks": "pytorch", "hosts": HOSTS / "gtx-1080-ti-580.65.06.json"},
+            ("-f", "pytorch", "--host", str(HOSTS / "gtx-1080-ti-580.65.06.json")),
+        ),
+        (
+            {"frameworks": "torch", "gpus": "8.6", "cuda": "12.*", "sources": "pypi", "prefer": "widest-gpu"},
+            ("-f", "torch", "--gpu", "8.6", "--cuda", "12.*", "--source", "pypi", "--prefer", "widest-gpu"),
+        ),
+        (
+            {"frameworks": "pytorch", "gpus": "8.6", "channels": "main", "extra_index_urls": ["https://a.example/"]},
+            ("-f", "pytorch", "--gpu", "8.6", "-c", "main", "--extra-index-url", "https://a.example/"),
+        ),
+    ],
+)
+def test_solve_says_what_its_command_says(asked: dict[str, Any], words: tuple[str, ...], envsolve: Envsolve) -> None:
+    answer = public.solve(**asked)
+    assert answer.as_json() == json.loads(envsolve(*words, "--json").out)
+    assert [str(it.python) for it in answer.solutions]
+    if len(answer.texts) == 1:
+        assert answer.text == envsolve(*words).out
+    assert public.solve(**asked, format="pixi").text == envsolve(*words, "--format", "pixi").out
+
+
+def test_values_count_as_the_texts_they_stand_for() -> None:
+    texts = public.solve("pytorch", gpus="8.6", driver="580.65.06", python=">=3.12", platforms="linux-64")
+    values = public.solve(
+        ("pytorch",),
+        gpus=[ComputeCapability(8, 6)],
+        driver=DriverVersion.parse("580.65.06"),
+        python=SpecifierSet(">=3.12"),
+        platforms=[Platform.LINUX_64],
+    )
+    assert values == texts
+
+
+def test_variables_of_other_tools_count_and_those_of_options_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_CUDA_DRIVER_VERSION", "535.183.01")
+    monkeypatch.setenv("ENVSOLVE_PYTHON", "3.10")
+    monkeypatch.setenv("ENVSOLVE_DRIVER", "470.256.02")
+    answer = public.solve("pytorch", gpus="8.6", platforms="linux-64")
+    assert str(answer.solution.python) != "3.10"
+    assert [str(it.driver) for it in answer.solution.problem.machines] == ["535.183.01"]
+
+
+def test_a_refusal_is_an_error_with_the_data_of_the_command(envsolve: Envsolve) -> None:
+    with pytest.raises(UnsolvableError) as refused:
+        public.solve("pytorch>=2.15", gpus="GTX 1080 Ti", driver="550.163.01", format="json")
+    words = ("-f", "pytorch>=2.15", "--gpu", "GTX 1080 Ti", "--driver", "550.163.01", "--json")
+    assert {"error": refused.value.as_json()} == json.loads(envsolve(*words).out)
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "says"),
+    [
+        ({}, "no-framework", "which framework"),
+        ({"frameworks": "pytorch", "python": 3.1}, "usage", "python: 3.1 is neither a text nor a SpecifierSet"),
+        ({"frameworks": "pytorch", "driver": "new"}, "usage", "driver: 'new' is not an NVIDIA driver"),
+        ({"frameworks": "pytorch", "platforms": "linux"}, "usage", "platforms: 'linux' is none of linux-64"),
+        ({"frameworks": "pytorch", "channels": "a b"}, "usage", "channels: 'a b' is empty or holds spaces"),
+        ({"frameworks": "pytorch", "index_url": ""}, "usage", "index_url: '' is empty"),
+        ({"frameworks": "pytorch", "gpus": "a\nb"}, "usage", "control characters"),
+        ({"frameworks": "pytorch", "gpus": ["none", "8.6"]}, "contradictory-options", "none"),
+        ({"frameworks": "pytroch"}, "unknown-framework", "pytroch"),
+        ({"frameworks": "pytorch", "format": "pylock"}, "unknown-format", "'pylock'"),
+        ({"frameworks": "pytorch", "prefer": "locked"}, "nothing-to-keep", "locked"),
+        ({"frameworks": "pytorch", "matrix": "nowhere"}, "matrix-unreadable", "nowhere"),
+    ],
+)
+def test_what_cannot_be_understood_is_an_error_of_usage(asked: dict[str, Any], code: str, says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        public.solve(**asked)
+    assert (refused.value.code, says in refused.value.message) == (code, True), refused.value
+
+
+def test_texts_for_several_platforms_are_taken_one_by_one() -> None:
+    answer = public.solve("pytorch", gpus="8.6", platforms=["linux-64", "win-64"])
+    assert [platform for platform, _ in answer.texts] == ["linux-64", "win-64"]
+    for only in ("text", "solution"):
+        with pytest.raises(UsageError, match="several-platforms"):
+            getattr(answer, only)
+
+
+@pytest.mark.parametrize("format_name", ["requirements", "pylock"])
+def test_a_python_lock_is_the_text_of_the_command(format_name: str, envsolve: Envsolve, world: IndexServer) -> None:
+    made = public.lock(
+        "pytorch",
+        ["torchvision"],
+        **TARGET,
+        format=format_name,
+        index_url=world.index_url,
+        pytorch_index_url=f"{world.url}/whl",
+        driver="535.183.01",
+    )
+    words = ("-f", "pytorch", "torchvision", *TARGET_WORDS, "--format", format_name, "--driver", "535.183.01")
+    done = envsolve(*words, "--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+    assert (made.text, done.code) == (done.out, 0), done.err
+    assert [note for note in made.notes if note not in done.err] == []
+    assert str(made.solutions[0].choices[0].release.version).startswith("2.14")
+
+
+def test_a_lock_keeps_to_an_existing_one_and_lets_go_of_what_is_upgraded(world: IndexServer, tmp_path: Path) -> None:
+    world.add("alpha", [wheel("alpha", "1.0")])
+    world.add("beta", [wheel("beta", "1.0")])
+    existing = tmp_path / "requirements.linux-64.txt"
+    asked: dict[str, Any] = {
+        **TARGET,
+        "requirements": ["alpha", "beta"],
+        "format": "requirements",
+        "index_url": world.index_url,
+        "existing": tmp_path / "requirements.{platform}.txt",
+    }
+    existing.write_text(public.lock(**asked).text, encoding="utf-8")
+    world.add("alpha", [wheel("alpha", "1.0"), wheel("alpha", "2.0")])
+    world.add("beta", [wheel("beta", "1.0"), wheel("beta", "2.0")])
+
+    def versions(**more: Any) -> list[str]:
+        return re.findall(r"^\w+==(\S+)", public.lock(**asked, **more).text, flags=re.MULTILINE)
+
+    assert versions() == ["1.0", "1.0"]
+    assert versions(upgrade="beta") == ["1.0", "2.0"]
+    assert versions(upgrade=True) == ["2.0", "2.0"]
+    with pytest.raises(UsageError, match="beta>1"):
+        versions(upgrade=["beta>1"])
+
+
+@pytest.mark.parametrize("format_name", ["conda-lock", "explicit"])
+def test_a_conda_lock_is_the_text_of_the_command(
+    format_name: str, envsolve: Envsolve, mirrored: Path, tmp_path: Path
+) -> None:
+    made = public.lock("pytorch", gpus="8.6", platforms="linux-64", format=format_name, cache_dir=tmp_path)
+    words = ("-f", "pytorch", "--gpu", "8.6", "--platform", "linux-64", "--format", format_name)
+    done = envsolve(*words, "--cache-dir", str(tmp_path))
+    assert (made.text, done.code) == (done.out, 0), done.err
+
+
+def test_a_conda_lock_without_the_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("envsolve.conda.session.is_installed", lambda: False)
+    with pytest.raises(OutsideError) as refused:
+        public.lock("pytorch", gpus="8.6", format="conda-lock", cache_dir=tmp_path)
+    assert any("conda" in hint.text for hint in refused.value.hints)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"channels": "conda-forge"}, {"requirement_files": "environment.yml"}, {"format": "environment"}],
+)
+def test_a_python_lock_refuses_what_only_conda_has(asked: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as refused:
+        public.lock("pytorch", gpus="8.6", **asked)
+    assert refused.value.code in ("contradictory-options", "unknown-format")
+
+
+def test_moments_are_read_as_the_command_reads_them() -> None:
+    assert moment("2026-11-20") == moment(date(2026, 11, 20)) == "2026-11-21T00:00:00Z"
+    assert (
+        moment("2026-11-20T08:00:00+02:00") == moment(datetime(2026, 11, 20, 6, tzinfo=UTC)) == "2026-11-20T06:00:00Z"
+    )
+    with pytest.raises(UsageError, match="exclude_newer: 'soon'"):
+        moment("soon")
+
+
+def test_detect_says_what_its_command_says(fake_driver: FakeDriver) -> None:
+    environ = fake_driver.environ(driver="535.183.01", cuda="12.2", devices=[RTX_3090])
+    told = json.loads(child("import envsolve, json; print(json.dumps(envsolve.detect().as_json()))", environ))
+    assert told == command(environ, "detect")
+    assert told["driver"] == "535.183.01"
+
+
+def test_a_detected_machine_is_a_host_file_that_solve_reads(tmp_path: Path) -> None:
+    host = public.detect()
+    (tmp_path / "host.json").write_text(json.dumps(host.as_json()), encoding="utf-8")
+    assert public.solve("jax", hosts=tmp_path / "host.json").solution.problem.platform is host.platform
+
+
+def test_validate_says_what_its_command_says(fake_driver: FakeDriver, with_torch: Path) -> None:
+    environ = machine(fake_driver)
+    code = f"import envsolve, json; print(json.dumps(envsolve.validate(prefix={str(with_torch)!r}).as_json()))"
+    told = json.loads(child(code, environ))
+    assert timeless(told) == timeless(command(environ, "validate", "--prefix", str(with_torch)))
+    assert told["ok"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"prefix": "a", "python": "b"},
+        {"device": "cpu", "gpus": [0]},
+        {"device": "tpu"},
+        {"gpus": [-1]},
+        {"burn": -1.0},
+        {"timeout": float("nan")},
+        {"frameworks": "fortran"},
+    ],
+)
+def test_validate_refuses_what_contradicts_itself(asked: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        public.validate(**asked)
+
+
+def test_doctor_says_what_its_command_says(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
+    environ = fake_driver.environ(driver="550.163.01", cuda="12.4", devices=[RTX_3090])
+    code = f"import envsolve, json; d = envsolve.doctor(prefix={str(prefix)!r}); print(json.dumps([d.as_json(), d.ok]))"
+    told, ok = json.loads(child(code, environ))
+    assert timeless(told) == timeless(command(environ, "doctor", "--prefix", str(prefix)))
+    assert told["ok"] is ok
+    assert told["inventory"]
+
+
+def test_explain_says_what_its_command_says_to_texts_and_files(envsolve: Envsolve, tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text(f"epoch 1\n{CUDART}\n", encoding="utf-8")
+    said = json.loads(envsolve("explain", "--json", str(log)).out)
+    with log.open("rb") as stream:
+        answers = [public.explain(it) for it in (log, log.read_text("utf-8"), log.read_bytes(), stream)]
+        assert not stream.closed
+    assert [it.as_json() for it in answers] == [said] * 4
+    assert answers[0].findings[0].id == "cuda-library-missing"
+
+
+def test_explain_takes_what_is_known_of_the_machine(envsolve: Envsolve) -> None:
+    text = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
+    asked: dict[str, Any] = {
+        "gpus": "RTX 5090",
+        "driver": "580.65.06",
+        "frameworks": "torch==2.6.0",
+        "python": "3.12",
+        "cuda": "12.6",
+        "platform": "linux-64",
+    }
+    words = (
+        "--gpu",
+        "RTX 5090",
+        "--driver",
+        "580.65.06",
+        "-f",
+        "torch==2.6.0",
+        "--python",
+        "3.12",
+        "--cuda",
+        "12.6",
+        "--platform",
+        "linux-64",
+    )
+    assert public.explain(text, **asked).as_json() == json.loads(envsolve("explain", "--json", text, *words).out)
+
+
+def test_explain_takes_an_exception_as_it_was_caught() -> None:
+    try:
+        raise ImportError("libcudnn.so.9: cannot open shared object file: No such file or directory")
+    except ImportError as error:
+        explanation = public.explain(error)
+    assert explanation.findings
+    assert not public.explain("all is well").findings
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "code"),
+    [
+        (Path("gone.log"), {}, "log-unreadable"),
+        ("", {"gpus": "none"}, "usage"),
+        ("", {"gpus": "8.6", "host": "host.json"}, "contradictory-options"),
+        ("", {"python": ">=3.11"}, "usage"),
+        ("", {"cuda": "twelve"}, "usage"),
+        ("", {"prefix": "nowhere"}, "no-environment"),
+        ("", {"host": "nowhere.json"}, "host-file-unreadable"),
+    ],
+)
+def test_explain_refuses_what_it_cannot_read(text: Any, asked: dict[str, Any], code: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        public.explain(text, **asked)
+    assert refused.value.code == code
+
+
+def test_results_are_values() -> None:
+    answer = public.explain(CUDART)
+    assert answer == public.explain(CUDART)
+    with pytest.raises(AttributeError):
+        answer.notes = ()  # type: ignore[misc]
+
+
+def test_every_code_block_of_the_page_runs(
+    world: IndexServer, mirrored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", world.index_url)
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert blocks
+    namespace: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, PAGE.name, "exec"), namespace)  # noqa: S102
+    assert (tmp_path / "environment.yml").read_text("utf-8").startswith("# Made by envsolve")
