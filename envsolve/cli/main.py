@@ -10,17 +10,30 @@ from itertools import pairwise
 
 import click
 
-from envsolve import __version__
 from envsolve.cli.output import TO_A_PLACE, deliver, forget_stdout, output_failed
 from envsolve.cli.report import report
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 
 _INTERRUPTED = 130
-_PLANNED = ("init", "lock")
 _PIPE_CLOSED = 0
+COMPLETE_VARIABLE = "_ENVSOLVE_COMPLETE"
+"""Set by the scripts of ``envsolve completion`` to what they ask."""
 
-
-_COMMANDS = ("solve", "create", "validate", "doctor", "explain", "detect", "status", "matrix", "cache")
+_VERSION_WORDS = frozenset({"--version", "-v", "--verbose"})
+_COMMANDS = (
+    "solve",
+    "init",
+    "lock",
+    "create",
+    "validate",
+    "doctor",
+    "explain",
+    "detect",
+    "status",
+    "matrix",
+    "cache",
+    "completion",
+)
 
 
 class LazyGroup(click.Group):
@@ -39,23 +52,20 @@ class LazyGroup(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put ``solve`` in front of a line that names no command."""
-        if args and args[0] not in (*_COMMANDS, "--help", "--version", "-h"):
-            if args[0] in _PLANNED:
-                raise UsageError("command-not-supported", f"this version of envsolve has no command {args[0]!r}")
+        """Put ``solve`` in front of a line that names no command; ``--version``, which ends it, goes behind ``-v``."""
+        if "--version" in args and _VERSION_WORDS.issuperset(args):
+            args = sorted(args, key="--version".__eq__)
+        elif args and args[0] not in (*_COMMANDS, "--help", "--version", "-h"):
             args = ["solve", *args]
         return super().parse_args(ctx, args)
 
 
 def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    """The version, and the day of the matrix that comes with it: an answer is only as new as what it rests on."""
     if not wanted or context.resilient_parsing:
         return
-    from envsolve.app.matrix import matrix_date
-    from envsolve.matrix import Matrix, find_matrix
+    from envsolve.cli.version import version_text
 
-    date = matrix_date(Matrix(find_matrix()))
-    deliver(f"envsolve, version {__version__}, with the compatibility matrix of {date}\n", None)
+    deliver(version_text(verbose=bool(context.params.get("verbose"))), None)
     context.exit()
 
 
@@ -72,9 +82,10 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
     is_eager=True,
     expose_value=False,
     callback=_print_version,
-    help="Print the version and the date of the compatibility matrix.",
+    help="Print the version and the date of the compatibility matrix; with -v also what envsolve works with here.",
 )
-def cli() -> None:
+@click.option("-v", "--verbose", is_flag=True, is_eager=True, hidden=True)
+def cli(verbose: bool) -> None:
     """CUDA stacks that run on the GPU and the driver you have."""
 
 
@@ -83,6 +94,11 @@ def run(arguments: list[str]) -> int:
 
     With ENVSOLVE_DEBUG set an error nobody thought of is raised as it is.
     """
+    asked = os.environ.get(COMPLETE_VARIABLE)
+    if asked and not arguments:
+        from envsolve.cli.completing import complete
+
+        return complete(asked)
     as_json = _wants_json(arguments)
     try:
         return _answer(arguments or [_without_arguments()])

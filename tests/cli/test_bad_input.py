@@ -60,7 +60,7 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
         (["-f", "pytorch", "--cuda", ""], "usage", "not a version"),
         (["-f", "pytorch", "--platform", "linux-64", "--platform", "win-64"], "several-platforms", "one platform"),
         (["-f", "pytorch", "--matrix", "/nowhere"], "matrix-unreadable", "/nowhere"),
-        (["lock"], "command-not-supported", "lock"),
+        (["lock"], "no-project", "pyproject.toml"),
         (["matrix", "show", "pytroch"], "unknown-framework", "did you mean pytorch"),
     ],
 )

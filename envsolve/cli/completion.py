@@ -1,0 +1,23 @@
+"""``envsolve completion``: the script that has a shell complete envsolve's commands, options and values."""
+
+from __future__ import annotations
+
+import click
+
+from envsolve.cli.output import deliver
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that has a shell complete commands, options, GPUs and frameworks.
+
+    \b
+    bash, in ~/.bashrc:  eval "$(envsolve completion bash)"
+    zsh, in ~/.zshrc:    eval "$(envsolve completion zsh)"
+                         after compinit; or save it as _envsolve in a directory of fpath
+    fish:                envsolve completion fish > ~/.config/fish/completions/envsolve.fish
+    """  # noqa: D301 - \b is click's mark of lines that stay as they are
+    from envsolve.cli.completing import script
+
+    deliver(script(shell), None)

@@ -1,0 +1,80 @@
+"""``envsolve --version``, and with ``-v`` what envsolve works with: what a report of a mistake should hold."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+
+from envsolve import __version__
+
+_CONDA_PACKAGES = ("py-rattler", "conda-lock")
+"""What the extra ``conda`` brings along (pyproject.toml)."""
+
+
+def version_text(*, verbose: bool) -> str:
+    """The version, and the day of the matrix that comes with it: an answer is only as new as what it rests on."""
+    from envsolve.app.matrix import matrix_date
+    from envsolve.matrix import Matrix, find_matrix
+
+    directory = find_matrix()
+    first = f"envsolve, version {__version__}, with the compatibility matrix of {matrix_date(Matrix(directory))}"
+    if not verbose:
+        return f"{first}\n"
+    facts = {"matrix": _matrix(str(directory)), "python": _python(), "platform": _platform()}
+    facts |= {"conda extra": _conda_extra(), "uv": _uv()}
+    return "".join(f"{line}\n" for line in (first, *(f"{name + ':':<13} {value}" for name, value in facts.items())))
+
+
+def _matrix(shipped: str) -> str:
+    other = os.environ.get("ENVSOLVE_MATRIX")
+    return f"{shipped}; commands read {other}, by ENVSOLVE_MATRIX" if other else shipped
+
+
+def _python() -> str:
+    return f"{platform.python_version()} ({platform.python_implementation()}), {sys.executable}"
+
+
+def _platform() -> str:
+    from envsolve.errors import UsageError
+    from envsolve.host.machine import this_glibc, this_platform
+
+    try:
+        name = this_platform().value
+    except UsageError:
+        name = "none that envsolve knows"
+    glibc = this_glibc()
+    system = f"{platform.system()} {platform.release()}, {platform.machine()}"
+    return f"{name} ({system}{'' if glibc is None else f', glibc {glibc}'})"
+
+
+def _conda_extra() -> str:
+    """The versions of the packages of the extra, and how to get what is missing of it."""
+    found = dict(_installed())
+    versions = ", ".join(f"{name} {found.get(name, 'missing')}" for name in _CONDA_PACKAGES)
+    if len(found) == len(_CONDA_PACKAGES):
+        return f"installed: {versions}"
+    how = "to have it: pip install 'envsolve[conda]'"
+    return f"not whole: {versions}; {how}" if found else f"not installed; {how}"
+
+
+def _installed() -> Iterator[tuple[str, str]]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    for name in _CONDA_PACKAGES:
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:
+            continue
+
+
+def _uv() -> str:
+    from envsolve.create.child import ask
+    from envsolve.create.tools import find_uv
+
+    program = find_uv()
+    if program is None:
+        return "none that reads every lock"
+    words = ask([program, "--version"], os.environ).last_line.split()
+    return f"{words[1]}, {program}"

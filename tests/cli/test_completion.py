@@ -1,0 +1,419 @@
+"""What Tab does: through click's own classes, in a real bash, and in zsh and fish where they are."""
+
+from __future__ import annotations
+
+import os
+import select
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.shell_completion import CompletionItem
+
+from envsolve.cli.completing import SHELLS, complete, completion_for
+from envsolve.cli.known_values import spelled_as_typed, type_of_known
+from envsolve.cli.main import COMPLETE_VARIABLE, LazyGroup, cli
+from envsolve.errors import UsageError
+from envsolve.lock import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, VENV_FORMATS
+from envsolve.matrix import GpuNames, Matrix
+from envsolve.matrix.names import gpu_rows
+from envsolve.model.host import Platform
+from envsolve.model.release import Source
+from envsolve.model.request import Policy
+from tests.cli.test_command_line import HEAVY
+from tests.conftest import Envsolve
+
+BASH = shutil.which("bash")
+needs_bash = pytest.mark.skipif(BASH is None or sys.platform == "win32", reason="needs bash")
+
+
+def items(line: str) -> list[CompletionItem[str]]:
+    """What the last word of a line may become; a line that ends with a space ends with an empty word."""
+    *before, last = shlex.split(line + "''" if line.endswith(" ") else line)
+    return completion_for("fish").get_completions(before[1:], last)
+
+
+def values(line: str) -> list[str]:
+    """The values alone."""
+    return [item.value for item in items(line)]
+
+
+def test_a_line_begins_with_a_command(envsolve: Envsolve) -> None:
+    shown = values("envsolve ")
+    assert {"solve", "create", "matrix", "completion"} <= set(shown)
+    assert shown == cli.list_commands(click.Context(cli))
+    assert values("envsolve mat") == ["matrix"]
+    assert all(item.help for item in items("envsolve "))
+
+
+def test_a_line_without_a_command_has_the_options_of_solve() -> None:
+    assert values("envsolve --fr") == values("envsolve solve --fr") == ["--framework"]
+    assert values("envsolve --vers") == ["--version"]
+    assert values("envsolve -q --fr") == ["--framework"]
+    everything = values("envsolve -")
+    assert len(everything) == len(set(everything))
+    assert {"--version", "--gpu", "--help"} <= set(everything)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("envsolve --platform ", list(Platform)),
+        ("envsolve matrix list --platform w", ["win-64"]),
+        ("envsolve --source ", list(Source)),
+        ("envsolve --prefer ", list(Policy)),
+        ("envsolve --format c", ["conda-lock"]),
+        ("envsolve create here --format ", [*VENV_FORMATS, *CONDA_FORMATS]),
+        ("envsolve -f py", ["pytorch"]),
+        ("envsolve -f jax --framework=tens", ["tensorflow"]),
+        ("envsolve --framework=tens", ["tensorflow"]),
+        ("envsolve explain -f tens", ["tensorflow"]),
+        ("envsolve matrix show cud", ["cuda", "cudnn"]),
+        ("envsolve --why dr", ["driver"]),
+        ("envsolve --cuda 11.", ["11.8"]),
+        ("envsolve --color ", ["auto", "always", "never"]),
+        ("envsolve validate --device c", ["cuda", "cpu"]),
+        ("envsolve validate --gpu ", []),
+        ("envsolve cache cl", ["clear"]),
+        ("envsolve completion ", ["bash", "zsh", "fish"]),
+        ("envsolve nothing-known --and ", []),
+    ],
+)
+def test_values_are_those_that_are_known(line: str, expected: list[str]) -> None:
+    found = values(line)
+    assert found == expected if line != "envsolve --cuda 11." else set(expected) <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("--gpu 'RTX 309", ["RTX 3090", "RTX 3090 Ti"]),
+        ("--gpu 'rtx 309", ["RTX 3090", "RTX 3090 Ti"]),
+        ("--gpu 'GeForce RTX 309", ["GeForce RTX 3090", "GeForce RTX 3090 Ti"]),
+        ("--gpu 'NVIDIA GeForce RTX 309", ["NVIDIA GeForce RTX 3090", "NVIDIA GeForce RTX 3090 Ti"]),
+        ("--gpu 12.", ["12.0", "12.1"]),
+        ("--gpu no", ["none"]),
+        ("explain --gpu no", []),
+    ],
+)
+def test_a_gpu_may_be_written_as_people_write_it(line: str, expected: list[str]) -> None:
+    assert values(f"envsolve {line}'" if "'" in line else f"envsolve {line}") == expected
+
+
+def test_a_shortened_name_stands_for_the_same_gpu(matrix: Matrix) -> None:
+    gpus = matrix.gpus
+    for row in gpu_rows(matrix.document("gpus")):
+        name = str(row["name"])
+        shortened = spelled_as_typed(name, "")
+        assert shortened is not None
+        assert capability(gpus, shortened) == capability(gpus, name)
+
+
+def capability(gpus: GpuNames, name: str) -> object:
+    """What a name stands for, or why it stands for nothing."""
+    try:
+        return gpus.find(name).capabilities
+    except UsageError as error:
+        return error.code
+
+
+def test_a_matrix_that_the_line_names_is_the_one_that_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "onlyone.toml").write_text("", "utf-8")
+    assert values(f"envsolve --matrix {tmp_path} -f ") == ["onlyone"]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("envsolve --host ", "file"),
+        ("envsolve -o ", "file"),
+        ("envsolve --matrix ", "dir"),
+        ("envsolve create ", "dir"),
+        ("envsolve create --lock ", "file"),
+        ("envsolve doctor --prefix ", "dir"),
+        ("envsolve validate --python ", "file"),
+        ("envsolve status ", "file"),
+        ("envsolve explain ", "file"),
+    ],
+)
+def test_files_and_directories_are_left_to_the_shell(line: str, kind: str) -> None:
+    assert [item.type for item in items(line)] == [kind]
+
+
+FREE = {
+    *("allow_builds", "burn", "driver", "exclude_newer", "extra_index_urls", "index_url"),
+    *("python", "pytorch_index_url", "requirements", "timeout", "upgraded", "why_not"),
+}
+"""Versions, addresses, numbers and days: what nobody has a list of."""
+
+
+def test_each_parameter_with_a_value_is_completed_or_known_to_be_free() -> None:
+    unknown = [
+        (command.name, it.name)
+        for command in all_commands(cli)
+        for it in command.params
+        if not isinstance(it.type, click.Choice)
+        and not getattr(it, "is_flag", False)
+        and not getattr(it, "count", False)
+        and type_of_known(it, str(command.name)) is None
+        and it.name not in FREE
+        and it.metavar != "INDEX"
+    ]
+    assert unknown == [], "add these to envsolve/cli/known_values.py, or to FREE here where any value is as good"
+
+
+def all_commands(group: click.Group) -> Iterator[click.Command]:
+    """The commands of a group and of those below it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield command
+        if isinstance(command, click.Group):
+            yield from all_commands(command)
+
+
+def test_completing_leaves_the_commands_as_they_are() -> None:
+    solve = LazyGroup().get_command(click.Context(cli), "solve")
+    assert solve is not None
+    before = [parameter.type for parameter in solve.params]
+    values("envsolve --gpu RTX")
+    assert [parameter.type for parameter in solve.params] == before
+
+
+def test_what_goes_wrong_leaves_the_line_as_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", "envsolve --matrix /nowhere -f ")
+    monkeypatch.setenv("COMP_CWORD", "4")
+    monkeypatch.delenv("ENVSOLVE_DEBUG", raising=False)
+    assert complete("bash_complete") == 1
+    assert capsys.readouterr() == ("", "")
+    assert complete("tcsh_complete") == 1
+
+
+@pytest.mark.parametrize("words", ["", "--fr", "--gpu RTX", "matrix show py"])
+def test_completing_loads_nothing_heavy(words: str) -> None:
+    script = (
+        "import sys\nfrom envsolve.cli import main\n"
+        "try:\n    main([])\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"
+    )
+    given = {"COMP_WORDS": f"envsolve {words}", "COMP_CWORD": str(max(1, len(words.split())))}
+    environ = os.environ | given | {COMPLETE_VARIABLE: "bash_complete"}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60)
+    loaded = set(done.stderr.split())
+    assert done.stdout.startswith("plain,")
+    assert loaded.isdisjoint(HEAVY)
+    assert not [it for it in loaded if it.startswith(("envsolve.solve.", "envsolve.app.", "envsolve.index"))]
+    assert words or "envsolve.cli.solve" not in loaded
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_goes_to_stdout(shell: str, envsolve: Envsolve) -> None:
+    result = envsolve("completion", shell)
+    assert (result.code, result.err) == (0, "")
+    assert f"{COMPLETE_VARIABLE}={shell}_complete" in result.out
+    for variable in ("COMP_WORDS", "COMP_CWORD"):
+        assert f"{variable}=" in result.out
+
+
+def test_clicks_own_way_to_ask_for_the_script_gives_the_same(
+    envsolve: Envsolve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = envsolve("completion", "bash").out
+    assert complete("bash_source") == 0
+    assert capsys.readouterr().out == script
+
+
+def test_a_shell_that_is_not_known_is_a_mistake(envsolve: Envsolve) -> None:
+    result = envsolve("completion", "tcsh")
+    assert (result.code, result.out) == (2, "")
+    assert "'bash', 'zsh', 'fish'" in result.err
+
+
+def test_zsh_is_told_three_lines_for_each_and_fish_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMP_WORDS", "envsolve mat")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert completion_for("zsh").complete() == "plain\nmatrix\nLook into the compatibility matrix."
+    monkeypatch.setenv("COMP_CWORD", "mat")
+    assert completion_for("fish").complete() == "plain,matrix\tLook into the compatibility matrix."
+
+
+@pytest.mark.parametrize(
+    ("words", "word", "expected"),
+    [
+        ('envsolve --gpu "RTX 3', '"RTX 3', (["--gpu"], "RTX 3")),
+        ('envsolve --gpu "', '"', (["--gpu"], "")),
+        ("envsolve --gpu ", "", (["--gpu"], "")),
+    ],
+)
+def test_fish_tells_the_word_twice(
+    words: str, word: str, expected: tuple[list[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", word)
+    assert completion_for("fish").get_completion_args() == expected
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A directory with the program envsolve, as on a PATH."""
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    program = directory / "envsolve"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m envsolve "$@"\n', "utf-8")
+    program.chmod(0o755)
+    return directory
+
+
+def environment(programs: Path) -> dict[str, str]:
+    """The variables for a shell that has envsolve on its PATH."""
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    return {name: value for name, value in os.environ.items() if not name.startswith("ENVSOLVE_")} | {"PATH": path}
+
+
+CALLED = """
+eval "$(envsolve completion bash)"
+compopt() { printf 'compopt %s\\n' "$*"; }
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_envsolve_completion envsolve
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--fr"], ["--framework"]),
+        (["matr"], ["matrix"]),
+        (["--gpu", '"RTX 309'], ["RTX 3090", "RTX 3090 Ti"]),
+        (["--gpu", "RTX\\ 309"], ["RTX\\ 3090", "RTX\\ 3090\\ Ti"]),
+        (["--framework", "=", "py"], ["pytorch"]),
+        (["--format", "="], [*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS]),
+        (["-f", "pytorch", "==", "2.9", "--prefer", "loc"], ["locked"]),
+        (["--host", ""], ["compopt -o default", ""]),
+        (["--matrix", ""], ["compopt -o dirnames", ""]),
+        (["nothing", "--such", ""], [""]),
+    ],
+)
+def test_bash_calls_the_function_of_the_script(words: list[str], expected: list[str], programs: Path) -> None:
+    command = [str(BASH), "--norc", "-c", CALLED, "bash", "envsolve", *words]
+    done = subprocess.run(
+        command, env=environment(programs), capture_output=True, text=True, check=False, timeout=60, cwd=programs
+    )
+    assert (done.stdout.split("\n")[:-1], done.stderr) == (expected, "")
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("typed", "becomes"),
+    [
+        ("envsolve --framew", "envsolve --framework "),
+        ('envsolve --gpu "RTX 3090 T', 'envsolve --gpu "RTX 3090 Ti" '),
+        ("envsolve --gpu 'rtx 3090 t", "envsolve --gpu 'RTX 3090 Ti' "),
+        ("envsolve --gpu RTX\\ 3090\\ T", "envsolve --gpu RTX\\ 3090\\ Ti "),
+        ("envsolve --framework=py", "envsolve --framework=pytorch "),
+        ("envsolve --host=ho", "envsolve --host=host.json "),
+        ("envsolve create here --host ho", "envsolve create here --host host.json "),
+    ],
+)
+def test_tab_in_a_bash_that_somebody_types_to(typed: str, becomes: str, programs: Path, tmp_path: Path) -> None:
+    (tmp_path / "host.json").touch()
+    assert line_after_tab(typed, environment(programs), tmp_path) == becomes
+
+
+def line_after_tab(typed: str, environ: dict[str, str], directory: Path) -> str:
+    """The line as bash has it after Tab; a key that the test binds writes it into a file."""
+    told, setup = directory / "line", directory / "setup"
+    lines = (
+        'eval "$(envsolve completion bash)"',
+        f"tell() {{ printf '%s|' \"$READLINE_LINE\" > {shlex.quote(str(told))}; }}",
+        "bind -x '\"\\C-g\": tell'",
+        "PS1=ready",
+    )
+    setup.write_text("\n".join(lines), "utf-8")
+    environ = environ | {"TERM": "dumb", "INPUTRC": os.devnull}
+    terminal, its_end = os.openpty()
+    command = [str(BASH), "--noprofile", "--rcfile", str(setup), "-i"]
+    shell = subprocess.Popen(
+        command, stdin=its_end, stdout=its_end, stderr=its_end, env=environ, cwd=directory, start_new_session=True
+    )
+    os.close(its_end)
+    try:
+        read_until(terminal, lambda text: "ready" in text)
+        os.write(terminal, f"{typed}\t\x07".encode())
+        read_until(terminal, lambda _: told.exists() and told.read_text("utf-8").endswith("|"))
+    finally:
+        os.close(terminal)
+        shell.kill()
+        shell.wait()
+    return told.read_text("utf-8").removesuffix("|")
+
+
+def read_until(terminal: int, is_there: Callable[[str], bool]) -> None:
+    """Read what the shell prints until something is there."""
+    seen, end = "", time.monotonic() + 30
+    while not is_there(seen):
+        assert time.monotonic() < end, seen
+        if select.select([terminal], [], [], 0.05)[0]:
+            seen += os.read(terminal, 4096).decode("utf-8", "replace")
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("envsolve --framew", "--framework"),
+        ('envsolve --gpu "RTX 3090 T', "RTX 3090 Ti"),
+        ("envsolve --gpu RTX\\ 3090\\ T", "RTX 3090 Ti"),
+        ("envsolve --framework=py", "--framework=pytorch"),
+        ("envsolve --host=ho", "--host=host.json"),
+        ("envsolve --host ho", "host.json"),
+    ],
+)
+def test_fish_completes_a_line(typed: str, expected: str, programs: Path, tmp_path: Path) -> None:
+    (tmp_path / "host.json").touch()
+    command = ["fish", "--no-config", "-c", 'envsolve completion fish | source; complete -C "$argv"', typed]
+    done = subprocess.run(
+        command, env=environment(programs), capture_output=True, text=True, check=True, timeout=60, cwd=tmp_path
+    )
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == [expected]
+
+
+IN_ZSH = """
+compdef() { : }
+compset() { PREFIX=${PREFIX#*=} }
+compadd() { print -r -- "compadd $*"; print -rl -- $plain }
+_describe() { print -r -- "describe"; print -rl -- $described }
+_path_files() { print -r -- "files $*" }
+eval "$(envsolve completion zsh)"
+words=(envsolve "$@") CURRENT=$(( $# + 1 )) PREFIX=${@[-1]}
+_envsolve_completion
+"""
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["matr"], ["describe", "matrix:Look into the compatibility matrix."]),
+        (["--gpu", '"RTX 309'], ["RTX 3090", "RTX 3090 Ti"]),
+        (["--framework=py"], ["pytorch"]),
+        (["--host", ""], ["files -f"]),
+        (["--matrix", ""], ["files -/"]),
+    ],
+)
+def test_zsh_calls_the_function_of_the_script(words: list[str], expected: list[str], programs: Path) -> None:
+    command = ["zsh", "-f", "-c", IN_ZSH, "zsh", *words]
+    done = subprocess.run(
+        command, env=environment(programs), capture_output=True, text=True, check=True, timeout=60, cwd=programs
+    )
+    assert [line for line in done.stdout.splitlines() if not line.startswith("compadd")] == expected

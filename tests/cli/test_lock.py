@@ -1,0 +1,297 @@
+"""``envsolve lock`` and ``status`` in a project: all files or none, and as little change as the machines allow."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.locked import pins_in
+from tests.cli.worlds import releases
+from tests.conftest import Envsolve, Result
+from tests.index.server import IndexServer
+
+PROJECT = """\
+[project]
+name = "demo"
+dependencies = ["numpy"]
+
+[tool.envsolve]
+frameworks = ["pytorch"]
+python = "3.11.7"
+project-dependencies = true
+platforms = ["linux-64"]
+index-url = "{url}/simple/"
+pytorch-index-url = "{url}/whl"
+gpus = ["RTX 3090"]
+driver = "535.183.01"
+outputs = ["requirements.txt", "locks/pylock.toml"]
+"""
+
+
+class Project:
+    """A project in a directory of its own, and the commands in it."""
+
+    def __init__(self, directory: Path, envsolve: Envsolve, world: IndexServer) -> None:
+        self.directory, self._envsolve = directory, envsolve
+        self.file = directory / "pyproject.toml"
+        self.file.write_text(PROJECT.format(url=world.url), encoding="utf-8")
+
+    def __call__(self, *arguments: str) -> Result:
+        return self._envsolve(*arguments, *(("--cache-dir", "cache") if arguments[0] == "lock" else ()))
+
+    def say(self, old: str, new: str) -> None:
+        text = self.file.read_text(encoding="utf-8")
+        assert old in text
+        self.file.write_text(text.replace(old, new), encoding="utf-8")
+
+    def read(self, name: str = "requirements.txt") -> str:
+        return (self.directory / name).read_text(encoding="utf-8")
+
+    @property
+    def files(self) -> set[str]:
+        found = (it.relative_to(self.directory) for it in self.directory.rglob("*") if it.is_file())
+        return {it.as_posix() for it in found if it.parts[0] != "cache"} - {"pyproject.toml"}
+
+    def data(self, *arguments: str) -> Any:
+        return json.loads(self(*arguments, "--json").out)
+
+
+@pytest.fixture
+def project(tmp_path: Path, envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.chdir(tmp_path)
+    return Project(tmp_path, envsolve, world)
+
+
+def test_a_project_is_locked_into_all_of_its_files(project: Project) -> None:
+    done = project("lock")
+    assert (done.code, done.out) == (0, ""), done.err
+    assert project.files == {"requirements.txt", "locks/pylock.toml"}
+    pins = pins_in(project.read())
+    assert pins["torch"] == "2.14.1+cu126"
+    assert "numpy" in pins
+    assert "requirements.txt: written" in done.err
+    assert "locks/pylock.toml: written" in done.err
+
+
+def test_locking_again_touches_nothing(project: Project) -> None:
+    project("lock")
+    before = {name: (project.directory / name).stat().st_mtime_ns for name in project.files}
+    done = project("lock")
+    assert (done.code, done.out) == (0, "")
+    assert "requirements.txt, locks/pylock.toml: nothing to change" in done.err
+    assert {name: (project.directory / name).stat().st_mtime_ns for name in project.files} == before
+    assert project("lock", "--check").code == 0
+
+
+def test_a_newer_release_is_taken_with_an_upgrade_alone(project: Project, world: IndexServer) -> None:
+    project("lock")
+    world.add("numpy", releases("numpy", ["2.5.0"]))
+    assert "nothing to change" in project("lock", "--refresh").err
+    done = project("lock", "--refresh", "-P", "numpy", "--diff")
+    assert done.out.splitlines()[:2] == ["requirements.txt (linux-64): changed", "  ~ numpy 2.4.6 -> 2.5.0"]
+    assert pins_in(project.read())["numpy"] == "2.4.6"
+    assert project("lock", "--refresh", "-U").code == 0
+    assert pins_in(project.read())["numpy"] == pins_in_pylock(project)["numpy"] == "2.5.0"
+
+
+def pins_in_pylock(project: Project) -> dict[str, str]:
+    import tomli
+
+    return {it["name"]: it["version"] for it in tomli.loads(project.read("locks/pylock.toml"))["packages"]}
+
+
+def test_a_newer_driver_changes_nothing_and_says_what_is_possible(project: Project) -> None:
+    project("lock")
+    before = project.read()
+    project.say("535.183.01", "580.65.06")
+    done = project("lock")
+    assert project.read() == before
+    assert "nothing to change" in done.err
+    possible = "driver 580.65.06 allows CUDA 13.2: pytorch 2.15.0 with CUDA 13.2 would run here"
+    assert possible in done.err, done.err
+    assert "`envsolve lock -U` takes it" in done.err
+    (told,) = {it["possible"]["stack"] for it in project.data("lock")["files"]}
+    assert told.startswith("pytorch 2.15.0 with CUDA 13")
+    assert project("lock", "-U").code == 0
+    assert pins_in(project.read())["torch"] == "2.15.0"
+
+
+def test_an_older_driver_changes_what_must_and_says_why(project: Project) -> None:
+    project.say("535.183.01", "580.65.06")
+    project("lock")
+    assert pins_in(project.read())["torch"] == "2.15.0"
+    numpy = pins_in(project.read())["numpy"]
+    project.say("580.65.06", "535.183.01")
+    assert project("lock", "--check").code == 1
+    first = project.data("lock", "--diff")["files"][0]
+    assert (first["path"], first["status"]) == ("requirements.txt", "stale")
+    assert {"name": "torch", "before": "2.15.0", "after": "2.14.1+cu126"} in first["changes"]
+    assert "numpy" not in {it["name"] for it in first["changes"]}
+    assert "CUDA 13.2 needs NVIDIA driver 580.65.06" in " ".join(first["reasons"])
+    assert project("lock").code == 0
+    assert pins_in(project.read())["numpy"] == numpy
+
+
+def test_check_and_diff_write_nothing(project: Project) -> None:
+    done = project("lock", "--check")
+    assert done.code == 1
+    assert "requirements.txt: missing" in done.err
+    assert project("lock", "--diff").code == 0
+    assert project.files == set()
+
+
+def test_nothing_is_written_where_one_file_cannot_be(project: Project) -> None:
+    project.say('"locks/pylock.toml"]', '"environment.yml"]')
+    done = project("lock")
+    assert done.code == 2
+    assert "error: requirements-not-supported\n  environment.yml: " in done.err
+    assert project.files == set()
+
+
+def test_targets_share_a_lock_or_have_their_own(project: Project) -> None:
+    project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', "")
+    project.say('"locks/pylock.toml"]', '"locks/pylock.toml"]\n[tool.envsolve.targets.desk]\ngpu = "RTX 3090"')
+    project.file.write_text(
+        project.file.read_text()
+        + '[tool.envsolve.targets.cluster]\ngpu = "V100"\ndriver = "535.183.01"\n'
+        + '[tool.envsolve.targets.laptop]\ngpu = "none"\noutputs = ["cpu.txt"]\n'
+    )
+    done = project("lock")
+    assert done.code == 0, done.err
+    pins = pins_in(project.read())
+    assert pins["torch"] == "2.14.1+cu126"
+    assert pins_in(project.read("cpu.txt"))["torch"].endswith("+cpu")
+    assert "envsolve lock  # " in project.read().splitlines()[1]
+    assert "desk: RTX 3090, linux-64; cluster: V100, driver 535.183.01" in project.read().splitlines()[1]
+    assert project("lock", "--check").code == 0
+
+
+def test_targets_without_a_common_stack_are_told_apart(project: Project) -> None:
+    project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', "")
+    project.say("frameworks = [", 'cuda = "12.*"\nframeworks = [')
+    project.file.write_text(
+        project.file.read_text()
+        + '[tool.envsolve.targets.old]\ngpu = "K80"\ndriver = "470.256.02"\n'
+        + '[tool.envsolve.targets.new]\ngpu = "RTX 5090"\n'
+    )
+    done = project("lock")
+    assert done.code == 1
+    assert "requirements.txt: " in done.err
+    assert "[tool.envsolve.targets.NAME] outputs" in done.err
+    assert "--host" not in done.err
+
+
+def test_status_tells_what_became_of_the_files(project: Project, world: IndexServer) -> None:
+    assert [it["status"] for it in project.data("status")["files"]] == ["missing", "missing"]
+    project("lock")
+    assert {it["status"] for it in project.data("status")["files"]} == {"fits"}
+    project.say("535.183.01", "535.309.01")
+    assert {it["status"] for it in project.data("status")["files"]} == {"fits"}, "a patch of the driver changes nothing"
+    project.say("535.309.01", "580.65.06")
+    fits = project.data("status")["files"]
+    assert {it["status"] for it in fits} == {"fits"}
+    assert "pytorch 2.15.0" in fits[0]["newer"][0]
+    project.say('["pytorch"]', '["pytorch>=2"]')
+    assert {it["status"] for it in project.data("status")["files"]} == {"stale"}
+    project.say("RTX 3090", "RTX 5090")
+    (gone,) = {it["status"] for it in project.data("status")["files"]}
+    assert gone == "does-not-run"
+    assert project("status").code == 1
+
+
+def test_a_project_below_is_found_and_its_names_are_its_own(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = project.directory / "src" / "demo"
+    inside.mkdir(parents=True)
+    monkeypatch.chdir(inside)
+    assert project("lock").code == 0
+    assert {"requirements.txt", "locks/pylock.toml"} <= project.files
+    assert project("status").code == 0
+    monkeypatch.chdir("/")
+    assert project("lock", "--check", "--project", str(project.directory)).code == 0
+
+
+def test_without_a_project_it_is_said_how_to_begin(
+    tmp_path: Path, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = envsolve("lock")
+    assert done.code == 2
+    assert done.err.startswith("error: no-project\n")
+    assert "envsolve init --framework pytorch" in done.err
+
+
+def test_mistakes_in_the_project_are_told_with_their_line(project: Project) -> None:
+    project.say('frameworks = ["pytorch"]', 'frameworks = ["pytroch"]')
+    done = project("lock")
+    assert done.code == 2
+    assert "pyproject.toml:6: frameworks: 'pytroch' is no framework that envsolve knows" in done.err
+    assert "did you mean pytorch" in done.err
+    project.say('"requirements.txt"', '"requirements.lck"')
+    project.say("pytroch", "pytorch")
+    assert "pyproject.toml:14: outputs: the name requirements.lck does not say" in project("lock").err
+
+
+PROGRAM = """
+import atexit, sys
+
+@atexit.register
+def tell():
+    print("worked" if "envsolve.app.project_locking" in sys.modules else "gave", file=sys.stderr)
+
+from envsolve.cli import main
+
+main(sys.argv[1:])
+"""
+
+
+def test_locking_again_does_none_of_the_work(project: Project, tmp_path: Path) -> None:
+    def lock(*words: str) -> str:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ENVSOLVE_", "PIP_", "UV_"))}
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, "lock", "--cache-dir", "cache", *words],
+            cwd=tmp_path,
+            env={**kept, "PIP_CONFIG_FILE": os.devnull, "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stderr
+
+    assert lock().endswith("worked\n")
+    again = lock()
+    assert again.endswith("gave\n")
+    assert "nothing to change" in again
+    assert lock("-U").endswith("worked\n")
+    (tmp_path / "requirements.txt").unlink()
+    assert lock().endswith("worked\n")
+    assert lock().endswith("gave\n")
+    project.say("535.183.01", "535.309.01")
+    assert lock().endswith("worked\n")
+
+
+@pytest.mark.parametrize("outputs", ['"requirements.txt"', '"locks/pylock.toml"'])
+def test_where_there_is_no_gpu_the_lock_says_which_machine_it_is_for(
+    outputs: str, project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
+) -> None:
+    """As in CI: what `auto` meant on the machine that locked must not become a lock for the CPU."""
+    project.say('["requirements.txt", "locks/pylock.toml"]', f"[{outputs}]")
+    project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', 'gpus = "auto"\n')
+    monkeypatch.setenv("UV_CUDA_DRIVER_VERSION", "535.183.01")
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA_ARCH", "8.6")
+    assert project("lock").code == 0
+    before = project.read(outputs.strip('"'))
+    assert '"8.6"' in before
+    monkeypatch.delenv("UV_CUDA_DRIVER_VERSION")
+    monkeypatch.delenv("CONDA_OVERRIDE_CUDA_ARCH")
+    done = project("lock", "--check")
+    assert done.code == 0, done.err
+    assert "no NVIDIA GPU was found: this is for the machine that was locked for (8.6, driver 525.60.13)" in done.err
+    assert project("lock").code == 0
+    assert project.read(outputs.strip('"')) == before
+    assert project.data("status")["files"][0]["status"] == "fits"

@@ -1,0 +1,60 @@
+"""A project whose files are conda's: a lock for conda-lock, one for conda itself, and what a driver upgrade changes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envsolve.lock.conda_file import read_held
+from envsolve.model.host import Platform
+from tests.conda.conftest import channel_server, mirror, mirrored
+from tests.conftest import Envsolve
+
+__all__ = ["channel_server", "mirror", "mirrored"]
+
+PROJECT = """\
+frameworks = ["tensorflow"]
+gpus = ["8.6"]
+driver = "520.61.05"
+platforms = ["linux-64"]
+outputs = ["conda-lock.yml", "conda-{platform}.lock", "environment.yml"]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, mirrored: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "envsolve.toml"
+    file.write_text(PROJECT, encoding="utf-8")
+    return file
+
+
+def tensorflow_in(name: str) -> str:
+    held = read_held(Path(name), Platform.LINUX_64)
+    assert held is not None
+    return next(f"{it.version} {it.build}" for it in held.conda if it.name == "tensorflow")
+
+
+def test_conda_locks_stay_until_the_driver_of_an_upgrade_is_taken(project: Path, envsolve: Envsolve) -> None:
+    def lock(*words: str) -> Any:
+        done = envsolve("lock", "--cache-dir", "cache", "--json", *words)
+        assert done.code == 0, done.err
+        return json.loads(done.out)["files"]
+
+    files = ("conda-lock.yml", "conda-linux-64.lock", "environment.yml")
+    assert [(it["path"], it["status"]) for it in lock()] == [(name, "new") for name in files]
+    assert [tensorflow_in(name).startswith("2.14.0 cuda118") for name in files] == [True, True, True]
+    before = [Path(name).read_bytes() for name in files]
+    project.write_text(project.read_text().replace("520.61.05", "580.65.06"))
+    current = lock()
+    assert {it["status"] for it in current} == {"current"}
+    assert "tensorflow 2.19.1" in current[0]["possible"]["stack"]
+    assert [Path(name).read_bytes() for name in files] == before
+    upgraded = lock("-U")
+    assert {it["status"] for it in upgraded} == {"stale"}
+    assert [tensorflow_in(name).startswith("2.19.1 cuda128") for name in files] == [True, True, True]
+    assert envsolve("lock", "--check", "--cache-dir", "cache").code == 0
+    assert {it["status"] for it in json.loads(envsolve("status", "--json").out)["files"]} == {"fits"}

@@ -1,0 +1,115 @@
+"""``envsolve --version``, and with ``-v`` what a report of a mistake should hold."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from envsolve import __version__
+from envsolve.host.machine import this_platform
+from envsolve.matrix import find_matrix
+from tests.cli.test_command_line import HEAVY
+from tests.conftest import Envsolve
+
+FIRST = re.compile(rf"envsolve, version {re.escape(__version__)}, with the compatibility matrix of \d{{4}}-\d\d-\d\d")
+
+
+def told(out: str) -> dict[str, str]:
+    """The facts by their names; the first line, which both forms have, stands under ``""``."""
+    first, *lines = out.splitlines()
+    return {"": first} | dict(re.fullmatch(r"([\w ]+): +(.+)", line).groups() for line in lines)  # type: ignore[union-attr, misc]
+
+
+def test_the_version_alone_is_one_line(envsolve: Envsolve) -> None:
+    result = envsolve("--version")
+    assert (result.code, result.err) == (0, "")
+    assert FIRST.fullmatch(result.out.removesuffix("\n"))
+
+
+@pytest.mark.parametrize("words", ["--version -v", "-v --version", "--verbose --version", "--version --verbose -v"])
+def test_verbose_tells_what_envsolve_works_with_wherever_it_stands(words: str, envsolve: Envsolve) -> None:
+    result = envsolve(*words.split())
+    facts = told(result.out)
+    assert (result.code, result.err) == (0, "")
+    assert list(facts) == ["", "matrix", "python", "platform", "conda extra", "uv"]
+    assert FIRST.fullmatch(facts[""])
+    assert facts["matrix"] == str(find_matrix())
+    assert facts["python"].startswith(".".join(map(str, sys.version_info[:3])))
+    assert facts["python"].endswith(sys.executable)
+    assert facts["platform"].startswith(f"{this_platform()} (")
+
+
+@pytest.mark.parametrize(
+    ("there", "says"),
+    [
+        ({"py-rattler": "0.28.0", "conda-lock": "4.0.3"}, "installed: py-rattler 0.28.0, conda-lock 4.0.3"),
+        ({}, "not installed; to have it: pip install 'envsolve[conda]'"),
+        (
+            {"py-rattler": "0.28.0"},
+            "not whole: py-rattler 0.28.0, conda-lock missing; to have it: pip install 'envsolve[conda]'",
+        ),
+    ],
+)
+def test_the_extra_for_conda_is_told_with_its_versions(
+    there: dict[str, str], says: str, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version(name: str) -> str:
+        if name not in there:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return there[name]
+
+    monkeypatch.setattr("importlib.metadata.version", version)
+    assert told(envsolve("--version", "-v").out)["conda extra"] == says
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the uv of this test is a shell script")
+def test_uv_is_told_with_its_version_and_place(
+    envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "uv"
+    program.write_text("#!/bin/sh\necho 'uv 0.99.1 (abc 2026-11-01)'\n", "utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert told(envsolve("--version", "-v").out)["uv"] == f"0.99.1, {program}"
+
+
+def test_without_uv_that_is_said(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("envsolve.create.tools.find_uv", lambda: None)
+    assert told(envsolve("--version", "-v").out)["uv"] == "none that reads every lock"
+
+
+def test_another_matrix_that_commands_read_is_told(
+    envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ENVSOLVE_MATRIX", str(tmp_path))
+    assert told(envsolve("--version", "-v").out)["matrix"] == (
+        f"{find_matrix()}; commands read {tmp_path}, by ENVSOLVE_MATRIX"
+    )
+
+
+def test_verbose_without_version_is_for_solve(envsolve: Envsolve) -> None:
+    words = ("-f", "jax", "--gpu", "8.6", "--driver", "580.65.06")
+    assert envsolve("-v", *words) == envsolve("solve", "-v", *words)
+
+
+def test_version_beside_anything_else_is_no_version(envsolve: Envsolve) -> None:
+    result = envsolve("--version", "-v", "-f", "jax")
+    assert (result.code, result.out) == (2, "")
+
+
+@pytest.mark.parametrize(("words", "unused"), [("--version", "importlib.metadata"), ("--version -v", "rattler")])
+def test_it_loads_only_what_is_asked_for(words: str, unused: str) -> None:
+    script = (
+        "import sys\nfrom envsolve.cli import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"
+    )
+    command = [sys.executable, "-c", script, *words.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    loaded = set(done.stderr.split())
+    assert loaded.isdisjoint({*HEAVY, unused})
