@@ -32,6 +32,11 @@ CONDA = {Source.CONDA_FORGE: 0}
 WHEELS = {Source.PYPI: 0, Source.PYTORCH: 0}
 MIXED = CONDA | WHEELS
 LEAST_ANSWERS = 50
+FEW = TOGETHER[1], TOGETHER[3]
+"""Of these the fast suite asks; the thorough one of all."""
+ALL = [
+    pytest.param(names, id=" ".join(names), marks=[] if names in FEW else [pytest.mark.thorough]) for names in TOGETHER
+]
 Builds = tuple[Release, ...]
 
 
@@ -100,18 +105,18 @@ def answered(names: tuple[str, ...], cell: Cell, sources: tuple[Source, ...]) ->
     return None if solution is None else tuple(choice.release for choice in solution.choices)
 
 
-@pytest.mark.parametrize("names", TOGETHER, ids=" ".join)
+@pytest.mark.parametrize("names", ALL)
 def test_several_frameworks_from_conda_forge_are_the_best_that_go_together(names: tuple[str, ...]) -> None:
     assert differences(names, 17, lambda cell: expected(names, cell, CONDA), (Source.CONDA_FORGE,)) == []
 
 
-@pytest.mark.parametrize("names", TOGETHER, ids=" ".join)
+@pytest.mark.parametrize("names", ALL)
 def test_several_frameworks_from_wheels_go_by_source_before_version(names: tuple[str, ...]) -> None:
     ranked = {Source.PYPI: 1, Source.PYTORCH: 0}
     assert differences(names, 17, lambda cell: expected(names, cell, ranked), tuple(ranked)) == []
 
 
-@pytest.mark.parametrize("names", TOGETHER, ids=" ".join)
+@pytest.mark.parametrize("names", ALL)
 def test_several_frameworks_from_anywhere_are_mixed_only_where_no_group_has_them_all(names: tuple[str, ...]) -> None:
     assert differences(names, 23, lambda cell: anywhere(names, cell), ()) == []
 
