@@ -40,6 +40,8 @@ class Possible(NamedTuple):
     @property
     def text(self) -> str:
         """What could be had, in words."""
+        if self.allowed_by is not None and self.stack.startswith("CUDA "):
+            return f"{self.allowed_by}, and {self.held} is locked"
         allowed = "" if self.allowed_by is None else f"{self.allowed_by}: "
         return f"{allowed}{self.stack} would run here, and {self.held} is locked"
 
