@@ -24,6 +24,7 @@ from envsolve.diagnose.rules.code_coverage import (
     targets_from,
     verdict,
 )
+from envsolve.diagnose.rules.code_jetson import jetson, on_jetson
 from envsolve.diagnose.rules.code_reach import (
     BLACKWELL,
     TOO_NEW,
@@ -67,8 +68,8 @@ def no_code(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
 
 def _causes(case: Case, gpu: Gpu, sightings: tuple[Sighting, ...]) -> Iterator[Cause]:
     """The likeliest first: what is sure stands alone, unless the kernel that failed was another library's."""
-    if _on_jetson(case, gpu):
-        yield _jetson(case, gpu, sightings)
+    if on_jetson(case, gpu):
+        yield jetson(case, gpu, sightings)
         return
     judged, extension = verdict(case, gpu, sightings), extension_of(case)
     if judged is None:
@@ -185,37 +186,6 @@ def _beginning(case: Case, gpu: Gpu, extension: str | None) -> dict[str, str]:
     words = "; ".join(f"{title}'s own kernels begin at {least} ({names_of(case, least)})" for title, least in above)
     end = " Its releases leave this GPU out: take a newer GPU, or a build of one's own for it." if named else ""
     return {"begins": f"{words}, whatever PyTorch covers.{end}"}
-
-
-# Jetson
-
-_BOARDS = {"orin": (8, 7), "xavier": (7, 2), "tx2": (6, 2), "nano": (5, 3), "tx1": (5, 3), "thor": (11, 0)}
-
-
-def _on_jetson(case: Case, gpu: Gpu) -> bool:
-    tegra = gpu.capability is not None and gpu.capability.is_tegra
-    return tegra or (case.jetson and gpu.capability in {None, (11, 0)})
-
-
-def _jetson(case: Case, gpu: Gpu, sightings: Sequence[Sighting]) -> Cause:
-    if gpu.capability == (8, 7) and all(it.get("capability") or it.get("release") for it in sightings):
-        return Cause("orin-capability-warning", {})
-    return Cause("jetson-without-code", jetson_fields(case, gpu.capability))
-
-
-def jetson_fields(case: Case, capability: ComputeCapability | None) -> dict[str, str]:
-    """Fields on a Jetson: its board, and its capability by that."""
-    told = " ".join(case.every("jetson")).casefold()
-    board = next((name for name in _BOARDS if name in told), None)
-    if capability is None and board is not None:
-        capability = ComputeCapability(*_BOARDS[board])
-    found = dict(built_with(case))
-    if board is not None:
-        found["jetson_board"] = f"the Jetson ({board.capitalize()})"
-    if capability is None:
-        found["jetson_numbers"] = "sm_87 is Orin, sm_72 Xavier, sm_62 TX2, sm_53 Nano and TX1."
-        return found
-    return found | {"capability": str(capability), "names": names_of(case, capability)}
 
 
 # warnings that do no harm

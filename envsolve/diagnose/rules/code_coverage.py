@@ -92,7 +92,8 @@ def targets_from(text: str | None) -> tuple[ComputeCapability, ...]:
 
 def build_targets(case: Case, sightings: Sequence[Sighting]) -> tuple[ComputeCapability, ...]:
     """What the build was compiled for, where the text lists it."""
-    lists = (first_told(sightings, "has", "ggml"), case.told("architectures"))
+    printed = first_told(case.of("architecture-list"), "has")
+    lists = (first_told(sightings, "has", "ggml"), case.told("architectures"), printed)
     return next((targets for text in lists if (targets := targets_from(text))), ())
 
 
@@ -176,9 +177,10 @@ def unknown_fields(case: Case, way: str) -> dict[str, str]:
         found = {
             "unknown_gpu": "The text does not name the GPU. It is this where the GPU came after the build: RTX 30 "
             "(8.6), RTX 40 (8.9), H100 (9.0), B200 (10.0) or RTX 50 (12.0). The first CUDA that compiles for each: "
-            "{firsts}. A Jetson (Nano sm_53, Xavier sm_72, Orin sm_87) is in no ordinary build for aarch64: it needs "
-            "NVIDIA's "
-            "wheels for its JetPack.".replace("{firsts}", "; ".join(firsts))
+            "{firsts}. A Jetson up to Orin (Nano sm_53, Xavier sm_72, Orin sm_87) is in no ordinary build for aarch64: "
+            "it needs NVIDIA's wheels for its JetPack; Thor (sm_110) is in builds for CUDA 13 (cu130) only.".replace(
+                "{firsts}", "; ".join(firsts)
+            )
         }
         take = "For Blackwell (RTX 50, B200) that is PyTorch 2.7 or newer for CUDA 12.8 (cu128): upgrade torch."
         return found | ({"take": take} if torch else {"take": "Upgrade it to a build that came after the GPU."})
@@ -204,7 +206,23 @@ def has_fields(case: Case, gpu: Gpu, sightings: Sequence[Sighting]) -> dict[str,
     if not targets:
         return {}
     generation = f" The GPU is a {gpu.generation}." if gpu.generation else ""
-    return {"build_has": f"This build has code for compute capability {listed(targets)} only.{generation}"}
+    found = {"build_has": f"This build has code for compute capability {listed(targets)} only.{generation}"}
+    return found | list_fields(case, build_targets(case, sightings))
+
+
+_FEW = 3
+
+
+def list_fields(case: Case, targets: Sequence[ComputeCapability]) -> dict[str, str]:
+    """The CUDA of the builds of PyTorch that have just these targets, where the text tells of no other."""
+    if not targets or case.framework != "pytorch" or case.built_cuda is not None:
+        return {}
+    releases = case.releases("pytorch") or case.knowledge.all_releases("pytorch", case.platform)
+    alike = [it for it in releases if {target.capability for target in it.code.sass} == set(targets)]
+    cudas = sorted({it.cuda for it in alike if it.cuda is not None})
+    if not 0 < len(cudas) <= _FEW:
+        return {}
+    return {"list_of": f"That is the list of PyTorch's builds for CUDA {' or '.join(map(str, cudas))}."}
 
 
 _OTHER_PROGRAMS = re.compile(

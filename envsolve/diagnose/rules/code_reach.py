@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from envsolve.diagnose.case import TITLES, Case
+from envsolve.diagnose.case import TITLES, Case, parsed_version
 from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
@@ -190,7 +190,9 @@ def _of_version(case: Case, capability: ComputeCapability) -> dict[str, str]:
     version = case.version_of(case.framework)
     if version is None or case.framework is None:
         return {}
-    public = version.partition("+")[0]
+    parsed = parsed_version(version)
+    nightly = parsed is not None and parsed.is_prerelease
+    public = parsed.base_version if nightly and parsed is not None else version.partition("+")[0]
     releases = case.knowledge.releases(case.framework, public, _platform(case, capability))
     wheels = [it for it in releases if it.cuda is not None and it.source.is_wheel]
     having = tuple(dict.fromkeys(it.build for it in wheels if it.code.machine_code_for(capability)))
@@ -204,7 +206,8 @@ def _of_version(case: Case, capability: ComputeCapability) -> dict[str, str]:
     }
     if case.framework == "pytorch":
         found["take"] = (
-            f"Keep the version and change the build, to {having[0]}: `pip install torch=={public} --index-url "
+            f"{'Take the release' if nightly else 'Keep the version'} and change the build, to {having[0]}: "
+            f"`pip install torch=={public} --index-url "
             f"https://download.pytorch.org/whl/{having[0]}`."
         )
     return found

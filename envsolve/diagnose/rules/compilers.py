@@ -49,13 +49,17 @@ def no_triton(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis
 def bitsandbytes(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """The library that bitsandbytes lacks, with the CUDA in its name; what that needs in turn is told by its name."""
     fields = {name: value for it in reversed(sightings) for name, value in it.fields.items()}
+    looked = tuple(it for it in case.of("cuda-libraries-not-found") if "libcudart" in it.line)
+    version = version_of_package(case, "bitsandbytes")
+    if fields.get("of_linux"):
+        words = known(of_linux=fields["of_linux"], bnb_version=version)
+        yield Diagnosis((Cause("bitsandbytes-of-linux", words),), (*sightings, *looked))
+        return
     library = fields.get("library") or fields.get("missing")
     number = re.search(r"cuda(\d{2})(\d)", library or "")
     cuda = f"{number[1]}.{number[2]}" if number else None
     if cuda is None and any(owner_of(it.get("library") or "") is Owner.CUDA for it in case.of("library-missing")):
         return
-    looked = tuple(it for it in case.of("cuda-libraries-not-found") if "libcudart" in it.line)
-    version = version_of_package(case, "bitsandbytes")
     words = known(
         library=library if cuda else None,
         bitsandbytes=None if cuda or looked else "bitsandbytes",

@@ -1,96 +1,14 @@
-"""Rules on conda: packages that no channel has, or not any more, and requests that cannot be met."""
+"""Rules on conda: requests that cannot be met; packages that no channel has are in :mod:`.conda_missing`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 
-from packaging.version import Version
-
-from envsolve.diagnose.case import Case, Sighting, parsed_version
-from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
-from envsolve.diagnose.rules.named import is_of_gpus, known, listed, merged
-
-PYTORCH_CUDA = ("11.6", "11.7", "11.8", "12.1", "12.4")
-"""The versions of the metapackage pytorch-cuda (records of the channel pytorch, PyTorch's previous-versions page)."""
-
-_LAST_CUDATOOLKIT = Version("11.8")
-_FIRST_PYTORCH_CUDA = Version("11.6")
-_OLDEST_KEPT = Version("9.2")
-_LAST_PYTORCH = Version("2.5.1")
-_LINES_BELOW = 25
-"""How far below its heading conda's list of packages that are not available is looked for."""
-
-
-def package_missing(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
-    """Packages that conda does not find; only those of CUDA and of frameworks are spoken of."""
-    wanted = dict.fromkeys(_named(sightings)) | dict.fromkeys(_below(case, sightings))
-    subdir = _subdir(case)
-    narrow = case.told("conda_narrow")
-    if narrow is not None and (names := [name for name, _ in wanted if is_of_gpus(name)]):
-        yield Diagnosis((Cause("conda-32-bit", {"subdir": narrow, "package": listed(names)}),), sightings)
-        return
-    for name, version in wanted:
-        if is_of_gpus(name):
-            yield Diagnosis((_of_package(name, version, subdir),), sightings)
-
-
-def _subdir(case: Case) -> str | None:
-    """The platform that conda names, before the one that the rest of the text tells of."""
-    mac = next((it for it in case.every("platform") if it.startswith("osx-")), None)
-    return mac or (case.platform.value if case.platform is not None else None)
-
-
-def _named(sightings: tuple[Sighting, ...]) -> Iterator[tuple[str, str]]:
-    """Packages with versions in the lines themselves; each that others need, of which solvers list many, once."""
-    seen: set[str] = set()
-    for it in sightings:
-        name = it.get("package") or it.get("requested")
-        if name and it.get("needed"):
-            if name in seen:
-                continue
-            seen.add(name)
-        if name:
-            version = it.get("version") or it.get("requested_version") or ""
-            yield name, _plain(version)
-
-
-def _below(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[tuple[str, str]]:
-    """Packages in the list that follows a heading."""
-    headings = [it.number for it in sightings if not (it.get("package") or it.get("requested"))]
-    for clue in case.clues.get("conda_wanted", ()):
-        if any(heading <= clue.number <= heading + _LINES_BELOW for heading in headings):
-            name, *rest = re.split(r"\s*[=<>~!]{1,2}\s*", clue.value, maxsplit=1)
-            yield name.strip(), _plain(rest[0] if rest else "")
-
-
-def _plain(version: str) -> str:
-    """``11.7`` of ``=11.7.*=h0``, ``11.7**`` and the like."""
-    match = re.search(r"\d+(?:\.\d+)*", version)
-    return match[0] if match else ""
-
-
-def _of_package(name: str, version: str, subdir: str | None) -> Cause:
-    release = parsed_version(version)
-    short = ".".join(version.split(".")[:2])
-    fields = known(package=name, wanted_version=short if name != "pytorch" else version, index=short.replace(".", ""))
-    if subdir in ("osx-64", "osx-arm64") and re.match(r"cuda|cudnn|nccl|pytorch-cuda|nvidia", name):
-        return Cause("conda-no-cuda-for-platform", {**fields, "subdir": subdir, "platform_name": "macOS"})
-    if name == "cudatoolkit" and release is not None:
-        return Cause(_of_cudatoolkit(release), fields)
-    if name == "pytorch-cuda" and release is not None and short not in PYTORCH_CUDA:
-        return Cause("conda-pytorch-cuda-never", fields, Remedy(frameworks=("pytorch",)))
-    if name == "pytorch" and release is not None and release > _LAST_PYTORCH:
-        return Cause("conda-pytorch-channel-ended", fields, Remedy(frameworks=(f"pytorch=={version}.*",)))
-    return Cause("conda-package-missing", fields)
-
-
-def _of_cudatoolkit(release: Version) -> str:
-    if Version(".".join(map(str, release.release[:2]))) > _LAST_CUDATOOLKIT:
-        return "conda-cudatoolkit-ended"
-    if release >= _FIRST_PYTORCH_CUDA:
-        return "conda-pytorch-cuda"
-    return "conda-cudatoolkit-old" if release < _OLDEST_KEPT else "conda-cudatoolkit-missing"
+from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.cause import Cause, Diagnosis, Rule
+from envsolve.diagnose.rules.conda_missing import of_pytorch_cuda, package_missing, subdir_of
+from envsolve.diagnose.rules.named import known, listed, merged
 
 
 def unsatisfiable(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
@@ -99,9 +17,13 @@ def unsatisfiable(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagn
     needed_only = bool(missing) and all(it.get("needed") for it in missing)
     if case.saw("conda-cuda") or (missing and not (needed_only and not tuple(package_missing(case, missing)))):
         return
-    needy, subdir = merged(sightings).get("package", ""), _subdir(case)
+    needy, subdir = merged(sightings).get("package", ""), subdir_of(case)
     if subdir in ("osx-64", "osx-arm64") and needy.startswith(("pytorch-cuda", "cuda")):
-        yield Diagnosis((_of_package("pytorch-cuda", "", subdir),), sightings)
+        yield Diagnosis((of_pytorch_cuda(subdir),), sightings)
+        return
+    beside = _toolkit_beside_cuda_12(case)
+    if beside is not None:
+        yield Diagnosis((beside,), sightings)
         return
     names = tuple(map(str.lower, case.every("gpu_name")))
     if names:
@@ -114,6 +36,16 @@ def unsatisfiable(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagn
             rapids="RAPIDS" if any(it in ("rapids", "rapidsai", "cudf", "cuml") for it in names) else None,
         )
         yield Diagnosis((Cause("conda-unsatisfiable", fields),), sightings)
+
+
+def _toolkit_beside_cuda_12(case: Case) -> Cause | None:
+    """cudatoolkit, which ends with CUDA 11.8, where something is of CUDA 12 or newer."""
+    asked = case.every("conda_asked")
+    cuda = case.told("conda_cuda_12")
+    if cuda is None or "cudatoolkit" not in asked:
+        return None
+    other = next((it for it in asked if it != "cudatoolkit"), None)
+    return Cause("conda-toolkit-beside-cuda-12", known(cuda_12=cuda, asked_package=other))
 
 
 _TORCH_CUDAS = {

@@ -25,7 +25,7 @@ def runtime_failed(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diag
     if case.saw("snap-docker") and explanation in ("container-host-driver", "container-runtime-failed"):
         causes.insert(0, told_with(case, "snap-docker", "snap-docker"))
     elif explanation == "container-host-driver" and (case.wsl or case.windows):
-        causes.insert(0, Cause("wsl-driver-not-reached"))
+        causes[:0] = (*windows_too_old_for_wsl(case), Cause("wsl-driver-not-reached"))
     yield Diagnosis(tuple(causes), sightings)
 
 

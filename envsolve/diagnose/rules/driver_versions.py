@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from envsolve.diagnose.case import Case, Sighting
@@ -20,12 +21,23 @@ def version_mismatch(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Di
     mismatch = Cause("driver-version-mismatch", fields, evidence=tuple(it.line for it in case.of("driver-packages")))
     compat = Cause("stale-compat-library", {**fields, **_limits(case, fields), **gpu_fields(case)})
     if "by_driver" in told:
-        causes: tuple[Cause, ...] = (mismatch,)
+        own = (Cause("driver-in-container", fields),) if _inside_container(case, sightings) else ()
+        causes: tuple[Cause, ...] = (*own, mismatch)
     elif case.container or _library_is_of_newer_branch(fields):
         causes = (compat, mismatch)
     else:
         causes = (mismatch, compat)
     yield Diagnosis(causes, sightings)
+
+
+_ON_THE_HOST = re.compile(r"nvidia-container|runc|OCI runtime|hook #", re.IGNORECASE)
+"""What starts containers, and runs on the host."""
+
+
+def _inside_container(case: Case, sightings: tuple[Sighting, ...]) -> bool:
+    """Whether it was said inside a container, not by what starts one, nor by a kernel."""
+    plain = (it for it in sightings if it.get("by_driver"))
+    return case.container and all(not (_ON_THE_HOST.search(it.line) or it.get("kernel")) for it in plain)
 
 
 def _versions(case: Case, told: Mapping[str, str]) -> Fields:

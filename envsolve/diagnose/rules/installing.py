@@ -12,7 +12,7 @@ from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
-from envsolve.diagnose.rules import conda
+from envsolve.diagnose.rules import conda, wheel_tags
 from envsolve.diagnose.rules.belonging import belongs, reinstall_command
 from envsolve.diagnose.rules.named import about_gpus, is_of_gpus, known, listed, merged
 from envsolve.diagnose.rules.wheels import (
@@ -55,7 +55,8 @@ def _causes(case: Case, asked: Asked) -> Iterator[Cause]:
     """Why there is no wheel, the likeliest first."""
     local = asked.version.local if asked.version is not None else None
     if local is not None and asked.package == "jaxlib":
-        yield Cause("jax-wheel-needs-page", {"asked_version": str(asked.version)})
+        explanation = "jax-without-cuda-on-windows" if case.windows else "jax-wheel-needs-page"
+        yield Cause(explanation, {"asked_version": str(asked.version)})
         return
     if _TENSORRT_PART.fullmatch(asked.package) and not asked.listed:
         version = None if asked.version is None else str(asked.version)
@@ -163,11 +164,14 @@ def _of_python(case: Case, asked: Asked, wheels: Sequence[Release]) -> Cause:
     """No wheel for this Python, as told or as the list shows; a version that nobody knows is told as such."""
     python = interpreter_of(case)
     pythons = pythons_of(wheels)
-    if asked.version is not None and asked.framework is not None and not wheels and _is_between(case, asked):
-        return _not_published(case, asked)
     shown = inferred_pythons(case, asked)
     if _intel_mac(case, asked, shown):
         return Cause("wheel-of-other-platform", _mac_fields(asked))
+    elsewhere = _platforms_of(case, asked) if not wheels else ()
+    if elsewhere:
+        return Cause("wheel-of-other-platform", _elsewhere_fields(case, asked, elsewhere))
+    if asked.version is not None and asked.framework is not None and not wheels and _is_between(case, asked):
+        return _not_published(case, asked)
     fits = python is not None and python in pythons
     fields = known(
         package=asked.package,
@@ -192,13 +196,41 @@ def _listed_fields(asked: Asked) -> dict[str, str]:
     return {"lowest": asked.listed[0].public, "highest": asked.listed[-1].public}
 
 
+_SYSTEMS = {
+    Platform.LINUX_64: "Linux on x86_64",
+    Platform.LINUX_AARCH64: "Linux on ARM (aarch64)",
+    Platform.WIN_64: "Windows",
+    Platform.OSX_64: "macOS on Intel (x86_64)",
+    Platform.OSX_ARM64: "macOS on Apple silicon",
+}
+
+
+def _platforms_of(case: Case, asked: Asked) -> tuple[Platform, ...]:
+    """The platforms that have wheels of the version, where it has none for the platform of the case."""
+    return tuple(it for it in Platform if wheels_of(case, asked, it))
+
+
+def _elsewhere_fields(case: Case, asked: Asked, platforms: Sequence[Platform]) -> dict[str, str]:
+    here = case.platform or Platform.LINUX_64
+    own = [it.version for it in case.knowledge.all_releases(asked.framework or "", here) if it.source.is_wheel]
+    same = asked.package in (asked.framework, "torch")
+    return known(
+        package=asked.package,
+        asked_version=str(asked.version),
+        tag="as pip's list shows" if case.platform is None else _SYSTEMS[here],
+        tags=listed(_SYSTEMS[it] for it in platforms),
+        newest_here=str(max(own)) if own and same else None,
+        intel_mac="macOS on Intel" if here is Platform.OSX_64 and asked.package == "torch" else None,
+    )
+
+
 def _is_between(case: Case, asked: Asked) -> bool:
     """Whether a version that the matrix does not have lies among those that it has: it was never released."""
     assert asked.version is not None
     if asked.package not in ("torch", "tensorflow"):
         return False
-    versions = [it.version for it in case.knowledge.all_releases(asked.framework or "")]
-    return bool(versions) and min(versions) < asked.version < max(versions)
+    versions = {it.version for it in case.knowledge.all_releases(asked.framework or "")}
+    return bool(versions) and asked.version not in versions and min(versions) < asked.version < max(versions)
 
 
 def _not_published(case: Case, asked: Asked) -> Cause:
@@ -276,92 +308,6 @@ def system_fields(case: Case) -> dict[str, str]:
     )
 
 
-_TAG = re.compile(r"-(?P<python>(?:cp|py|pp)\d+(?:\.(?:cp|py)\d+)*)-(?P<abi>[\w.]+)-(?P<platform>[\w.]+)\.whl$")
-
-
-def wheel_tags(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
-    """Wheels whose tags do not fit: by the file's name, or as uv and Poetry tell it; each package once."""
-    seen: set[str] = set()
-    for it in sightings:
-        package = normalized((it.get("package") or (it.get("file") or "").split("-")[0]).replace("_", "-"))
-        if package in seen or not (is_of_gpus(package) or case.told("pytorch_index")):
-            continue
-        seen.add(package)
-        rest = tuple(other for other in sightings if package in (normalized(other.get("package") or ""), package))
-        file = it.get("file")
-        yield Diagnosis((_of_file(case, file) if file else _of_tag(case, package, merged(rest)),), rest)
-
-
-def _of_file(case: Case, file: str) -> Cause:
-    match = _TAG.search(file)
-    if match is None:
-        return Cause("wheel-tags-differ", {"file": file})
-    tag, platform = match["python"], match["platform"]
-    wheel_python = f"{tag[2]}.{tag[3:]}" if re.fullmatch(r"cp\d{2,3}", tag) else None
-    python = interpreter_of(case) if interpreter_of(case) != wheel_python else None
-    fields = known(
-        file=file,
-        wheel_tag=tag,
-        wheel_python=wheel_python,
-        wheel_platform=_platform_words(platform),
-        interpreter=python,
-    )
-    if wheel_python and python:
-        return Cause("wheel-of-other-python", fields)
-    if _is_foreign(case, platform):
-        return Cause("wheel-of-other-platform", fields)
-    return Cause("wheel-tags-differ", fields)
-
-
-def _platform_words(tag: str) -> str:
-    """A platform tag in words."""
-    words = (
-        ("win_amd64", "Windows on x86_64"),
-        ("win32", "32-bit Windows"),
-        ("aarch64", "Linux on ARM (aarch64)"),
-        ("linux_x86_64", "Linux on x86_64"),
-        ("x86_64", "Linux on x86_64"),
-    )
-    if tag.startswith("macosx"):
-        return f"macOS ({tag})"
-    return next((f"{name} ({tag})" for part, name in words if part in tag), tag)
-
-
-def _is_foreign(case: Case, tag: str) -> bool:
-    """Whether a platform tag plainly is not of the platform that the text tells of."""
-    platform = case.platform
-    if platform is None or tag == "any":
-        return False
-    system = "win" if tag.startswith("win") else "osx" if tag.startswith("macosx") else "linux"
-    return not platform.value.startswith(system) or ("aarch64" in tag) != (platform is Platform.LINUX_AARCH64)
-
-
-def _of_tag(case: Case, package: str, fields: dict[str, str]) -> Cause:
-    version = fields.get("version") or fields.get("specifier", "").lstrip("=<>~! ")
-    asked = asked_for(package, f"=={version}" if version else "", None)
-    pythons = pythons_of(wheels_of(case, asked))
-    tags = fields.get("tags")
-    more = known(
-        package=package,
-        asked_version=version or "",
-        tag=fields.get("tag"),
-        tags=tags and tags.strip(" .`").replace("`", ""),
-        pythons=span(pythons) if pythons else None,
-        wheel_python=pythons[-1] if pythons else None,
-        **_platform_fields(fields.get("tag") or ""),
-    )
-    kind = fields.get("kind", "")
-    if not kind and package.startswith("nvidia-"):
-        return Cause("nvidia-wheels-elsewhere", more)
-    if kind == "platform":
-        return Cause("wheel-of-other-platform", more)
-    return Cause("wheel-of-other-python" if kind else "wheel-tags-differ", more)
-
-
-def _platform_fields(tag: str) -> dict[str, str]:
-    return known(musl="Alpine Linux" if "musllinux" in tag else None, mac="macOS" if tag.startswith("macosx") else None)
-
-
 def uv_no_version(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """Versions that uv finds nowhere: with +cuXXX it is the index, else the version."""
     for it in sightings:
@@ -375,6 +321,9 @@ def uv_no_version(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagn
                 local = asked.version.local
                 if local is not None and asked.framework == "pytorch":
                     yield Diagnosis(tuple(_of_pytorch_index(case, asked, wheels, local)), (it,))
+                elif not wheels and _platforms_of(case, asked):
+                    fields = _elsewhere_fields(case, asked, _platforms_of(case, asked))
+                    yield Diagnosis((Cause("wheel-of-other-platform", fields),), (it,))
                 elif not wheels and asked.framework is not None and _is_between(case, asked):
                     yield Diagnosis((_not_published(case, asked),), (it,))
 
@@ -466,7 +415,6 @@ def placeholder(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnos
 
 RULES: Mapping[str, Rule] = {
     "no-matching-distribution": no_matching,
-    "wheel-tags": wheel_tags,
     "uv-no-version": uv_no_version,
     "requires-python": requires_python,
     "hash-mismatch": hash_mismatch,
@@ -474,4 +422,5 @@ RULES: Mapping[str, Rule] = {
     "pip-conflict": pip_conflict,
     "placeholder-package": placeholder,
     **conda.RULES,
+    **wheel_tags.RULES,
 }

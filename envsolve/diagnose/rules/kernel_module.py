@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules.driver_ability import ability, driver_is, gpu_fields, too_new_for_gpu, too_old_for_gpu
-from envsolve.diagnose.rules.driver_absent import no_gpu_allocated, no_library
+from envsolve.diagnose.rules.driver_absent import no_gpu_allocated, no_library, windows_too_old_for_wsl
 from envsolve.diagnose.rules.roots import ROOTS, Fields, explained, fields_of, plainly_not_loaded, told_with
 
 
@@ -24,6 +24,9 @@ def not_loaded(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosi
 
 def _of_not_loaded(case: Case) -> Iterator[Cause]:
     fields = gpu_fields(case)
+    if case.saw("wsl-1"):
+        yield told_with(case, "wsl-1", "wsl-1")
+        return
     if case.saw("gpu-before-fermi"):
         yield told_with(case, "gpu-too-old-for-cuda", "gpu-before-fermi")
         return
@@ -32,6 +35,7 @@ def _of_not_loaded(case: Case) -> Iterator[Cause]:
     elif too_old_for_gpu(case):
         yield Cause("driver-too-old-for-gpu", fields)
     if case.wsl:
+        yield from windows_too_old_for_wsl(case)
         yield Cause("wsl-driver-not-reached")
     elif case.saw("colab"):
         yield no_gpu_allocated(case)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules import cudnn, dlls
+from envsolve.diagnose.rules.jetpack import jetpack_fields
 from envsolve.diagnose.rules.library_context import (
     common_fields,
     library,
@@ -23,6 +24,7 @@ from envsolve.diagnose.rules.library_context import (
 )
 from envsolve.diagnose.rules.library_files import Owner, Span, is_plain, owner_of, span_of
 from envsolve.diagnose.rules.programs import NOT_EXTENSIONS, importer_of, program_of, remedy_of
+from envsolve.diagnose.rules.torch_libraries import extension_fields
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion
 
@@ -47,6 +49,8 @@ def missing(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     for owner, explanation in _EXPLAINED.items():
         for it in _each_once(groups.get(owner, ())):
             fields = {"library": library(it), **program_fields(case, (it,))}
+            if owner is Owner.PYTORCH:
+                fields |= {"toolkit": "", **extension_fields(case, it)}
             cause = Cause(_in_context(case, it, explanation), fields, remedy_of(case, (it,)))
             yield Diagnosis((cause,), (it,))
 
@@ -230,7 +234,9 @@ def _causes(case: Case, sightings: tuple[Sighting, ...]) -> tuple[Cause, ...]:
     if foreign is not None:
         return (Cause("cuda-libraries-mixed", {**fields, **foreign}),)
     if case.jetson or (case.platform is Platform.LINUX_AARCH64 and program_of(case, sightings) == "pytorch"):
-        return (Cause("jetson-libraries", fields), Cause("cuda-library-missing", fields))
+        on_board = Cause("jetson-libraries", {**fields, **jetpack_fields(case, span)})
+        sure = "jetpack" in on_board.fields and "jetpack_wanted" in on_board.fields
+        return (on_board,) if sure else (on_board, Cause("cuda-library-missing", fields))
     asked_by_cudnn = _asked_by_cudnn(case, sightings, fields, span)
     if asked_by_cudnn is not None:
         absent = Cause("cuda-library-missing", {**fields, "official_cuda": ""})

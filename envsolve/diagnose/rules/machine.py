@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.cause import Cause, Diagnosis, Rule
+from envsolve.diagnose.case import Case, Sighting, parsed_version
+from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
 from envsolve.diagnose.rules.driver_ability import ability, driver_is, gpu_fields, too_new_for_gpu
 from envsolve.diagnose.rules.driver_absent import no_gpu_allocated, no_library, on_mac, windows_too_old_for_wsl
 from envsolve.diagnose.rules.roots import (
@@ -96,6 +96,32 @@ def invalid_device(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diag
         yield Diagnosis((wrong,), sightings)
 
 
+_COUNTS_NUMBERS_ONLY = (1, 13)
+"""The PyTorch that reads only numbers in CUDA_VISIBLE_DEVICES: pytorch/pytorch#84879 to #92315."""
+
+
+def device_count(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """A count of GPUs that surprises: none of those named by UUID, or one of several MIG devices."""
+    by_uuid = case.of("visible-by-uuid")
+    none = tuple(it for it in sightings if it.get("count") in {"0", "zero"})
+    others = tuple(it for it in sightings if it not in none)
+    if none and by_uuid:
+        yield Diagnosis(tuple(_of_uuid(case)), (*none, *by_uuid[:1]))
+    elif others and case.saw("mig-devices") and not explained(case, ("invalid-device",)):
+        yield Diagnosis((told_with(case, "mig-one-device", "mig-devices"),), others)
+
+
+def _of_uuid(case: Case) -> Iterator[Cause]:
+    fields: Fields = fields_of(case.of("visible-by-uuid"))
+    if fields.get("kind") == "MIG":
+        fields["mig_words"] = " (MIG)"
+    version = parsed_version(case.version_of("pytorch"))
+    if case.framework in {None, "pytorch"} and (version is None or version.release[:2] == _COUNTS_NUMBERS_ONLY):
+        yield Cause("uuid-not-counted", fields, Remedy(frameworks=("pytorch>=2.0",)))
+    if version is None or version.release[:2] != _COUNTS_NUMBERS_ONLY:
+        yield Cause("uuid-not-there", fields)
+
+
 def _hidden(case: Case) -> Cause:
     seen = case.of("gpus-hidden")
     value = (seen[0].get("value") or "").strip("'\" ") or "empty"
@@ -113,6 +139,8 @@ RULES: Mapping[str, Rule] = {
     "no-device": no_device,
     "invalid-device": invalid_device,
     "gpus-hidden": hidden,
+    "device-count": device_count,
+    "visible-by-uuid": told_elsewhere,
     "mig-devices": told_elsewhere,
     "container-system": told_elsewhere,
     "bare-metal": told_elsewhere,

@@ -10,6 +10,7 @@ from envsolve.diagnose.case import Case, Sighting, parsed_version
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
 from envsolve.diagnose.rules import building, compilers, symbols
 from envsolve.diagnose.rules.belonging import belongs, reinstall_command
+from envsolve.diagnose.rules.driver_absent import no_library
 from envsolve.diagnose.rules.named import (
     about_gpus,
     known,
@@ -19,6 +20,7 @@ from envsolve.diagnose.rules.named import (
     package_of,
     version_of_package,
 )
+from envsolve.diagnose.rules.roots import ROOTS, explained
 from envsolve.model.versions import CudaVersion
 
 
@@ -65,6 +67,9 @@ def extension_not_built(case: Case, sightings: tuple[Sighting, ...]) -> Iterator
     if not sightings:
         return
     package = next(filter(None, map(_package_not_built, sightings)), None)
+    if package == "vllm" and _vllm_on_windows(case):
+        yield Diagnosis((Cause("vllm-on-linux-only"),), sightings)
+        return
     module = next((it.get("module") for it in sightings if it.get("module")), None)
     fields = known(package=package, missing_part=module, torch_version=case.version_of("pytorch"))
     yield Diagnosis((Cause(_OF_PACKAGE.get(package or "", "extension-not-built"), fields),), sightings)
@@ -246,6 +251,32 @@ def jit_driver(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosi
     yield Diagnosis((Cause("jit-driver-older-than-toolkit", words, remedy),), sightings)
 
 
+def libcuda_by_short_name(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """The driver's library by its name without a number, which WSL has outside of the loader's cache; or no driver."""
+    if explained(case, ROOTS):
+        return
+    short, absent = Cause("libcuda-without-number"), tuple(no_library(case, {"library": "libcuda.so"}))
+    there = case.wsl or case.driver is not None
+    yield Diagnosis((short, *absent) if there else (*absent, short), sightings)
+
+
+def no_cuda_runtime(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """A toolkit without a usable GPU, as PyTorch says while something is compiled; vLLM is not for Windows at all."""
+    yield Diagnosis((Cause("vllm-on-linux-only" if _vllm_on_windows(case) else "no-gpu-while-building"),), sightings)
+
+
+def vllm_on_linux_only(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """A vLLM that says so itself, or misses a module of Unix on Windows."""
+    if any(it.get("said") for it in sightings) or _vllm_on_windows(case):
+        yield Diagnosis((Cause("vllm-on-linux-only"),), sightings)
+
+
+def _vllm_on_windows(case: Case) -> bool:
+    """Whether it is vLLM that is installed or run on native Windows."""
+    named = "vllm" in case.packages or any(it.casefold() == "vllm" for it in case.every("gpu_name"))
+    return named and case.windows and not case.wsl
+
+
 def rapids_cuda(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """RAPIDS for another CUDA than the machine's, where the loader's own line does not tell it."""
     if not case.saw("library-missing"):
@@ -255,6 +286,9 @@ def rapids_cuda(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnos
 RULES: Mapping[str, Rule] = {
     "jit-needs-newer-driver": jit_driver,
     "rapids-of-other-cuda": rapids_cuda,
+    "libcuda-by-short-name": libcuda_by_short_name,
+    "no-cuda-runtime": no_cuda_runtime,
+    "vllm-on-linux-only": vllm_on_linux_only,
     "torch-companion": torch_companion,
     "xformers-build": xformers_build,
     "extension-not-built": extension_not_built,

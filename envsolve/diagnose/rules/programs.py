@@ -140,10 +140,10 @@ FRAMEWORK_ADVICE = {
     ),
     "cupy": (
         (
-            "CuPy has a package for each CUDA major, cupy-cuda11x, cupy-cuda12x and cupy-cuda13x, of which only one "
-            "may be installed: take the one for the CUDA toolkit that is there (not for the number that nvidia-smi "
-            "shows), or cupy-cuda12x[ctk] and cupy-cuda13x[ctk] of CuPy 14, which bring the libraries; on Windows "
-            "set CUDA_PATH."
+            "CuPy has a package for each CUDA major, cupy-cuda11x (for 11.2 and newer; cupy-cuda110 and cupy-cuda111 "
+            "for older ones), cupy-cuda12x and cupy-cuda13x, of which only one may be installed: take the one for the "
+            "CUDA toolkit that is there (not for the number that nvidia-smi shows), or cupy-cuda12x[ctk] and "
+            "cupy-cuda13x[ctk] of CuPy 14, which bring the libraries; on Windows set CUDA_PATH."
         ),
         "https://docs.cupy.dev/en/stable/install.html",
     ),
@@ -160,7 +160,7 @@ FRAMEWORK_ADVICE = {
 
 _FRAMEWORK_NAMED = {
     "onnxruntime": re.compile(r"onnxruntime|provider_bridge_ort", re.IGNORECASE),
-    "cupy": re.compile(r"\bcupy", re.IGNORECASE),
+    "cupy": re.compile(r"\bcupy|Original error:\s+ImportError: lib(?:cu|nv)", re.IGNORECASE),
     "paddlepaddle": re.compile(r"paddle|shared library\. Cannot invoke", re.IGNORECASE),
     "jax": re.compile(r"\bjax|jaxlib|xla_extension", re.IGNORECASE),
     "tensorflow": re.compile(

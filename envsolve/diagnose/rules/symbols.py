@@ -15,6 +15,7 @@ from packaging.version import Version
 from envsolve.diagnose.case import Case, Sighting, parsed_version
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules.belonging import belongs
+from envsolve.diagnose.rules.conda_parts import part_fields
 from envsolve.diagnose.rules.functions import DRIVER_SINCE, NCCL_SINCE, RUNTIME_SINCE
 from envsolve.diagnose.rules.functions import since as since_release
 from envsolve.diagnose.rules.library_files import span_of
@@ -284,7 +285,8 @@ def _of_cuda(case: Case, symbol: str, sighting: Sighting, found: _Library) -> Ca
     else:
         major = case.built_cuda.major if case.built_cuda is not None else None
     directory = found.package.removeprefix("nvidia-").replace("-", "_")
-    fields = known(
+    part = part_fields(case, found.file, found.package, span)
+    fields = part | known(
         symbol=symbol,
         library=library.rpartition("/")[2],
         of=sighting.get("of"),
@@ -298,7 +300,7 @@ def _of_cuda(case: Case, symbol: str, sighting: Sighting, found: _Library) -> Ca
         f"/nvidia/{directory}/lib:$LD_LIBRARY_PATH",
         upgrade=_upgrade(found, wanted, major),
         ld_library_path=case.told("ld_library_path"),
-        conda_name=found.file.lower() if case.told("conda") is not None else None,
+        conda_name=found.file.lower() if part or case.told("conda") is not None else None,
         components=listed(case.every("component")[:8]) if len(case.every("component")) > 1 else None,
         module="torch" if "torch" in library or case.framework in (None, "pytorch") else case.framework,
     )

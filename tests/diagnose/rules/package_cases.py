@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from envsolve.diagnose.case import Given
 from envsolve.diagnose.cause import Cause
-from envsolve.diagnose.rules import installing, other, packages
+from envsolve.diagnose.rules import installing, other, packages, shadowed
 from tests.diagnose.rules.library_cases import case_of
 
-_RULES = {**packages.RULES, **installing.RULES, **other.RULES}
+_RULES = {**packages.RULES, **installing.RULES, **other.RULES, **shadowed.RULES}
 PYTORCH_2_4 = Given(packages={"torch": "2.4.1+cu121", "torchvision": "0.19.1"})
 
 

@@ -517,3 +517,37 @@ def test_xla_warns_of_an_older_ptxas(text: str, found: str, least: str | None) -
     (cause,) = causes_of(text)
     assert cause.explanation == "ptxas-faulty"
     assert (cause.fields["ptxas"], cause.fields.get("ptxas_least")) == (found, least)
+
+
+@pytest.mark.parametrize(
+    ("listed", "known", "words"),
+    [
+        ("sm_37 sm_50 sm_60 sm_61 sm_70 sm_75 compute_37", NOTHING, "builds for CUDA 10.0 or 10.1 or 10.2"),
+        ("sm_37 sm_50 sm_60 sm_61 sm_70 sm_75", Known(packages={"torch": "1.8.0.dev20201023"}), "CUDA 10.1 or 10.2"),
+    ],
+)
+def test_a_list_tells_which_cuda_the_build_is_for(listed: str, known: Known, words: str) -> None:
+    assert words in words_of(SM_86.format(listed), known)
+
+
+@pytest.mark.parametrize(
+    ("listed", "known"),
+    [
+        ("sm_37 sm_50 sm_60 sm_61 sm_70 sm_75", Known(packages={"torch": "1.8.0+cu102"})),
+        ("sm_50 sm_61", NOTHING),
+    ],
+)
+def test_nothing_is_read_from_a_list_of_a_known_build_or_of_none(listed: str, known: Known) -> None:
+    assert "That is the list" not in words_of(SM_86.format(listed), known)
+
+
+SM_86 = (
+    "GeForce RTX 3090 with CUDA capability sm_86 is not compatible with the current PyTorch installation.\n"
+    "The current PyTorch install supports CUDA capabilities {}."
+)
+
+
+def test_thor_takes_builds_for_servers_with_arm() -> None:
+    words = words_of(f"Jetson AGX Thor\n{NO_IMAGE}", Known("11.0", torch("2.9.1+cu128")))
+    assert "cu130" in words
+    assert "Or install" in words

@@ -6,7 +6,8 @@ import pytest
 
 from envsolve.diagnose.rules.containers import capability_missing, runtime_failed
 from envsolve.model.host import Platform
-from tests.diagnose.rules.driver_cases import Known, case_of, only, seen, told
+from tests.diagnose.rules.driver_cases import WSL, Known, case_of, only, seen, told
+from tests.diagnose.rules.library_cases import case_of as read
 
 REASONS = [
     ("initialization", "nvml error: driver not loaded: unknown.", "container-host-driver"),
@@ -39,6 +40,34 @@ def test_what_nvidias_container_runtime_says(stage: str, reason: str, expected: 
 def test_what_a_line_of_the_container_runtime_says_in_other_words_is_told_once(other: str) -> None:
     sighting = seen("container-runtime-failed", stage="initialization", reason="nvml error")
     assert told(Known(), sighting, seen(other)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Windows 10 Pro 20H2 (19042.928), Docker Desktop with WSL2", {"windows-without-gpu-for-wsl"}),
+        ("OS build 19043", {"windows-without-gpu-for-wsl"}),
+        ("OS: Windows 10 10.0.17763, WSL 1", {"windows-without-gpu-for-wsl", "wsl-1"}),
+        ("[x] WSL 1", {"wsl-1"}),
+        ("Python platform: Windows-10-10.0.19041-SP0", set()),
+        ("Windows 10 Pro 22H2 (19045.3324)", set()),
+        ("Microsoft Windows [Version 10.0.22631.2715]", set()),
+        ("Is it on WSL 1 or WSL 2?", set()),
+        ("GPUs do not work in WSL 1 and need WSL 2", set()),
+        ("WSL 1.2.5.0", set()),
+    ],
+)
+def test_which_windows_and_which_wsl_is_told(line: str, expected: set[str]) -> None:
+    about = ("windows-without-gpu-for-wsl", "wsl-1")
+    assert {it.symptom for it in read(line).sightings if it.symptom in about} == expected
+
+
+def test_a_docker_on_an_old_windows() -> None:
+    failed = seen("container-runtime-failed", stage="initialization", reason="load library failed: libnvidia-ml.so.1")
+    old = seen("windows-without-gpu-for-wsl", build_of_version="19042", version="20H2")
+    assert told(Known(clues=WSL), failed, old) == [
+        "windows-too-old-for-wsl", "wsl-driver-not-reached", "container-host-driver",
+    ]  # fmt: skip
 
 
 def test_wsl_that_blocks_the_gpu() -> None:

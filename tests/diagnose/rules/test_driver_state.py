@@ -39,6 +39,12 @@ def test_a_number_of_another_subject_is_left_alone(number: str) -> None:
     assert told(Known(), seen("cuda-error-number", number=number)) == []
 
 
+def test_what_starts_containers_speaks_of_the_host() -> None:
+    line = "nvidia-container-cli: initialization error: nvml error: driver/library version mismatch"
+    sighting = seen("driver-version-mismatch", line, by_driver="driver/library version mismatch")
+    assert told(Known(clues=DOCKER), sighting) == ["driver-version-mismatch"]
+
+
 def test_a_number_beside_its_words_is_told_once() -> None:
     sightings = (seen("cuda-error-number", number="804"), seen("forward-compatibility-unsupported"))
     assert told(Known(), *sightings) == []
@@ -50,6 +56,18 @@ MISMATCH = [
         {"by_driver": "Driver/library version mismatch"},
         ["driver-version-mismatch"],
         id="NVML: an update without a restart",
+    ),
+    pytest.param(
+        Known(clues=DOCKER),
+        {"by_driver": "Driver/library version mismatch"},
+        ["driver-in-container", "driver-version-mismatch"],
+        id="NVML in a container",
+    ),
+    pytest.param(
+        Known(clues=DOCKER),
+        {"by_driver": "API mismatch", "kernel": "470.182.3", "library": "520.61.5"},
+        ["driver-version-mismatch"],
+        id="a kernel that a container's log shows",
     ),
     pytest.param(Known(), {}, ["driver-version-mismatch", "stale-compat-library"], id="803 alone"),
     pytest.param(Known(clues=DOCKER), {}, ["stale-compat-library", "driver-version-mismatch"], id="803 in a container"),

@@ -309,3 +309,47 @@ MISSING = "Could not solve for environment specs: pytorch\n└─ {} , which doe
 )
 def test_what_others_need_and_no_channel_has(text: str, platform: Platform | None, causes: list[str]) -> None:
     assert causes_of(text, Given(platform=platform)) == causes
+
+
+@pytest.mark.parametrize(
+    ("asked", "listed", "platform", "told"),
+    [
+        ("torch==2.3.0", "2.0.0, 2.2.1, 2.2.2", Platform.OSX_64, "intel_mac=macOS on Intel"),
+        ("torch==2.3.0", "1.11.0, 1.13.1", Platform.OSX_64, "newest_here=2.2.2 | intel_mac=macOS on Intel"),
+        ("torchvision==0.18.0", "0.15.0, 0.17.2", Platform.OSX_64, "tag=macOS on Intel (x86_64)"),
+    ],
+)
+def test_a_version_that_exists_on_other_platforms_is_not_called_unpublished(
+    asked: str, listed: str, platform: Platform, told: str
+) -> None:
+    text, given = NOT_FOUND.format(asked, listed), Given(platform=platform)
+    assert causes_of(text, given) == ["wheel-of-other-platform"]
+    assert told in words_of(text, given)
+
+
+UNSUPPORTED = "ERROR: {} is not a supported wheel on this platform."
+
+
+@pytest.mark.parametrize(
+    ("file", "python", "causes"),
+    [
+        ("torch-0.2.0-cp27-cp27m-manylinux1_x86_64.whl", "2.7", ["wheel-of-other-unicode", "wheel-tags-differ"]),
+        ("torch-0.2.0-cp27-cp27mu-linux_x86_64.whl", None, ["wheel-tags-differ", "wheel-of-other-unicode"]),
+        ("tensorflow_gpu-1.13.1-cp35-cp35m-win_amd64.whl", "3.5.1", ["wheel-for-64-bit", "wheel-tags-differ"]),
+        ("torch-2.1.0-cp38-cp38-win_amd64.whl", None, ["wheel-tags-differ", "wheel-for-64-bit"]),
+        ("torch-2.1.0-cp38-cp38-manylinux2014_aarch64.whl", "3.8", ["wheel-of-newer-pip", "wheel-tags-differ"]),
+        ("torch-0.3.0-cp35-cp35m-macosx_10_6_x86_64.whl", "3.6", ["wheel-of-other-python"]),
+    ],
+)
+def test_how_a_python_differs_from_that_of_a_wheel(file: str, python: str | None, causes: list[str]) -> None:
+    assert causes_of(UNSUPPORTED.format(file), Given(python=python)) == causes
+
+
+def test_a_wheel_of_the_other_unicode_is_named() -> None:
+    text = UNSUPPORTED.format("torch-0.2.0-cp27-cp27m-manylinux1_x86_64.whl")
+    assert "other_file=torch-0.2.0-cp27-cp27mu-manylinux1_x86_64.whl" in words_of(text, Given(python="2.7"))
+
+
+def test_jax_has_cuda_for_linux_alone() -> None:
+    text = NOT_FOUND.format("jaxlib==0.4.9+cuda12.cudnn88", "0.4.13, 0.4.30")
+    assert causes_of(text, Given(platform=Platform.WIN_64)) == ["jax-without-cuda-on-windows"]

@@ -56,6 +56,14 @@ def test_a_module_that_is_not_loaded_follows_from_what_is_told(root: str) -> Non
     assert told(Known(), seen("driver-not-loaded"), seen(root)) == []
 
 
+def test_the_system_under_wsl_comes_before_the_module() -> None:
+    loaded, old = seen("driver-not-loaded"), seen("windows-without-gpu-for-wsl", build="17763")
+    assert told(Known(clues=WSL), loaded, seen("wsl-1"), old) == ["wsl-1"]
+    assert told(Known(clues=WSL), loaded, old) == [
+        "windows-too-old-for-wsl", "wsl-driver-not-reached", "kernel-module-not-loaded",
+    ]  # fmt: skip
+
+
 def test_handles_that_wsl_refuses() -> None:
     line = "Unable to determine the device handle for GPU0"
     first, second = seen("gpu-lost", line, bus="0000:C1:00.0"), seen("gpu-lost", line, bus="0000:E1:00.0")

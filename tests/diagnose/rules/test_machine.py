@@ -170,3 +170,26 @@ def test_every_rule_is_used_with_all_that_it_may_meet() -> None:
 def _call(rule: Rule, case: Case) -> None:
     for diagnosis in rule(case, case.sightings):
         assert diagnosis.causes
+
+
+UUID = {"kind": "MIG", "uuid": "MIG-feee0c61"}
+COUNTS = [
+    pytest.param({"torch": "1.13.1"}, "0", True, ["uuid-not-counted"], id="PyTorch 1.13"),
+    pytest.param({"torch": "2.1.0"}, "0", True, ["uuid-not-there"], id="PyTorch that reads UUIDs"),
+    pytest.param({}, "0", True, ["uuid-not-counted", "uuid-not-there"], id="no version is told"),
+    pytest.param({"torch": "1.13.1"}, "0", False, [], id="no UUID"),
+    pytest.param({"torch": "1.13.1"}, "1", True, [], id="one, and nothing of MIG devices"),
+]
+
+
+@pytest.mark.parametrize(("packages", "count", "by_uuid", "expected"), COUNTS)
+def test_a_count_is_explained_where_devices_are_named_by_uuid(
+    packages: dict[str, str], count: str, by_uuid: bool, expected: list[str]
+) -> None:
+    others = (seen("visible-by-uuid", **UUID),) if by_uuid else ()
+    assert told(Known(packages=packages), seen("device-count", count=count), *others) == expected
+
+
+@pytest.mark.parametrize("count", ["1", "one"])
+def test_of_several_mig_devices_one_is_counted(count: str) -> None:
+    assert told(Known(), seen("device-count", count=count), seen("mig-devices")) == ["mig-one-device"]

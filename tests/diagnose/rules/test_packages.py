@@ -359,3 +359,41 @@ def test_bitsandbytes_is_told_once() -> None:
     named = "Required library version not found: libbitsandbytes_cuda118.so"
     (cause,) = found_causes(f"{NO_CUDART}\nCUDA SETUP: {named}")
     assert "looked" not in cause.fields
+
+
+NO_RUNTIME = r"No CUDA runtime is found, using CUDA_HOME='C:\CUDA\v11.8'"
+WINDOWS = Given(platform=Platform.WIN_64)
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "causes"),
+    [
+        (f"pip install vllm\n{NO_RUNTIME}", WINDOWS, ["vllm-on-linux-only"]),
+        (f"pip install vllm\n{NO_RUNTIME}", Given(platform=Platform.LINUX_64), ["no-gpu-while-building"]),
+        (f"pip install flash-attn\n{NO_RUNTIME}", WINDOWS, ["no-gpu-while-building"]),
+        ("vllm serve\nModuleNotFoundError: No module named 'resource'", WINDOWS, ["vllm-on-linux-only"]),
+        ("train.py\nModuleNotFoundError: No module named 'resource'", WINDOWS, []),
+        ("ModuleNotFoundError: No module named 'vllm._C'", WINDOWS, ["vllm-on-linux-only"]),
+        ("AssertionError: vLLM only supports Linux platform (including WSL).", None, ["vllm-on-linux-only"]),
+    ],
+)
+def test_vllm_is_for_linux(text: str, given: Given | None, causes: list[str]) -> None:
+    assert causes_of(text, given) == causes
+
+
+@pytest.mark.parametrize(
+    ("beside", "causes"),
+    [
+        ("/usr/lib/wsl/lib", ["libcuda-without-number", "wsl-driver-not-reached", "driver-library-missing"]),
+        ("NVIDIA-SMI 515.48.07", ["libcuda-without-number", "driver-hidden-from-process", "container-without-gpu"]),
+        ("", ["driver-library-missing", "container-without-gpu", "libcuda-without-number"]),
+    ],
+)
+def test_the_drivers_library_by_its_name_without_a_number(beside: str, causes: list[str]) -> None:
+    assert causes_of(f"{beside}\nRuntimeError: Failed to dlopen libcuda.so") == causes
+
+
+def test_a_bitsandbytes_for_linux_on_windows() -> None:
+    loading = r"CUDA SETUP: Loading binary {}bitsandbytes{}libbitsandbytes_cpu.so..."
+    assert causes_of(loading.format("D:\\venv\\lib\\site-packages\\", "\\")) == ["bitsandbytes-of-linux"]
+    assert "bitsandbytes-of-linux" not in causes_of(loading.format("/venv/lib/site-packages/", "/"))
