@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options, package_name
 from envsolve.cli.output import deliver, write_all
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
+from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.errors import Hint, UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ _UPGRADE = "envsolve lock -U"
 
 
 @click.command()
+@options_of_solve((*REQUEST, "platforms", "allow_builds"))
 @option(
     "--project",
     metavar="DIR",
@@ -46,26 +49,24 @@ _UPGRADE = "envsolve lock -U"
     help="Let go of one pin. Repeatable.",
 )
 @option("--json", "as_json", is_flag=True, help="Print what changes, and why, as JSON.")
-@option("--offline", is_flag=True, help="Do not use the network: what is needed is in the cache, or missing.")
-@option("--refresh", is_flag=True, help="Ask the indexes again for what is in the cache.")
-@option("--cache-dir", metavar="DIR", help="Keep what indexes said in DIR.")
-@option("--no-cache", is_flag=True, help="Keep nothing and use nothing that was kept.")
-@option("--no-progress", is_flag=True, help="No progress on a terminal.")
+@options_of_solve(HOW_TO_FETCH)
 @matrix_option
 @output_options
 def lock(**options: Any) -> int:
     """Write the locks of the project that [tool.envsolve] describes, all of them or none.
 
     What is locked stays as far as it fits: a newer driver changes nothing that still runs, another GPU only what must.
+    What is asked for here stands for the key of the project this once: `envsolve lock --driver 580 --diff`.
     """
     from envsolve.app.project_changes import change_of
     from envsolve.app.project_locking import ProjectLock, lock_project
+    from envsolve.app.project_overrides import overridden
     from envsolve.matrix import Matrix, find_matrix
     from envsolve.project import read_project
 
     start = Path.cwd()
     file = project_file(options["project"])
-    project = read_project(file)
+    project = overridden(read_project(file), _given(options))
     directory = options["matrix_directory"]
     matrix = Matrix(Path(directory).absolute() if directory else find_matrix())
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
@@ -93,6 +94,17 @@ def lock(**options: Any) -> int:
         again = (_answer(settled, options), () if options["quiet"] else tuple(_notes(settled, locked, written=True)))
         _remember(locked, again, [path for path, _ in written], (start, project.directory))
     return 1 if options["check"] and not is_current else 0
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """What of a request is asked for here, by the fields of a project."""
+    names = (*REQUEST, "platforms", "allow_builds")
+    given = {name: options[name] for name in names if options[name] not in ((), None, False)}
+    if click.get_current_context().get_parameter_source("prefer") is ParameterSource.DEFAULT:
+        del given["prefer"]
+    if set(given.get("gpus", ())) == {"none"}:
+        given["gpus"] = ("none",)
+    return given
 
 
 def project_file(directory: str | None) -> Path:

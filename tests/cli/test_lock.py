@@ -295,3 +295,26 @@ def test_where_there_is_no_gpu_the_lock_says_which_machine_it_is_for(
     assert project("lock").code == 0
     assert project.read(outputs.strip('"')) == before
     assert project.data("status")["files"][0]["status"] == "fits"
+
+
+def test_what_is_typed_stands_for_the_project_this_once(project: Project) -> None:
+    project("lock")
+    before = project.read()
+    done = project("lock", "--gpu", "RTX 5090", "--check")
+    assert done.code == 1
+    assert "has no code for compute capability 12.0" in done.err
+    assert project("lock", "--driver", "535.309.01", "--check").code == 0
+    done = project("lock", "typing-extensions<4.10", "--diff")
+    assert done.code == 1, "no torch goes with it"
+    assert "requirements.txt: " in done.err
+    first = project.data("lock", "--gpu", "none", "--diff")["files"][0]
+    assert {"name": "torch", "before": "2.14.1+cu126", "after": "2.13.0+cpu"} in first["changes"]
+    assert project.read() == before
+
+
+def test_a_machine_that_is_typed_does_not_stand_for_named_ones(project: Project) -> None:
+    project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', "")
+    project.file.write_text(project.file.read_text() + '[tool.envsolve.targets.desk]\ngpu = "RTX 3090"\n')
+    done = project("lock", "--gpu", "V100")
+    assert done.code == 2
+    assert "--gpu names a machine, and the project names its own: desk" in done.err
