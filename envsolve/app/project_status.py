@@ -51,13 +51,13 @@ def _status(asked: Asked, target: Target, matrix: Matrix) -> FileStatus:
     known = file_status(path, target, matrix)
     held = held_stack(Path(path), platform, matrix)
     known = known._replace(newer=tuple(_newer(held, target, matrix)) if held is not None else ())
-    differs = tuple(_differs(asked, held))
+    differs = tuple(_differs(asked, held, target))
     if differs and known.verdict in (Verdict.FITS, Verdict.UNKNOWN, Verdict.NO_FRAMEWORK):
         return known._replace(verdict=Verdict.STALE, reasons=(*known.reasons, *differs))
     return known._replace(reasons=(*known.reasons, *differs))
 
 
-def _differs(asked: Asked, held: HeldStack | None) -> Iterator[str]:
+def _differs(asked: Asked, held: HeldStack | None, target: Target) -> Iterator[str]:
     """What the project asks for now that the file was not made for."""
     if held is None or held.recorded is None:
         yield "it was not made by envsolve, or does not say for what"
@@ -66,6 +66,12 @@ def _differs(asked: Asked, held: HeldStack | None) -> Iterator[str]:
     wanted, made = recorded_command(bare), str(held.recorded.get("command", ""))
     if not same_but_for_maker(f"#   {wanted}", f"#   {made}"):
         yield f"the project asks for something else now: it was made with `{made}`, and now that is `{wanted}`"
+        return
+    listed = held.recorded.get("compute_capabilities")
+    gpus = sorted({str(gpu) for gpu in target.problem.gpus})
+    if isinstance(listed, list) and sorted(map(str, listed)) != gpus:
+        made_for = ", ".join(sorted(map(str, listed)))
+        yield f"it was made for compute capability {made_for}, and now that is {', '.join(gpus) or 'none'}"
 
 
 def _newer(held: HeldStack, target: Target, matrix: Matrix) -> Iterator[str]:

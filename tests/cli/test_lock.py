@@ -318,3 +318,21 @@ def test_a_machine_that_is_typed_does_not_stand_for_named_ones(project: Project)
     done = project("lock", "--gpu", "V100")
     assert done.code == 2
     assert "--gpu names a machine, and the project names its own: desk" in done.err
+
+
+def test_another_gpu_that_the_stack_runs_on_makes_a_lock_stale_and_changes_no_package(
+    project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
+) -> None:
+    project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', 'gpus = "auto"\n')
+    monkeypatch.setenv("UV_CUDA_DRIVER_VERSION", "535.183.01")
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA_ARCH", "8.6")
+    project("lock")
+    pins = pins_in(project.read())
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA_ARCH", "8.0")
+    stale = project.data("status")["files"][0]
+    assert stale["status"] == "stale"
+    assert "made for compute capability 8.6, and now that is 8.0" in stale["reasons"][0]
+    assert project("lock", "--check").code == 1
+    project("lock")
+    assert pins_in(project.read()) == pins
+    assert project("status").code == 0
