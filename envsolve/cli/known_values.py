@@ -111,7 +111,9 @@ def _spellings(name: str) -> list[str]:
 def _formats(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
     from envsolve.lock import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, VENV_FORMATS
 
-    return (*(VENV_FORMATS if ctx.command.name == "create" else (*FORMATS, *PYTHON_FORMATS)), *CONDA_FORMATS)
+    of_locks = (*VENV_FORMATS, *CONDA_FORMATS)
+    known = {"create": of_locks, "capture": of_locks, "export": (*of_locks, "environment")}
+    return known.get(str(ctx.command.name), (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS))
 
 
 def _channels(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001

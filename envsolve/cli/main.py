@@ -25,6 +25,8 @@ _COMMANDS = (
     "init",
     "lock",
     "create",
+    "export",
+    "capture",
     "validate",
     "doctor",
     "explain",

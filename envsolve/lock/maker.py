@@ -1,7 +1,7 @@
 """Whether two texts of one file differ in more than who made them, and on a driver of which number.
 
-A new envsolve alone changes no lock, nor does a driver that needs no other packages, nor another GPU of the same compute
-capability: what a lock rests on is the lowest driver that it needs and the set of capabilities.
+A new envsolve alone changes no lock, nor does a driver that needs no other packages, nor another GPU of the same
+compute capability: what a lock rests on is the lowest driver that it needs and the set of capabilities.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ _EXPORTED = "# Exported from "
 _FOR = re.compile(r"# For: ([a-z0-9-]+)(?:,|\Z)")
 _OF_A_PLATFORM = ("# For: ", "# Needs: ", "# Resolved for: ")
 _AFTER_REMARKS = ("# To ", "# Its variables ", "# platform:", "# From several indexes")
-_NAMED = re.compile(r"#.* --name (\S+)")
+_NAMED = re.compile(r"#.* --name ([\w.+-]+)(?: |\Z)")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
+"""What TOML takes without quotes."""
 _VARIABLES = re.compile(r"#   conda env config vars set --name \S+ (.+)\Z")
 UNNAMED = "envsolve"
 """What an environment is called that has no framework."""
@@ -96,16 +98,32 @@ def comments_of(text: str) -> Comments:
     )
 
 
-def exported(made: tuple[str, ...], name: str, version: str) -> tuple[str, ...]:
-    """``made``, and that envsolve ``version`` wrote the same packages once more, out of the file called ``name``."""
-    return (*made, one_line(f"{_EXPORTED}{name} by envsolve {version}"))
+def exported(made: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """``made``, and that the same packages were written once more, out of the file called ``name``.
+
+    By which envsolve is not said: a newer one writes the same.
+    """
+    return (*made, one_line(f"{_EXPORTED}{name} by envsolve"))
+
+
+def sound_facts(facts: Mapping[str, object]) -> dict[str, Value]:
+    """``facts`` as far as they are what a lock records: people may have put anything into the file."""
+    return {key: _sound(value) for key, value in facts.items() if _BARE_KEY.match(key) and value is not None}
+
+
+def _sound(value: object) -> Value:
+    if isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, Mapping):
+        return sound_facts({str(key): held for key, held in value.items()})
+    return [_sound(it) for it in value] if isinstance(value, list | tuple) else str(value)
 
 
 def _on_top(text: str) -> Iterator[str]:
     for line in text.splitlines():
         if not line.startswith("#"):
             return
-        yield line.rstrip()
+        yield line
 
 
 def _variables(lines: list[str]) -> Iterator[tuple[str, str]]:

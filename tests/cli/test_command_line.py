@@ -129,6 +129,7 @@ def child(*arguments: str, **options: object) -> subprocess.CompletedProcess[str
         ["-f", "tensorflow", "--gpu", "8.6", "--driver", "580.65.06"],
         ["matrix", "list"],
         ["matrix", "show", "jax==0.12.*"],
+        ["export", "tests/snapshots/pylock.python-lock-plain.toml", "--format", "requirements"],
     ],
 )
 def test_start_up_loads_nothing_heavy(arguments: list[str]) -> None:

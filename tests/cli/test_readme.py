@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 
 from envsolve.matrix import Matrix
+from tests.cli.transcripts import INDENT, PROMPT, indented_again
 from tests.conftest import Envsolve
 
 README = Path(__file__).parents[2] / "README.md"
-INDENT = "    "
-PROMPT = f"{INDENT}$ "
 BUILDS = re.compile(r"\d[\d,]* builds with")
 
 
@@ -46,20 +45,6 @@ class Shell:
         return result.err.splitlines()
 
 
-def run_again(text: str, shell: Shell) -> str:
-    """``text`` with every transcript as it is now."""
-    lines: list[str] = []
-    answered = False
-    for line in text.splitlines():
-        if line.startswith(PROMPT):
-            lines += [line, *(INDENT + said for said in shell.answer(line.removeprefix(PROMPT)))]
-            answered = True
-        elif not (answered and line.startswith(INDENT)):
-            lines.append(line)
-            answered = False
-    return "\n".join(lines) + "\n"
-
-
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="the README shows answers for linux-64"
 )
@@ -67,14 +52,15 @@ def test_every_transcript_and_count_is_that_of_today(envsolve: Envsolve, matrix:
     text = README.read_text(encoding="utf-8")
     count = sum(len(matrix.framework(name, None).releases) for name in matrix.framework_names)
     assert BUILDS.search(text)
-    today = run_again(BUILDS.sub(f"{count:,} builds with", text), Shell(envsolve))
+    today = indented_again(BUILDS.sub(f"{count:,} builds with", text), Shell(envsolve).answer)
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
         README.write_text(today, encoding="utf-8")
     assert today == README.read_text(encoding="utf-8")
 
 
 def test_the_readme_shows_an_answer_a_refusal_and_the_table_of_what_is_known() -> None:
-    commands = [line.removeprefix(PROMPT) for line in README.read_text("utf-8").splitlines() if line.startswith(PROMPT)]
+    prompt = INDENT + PROMPT
+    commands = [line.removeprefix(prompt) for line in README.read_text("utf-8").splitlines() if line.startswith(prompt)]
     assert "envsolve matrix list" in commands
     assert any("> environment.yml" in command for command in commands)
     assert any("--driver 550.163.01" in command for command in commands)

@@ -1,0 +1,356 @@
+"""The use case of capturing: what is installed in an environment that works becomes a lock.
+
+The environment is examined first, as what is broken would be broken again wherever the lock is installed. Nothing is
+solved and nothing is guessed: what no lock can hold is named.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from packaging.version import Version
+
+from envsolve import __version__
+from envsolve.app.exact_files import Asking, ExactFiles, exact_files
+from envsolve.app.export_conda import Exported
+from envsolve.app.installed_conda import InstalledConda, Missing, installed_conda
+from envsolve.app.installed_wheels import InstalledWheels, captured, lies_outside, named, wheels_of
+from envsolve.app.stack_wheels import notes_of
+from envsolve.app.targets import target_of
+from envsolve.app.validating import Progress
+from envsolve.app.virtual_packages import virtual_packages
+from envsolve.create.child import ask
+from envsolve.diagnose.environment import examine_environment, find_environment
+from envsolve.diagnose.environment.conda_meta import CondaMeta
+from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.errors import Hint, UnsolvableError, UsageError
+from envsolve.host.detection import detect
+from envsolve.host.machine import this_glibc
+from envsolve.index.fitting import Interpreter, platform_tags
+from envsolve.lock.conda_lock import Asked, CondaLock, PlatformLock
+from envsolve.lock.formats import CONDA_FORMATS, VENV_FORMATS, write_conda_lock, write_python_lock
+from envsolve.lock.python_lock import PythonLock
+from envsolve.lock.whole_conda import channels_of
+from envsolve.matrix import Matrix, find_matrix
+from envsolve.model.conda import VirtualPackage
+from envsolve.model.finding import Finding, Severity
+from envsolve.model.host import Host
+from envsolve.model.need import Markers
+from envsolve.model.package import Closure, Target
+from envsolve.model.request import Request, without_credentials
+from envsolve.validate.activation import activated
+from envsolve.validate.child import Children
+
+if TYPE_CHECKING:
+    from envsolve.diagnose.environment import FoundEnvironment
+    from envsolve.host.pci import PciTable
+    from envsolve.model.capability import ComputeCapability
+    from envsolve.validate.inventory import Inventory
+
+FORMATS = (*VENV_FORMATS, *CONDA_FORMATS)
+"""What an environment can become."""
+_INTERPRETER = (
+    "import json, sys, sysconfig; print(json.dumps([sys.implementation.name, "
+    "bool(sysconfig.get_config_var('Py_GIL_DISABLED')), sys.maxsize > 2**32]))"
+)
+_USUAL = ["cpython", False, True]
+"""CPython with its lock, of 64 bits: what wheels are looked up for."""
+_FEW = 20
+
+
+class CaptureRequest(NamedTuple):
+    """The environment that is meant, None standing for the active one, and what is to become of it.
+
+    ``format_name`` is None for the one that the kind of the environment has. ``allow_missing`` leaves out what no lock
+    can hold, ``force`` captures an environment with errors. ``validate`` has it proven by running kernels first.
+    """
+
+    progress: Progress
+    prefix: str | None = None
+    python: str | None = None
+    format_name: str | None = None
+    asking: Asking = Asking()
+    allow_missing: bool = False
+    force: bool = False
+    validate: bool = False
+    matrix_directory: Path | None = None
+
+
+class _Environment(NamedTuple):
+    """What was found: the conda packages, the wheels, and the Python and system they are for, None without wheels.
+
+    ``requires`` says of each wheel which of the others it requires.
+    """
+
+    inventory: Inventory
+    host: Host
+    conda: InstalledConda
+    wheels: tuple[Package, ...]
+    requires: Mapping[str, set[str]]
+    interpreter: Interpreter | None
+
+
+def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
+    """The lock of what is installed.
+
+    Raises UsageError where the environment cannot be made out or the format is one of another kind, UnsolvableError
+    ``environment-unsound`` and ``packages-not-captured``, OutsideError where an index fails.
+    """
+    matrix = Matrix(asked.matrix_directory or find_matrix())
+    try:
+        asked.progress.show("the environment")
+        host = detect(thorough=False, environ=environ, pci_table=_table_of(matrix))
+        with Children() as children:
+            found = find_environment(asked.prefix, asked.python, environ, children)
+        problems = _problems(asked, found, host, matrix, environ)
+        if problems and not asked.force:
+            raise _unsound(asked, found.inventory, problems)
+        environment = _looked_at(found, host, environ)
+        format_name = _format(asked, environment)
+        asked.progress.show("package indexes")
+        text, notes = _written(asked, environment, format_name, matrix, environ)
+    finally:
+        asked.progress.clear()
+    broken = f"the environment has errors, which go with the lock: {'; '.join(problems[:_FEW])}"
+    return Exported(((host.platform.value, text),), (*((broken,) if problems else ()), *notes))
+
+
+def _table_of(matrix: Matrix) -> PciTable:
+    """The table of PCI ids, read only when a GPU is looked up in it."""
+
+    def look_up(device: str) -> tuple[str, ComputeCapability] | None:
+        return matrix.pci_ids.get(device)
+
+    return look_up
+
+
+def _problems(
+    asked: CaptureRequest, found: FoundEnvironment, host: Host, matrix: Matrix, environ: Mapping[str, str]
+) -> list[str]:
+    """What is wrong with the environment, a line each: from its files and, where it is asked for, from running it."""
+    activation = activated(environ, found.inventory)
+    report = examine_environment(
+        found.inventory, host, activation.environ, platform=host.platform, matrix=matrix, shell=environ
+    )
+    findings: Sequence[Finding] = (*found.findings, *report.findings)
+    problems = [it.title for it in findings if it.severity is Severity.ERROR]
+    if asked.validate and found.runs:
+        from envsolve.app.validating import Asked as Validating
+        from envsolve.app.validating import validation_of
+
+        python, directory = str(found.inventory.executable), asked.matrix_directory
+        request = Validating(asked.progress, python=python, device="here", matrix_directory=directory)
+        validation = validation_of(request, environ)
+        if not validation.report.is_unbroken:
+            problems += [it.title for it in validation.report.findings if it.severity is Severity.ERROR]
+            problems = problems or ["a probe failed"]
+    return list(dict.fromkeys(problems))
+
+
+def _unsound(asked: CaptureRequest, inventory: Inventory, problems: Sequence[str]) -> UnsolvableError:
+    named_by = shlex.join(_named(asked) or ["--prefix", str(inventory.prefix)])
+    return UnsolvableError(
+        "environment-unsound",
+        f"{inventory.prefix} has errors, and a lock of it would have them again",
+        tuple(problems[:_FEW]),
+        (
+            Hint("see what is wrong, and what mends it", f"envsolve doctor {named_by}"),
+            Hint("capture it as it is", f"envsolve capture {named_by} --force"),
+        ),
+    )
+
+
+def _looked_at(found: FoundEnvironment, host: Host, environ: Mapping[str, str]) -> _Environment:
+    inventory = found.inventory
+    conda = installed_conda(inventory.prefix)
+    packages = tuple(Packages(inventory.search_path).by_name.values())
+    if inventory.is_conda:
+        of_conda = CondaMeta(inventory.prefix).distributions
+        packages = tuple(
+            it for it in packages if not it.is_of_conda and _below(it.folder, inventory.prefix) not in of_conda
+        )
+    if found.runs and packages:
+        interpreter = _interpreter(inventory, host, environ)
+        wheels, requires = captured(packages, Markers(interpreter.marker_values()))
+        return _Environment(inventory, host, conda, wheels, requires, interpreter if wheels else None)
+    if packages:
+        raise UsageError(
+            "python-not-found",
+            f"the Python of {inventory.prefix} does not run, so it cannot be told which wheels it takes",
+            hints=(Hint("mend it first", f"envsolve doctor --prefix {shlex.quote(str(inventory.prefix))}"),),
+        )
+    return _Environment(inventory, host, conda, (), {}, None)
+
+
+def _below(folder: Path, prefix: Path) -> str:
+    return folder.relative_to(prefix).as_posix() if folder.is_relative_to(prefix) else ""
+
+
+def _interpreter(inventory: Inventory, host: Host, environ: Mapping[str, str]) -> Interpreter:
+    """The Python of the environment. Raises UnsolvableError for one that takes other wheels than CPython does."""
+    answer = ask([str(inventory.executable), "-I", "-c", _INTERPRETER], environ)
+    if json.loads(answer.last_line or "null") != _USUAL:
+        message = f"wheels are looked up for the usual CPython of 64 bits, and {inventory.executable} is another one"
+        hints = (Hint("write down what is installed with the Python itself", "python -m pip freeze"),)
+        raise UnsolvableError("python-not-supported", message, hints=hints)
+    major, minor, patch = (*Version(inventory.python).release, 0, 0)[:3]
+    return Interpreter((major, minor, patch), host.platform, this_glibc())
+
+
+def _format(asked: CaptureRequest, environment: _Environment) -> str:
+    """The format that is wanted. Raises UsageError where the environment is of another kind."""
+    prefix, is_conda = environment.inventory.prefix, environment.inventory.is_conda
+    name = asked.format_name or ("conda-lock" if is_conda else "requirements")
+    if name in CONDA_FORMATS and not is_conda:
+        raise UsageError(
+            "nothing-to-capture",
+            f"{prefix} is no conda environment, and {name} holds conda packages",
+            hints=(Hint("name another format: --format requirements or pylock"),),
+        )
+    if name in VENV_FORMATS and not environment.wheels:
+        what = "no wheels: all that is in it is conda's" if is_conda else "nothing installed"
+        hint = Hint("name another format: --format conda-lock or explicit") if is_conda else Hint("install something")
+        raise UsageError("nothing-to-capture", f"{prefix} has {what}", hints=(hint,))
+    return name
+
+
+def _written(
+    asked: CaptureRequest, environment: _Environment, format_name: str, matrix: Matrix, environ: Mapping[str, str]
+) -> tuple[str, tuple[str, ...]]:
+    command = _command(asked, format_name)
+    interpreter = environment.interpreter
+    if interpreter is None:
+        _require_complete(asked, environment.conda.missing)
+        lock = _conda_lock(environment, InstalledWheels((), (), ()), None, command)
+        return _conda_text(lock, environment, format_name, matrix, environ), ()
+    with exact_files(asked.asking, named(environment.wheels), environ, interpreter=interpreter) as files:
+        wheels = wheels_of(environment.wheels, environment.requires, files)
+    conda_missing = environment.conda.missing if format_name in CONDA_FORMATS else ()
+    missing = (*conda_missing, *wheels.missing)
+    _require_complete(asked, missing)
+    notes = (*_notes(environment, wheels, missing), *files.notes)
+    if format_name in CONDA_FORMATS:
+        lock = _conda_lock(environment, wheels, files, command)
+        return _conda_text(lock, environment, format_name, matrix, environ), notes
+    if environment.inventory.is_conda:
+        notes += ("these are the wheels alone: conda's packages, Python among them, are left out",)
+    return write_python_lock(_python_lock(interpreter, wheels, files, command), format_name), notes
+
+
+def _require_complete(asked: CaptureRequest, missing: Sequence[Missing]) -> None:
+    if not missing or asked.allow_missing:
+        return
+    again = shlex.join(["envsolve", "capture", *_named(asked), "--allow-missing"])
+    hints = [Hint("leave them out, which a note then says", again)]
+    if any(it.reason.startswith("no index") for it in missing):
+        hints.insert(0, Hint("name the index that they are from: --index-url or --extra-index-url"))
+    if any("built" in it.reason and "repository" not in it.reason for it in missing):
+        hints.insert(0, Hint("take packages that only source is there of: --allow-builds"))
+    count = "one package" if len(missing) == 1 else f"{len(missing)} packages"
+    raise UnsolvableError(
+        "packages-not-captured", f"{count} cannot be in a lock", tuple(map(str, missing)), tuple(hints)
+    )
+
+
+def _notes(environment: _Environment, wheels: InstalledWheels, missing: Sequence[Missing]) -> tuple[str, ...]:
+    notes = [note for pin in wheels.pins for note in notes_of(pin)]
+    outside = lies_outside(environment.wheels, environment.inventory.prefix)
+    if outside and environment.inventory.owns_prefix:
+        notes.append(f"in the lock, though outside of {environment.inventory.prefix}: {', '.join(outside[:_FEW])}")
+    if missing:
+        notes.append(f"left out: {'; '.join(map(str, missing))}")
+        gone = {it.name for it in missing}
+        needy = [pin.name for pin in wheels.pins if environment.requires[pin.name] & gone]
+        if needy:
+            notes.append(f"what was left out is required by {', '.join(needy)}: pip installs the lock with --no-deps")
+    return tuple(notes)
+
+
+def _python_lock(interpreter: Interpreter, wheels: InstalledWheels, files: ExactFiles, command: str) -> PythonLock:
+    used = dict.fromkeys(url for pin in wheels.pins if (url := pin.index_url) is not None and url != files.default)
+    return PythonLock(
+        closure=Closure(wheels.pins, _target(interpreter), files.default, tuple(used)),
+        answer=None,
+        command=command,
+        envsolve_version=__version__,
+        matrix_date=None,
+        request=wheels.requested,
+        default_is_plain=files.where.is_plain,
+    )
+
+
+def _target(interpreter: Interpreter) -> Target:
+    markers = tuple(sorted(interpreter.marker_values().items()))
+    return Target(interpreter.full_version, interpreter.platform, tuple(platform_tags(interpreter)), markers)
+
+
+def _conda_lock(
+    environment: _Environment, wheels: InstalledWheels, files: ExactFiles | None, command: str
+) -> CondaLock:
+    packages = environment.conda.packages
+    part = PlatformLock(
+        platform=environment.host.platform,
+        conda=packages,
+        pip=wheels.pins,
+        asked=(
+            *(Asked(spec) for spec in environment.conda.requested),
+            *(Asked(spec, by_pip=True) for spec in wheels.requested),
+        ),
+        virtual_packages=(),
+        answer=None,
+        python=next((it.version for it in packages if it.name == "python"), ""),
+    )
+    return CondaLock(
+        (part,),
+        channels_of(packages),
+        command,
+        __version__,
+        None,
+        default_index=None if files is None else files.default,
+        default_is_plain=files is None or files.where.is_plain,
+    )
+
+
+def _conda_text(
+    lock: CondaLock, environment: _Environment, format_name: str, matrix: Matrix, environ: Mapping[str, str]
+) -> str:
+    virtual = _virtual_packages(environment.host, matrix, environ)
+    parts = tuple(part._replace(virtual_packages=virtual) for part in lock.parts)
+    ((_, text),) = write_conda_lock(lock._replace(parts=parts), format_name)
+    return text
+
+
+def _virtual_packages(host: Host, matrix: Matrix, environ: Mapping[str, str]) -> tuple[VirtualPackage, ...]:
+    """Those of this machine, on which the packages are installed."""
+    target = target_of(Request((), gpus=("none",), platforms=(host.platform,)), matrix, environ)
+    found = virtual_packages(target.problem, None, target.hosts, matrix.cuda, environ)
+    if host.glibc is not None:
+        found = tuple(it._replace(version=str(host.glibc)) if it.name == "__glibc" else it for it in found)
+    cuda = () if host.driver_cuda is None else (VirtualPackage("__cuda", str(host.driver_cuda)),)
+    return tuple(sorted((*found, *cuda)))
+
+
+def _named(asked: CaptureRequest) -> list[str]:
+    if asked.prefix is not None:
+        return ["--prefix", asked.prefix]
+    return [] if asked.python is None else ["--python", asked.python]
+
+
+def _command(asked: CaptureRequest, format_name: str) -> str:
+    """The command that captures the same again, without logins."""
+    asking = asked.asking
+    words = ["envsolve", "capture", *_named(asked), "--format", format_name]
+    for option, urls in (
+        ("--extra-index-url", asking.extra_index_urls),
+        ("--index-url", (asking.index_url,)),
+        ("--pytorch-index-url", (asking.pytorch_index_url,)),
+    ):
+        words += [word for url in urls if url is not None for word in (option, without_credentials(url))]
+    words += ["--allow-builds"] if asking.allow_builds else []
+    words += ["--allow-missing"] if asked.allow_missing else []
+    words += ["--force"] if asked.force else []
+    return shlex.join(words)

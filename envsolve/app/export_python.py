@@ -1,0 +1,297 @@
+"""A Python lock becomes another: a requirements file a pylock.toml and back, or one with hashes.
+
+A requirements file has digests and no addresses. These come from an index alone, and only files whose digests are in
+the lock are taken, so that nothing else can come in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from packaging.version import InvalidVersion, Version
+
+from envsolve.app.asked_packages import Given
+from envsolve.app.exact_files import Asking, ExactFiles, Listed, exact_files
+from envsolve.app.export_conda import Exported
+from envsolve.errors import Hint, OutsideError, UsageError
+from envsolve.index.fitting import Interpreter, platform_tags
+from envsolve.index.page import version_of
+from envsolve.index.settings import default_index
+from envsolve.lock.formats import write_python_lock
+from envsolve.lock.python_lock import PythonLock
+from envsolve.lock.recorded import RecordedLock, exported, sound_facts
+from envsolve.lock.whole_conda import NotWholeError, Origin, words_of
+from envsolve.lock.whole_python import WholePin, WholePython
+from envsolve.model.host import Platform
+from envsolve.model.package import Closure, PackageFile, Pin, Target
+from envsolve.model.request import without_credentials
+from envsolve.model.versions import LibcVersion
+
+PYLOCK, REQUIREMENTS = "pylock", "requirements"
+_STRONG = ("sha256:", "sha384:", "sha512:")
+"""What pip takes for a proof (pip's STRONG_HASHES)."""
+_NOT_KEPT = "not-kept"
+_FEW = 5
+_NO_TARGET = Target("", "", (), ())
+
+
+class Asked(NamedTuple):
+    """A lock to export: what it holds, its format, that of the result, and how indexes are asked.
+
+    ``from_indexes`` says that they may be; else what is kept of them is all there is. ``command`` is how the same is
+    asked for with the indexes.
+    """
+
+    read: WholePython
+    was: str
+    format_name: str
+    origin: Origin
+    asking: Asking
+    from_indexes: bool
+    command: str
+
+
+class _Places(NamedTuple):
+    """Where packages are from: the index that is asked unless a pin says otherwise, and those beside it."""
+
+    default: str
+    is_plain: bool
+    extra: tuple[str, ...]
+
+
+def export_python(asked: Asked, environ: Mapping[str, str]) -> Exported:
+    """The lock in its new format.
+
+    Raises NotWholeError, UsageError ``lock-without-addresses`` or ``lock-without-hashes`` where an index has to be
+    asked for what the file does not say, OutsideError where an index fails.
+    """
+    read = asked.read
+    target = _interpreter(read.facts or {})
+    where = _of_pylock(read, asked.asking) if asked.was == PYLOCK else _of_requirements(read)
+    missing = [pin for pin in read.pins if _is_incomplete(pin, asked.format_name)]
+    notes: list[str] = []
+    found: dict[WholePin, Pin] = {}
+    if missing:
+        found, where, more = _from_indexes(asked, missing, target, where, environ)
+        notes += more
+    pins = tuple(found.get(pin) or _pin(pin, where.default) for pin in read.pins)
+    platform = str((read.facts or {}).get("platform", ""))
+    lock = PythonLock(
+        closure=Closure(pins, _target(target, platform), where.default, where.extra),
+        answer=None,
+        command="",
+        envsolve_version=asked.origin.version,
+        matrix_date=None,
+        request=(),
+        default_is_plain=where.is_plain,
+        recorded=RecordedLock(_made(asked), sound_facts(read.facts or {})),
+    )
+    text = write_python_lock(lock, asked.format_name)
+    return Exported(((platform, text),), (*_lost(asked), *dict.fromkeys(notes)))
+
+
+def _is_incomplete(pin: WholePin, format_name: str) -> bool:
+    if pin.url is not None:
+        if not _strong(pin):
+            raise NotWholeError(f"it has no sha256 of {pin.name}, which is a file by its address")
+        return False
+    return not _strong(pin) or (format_name == PYLOCK and not pin.files)
+
+
+def _pin(pin: WholePin, default: str) -> Pin:
+    """A package that is known well enough."""
+    said = Pin(
+        pin.name, pin.version, (), None, pin.via, pin.because, pin.requires, pin.requires_python, marker=pin.marker
+    )
+    if pin.url is not None:
+        name = pin.url.partition("#")[0].partition("?")[0].rpartition("/")[2]
+        version = pin.version or version_of(pin.name, name) or ""
+        if not version:
+            raise NotWholeError(f"the address of {pin.name} does not say which version it is")
+        file = PackageFile(name, pin.url, _hashes(_strong(pin)))
+        return said._replace(version=version, files=(file,))
+    proofs = tuple(PackageFile(f"{pin.name} {pin.version}", "", _hashes((it,))) for it in _strong(pin))
+    return said._replace(files=pin.files or proofs, index_url=pin.index_url or default)
+
+
+def _strong(pin: WholePin) -> tuple[str, ...]:
+    return tuple(it for it in pin.hashes if it.startswith(_STRONG))
+
+
+def _hashes(named: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    split = (it.partition(":") for it in named)
+    return tuple((algorithm, digest) for algorithm, _, digest in split)
+
+
+def _from_indexes(
+    asked: Asked,
+    missing: Sequence[WholePin],
+    target: Interpreter | None,
+    where: _Places,
+    environ: Mapping[str, str],
+) -> tuple[dict[WholePin, Pin], _Places, list[str]]:
+    """The same packages with what indexes say of them, where these are, and what to tell."""
+    read, notes = asked.read, list[str]()
+    network = asked.asking.network if asked.from_indexes else asked.asking.network._replace(offline=True)
+    extra_urls = () if read.facts is not None else read.extra_index_urls  # ours say of each pin where it is from
+    given = Given((), (), {}, read.index_url, extra_urls)
+    mapped = {pin.name: pin.index_url for pin in read.pins if pin.index_url is not None}
+    named = {pin.name: pin.version for pin in missing}
+    with exact_files(
+        asked.asking._replace(network=network), named, environ, given=given, interpreter=target, mapped=mapped
+    ) as files:
+        try:
+            found = {pin: _listed(pin, files, notes.append) for pin in missing}
+        except OutsideError as error:
+            if error.code == _NOT_KEPT and not asked.from_indexes:
+                raise _not_asked(asked, missing) from None
+            raise
+        notes += files.notes
+        is_plain = where.is_plain and files.where.is_plain
+        default = where.default if is_plain or not where.is_plain else files.default
+    used = (url for pin in found.values() if (url := pin.index_url) is not None and url != default)
+    extra = dict.fromkeys((*where.extra, *used))
+    return found, _Places(default, is_plain, tuple(extra)), notes
+
+
+def _listed(pin: WholePin, files: ExactFiles, tell: Callable[[str], None]) -> Pin:
+    listed = files.of(pin.name, pin.version)
+    if listed is None:
+        raise UsageError(
+            "not-on-index",
+            f"the indexes have no {pin.name} {pin.version}",
+            hints=(Hint("name the index that it is from: --index-url or --extra-index-url"),),
+        )
+    chosen = _chosen(pin, listed, tell)
+    return Pin(
+        pin.name,
+        pin.version,
+        chosen,
+        listed.index_url,
+        pin.via,
+        pin.because,
+        pin.requires,
+        chosen[0].requires_python,
+        marker=pin.marker,
+    )
+
+
+def _chosen(pin: WholePin, listed: Listed, tell: Callable[[str], None]) -> tuple[PackageFile, ...]:
+    """The files whose digests the lock has; all of the version where it has none. Those that suit come first."""
+    ordered = tuple(dict.fromkeys((*listed.fitting, *sorted(listed.files, key=lambda it: it.is_wheel, reverse=True))))
+    proofs = set(_strong(pin))
+    if not proofs:
+        return ordered
+    chosen = tuple(it for it in ordered if proofs & _named(it))
+    if not chosen:
+        raise UsageError(
+            "hash-not-on-index",
+            f"none of the digests of {pin.name} {pin.version} is of a file that the index lists",
+            (f"the index is {listed.index_url}",),
+            (Hint("name the index that the lock was made from: --index-url"),),
+        )
+    gone = proofs - {it for file in chosen for it in _named(file)}
+    if gone:
+        tell(f"of {pin.name} {pin.version} the index lists no file with {len(gone)} of the digests: left out")
+    return chosen
+
+
+def _named(file: PackageFile) -> set[str]:
+    return {f"{algorithm}:{digest}" for algorithm, digest in file.hashes}
+
+
+def _not_asked(asked: Asked, missing: Sequence[WholePin]) -> UsageError:
+    bare = [pin for pin in missing if not _strong(pin)]
+    what = "hashes" if bare else "addresses"
+    names = ", ".join(pin.name for pin in (bare or missing)[:_FEW])
+    more = " and others" if len(bare or missing) > _FEW else ""
+    return UsageError(
+        f"lock-without-{what}",
+        f"{asked.origin.name} has no {what} of files, which the format {asked.format_name} needs",
+        (f"there are none of {names}{more}, and the cache has not all of them",),
+        (Hint("have them asked for at the package index", asked.command),),
+    )
+
+
+def _of_requirements(read: WholePython) -> _Places:
+    plain = default_index().rstrip("/")
+    return _Places(read.index_url or plain, read.index_url is None, read.extra_index_urls)
+
+
+def _of_pylock(read: WholePython, asking: Asking) -> _Places:
+    """The order of the indexes that pins are from: as the command that made the lock names them, else by use.
+
+    A pylock.toml says for each package where it is from, or does not, as uv's and pip's own, and of no index that it is
+    the default one.
+    """
+    plain = default_index().rstrip("/")
+    command = str((read.facts or {}).get("command", ""))
+    used = Counter(pin.index_url for pin in read.pins if pin.index_url is not None)
+    named = [url.rstrip("/") for url in words_of(command, "--index-url")]
+    unsaid = any(_is_of_unsaid_index(pin) for pin in read.pins)
+    if unsaid and asking.index_url is not None:
+        default, is_plain = without_credentials(asking.index_url).rstrip("/"), False
+    elif named:
+        default, is_plain = named[-1], False
+    elif not used or plain in used or unsaid:
+        default, is_plain = plain, True
+    else:
+        default, is_plain = used.most_common(1)[0][0], False
+    given = [url.rstrip("/") for url in words_of(command, "--extra-index-url")]
+    order = dict.fromkeys((*_of_frameworks(read), *given, *used))
+    typed = [without_credentials(url).rstrip("/") for url in asking.extra_index_urls] if unsaid else []
+    extra = dict.fromkeys((*typed, *(url for url in order if url in used)))
+    return _Places(default, is_plain, tuple(url for url in extra if url != default))
+
+
+def _is_of_unsaid_index(pin: WholePin) -> bool:
+    return pin.index_url is None and pin.url is None
+
+
+def _of_frameworks(read: WholePython) -> Iterator[str]:
+    frameworks = (read.facts or {}).get("frameworks")
+    names = [it.get("package") for it in frameworks if isinstance(it, dict)] if isinstance(frameworks, list) else []
+    index = {pin.name: pin.index_url for pin in read.pins if pin.index_url is not None}
+    yield from (index[name] for name in names if name in index)
+
+
+def _interpreter(facts: Mapping[str, object]) -> Interpreter | None:
+    """The target, where envsolve recorded it."""
+    platform, python, glibc = (facts.get(key) for key in ("platform", "python", "glibc"))
+    if not isinstance(platform, str) or platform not in tuple(Platform) or not isinstance(python, str):
+        return None
+    try:
+        major, minor, patch = (*Version(python).release, 0, 0)[:3]
+        libc = LibcVersion.parse(glibc) if isinstance(glibc, str) else None
+    except (InvalidVersion, ValueError):
+        return None
+    return Interpreter((major, minor, patch), Platform(platform), libc)
+
+
+def _target(interpreter: Interpreter | None, platform: str) -> Target:
+    if interpreter is None:
+        return _NO_TARGET._replace(platform=platform)
+    markers = tuple(sorted(interpreter.marker_values().items()))
+    return Target(interpreter.full_version, platform, tuple(platform_tags(interpreter)), markers)
+
+
+def _made(asked: Asked) -> tuple[str, ...]:
+    comments = asked.read.comments
+    made_for = (line for lines in comments.made_for.values() for line in lines)
+    return (*exported(comments.made, asked.origin.name), *made_for)
+
+
+def _lost(asked: Asked) -> Iterator[str]:
+    if asked.was == PYLOCK:
+        if asked.asking.index_url is None and any(map(_is_of_unsaid_index, asked.read.pins)):
+            yield (
+                f"{asked.origin.name} does not say which index its packages are from: pip takes the one it is set up "
+                "with, unless --index-url names one here"
+            )
+        yield "a requirements file has the digests of files alone: no addresses, no sizes, no table of dependencies"
+        if asked.read.requires_python and asked.read.facts is None:
+            yield f"it is for Python {asked.read.requires_python}, which a requirements file cannot say"
+    elif asked.format_name == PYLOCK and not any(pin.requires for pin in asked.read.pins) and len(asked.read.pins) > 1:
+        yield "the requirements do not say what requires what, and so the pylock.toml has no table of dependencies"

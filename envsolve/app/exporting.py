@@ -1,0 +1,156 @@
+"""The use case of exporting: a lock that is on the disk, in another of the formats that envsolve writes.
+
+Nothing is solved: the packages are those of the file, each version, digest and address as it says. What the other
+format cannot hold is told, and what it needs and the file does not have is a refusal.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve import __version__
+from envsolve.app.exact_files import Asking
+from envsolve.app.export_conda import Exported, export_conda
+from envsolve.errors import Hint, UsageError
+from envsolve.lock.conda_file import HeldFormat, format_of
+from envsolve.lock.conda_lock_file import LONGEST
+from envsolve.lock.formats import CONDA_FORMATS, VENV_FORMATS
+from envsolve.lock.held_pins import read_recorded
+from envsolve.lock.text_file import FileError, clean, read_text
+from envsolve.lock.whole_conda import NotWholeError, Origin
+from envsolve.model.host import Platform
+
+FORMATS = (*VENV_FORMATS, *CONDA_FORMATS, "environment")
+"""What a lock can become; ``environment`` is one of single builds."""
+_LOCKS = Hint("give a requirements file, a pylock.toml, a conda-lock.yml, an explicit file or a pixi.lock")
+_MEND = Hint("take what is named out of the lock, or lock it anew from a channel or an index")
+REQUIREMENTS, PYLOCK = VENV_FORMATS
+
+
+class ExportRequest(NamedTuple):
+    """The file, and the format it is to be in. ``platforms`` are those of a conda lock to take, () for all in it.
+
+    ``environment`` is one of a pixi.lock. ``from_indexes`` says that package indexes may be asked, as ``asking`` has
+    it, for what the file does not say.
+    """
+
+    path: Path
+    format_name: str
+    platforms: tuple[Platform, ...] = ()
+    environment: str | None = None
+    from_indexes: bool = False
+    asking: Asking = Asking()
+
+
+def export(asked: ExportRequest, environ: Mapping[str, str]) -> Exported:
+    """The lock in its new format.
+
+    Raises UsageError where the file is no lock, ``nothing-to-export`` where it is in that format already or has nothing
+    that goes into it, ``lock-not-exact``, ``lock-without-hashes`` and ``lock-without-addresses`` for what it lacks;
+    OutsideError where an index fails, or a package cannot stand in a lock.
+    """
+    try:
+        text = read_text(asked.path, LONGEST)
+        if text is None:
+            raise FileError("there is no such file")
+        kind = _kind(asked.path, text)
+        _require_lock(asked, kind)
+        if isinstance(kind, HeldFormat):
+            origin = Origin(asked.path.name, __version__)
+            return export_conda(
+                kind, text, origin, asked.format_name, platforms=asked.platforms, environment=asked.environment
+            )
+        _require_python(asked)
+        return _of_python(asked, kind, text, environ)
+    except NotWholeError as error:
+        message = f"{error.at(asked.path)} cannot be exported: {error.reason}"
+        raise UsageError("lock-not-exact", message, hints=(_MEND,)) from None
+    except FileError as error:
+        message = f"cannot read {error.at(asked.path)}: {error.reason}"
+        raise UsageError("lock-unreadable", message, hints=(_LOCKS,)) from None
+
+
+def _kind(path: Path, text: str) -> HeldFormat | str:
+    """The format of a lock: by its name for TOML, else by its content."""
+    if path.suffix.lower() == ".toml":
+        return PYLOCK
+    try:
+        return format_of(text)
+    except FileError:
+        return REQUIREMENTS
+
+
+def _require_lock(asked: ExportRequest, kind: HeldFormat | str) -> None:
+    """Raise UsageError for a file that is no lock, or is in that format already and whole."""
+    if kind is HeldFormat.ENVIRONMENT:
+        raise UsageError(
+            "lock-not-exact",
+            f"{asked.path} cannot be exported: an environment.yml has no addresses of packages, and most leave open "
+            "which packages they are",
+            hints=(Hint("have it solved", f"envsolve -r {shlex.quote(str(asked.path))} --format {asked.format_name}"),),
+        )
+    if kind == asked.format_name and kind != REQUIREMENTS:
+        raise _same_format(asked)
+
+
+def _same_format(asked: ExportRequest) -> UsageError:
+    others = ", ".join(it for it in FORMATS if it != asked.format_name)
+    return UsageError(
+        "nothing-to-export",
+        f"{asked.path} is in the format {asked.format_name} already",
+        hints=(Hint(f"name another format: {others}"),),
+    )
+
+
+def _require_python(asked: ExportRequest) -> None:
+    """Raise UsageError where a lock of wheels is to become what it cannot."""
+    if asked.format_name not in VENV_FORMATS:
+        raise UsageError(
+            "nothing-to-export",
+            f"{asked.path} is a lock of wheels, and {asked.format_name} holds conda packages, which are other builds",
+            hints=(Hint("solve the request anew for channels", f"envsolve ... --format {asked.format_name}"),),
+        )
+    if asked.platforms or asked.environment is not None:
+        option = "--platform" if asked.platforms else "--environment"
+        raise UsageError(
+            "contradictory-options",
+            f"{option} chooses a part of a lock of conda packages, and {asked.path} is a Python lock",
+            hints=(Hint(f"leave {option} out"),),
+        )
+
+
+def _of_python(asked: ExportRequest, kind: str, text: str, environ: Mapping[str, str]) -> Exported:
+    from envsolve.app.export_python import Asked, export_python
+    from envsolve.lock.whole_python import pylock_in, requirements_in
+
+    facts = read_recorded(asked.path)
+    if kind == PYLOCK:
+        import tomli
+
+        try:
+            document = tomli.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise FileError(f"it is not TOML: {clean(str(error))}") from None
+        if "lock-version" not in document:
+            raise FileError("it is TOML, but no pylock.toml")
+        read = pylock_in(document, text, facts)
+    else:
+        read = requirements_in(text, facts)
+        if asked.format_name == REQUIREMENTS and all(pin.hashes for pin in read.pins):
+            raise _same_format(asked)
+    command = ["envsolve", "export", str(asked.path), "--format", asked.format_name, "--ask-index"]
+    return export_python(
+        Asked(
+            read,
+            kind,
+            asked.format_name,
+            Origin(asked.path.name, __version__),
+            asked.asking,
+            asked.from_indexes,
+            shlex.join(command),
+        ),
+        environ,
+    )

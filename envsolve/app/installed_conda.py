@@ -1,0 +1,119 @@
+"""The conda packages of a prefix as a lock holds them: what conda-meta says of each, which conda wrote as it linked it.
+
+A record holds what the channel said of the package, its address and its digests among that (conda's PrefixRecord,
+https://docs.conda.io/projects/conda/en/stable/dev-guide/api/conda/models/records).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.diagnose.environment.reading import bytes_of, names_of
+from envsolve.lock.package_address import package_of
+from envsolve.lock.text_file import FileError
+from envsolve.model.conda import CondaPackage
+
+_LONGEST = 32 * 1024 * 1024
+"""Bytes of one record, as in envsolve.diagnose.environment.conda_meta."""
+_NO_REQUEST = ("", "None")
+"""What stands for the request of a package that came in as a dependency."""
+
+
+class Missing(NamedTuple):
+    """An installed package that no lock can hold, and why."""
+
+    name: str
+    version: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}: {self.reason}" if self.version else f"{self.name}: {self.reason}"
+
+
+class InstalledConda(NamedTuple):
+    """The packages by name, what was asked for by name, and what cannot be in a lock."""
+
+    packages: tuple[CondaPackage, ...]
+    requested: tuple[str, ...]
+    missing: tuple[Missing, ...]
+
+
+def installed_conda(prefix: Path) -> InstalledConda:
+    """What is installed in the conda prefix; nothing where it is none."""
+    packages: list[CondaPackage] = []
+    requested: list[str] = []
+    missing: list[Missing] = []
+    directory = prefix / "conda-meta"
+    for name in (it for it in names_of(directory) if it.endswith(".json")):
+        told = _told(directory / name)
+        if told is None:
+            missing.append(Missing(name, "", "its record in conda-meta cannot be read"))
+            continue
+        found = _package(told)
+        if isinstance(found, CondaPackage):
+            packages.append(found)
+            requested += _requested(told)
+        else:
+            missing.append(found)
+    return InstalledConda(tuple(sorted(packages)), tuple(requested), tuple(missing))
+
+
+def _told(path: Path) -> Mapping[str, object] | None:
+    try:
+        told = json.loads(bytes_of(path, _LONGEST) or b"null")
+    except (ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) and isinstance(told.get("name"), str) else None
+
+
+def _package(told: Mapping[str, object]) -> CondaPackage | Missing:
+    url = _text(told, "url")
+    label = Missing(_text(told, "name"), _text(told, "version"), "")
+    if not url.startswith(("http://", "https://")):
+        where = "from a folder of this machine" if url else "of no channel: its record has no address"
+        return label._replace(reason=f"it is {where}")
+    try:
+        package = package_of(
+            CondaPackage(
+                label.name,
+                label.version,
+                _text(told, "build"),
+                _text(told, "subdir"),
+                url,
+                _text(told, "md5") or None,
+                _text(told, "sha256") or None,
+                _number(told, "size"),
+                _number(told, "build_number") or 0,
+                _texts(told, "depends"),
+                _texts(told, "constrains"),
+            )
+        )
+    except FileError as error:
+        return label._replace(reason=error.reason)
+    if package.md5 is None and package.sha256 is None:
+        return label._replace(reason="its record has no digest")
+    return package
+
+
+def _requested(told: Mapping[str, object]) -> tuple[str, ...]:
+    """The match specs that somebody typed for it: one before conda 25.7, a list since."""
+    stated = (*_texts(told, "requested_specs"), _text(told, "requested_spec"))
+    return tuple(dict.fromkeys(it for it in stated if it not in _NO_REQUEST))
+
+
+def _text(told: Mapping[str, object], key: str) -> str:
+    value = told.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _texts(told: Mapping[str, object], key: str) -> tuple[str, ...]:
+    value = told.get(key)
+    return tuple(it for it in value if isinstance(it, str)) if isinstance(value, list) else ()
+
+
+def _number(told: Mapping[str, object], key: str) -> int | None:
+    value = told.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,88 @@
+"""``envsolve capture``: a lock of what is installed in an environment."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from envsolve.cli.export import asking, index_options, network_options, output_option, wanted_format
+from envsolve.cli.interrupts import interruptible
+from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli.output import PLATFORM, deliver_each
+from envsolve.cli.report import note
+from envsolve.errors import UsageError
+from envsolve.lock.formats import format_for_file
+
+_FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
+
+
+@click.command()
+@click.option("--prefix", metavar="DIR", type=Parsed("directory", file_name), help="The environment's directory.")
+@click.option(
+    "--python",
+    metavar="EXE",
+    type=Parsed("file", file_name),
+    help="The environment's interpreter. Default: that of the active environment.",
+)
+@click.option(
+    "--format",
+    "format_name",
+    envvar="ENVSOLVE_FORMAT",
+    metavar="NAME",
+    help=(
+        f"{', '.join(_FORMATS)}. Default: as the file name of -o says, else conda-lock for a conda environment and "
+        "requirements for any other."
+    ),
+)
+@output_option
+@option("--allow-missing", is_flag=True, help="Leave out what no lock can hold: editable, local, of no index.")
+@option(
+    "--allow-builds", is_flag=True, help="Take packages without a wheel too, whose source is built on installation."
+)
+@option("--force", is_flag=True, help="Capture an environment that has errors.")
+@option("--validate", is_flag=True, help="Prove the environment by running kernels in it first.")
+@index_options
+@network_options
+@option("--no-progress", is_flag=True, help="No progress on a terminal.")
+@matrix_option
+@output_options
+def capture(**options: Any) -> int:
+    """Write a lock of what is installed in an environment that works.
+
+    conda's records give addresses and digests of its packages, the package indexes those of wheels. The environment is
+    examined first, and what no lock can hold is named.
+    """
+    from envsolve.app.capturing import CaptureRequest
+    from envsolve.app.capturing import capture as captured
+    from envsolve.cli.progress import Progress
+
+    if options["prefix"] is not None and options["python"] is not None:
+        raise UsageError("contradictory-options", "--prefix and --python both name the environment: give one of them")
+    directory = options["matrix_directory"]
+    request = CaptureRequest(
+        progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="capturing"),
+        prefix=options["prefix"],
+        python=options["python"],
+        format_name=_format(options["format_name"], options["output"]),
+        asking=asking(options),
+        allow_missing=options["allow_missing"],
+        force=options["force"],
+        validate=options["validate"],
+        matrix_directory=None if directory is None else Path(directory),
+    )
+    with interruptible():
+        found = captured(request, os.environ)
+    deliver_each(found.texts, options["output"])
+    for text in found.notes:
+        note(text, quiet=options["quiet"])
+    return 0
+
+
+def _format(name: str | None, output: str | None) -> str | None:
+    """The format that is named, or that the file name of -o asks for; None where neither says one."""
+    if name is None and (output is None or format_for_file(Path(output.replace(PLATFORM, ""))) is None):
+        return None
+    return wanted_format(name, output, _FORMATS)

@@ -1,0 +1,143 @@
+"""``envsolve export``: a lock that is on the disk, in another format, without solving anew."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from envsolve.cli.options import Parsed, file_name, option, output_options, stacked
+from envsolve.cli.output import PLATFORM, deliver_each
+from envsolve.cli.report import note
+from envsolve.errors import Hint, UsageError
+from envsolve.lock.formats import format_for_file
+from envsolve.model.host import Platform
+from envsolve.model.words import member_of
+
+_FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "environment")
+
+format_option = click.option(
+    "--format",
+    "format_name",
+    envvar="ENVSOLVE_FORMAT",
+    metavar="NAME",
+    help=f"{', '.join(_FORMATS[:-1])} or environment (of single builds). Default: as the file name of -o says.",
+)
+output_option = option(
+    "-o",
+    "--output",
+    type=Parsed("file", file_name),
+    metavar="FILE",
+    help=f"Write to FILE instead of standard output; {PLATFORM} in it stands for each platform.",
+)
+index_options = stacked(
+    option("--index-url", metavar="URL", type=Parsed("address", file_name), help="The Python index to ask."),
+    option(
+        "--extra-index-url",
+        "extra_index_urls",
+        multiple=True,
+        metavar="URL",
+        type=Parsed("address", file_name),
+        help="A further Python index. Repeatable.",
+    ),
+    option(
+        "--pytorch-index-url",
+        metavar="URL",
+        type=Parsed("address", file_name),
+        help="A mirror of https://download.pytorch.org/whl, with its folders cpu, cu126 and so on.",
+    ),
+)
+network_options = stacked(
+    option("--offline", is_flag=True, help="Do not use the network: what indexes said is taken from the cache."),
+    option("--refresh", is_flag=True, help="Ask the indexes again for what is in the cache."),
+    option("--cache-dir", metavar="DIR", help="Keep what indexes said in DIR."),
+    option("--no-cache", is_flag=True, help="Keep nothing and use nothing that was kept."),
+)
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=Parsed("file", file_name))
+@format_option
+@output_option
+@option(
+    "--platform",
+    "platforms",
+    multiple=True,
+    type=Parsed("name", member_of(Platform)),
+    help="A platform of a lock of conda packages. Repeatable; default: all that it holds.",
+)
+@click.option("--environment", metavar="NAME", help="The environment of a pixi.lock; default: the one called default.")
+@option("--ask-index", is_flag=True, help="Ask package indexes for addresses and hashes that FILE does not have.")
+@index_options
+@network_options
+@output_options
+def export(**options: Any) -> int:
+    """Write the lock FILE in another format: the same packages, nothing solved.
+
+    FILE is a requirements file, a pylock.toml, a conda-lock.yml, an explicit file or a pixi.lock. What the other format
+    cannot hold is told on stderr. No index is asked without --ask-index; what is in the cache is used.
+    """
+    from envsolve.app.exporting import ExportRequest
+    from envsolve.app.exporting import export as exported
+
+    output = options["output"]
+    request = ExportRequest(
+        path=Path(options["file"]),
+        format_name=wanted_format(options["format_name"], output, _FORMATS),
+        platforms=tuple(dict.fromkeys(options["platforms"])),
+        environment=options["environment"],
+        from_indexes=options["ask_index"],
+        asking=asking(options),
+    )
+    _require_other_file(options["file"], output)
+    found = exported(request, os.environ)
+    require_file_for_each([platform for platform, _ in found.texts], output)
+    deliver_each(found.texts, output)
+    for text in found.notes:
+        note(text, quiet=options["quiet"])
+    return 0
+
+
+def wanted_format(name: str | None, output: str | None, formats: tuple[str, ...]) -> str:
+    """The format that is named, or that the file name of -o asks for. Raises UsageError where there is none."""
+    found = name or (format_for_file(Path(output)) if output is not None else None)
+    if found in formats:
+        return found
+    what = "no format is named" if found is None else f"{found!r} is no format of a lock"
+    hint = Hint(f"name one: --format {', '.join(formats)}")
+    raise UsageError("format-missing" if found is None else "unknown-format", what, hints=(hint,))
+
+
+def asking(options: dict[str, Any]) -> Any:
+    """How the options say that indexes are asked."""
+    from envsolve.app.exact_files import Asking
+    from envsolve.app.network import Network
+
+    return Asking(
+        index_url=options["index_url"],
+        extra_index_urls=tuple(options["extra_index_urls"]),
+        pytorch_index_url=options["pytorch_index_url"],
+        network=Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"]),
+        allow_builds=options.get("allow_builds", False),
+    )
+
+
+def require_file_for_each(platforms: list[str], output: str | None) -> None:
+    """Raise UsageError where one file is to hold several platforms."""
+    if len(platforms) > 1 and (output is None or PLATFORM not in output):
+        raise UsageError(
+            "several-platforms",
+            f"this format is for one platform, and the lock is for {' and '.join(platforms)}",
+            hints=(Hint(f"choose one with --platform, or name a file for each: -o 'lock-{PLATFORM}.txt'"),),
+        )
+
+
+def _require_other_file(read: str, output: str | None) -> None:
+    if output not in (None, "-") and Path(str(output)).resolve() == Path(read).resolve():
+        raise UsageError(
+            "contradictory-options",
+            f"-o {output} is the file that is read, and the new one would take its place",
+            hints=(Hint("give -o another name"),),
+        )

@@ -1,0 +1,183 @@
+"""What the documentation shows is what envsolve prints: every transcript in docs is run again, by a shell.
+
+The machine is the fake driver's, the package indexes are those of tests/cli/worlds.py on the loopback interface. With
+ENVSOLVE_UPDATE_SNAPSHOTS set the pages are brought up to date instead.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from envsolve.cli.main import cli
+from tests.cli.transcripts import Block, blocks, fenced_again
+from tests.fake_driver.builder import Device, FakeDriver
+from tests.index.server import IndexServer
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
+WITH_TRANSCRIPTS = [name for name, path in PAGES.items() if "```console" in path.read_text(encoding="utf-8")]
+NOT_RUN = 8
+"""Blocks that say why they are not run. Another one is a decision: count it here."""
+MACHINE = "NVIDIA GeForce RTX 3090, 8.6, driver 535.183.01, CUDA 12.2"
+_MACHINE = re.compile(r"(?P<name>.+), (?P<capability>[\d.]+), driver (?P<driver>[\d.]+), CUDA (?P<cuda>[\d.]+)")
+MIRROR = "https://mirror.example.org"
+PROGRAM = """\
+import sys
+import distlib.index
+from envsolve.lock import wheels
+distlib.index.DEFAULT_INDEX = {url!r} + "/pypi"
+wheels.PYTORCH_INDEX = {url!r} + "/whl/"
+from envsolve.cli import main
+sys.argv[0] = "envsolve"
+main(sys.argv[1:])
+"""
+_OF_THIS_MACHINE = re.compile(r"\b(glibc:? +)\d+\.\d+")
+
+
+class Reader:
+    """Does what the reader of a page does, in a directory of its own."""
+
+    def __init__(self, directory: Path, driver: FakeDriver, world: IndexServer) -> None:
+        self.project = directory / "project"
+        self.project.mkdir()
+        self._home, self._driver, self._url = directory, driver, world.url
+        program = directory / "bin" / "envsolve"
+        program.parent.mkdir()
+        code = shlex.quote(PROGRAM.format(url=world.url))
+        program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -P -c {code} "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+        self.machine = MACHINE
+
+    def answer(self, command: str) -> list[str]:
+        """The lines that a terminal shows, with this machine's own facts left out."""
+        done = subprocess.run(
+            ["/bin/sh", "-c", command.replace(MIRROR, self._url)],
+            cwd=self.project,
+            env=self._environ(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            check=False,
+            timeout=120,
+        )
+        return self._as_shown(done.stdout).splitlines()
+
+    def write(self, name: str, lines: tuple[str, ...]) -> None:
+        """A file of the project, as the page has it."""
+        path = self.project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{line}\n" for line in lines).replace(MIRROR, self._url), encoding="utf-8")
+
+    def _environ(self) -> dict[str, str]:
+        found = _MACHINE.fullmatch(self.machine)
+        if found is None:
+            assert self.machine == "no GPU", self.machine
+            environ = self._driver.environ(parts=(), devices=())
+        else:
+            device = Device(found["name"], found["capability"], 24576)
+            environ = self._driver.environ(driver=found["driver"], cuda=found["cuda"], devices=[device])
+        path = os.pathsep.join([str(self._home / "bin"), environ["PATH"], "/usr/bin", "/bin"])
+        return environ | {
+            "PATH": path,
+            "HOME": str(self._home),
+            "XDG_CACHE_HOME": str(self._home / "cache"),
+            "PIP_CONFIG_FILE": os.devnull,
+            "LC_ALL": "C.UTF-8",
+        }
+
+    def _as_shown(self, text: str) -> str:
+        text = text.replace(f"{self._url}/whl", "https://download.pytorch.org/whl").replace(self._url, MIRROR)
+        return _OF_THIS_MACHINE.sub(r"\g<1>2.39", text.replace(str(self._home), "/home/user"))
+
+
+@pytest.fixture
+def reader(tmp_path: Path, fake_driver: FakeDriver, world: IndexServer) -> Reader:
+    return Reader(tmp_path, fake_driver, world)
+
+
+def run_again(text: str, reader: Reader) -> str:
+    """A page with every transcript as it is now."""
+    lines = text.splitlines()
+    again: list[str] = []
+    done = 0
+    for block in blocks(text):
+        again += lines[done : block.begin]
+        again += _block_again(block, reader)
+        done = block.end
+    return "\n".join((*again, *lines[done:])) + "\n"
+
+
+def _block_again(block: Block, reader: Reader) -> list[str]:
+    reader.machine = block.says("machine") or reader.machine
+    name = block.says("file")
+    if name is not None:
+        reader.write(name, block.lines)
+    if block.language != "console" or block.says("not run") is not None:
+        return list(block.lines)
+    return fenced_again(block.lines, reader.answer)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="the pages show answers for linux-64"
+)
+@pytest.mark.parametrize("name", WITH_TRANSCRIPTS)
+def test_every_transcript_is_that_of_today(name: str, reader: Reader) -> None:
+    text = PAGES[name].read_text(encoding="utf-8")
+    today = run_again(text, reader)
+    assert "Traceback" not in today
+    if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
+        PAGES[name].write_text(today, encoding="utf-8")
+    assert today == PAGES[name].read_text(encoding="utf-8")
+
+
+def transcripts() -> Iterator[tuple[str, Block]]:
+    for name in WITH_TRANSCRIPTS:
+        for block in blocks(PAGES[name].read_text(encoding="utf-8")):
+            if block.language == "console":
+                yield name, block
+
+
+def test_what_is_not_run_says_why_and_is_counted() -> None:
+    reasons = [(name, block.says("not run")) for name, block in transcripts() if block.says("not run")]
+    assert len(reasons) == NOT_RUN, reasons
+
+
+def test_every_console_block_begins_with_a_command() -> None:
+    assert [name for name, block in transcripts() if not block.lines or not block.lines[0].startswith("$ ")] == []
+
+
+def shown_commands() -> Iterator[tuple[str, str]]:
+    """Every line that begins with envsolve in a block of any page, transcripts that are not run among them."""
+    for name, path in {**PAGES, "../README.md": DOCS.parent / "README.md"}.items():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            found = re.match(r"(?: {4}|\$ | {4}\$ )?(envsolve (?:-|[a-z]+\b).*)", line)
+            if found is not None and (line.startswith(("    ", "$ "))):
+                yield name, re.split(r" (?:[>|;#]|&&|2>) ?", found[1] + " ")[0].strip().removesuffix("\\")
+
+
+@pytest.mark.parametrize(("page", "command"), sorted(set(shown_commands())))
+def test_every_command_that_is_shown_is_understood(page: str, command: str) -> None:
+    """Its words are read, and nothing is done."""
+    _, *words = shlex.split(command)
+    if "..." in words or words in (["--help"], ["--version"]):
+        return
+    context = click.Context(cli, info_name="envsolve")
+    name, *rest = words if words[0] in cli.list_commands(context) else ["solve", *words]
+    found = cli.get_command(context, name)
+    while isinstance(found, click.Group) and rest:
+        name, *rest = rest
+        found = found.get_command(context, name)
+    assert found is not None
+    found.make_context(name, rest, parent=context)
