@@ -27,6 +27,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "code": ("code",),
     "code_binaries": ("code_binaries",),
     "code_compilers": ("code",),
+    "code_images": ("code",),
     "code_features": ("code",),
     "builds": ("builds",),
     "builds_frameworks": ("builds",),

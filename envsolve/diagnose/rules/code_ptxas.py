@@ -134,10 +134,19 @@ def faulty_ptxas(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagno
     """An assembler that XLA warns of; where it fails on the GPU, that is told instead."""
     if case.saw("ptxas-too-old"):
         return
-    least = first_told(sightings, "ptxas_least")
+    least, required = first_told(sightings, "ptxas_least"), first_told(sightings, "required")
     fields = known(
-        ptxas=first_told(sightings, "ptxas"), ptxas_least=least, least_words=least and f" ({least} or newer)"
+        ptxas=first_told(sightings, "ptxas"),
+        ptxas_least=least,
+        least_words=least and f" ({least} or newer)",
+        required=required,
+        ptxas_used=case.told("ptxas_used"),
+        below_bin=case.told("ptxas_below_bin"),
     )
+    if required is not None:
+        before = None if case.framework is not None else Remedy(("tensorflow",))
+        yield Diagnosis((Cause("ptxas-before-cuda-9", fields, before),), sightings)
+        return
     remedy = None if case.framework in {"jax", "tensorflow"} else Remedy(("jax",))
     yield Diagnosis((Cause("ptxas-faulty", fields, remedy),), sightings)
 

@@ -9,6 +9,7 @@ from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules.library_files import Owner, owner_of
 from envsolve.diagnose.rules.named import known, version_of_package
+from envsolve.model.host import Platform
 
 
 def libdevice(_case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
@@ -55,6 +56,10 @@ def bitsandbytes(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagno
         words = known(of_linux=fields["of_linux"], bnb_version=version)
         yield Diagnosis((Cause("bitsandbytes-of-linux", words),), (*sightings, *looked))
         return
+    if fields.get("elf") or (case.platform in _MACS and not case.gpus and case.driver is None):
+        words = known(elf=fields.get("elf"), bnb_version=version)
+        yield Diagnosis((Cause("bitsandbytes-on-mac", words),), (*sightings, *looked))
+        return
     library = fields.get("library") or fields.get("missing")
     number = re.search(r"cuda(\d{2})(\d)", library or "")
     cuda = f"{number[1]}.{number[2]}" if number else None
@@ -70,6 +75,9 @@ def bitsandbytes(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagno
         other_cuda={"13": "130", "12": "126", "11": "118"}.get(cuda.partition(".")[0]) if cuda else None,
     )
     yield Diagnosis((Cause("bitsandbytes-without-cuda", words),), (*sightings, *looked))
+
+
+_MACS = (Platform.OSX_64, Platform.OSX_ARM64)
 
 
 def rapids(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:

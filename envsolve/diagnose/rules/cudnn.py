@@ -198,9 +198,11 @@ def version_mismatch(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Di
         return
     found, built = version_text(told.get("found") or ""), version_text(told.get("built") or "")
     least = version_text(told.get("least") or "0")
+    fields = {**common_fields(case, sightings, None, stem="cudnn"), "found": found}
     if _parts(least) > _parts(built) and _parts(found) < _parts(least):
+        fields["compiled"] = f"was compiled with {built}, and asks for"
         built = least
-    fields = {**common_fields(case, sightings, None, stem="cudnn"), "found": found, "built": built}
+    fields["built"] = built
     major = built.partition(".")[0]
     fields |= {"found_major": found.partition(".")[0], "built_major": major}
     minor = ".".join(built.split(".")[:2])

@@ -14,7 +14,7 @@ from packaging.version import Version
 from envsolve.diagnose.case import Case, Sighting, parsed_version
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules import cudnn
-from envsolve.diagnose.rules.library_context import common_fields, library, told_with_libdevice
+from envsolve.diagnose.rules.library_context import common_fields, cudnns, library, told_with_libdevice
 from envsolve.diagnose.rules.library_files import Owner, owner_of, span_of
 from envsolve.diagnose.rules.named import package_of
 from envsolve.diagnose.rules.programs import importer_of
@@ -296,7 +296,22 @@ def _wants(case: Case) -> dict[str, str]:
         return {}
     wishes = [it.cudnn_requires for it in case.releases() if it.cudnn_requires is not None]
     majors = {str(major) for major in _CUDNN_MAJORS for wish in wishes if wish.contains(f"{major}.99")}
-    return {"ort_cuda": str(case.built_cuda.major), "ort_cudnn": majors.pop()} if len(majors) == 1 else {}
+    if len(majors) != 1:
+        return {}
+    found = {"ort_cuda": str(case.built_cuda.major), "ort_cudnn": majors.pop()}
+    told = next(iter(cudnns(case)), None)
+    if told is not None and told.partition(".")[0] != found["ort_cudnn"]:
+        found["other_cudnn"] = told
+    other = _FOR_CUDA_12.get((case.version_of("onnxruntime") or "").partition("+")[0].removesuffix(".0"))
+    if other is not None:
+        found["other_build"] = (
+            f"Microsoft's own index has this release for CUDA 12 as well: that build wants cuDNN {other}."
+        )
+    return found
+
+
+_FOR_CUDA_12 = {"1.17": "8", "1.17.1": "8", "1.18": "8", "1.18.1": "9"}
+"""The cuDNN of builds for CUDA 12 beside those for CUDA 11 on PyPI (onnxruntime.ai, CUDA execution provider)."""
 
 
 RULES: Mapping[str, Rule] = {

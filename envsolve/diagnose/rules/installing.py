@@ -15,6 +15,7 @@ from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
 from envsolve.diagnose.rules import conda, wheel_tags
 from envsolve.diagnose.rules.belonging import belongs, reinstall_command
 from envsolve.diagnose.rules.named import about_gpus, is_of_gpus, known, listed, merged
+from envsolve.diagnose.rules.systems import never_for, no_wheel, system_fields
 from envsolve.diagnose.rules.wheels import (
     Asked,
     asked_for,
@@ -40,7 +41,8 @@ def no_matching(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnos
         by_package.setdefault(normalized(it.get("package") or ""), []).append(it)
     for package, found in by_package.items():
         told = next((it for it in found if it.get("versions") is not None), found[0])
-        asked = asked_for(package, told.get("specifier") or "", told.get("versions"))
+        pinned_by_words = f"=={told.get('pinned')}" if told.get("pinned") else ""
+        asked = asked_for(package, told.get("specifier") or pinned_by_words, told.get("versions"))
         if is_of_gpus(package):
             pinned = package.startswith("nvidia-") and any("(from torch" in it.line for it in found)
             if pinned and asked.version is not None and _on_linux(case):
@@ -62,6 +64,10 @@ def _causes(case: Case, asked: Asked) -> Iterator[Cause]:
         version = None if asked.version is None else str(asked.version)
         yield Cause("tensorrt-libs-elsewhere", known(package=asked.package, asked_version=version))
         return
+    nowhere = never_for(case, asked)
+    if nowhere is not None:
+        yield nowhere
+        return
     wheels = wheels_of(case, asked)
     folder = _never_a_folder(case, asked)
     if folder is not None:
@@ -69,11 +75,11 @@ def _causes(case: Case, asked: Asked) -> Iterator[Cause]:
     elif local is not None and asked.framework == "pytorch":
         yield from _of_pytorch_index(case, asked, wheels, local)
     elif not asked.listed and (case.jetson or case.platform is Platform.LINUX_AARCH64):
-        yield _of_system(case, asked, wheels)
+        yield no_wheel(case, asked, wheels)
     elif asked.listed or (asked.listed is None and wheels):
         yield _of_python(case, asked, wheels)
     else:
-        yield _of_system(case, asked, wheels)
+        yield no_wheel(case, asked, wheels)
 
 
 def _on_linux(case: Case) -> bool:
@@ -117,7 +123,7 @@ def _of_pytorch_index(case: Case, asked: Asked, wheels: Sequence[Release], local
         return
     needs_index = Cause("cuda-wheel-needs-index", _index_fields(asked, local))
     if named or (asked.listed is not None and not same):
-        yield _of_python(case, asked, wheels) if asked.listed else _of_system(case, asked, wheels)
+        yield _of_python(case, asked, wheels) if asked.listed else no_wheel(case, asked, wheels)
         if not named:
             yield needs_index
         return
@@ -266,48 +272,6 @@ def _mac_fields(asked: Asked) -> dict[str, str]:
     return known(package=asked.package, asked_version=version, tag="macOS on Intel", intel_mac="macOS on Intel")
 
 
-def _of_system(case: Case, asked: Asked, wheels: Sequence[Release]) -> Cause:
-    """No version at all has a wheel: the Python, the processor, the C library or the index is not what any is for."""
-    framework = asked.framework
-    told = case.version_of(framework) if framework is not None else None
-    if asked.version is None and told is not None:
-        asked = asked._replace(version=Version(told.partition("+")[0]))
-        wheels = wheels_of(case, asked)
-    newest = _newest_pythons(case, framework)
-    pythons = pythons_of(wheels)
-    best = pythons or newest
-    fields = known(
-        package=asked.package,
-        asked_version=None if asked.version is None else str(asked.version),
-        pythons=span(pythons) if pythons else None,
-        newest_pythons=span(newest) if newest else None,
-        best_python=best[-1] if best else None,
-        interpreter=interpreter_of(case),
-        **system_fields(case),
-    )
-    return Cause("no-wheel-for-this-system", fields)
-
-
-def _newest_pythons(case: Case, framework: str | None) -> tuple[str, ...]:
-    wheels = [it for it in case.knowledge.all_releases(framework or "", case.platform) if it.source is Source.PYPI]
-    newest = max((it.version for it in wheels), default=None)
-    return pythons_of([it for it in wheels if it.version == newest])
-
-
-def system_fields(case: Case) -> dict[str, str]:
-    """What the text tells of a system for which nobody makes wheels, each under a name of its own."""
-    jetson, arm = case.jetson, case.platform is Platform.LINUX_AARCH64
-    return known(
-        jetson="Jetson" if jetson else None,
-        arm="Linux on ARM (aarch64)" if arm and not jetson else None,
-        reasons="Other reasons:" if jetson or arm else None,
-        elsewhere="Elsewhere use" if jetson or arm else None,
-        musl="Alpine Linux" if case.told("musl") is not None else None,
-        narrow="32-bit" if case.told("python_bits") is not None else None,
-        intel_mac="macOS on Intel" if case.platform is Platform.OSX_64 else None,
-    )
-
-
 def uv_no_version(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """Versions that uv finds nowhere: with +cuXXX it is the index, else the version."""
     for it in sightings:
@@ -318,8 +282,10 @@ def uv_no_version(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagn
             asked = asked_for(package, it.get("specifier") or "", None)
             if asked.version is not None:
                 wheels = wheels_of(case, asked)
-                local = asked.version.local
-                if local is not None and asked.framework == "pytorch":
+                local, nowhere = asked.version.local, never_for(case, asked)
+                if nowhere is not None:
+                    yield Diagnosis((nowhere,), (it,))
+                elif local is not None and asked.framework == "pytorch":
                     yield Diagnosis(tuple(_of_pytorch_index(case, asked, wheels, local)), (it,))
                 elif not wheels and _platforms_of(case, asked):
                     fields = _elsewhere_fields(case, asked, _platforms_of(case, asked))
@@ -408,7 +374,7 @@ def placeholder(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnos
         return
     remedy = Remedy(frameworks=("pytorch",))
     if any(it.get("placeholder") or "tools.nnwrap" in it.line or "version=" in it.line for it in sightings):
-        yield Diagnosis((_of_system(case, asked_for("torch", "", None), ()),), sightings)
+        yield Diagnosis((no_wheel(case, asked_for("torch", "", None), ()),), sightings)
         return
     yield Diagnosis((Cause("placeholder-package", system_fields(case), remedy),), sightings)
 

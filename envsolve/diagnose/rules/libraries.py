@@ -247,7 +247,7 @@ def _causes(case: Case, sightings: tuple[Sighting, ...]) -> tuple[Cause, ...]:
     return located(case, sightings, fields, span)
 
 
-_CUDNN_LOADS = re.compile(r"Could not load library \S+\. Error|libcudnn\w*\.so\S*: undefined", re.IGNORECASE)
+_CUDNN_LOADS = re.compile(r"Could not load library \S+\.\s+Error|libcudnn\w*\.so\S*: undefined", re.IGNORECASE)
 """How cuDNN 8 tells what it opens itself."""
 
 

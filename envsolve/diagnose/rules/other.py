@@ -148,10 +148,22 @@ def processor(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis
         yield Diagnosis((Cause("library-of-other-processor", fields),), sightings)
     elif "library" in fields:
         yield Diagnosis((Cause("python-of-other-processor", fields),), sightings)
-    elif "crash" in fields and (case.jetson or case.platform is Platform.LINUX_AARCH64):
+    elif not _NAME_AVX & {*fields} and (case.jetson or case.platform is Platform.LINUX_AARCH64):
         yield Diagnosis((Cause("openblas-core-type"),), sightings)
+    elif not _NAME_AVX & {*fields} and not _is_x86(case):
+        yield Diagnosis((Cause("processor-without-avx", fields), Cause("openblas-core-type")), sightings)
     elif "windows" not in fields or about_gpus(case):
         yield Diagnosis((Cause("processor-without-avx", fields),), sightings)
+
+
+_NAME_AVX = frozenset({"tensorflow", "windows"})
+"""Fields of what happens on processors of x86 alone; all else is a signal, or its number."""
+
+
+def _is_x86(case: Case) -> bool:
+    """Whether the processor is told to be one of x86, by more than that it runs Linux."""
+    told = case.given.platform is not None or case.given.host is not None or case.told("platform") is not None
+    return told or case.windows or any("x86_64" in clue.line for clue in case.clues.get("linux", ()))
 
 
 class _Broken(NamedTuple):

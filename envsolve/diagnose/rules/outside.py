@@ -13,6 +13,8 @@ from envsolve.diagnose.rules.named import about_gpus, known, merged
 
 def out_of_memory(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """Memory of the GPU, or of the computer; each framework has its own ways to want less."""
+    if _index_errors(case) and all(_STATUS.search(it.line) for it in sightings):
+        return
     host = tuple(it for it in sightings if it.get("host"))
     device = tuple(it for it in sightings if it not in host)
     if host and not device:
@@ -28,6 +30,14 @@ def out_of_memory(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagn
         vllm="vLLM" if "vllm" in fields else None,
     )
     yield Diagnosis((Cause("out-of-memory", words),), device)
+
+
+_STATUS = re.compile(r"(?:CUBLAS|CUDNN|CUSOLVER|CUSPARSE)_STATUS_\w+", re.IGNORECASE)
+
+
+def _index_errors(case: Case) -> tuple[Sighting, ...]:
+    """An index out of range in the CPU's words, which the GPU tells as a failure of the library called next."""
+    return tuple(it for it in case.of("program-error") if it.get("index"))
 
 
 def _bytes(fields: Mapping[str, str]) -> str | None:
@@ -83,8 +93,15 @@ _BY_STATUS = {
 """What a status of cuBLAS may come from, the likeliest first."""
 
 
-def program_error(_case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
-    """Mistakes of programs in the words of PyTorch and TensorFlow."""
+def program_error(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """Mistakes of programs in the words of PyTorch and TensorFlow; an index may be told twice, the GPU's way too."""
+    indices = _index_errors(case)
+    if indices:
+        failed = case.of("out-of-memory", "cublas-broken", "cudnn-broken")
+        on_gpu = tuple(it for it in failed if _STATUS.search(it.line))
+        status = next((match[0] for it in on_gpu if (match := _STATUS.search(it.line))), None)
+        yield Diagnosis((Cause("index-out-of-range", known(status=status)),), (*indices, *on_gpu))
+        return
     kinds = {"devices": "tensors-on-different-devices", "shapes": "shapes-differ", "autograd": "autograd-misuse"}
     for kind, explanation in kinds.items():
         found = tuple(it for it in sightings if it.get(kind))

@@ -48,7 +48,7 @@ _LIBRARIES = (
     (re.compile(r"cusolver"), _Library("cuSOLVER", "libcusolver", "nvidia-cusolver")),
     (re.compile(r"cufft"), _Library("cuFFT", "libcufft", "nvidia-cufft")),
     (re.compile(r"curand"), _Library("cuRAND", "libcurand", "nvidia-curand")),
-    (re.compile(r"cudnn"), _Library("cuDNN", "libcudnn", "nvidia-cudnn")),
+    (re.compile(r"cudnn|_ZNK?5cudnn"), _Library("cuDNN", "libcudnn", "nvidia-cudnn")),
     (re.compile(r"nccl"), _Library("NCCL", "libnccl", "nvidia-nccl")),
     (re.compile(r"nvrtc"), _Library("NVRTC", "libnvrtc", "nvidia-cuda-nvrtc")),
     (re.compile(r"nvshmem"), _Library("NVSHMEM", "libnvshmem", "nvidia-nvshmem")),

@@ -6,6 +6,7 @@ to 2.11.0 is Python 3.7.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -34,6 +35,11 @@ FRAMEWORK_OF = {
     "paddlepaddle-gpu": "paddlepaddle",
 }
 """The framework of the matrix whose wheels a package is, or goes with."""
+
+_OF_CUDA = re.compile(
+    r"(?:onnxruntime|tensorflow|paddlepaddle)-gpu|cupy-cuda\w+|jax-cuda1\d-\w+|nvidia-(?!ml-py|pyindex).+|.+-cu1\d"
+)
+"""Packages that hold code for CUDA in every wheel."""
 
 _FIRST_TORCH = Version("0.4")
 """What is older on the index are placeholders without a wheel."""
@@ -78,11 +84,37 @@ def wheels_of(case: Case, asked: Asked, platform: Platform | None = None) -> tup
     """The wheels in the matrix of the version that is asked for; those that a companion goes with."""
     if asked.framework is None or asked.version is None:
         return ()
-    every = [it for it in case.knowledge.all_releases(asked.framework, platform or case.platform) if it.source.is_wheel]
+    releases = case.knowledge.all_releases(asked.framework, platform or case.platform)
+    every = [it for it in releases if it.source.is_wheel and _is_of(asked.package, it)]
     wanted = asked.version.release
     if asked.package in ("torchvision", "torchaudio"):
         return tuple(it for it in every if _goes_with(it, asked.package, Version(asked.version.public)))
     return tuple(it for it in every if it.version.release[: len(wanted)] == wanted)
+
+
+def is_for_cuda(package: str) -> bool:
+    """Whether every wheel of ``package`` is one for CUDA."""
+    return _OF_CUDA.fullmatch(package) is not None
+
+
+def _is_of(package: str, release: Release) -> bool:
+    """Whether a wheel of the framework counts for ``package``: one for the CPU does not for a package for CUDA."""
+    return release.cuda is not None or not is_for_cuda(package)
+
+
+def first_for(case: Case, package: str, platform: Platform) -> Release | None:
+    """The first wheel on pip's index of a package for CUDA for ``platform``; None where there is none."""
+    every = case.knowledge.all_releases(FRAMEWORK_OF.get(package, ""), platform)
+    having = (it for it in every if it.source is Source.PYPI and it.package == package)
+    return min(having, key=lambda it: it.version, default=None)
+
+
+def newest_pythons(case: Case, package: str) -> tuple[str, ...]:
+    """The Pythons that the newest release of ``package`` on pip's index has wheels for."""
+    every = case.knowledge.all_releases(FRAMEWORK_OF.get(package, ""), case.platform)
+    wheels = [it for it in every if it.source is Source.PYPI and _is_of(package, it)]
+    newest = max((it.version for it in wheels), default=None)
+    return pythons_of([it for it in wheels if it.version == newest])
 
 
 def _goes_with(release: Release, companion: str, version: Version) -> bool:
@@ -99,11 +131,11 @@ def span(versions: Sequence[str]) -> str:
     return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
 
 
-def versions_by_python(case: Case, framework: str, platform: Platform | None) -> Mapping[str, list[Version]]:
-    """The releases of a framework on pip's index for each Python, in order."""
+def versions_by_python(case: Case, asked: Asked) -> Mapping[str, list[Version]]:
+    """The releases on pip's index of what is asked for, or of its framework, for each Python, in order."""
     found: dict[str, set[Version]] = defaultdict(set)
-    for release in case.knowledge.all_releases(framework, platform):
-        if release.source in (Source.PYPI, Source.PYTORCH):
+    for release in case.knowledge.all_releases(asked.framework or "", case.platform):
+        if release.source in (Source.PYPI, Source.PYTORCH) and _is_of(asked.package, release):
             for python in release.pythons:
                 found[python].add(release.version)
     return {python: sorted(found[python]) for python in sorted(found, key=Version)}
@@ -114,7 +146,7 @@ def inferred_pythons(case: Case, asked: Asked) -> tuple[str, ...]:
     public = sorted({Version(it.base_version) for it in asked.listed or () if not it.is_prerelease})
     if asked.framework is None or asked.package not in (asked.framework, "torch", "tensorflow-gpu") or not public:
         return ()
-    table = versions_by_python(case, asked.framework, case.platform)
+    table = versions_by_python(case, asked)
     return tuple(
         python
         for python, versions in table.items()
@@ -126,7 +158,7 @@ def neighbours(case: Case, asked: Asked, pythons: Sequence[str]) -> dict[str, st
     """How far pip gets with the Python below those of a version, and from where on with the one above."""
     if asked.framework is None or not pythons:
         return {}
-    table = versions_by_python(case, asked.framework, case.platform)
+    table = versions_by_python(case, asked)
     order = list(table)
     below = order[order.index(pythons[0]) - 1] if pythons[0] in order and order.index(pythons[0]) else None
     last = order.index(pythons[-1]) if pythons[-1] in order else len(order) - 1

@@ -229,7 +229,7 @@ def test_libraries_and_tensorflow_lack_gpus_in_their_own_words(text: str, known:
     assert names_of(text, known) == expected
 
 
-# lists and images
+# lists
 
 
 LIST = "['sm_70', 'sm_75', 'sm_80', 'sm_86', 'sm_90', 'sm_100', 'sm_120', 'compute_120']"
@@ -247,18 +247,6 @@ LIST = "['sm_70', 'sm_75', 'sm_80', 'sm_86', 'sm_90', 'sm_100', 'sm_120', 'compu
 )
 def test_a_list_is_compared_with_the_gpu(text: str, known: Known, expected: list[str]) -> None:
     assert names_of(text, known) == expected
-
-
-@pytest.mark.parametrize(
-    ("known", "first"),
-    [
-        (NOTHING, "invalid-kernel-image"),
-        (Known("RTX 4090", torch("2.2.0+cu118"), driver="450.80.02"), "invalid-kernel-image"),
-        (Known("RTX 4090", torch("2.2.0+cu118"), driver="550.54.14"), "invalid-kernel-image-of-library"),
-    ],
-)
-def test_an_invalid_image_is_the_librarys_where_all_fits(known: Known, first: str) -> None:
-    assert names_of("CUDA_ERROR_INVALID_IMAGE: device kernel image is invalid", known)[0] == first
 
 
 # compilers

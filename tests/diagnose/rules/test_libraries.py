@@ -348,6 +348,25 @@ def test_onnxruntime_says_what_its_provider_wants(text: str, given: Given, cuda:
     assert (fields.get("ort_cuda"), fields.get("ort_cudnn")) == (cuda, cudnn)
 
 
+@pytest.mark.parametrize(
+    ("version", "cudnn", "other_cudnn", "for_cuda_12"),
+    [
+        ("1.17.1", "9.0.0", "9.0.0", "wants cuDNN 8"),
+        ("1.18.1", "8.9.7", None, "wants cuDNN 9"),
+        ("1.20.0", "8.9.7", "8.9.7", None),
+        ("1.16.3", "8.9.7", None, None),
+    ],
+)
+def test_onnxruntime_wants_one_major_of_cudnn(
+    version: str, cudnn: str, other_cudnn: str | None, for_cuda_12: str | None
+) -> None:
+    given = Given(packages={"onnxruntime-gpu": version}, platform=Platform.WIN_64)
+    fields = fields_of(f"cuDNN: {cudnn}\n{PROVIDER.replace(chr(34), '')}", given)
+    assert fields.get("other_cudnn") == other_cudnn
+    assert (for_cuda_12 or "") in fields.get("other_build", "")
+    assert ("other_build" in fields) == (for_cuda_12 is not None)
+
+
 def test_onnxruntimes_last_word_counts_where_no_other_rule_tells_it() -> None:
     text = "EP Error onnxruntime::CreateExecutionProviderInstance CUDA_PATH is set but CUDA wasn't able to be loaded."
     assert causes_of(text) == ["onnxruntime-cuda-dependency"]

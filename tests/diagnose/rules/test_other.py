@@ -10,6 +10,9 @@ from tests.diagnose.rules.package_cases import PYTORCH_2_4, causes_of, words_of
 
 GLIBC = "/lib/x86_64-linux-gnu/libc.so.6: version `{}' not found (required by {})"
 CXX = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6: version `{}' not found (required by {})"
+ALLOC_FAILED = "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
+BOTH_INDICES = ["kernel-assert", "index-out-of-range"]
+MEMORY_AND_INDEX = ["out-of-memory", "index-out-of-range"]
 TORCH = "/env/lib/python3.8/site-packages/torch/lib/libtorch_cpu.so"
 
 
@@ -141,7 +144,11 @@ def test_a_release_that_the_matrix_knows_to_be_broken(text: str, given: Given | 
         ("OSError: [Errno 28] No space left on device", PYTORCH_2_4, ["disk-full"]),
         ("ssl.SSLCertVerificationError: certificate verify failed", None, []),
         ("npm ERR! network request failed, reason: connect ECONNREFUSED", None, []),
-        ("Illegal instruction (core dumped)", PYTORCH_2_4, ["processor-without-avx"]),
+        (f"{ALLOC_FAILED}\nIndexError: index out of range in self", None, ["index-out-of-range"]),
+        ("CUDA error: device-side assert triggered\nIndexError: index out of range in self", None, BOTH_INDICES),
+        (f"CUDA out of memory\n{ALLOC_FAILED}\nIndexError: index out of range in self", None, MEMORY_AND_INDEX),
+        (ALLOC_FAILED, None, ["out-of-memory"]),
+        ("indices[0,0] = 30522 is not in [0, 30522)", None, ["index-out-of-range"]),
     ],
 )
 def test_look_alikes_are_told_apart(text: str, given: Given | None, causes: list[str]) -> None:
@@ -153,6 +160,10 @@ def test_look_alikes_are_told_apart(text: str, given: Given | None, causes: list
     [
         ("Illegal instruction (core dumped)", Given(platform=Platform.LINUX_AARCH64), ["openblas-core-type"]),
         ("Illegal instruction (core dumped)", Given(platform=Platform.LINUX_64), ["processor-without-avx"]),
+        ("Linux-5.4-x86_64-with\nIllegal instruction (core dumped)", None, ["processor-without-avx"]),
+        ("Illegal instruction (core dumped)", PYTORCH_2_4, ["processor-without-avx", "openblas-core-type"]),
+        ("The command exited with exit code 132", Given(platform=Platform.LINUX_AARCH64), ["openblas-core-type"]),
+        (">>> import torch\nIllegal instruction", None, ["processor-without-avx", "openblas-core-type"]),
     ],
 )
 def test_an_illegal_instruction_is_openblas_on_arm(text: str, given: Given, causes: list[str]) -> None:

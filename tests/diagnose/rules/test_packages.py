@@ -397,3 +397,15 @@ def test_a_bitsandbytes_for_linux_on_windows() -> None:
     loading = r"CUDA SETUP: Loading binary {}bitsandbytes{}libbitsandbytes_cpu.so..."
     assert causes_of(loading.format("D:\\venv\\lib\\site-packages\\", "\\")) == ["bitsandbytes-of-linux"]
     assert "bitsandbytes-of-linux" not in causes_of(loading.format("/venv/lib/site-packages/", "/"))
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("dlopen(/x/libbitsandbytes_cpu.so, 0x0006): tried: '/x/libbitsandbytes_cpu.so' (not a mach-o file)", None),
+        ("/x/libbitsandbytes_cpu.so: unknown file type, first eight bytes: 0x7F 0x45 0x4C 0x46 0x02", None),
+        (SETUP_FAILED, Given(platform=Platform.OSX_ARM64)),
+    ],
+)
+def test_a_bitsandbytes_on_a_mac(text: str, given: Given | None) -> None:
+    assert causes_of(text, given) == ["bitsandbytes-on-mac"]

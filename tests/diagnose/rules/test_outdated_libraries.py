@@ -1,0 +1,50 @@
+"""What JAX says of libraries that are older than it takes: every library that it checks, and the ways it is pasted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.diagnose.rules.library_cases import causes_of, fields_of
+
+OUTDATED = """{margin}Outdated {part} installation found.
+{margin}Version JAX was built against: {built}
+{margin}Minimum supported: {least}
+{margin}Installed version: {found}
+{margin}The local installation version must be no lower than {least}."""
+
+
+def outdated(part: str, built: int, least: int, found: int, margin: str = "") -> str:
+    return OUTDATED.format(part=part, built=built, least=least, found=found, margin=margin)
+
+
+@pytest.mark.parametrize("margin", ["", "E   ", "E       "])
+@pytest.mark.parametrize(
+    ("part", "numbers", "versions"),
+    [
+        ("CUDA", (12080, 12010, 12000), ("12.8", "12.1", "12.0")),
+        ("cuBLAS", (120804, 120100, 120002), ("12.8.4", "12.1.0", "12.0.2")),
+        ("cuFFT", (11303, 11300, 11002), ("11.3.3", "11.3.0", "11.0.2")),
+        ("cuSOLVER", (11703, 11400, 11306), ("11.7.3", "11.4.0", "11.3.6")),
+        ("cuSPARSE", (12200, 12100, 12002), ("12.2.0", "12.1.0", "12.0.2")),
+        ("cuPTI", (26, 18, 17), ("26", "18", "17")),
+    ],
+)
+def test_every_library_that_jax_checks(
+    part: str, numbers: tuple[int, int, int], versions: tuple[str, str, str], margin: str
+) -> None:
+    text = outdated(part, *numbers, margin=margin)
+    assert causes_of(text) == ["cuda-library-too-old"]
+    fields = fields_of(text)
+    assert tuple(fields[name].partition(" ")[0] for name in ("built", "least", "found")) == versions
+
+
+@pytest.mark.parametrize("margin", ["", "E   "])
+def test_cudnn_is_told_as_such(margin: str) -> None:
+    text = outdated("cuDNN", 90800, 9800, 90501, margin)
+    assert causes_of(text) == ["cudnn-too-old"]
+    assert (fields_of(text)["found"], fields_of(text)["built"]) == ("9.5.1", "9.8.0")
+
+
+def test_what_jax_asks_for_is_not_said_to_be_what_it_was_built_with() -> None:
+    fields = fields_of(outdated("cuDNN", 8907, 9100, 8907))
+    assert (fields["compiled"], fields["built"]) == ("was compiled with 8.9.7, and asks for", "9.1.0")

@@ -1,0 +1,96 @@
+"""What the rules decide where a package has no wheel for a system: CUDA on a Mac, ARM, what only stood for another."""
+
+from __future__ import annotations
+
+import pytest
+
+from envsolve.diagnose.case import Given
+from envsolve.diagnose.rules.wheels import is_for_cuda
+from envsolve.model.host import Platform
+from tests.diagnose.rules.package_cases import causes_of, found_causes, words_of
+
+NONE = "ERROR: Could not find a version that satisfies the requirement {} (from versions: none)"
+UNLISTED = "ERROR: No matching distribution found for {}"
+MAC = Given(platform=Platform.OSX_ARM64)
+ARM = Given(platform=Platform.LINUX_AARCH64)
+
+
+@pytest.mark.parametrize(
+    ("package", "for_cuda"),
+    [
+        ("onnxruntime-gpu", True),
+        ("tensorflow-gpu", True),
+        ("cupy-cuda12x", True),
+        ("nvidia-cudnn-cu12", True),
+        ("jax-cuda13-plugin", True),
+        ("nvidia-ml-py", False),
+        ("onnxruntime", False),
+        ("torch", False),
+        ("jax", False),
+        ("cupy", False),
+    ],
+)
+def test_packages_that_have_code_for_cuda_in_every_wheel(package: str, for_cuda: bool) -> None:
+    assert is_for_cuda(package) == for_cuda
+
+
+@pytest.mark.parametrize("package", ["onnxruntime-gpu", "onnxruntime-gpu==1.17.1", "cupy-cuda12x", "paddlepaddle-gpu"])
+@pytest.mark.parametrize("text", [NONE, UNLISTED])
+def test_a_mac_has_no_package_for_cuda(text: str, package: str) -> None:
+    assert causes_of(text.format(package), MAC) == ["no-cuda-on-macos"]
+
+
+def test_uv_is_told_the_same() -> None:
+    text = "Because there is no version of onnxruntime-gpu==1.17.1 and you require onnxruntime-gpu==1.17.1"
+    assert causes_of(text, MAC) == ["no-cuda-on-macos"]
+
+
+def test_on_a_mac_the_package_for_the_cpu_is_named() -> None:
+    assert "for_cpu=onnxruntime" in words_of(NONE.format("onnxruntime-gpu"), MAC)
+    assert "instead" not in words_of(NONE.format("nvidia-cublas-cu12"), MAC)
+
+
+def test_a_package_for_the_cpu_is_not_refused_on_a_mac() -> None:
+    assert causes_of(NONE.format("onnxruntime"), MAC) == ["no-wheel-for-this-system"]
+
+
+def test_where_the_system_is_not_told_a_mac_is_one_of_the_reasons() -> None:
+    assert "cuda_package=onnxruntime-gpu" in words_of(NONE.format("onnxruntime-gpu"))
+    assert "cuda_package" not in words_of(NONE.format("onnxruntime"))
+
+
+@pytest.mark.parametrize("requirement", ["onnxruntime-gpu", "onnxruntime-gpu==1.21"])
+def test_wheels_for_the_cpu_do_not_count_for_a_package_for_cuda(requirement: str) -> None:
+    words = words_of(UNLISTED.format(requirement), ARM)
+    assert "arm_first=1.29.0" in words
+    assert "arm_release=onnxruntime-gpu 1.29.0 or newer, which is for CUDA 13.0" in words
+    assert "| pythons=" not in words
+
+
+def test_a_release_that_has_wheels_for_arm_is_not_said_to_have_none() -> None:
+    assert "arm_first" not in words_of(UNLISTED.format("onnxruntime-gpu==1.30.0"), ARM)
+
+
+def test_pytorchs_index_is_named_for_pytorch_alone() -> None:
+    assert "PyTorch's index" in words_of(NONE.format("torch"), ARM)
+    assert "PyTorch's index" not in words_of(NONE.format("tensorflow"), ARM)
+
+
+@pytest.mark.parametrize(
+    ("version", "platform", "gone"),
+    [
+        ("2.12.0", None, True),
+        ("2.12.0", Platform.LINUX_64, True),
+        ("2.11.0", Platform.WIN_64, True),
+        ("2.11.0", Platform.LINUX_64, False),
+        ("2.10.1", Platform.WIN_64, False),
+    ],
+)
+def test_the_last_tensorflow_gpu_had_code(version: str, platform: Platform | None, gone: bool) -> None:
+    found = causes_of(f"No version {version} of the tensorflow-gpu was found.", Given(platform=platform))
+    assert (found == ["tensorflow-gpu-removed"]) == gone
+
+
+def test_in_words_of_people_the_version_is_told_before_the_package() -> None:
+    (cause,) = found_causes("No version 2.12.0 of the tensorflow-gpu was found.")
+    assert cause.fields["asked_version"] == "2.12.0"
