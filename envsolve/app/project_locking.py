@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import NamedTuple, NoReturn
 
+from envsolve.app.held_locks import FileFor
 from envsolve.app.network import Network
 from envsolve.app.project_requests import PLATFORM, Asked, asked_by, key_of
 from envsolve.app.solving import solve_request
 from envsolve.app.unchanged import Grounds
-from envsolve.errors import EnvsolveError, Hint, UsageError
-from envsolve.lock.formats import CONDA_FORMATS, PYTHON_FORMATS, write_conda_lock
+from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
+from envsolve.lock.formats import CONDA_FORMATS, PYTHON_FORMATS, format_for_file, write_conda_lock
 from envsolve.lock.maker import same_but_for_maker
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -30,6 +32,8 @@ from envsolve.project.reading import refuse_value
 _FEW = 4
 _A_DAY = 86_400.0
 _SOURCE = re.compile(r"--source (\S+)(?= takes it)")
+_GENERATED = re.compile(r"^# Made by envsolve |^#.*(?:auto)?generated|--hash=\w+:", re.MULTILINE)
+"""What stands in locks that tools make: who made them, or digests."""
 _OF_PYTHON = "the lock is for Python"
 """How the note begins that says which Python was chosen, which is news for a new lock alone."""
 
@@ -59,11 +63,8 @@ class LockedFile(NamedTuple):
     before: str | None
     text: str
     solution: Solution | None
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the file says what it should: who made it, and from the matrix of which day, does not count."""
-        return self.before is not None and same_but_for_maker(self.before, self.text)
+    is_current: bool
+    """Whether the file says what it should: who made it, and from the matrix of which day, does not count."""
 
 
 class LockedProject(NamedTuple):
@@ -81,19 +82,35 @@ def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Ma
     """
     packages = Packages(upgrade=how.upgrade, upgraded=how.upgraded)
     asked = list(asked_by(project, matrix, environ, packages))
-    locking = _Locking(how, matrix, environ)
-    for it in asked:
-        locking.lock(project, it)
+    _refuse_hand_written(project, asked)
+    with TemporaryDirectory(prefix="envsolve-") as scratch:
+        locking = _Locking(how, matrix, environ, Path(scratch))
+        for it in asked:
+            locking.lock(project, it)
     files = tuple(locking.files)
     notes = tuple(dict.fromkeys(locking.notes))
     return LockedProject(files, notes, _grounds(project, asked, files, locking, matrix))
 
 
+def capability_in(matrix: Matrix) -> Callable[[str], str]:
+    """What compute capability a GPU has by its product's name, as text; a word that is none stays."""
+
+    def capability(word: str) -> str:
+        try:
+            return str(matrix.gpus.find(word).capabilities[0])
+        except UsageError:
+            return word
+
+    return capability
+
+
 class _Locking:
     """The files of one project while they are locked."""
 
-    def __init__(self, how: ProjectLock, matrix: Matrix, environ: Mapping[str, str]) -> None:
+    def __init__(self, how: ProjectLock, matrix: Matrix, environ: Mapping[str, str], scratch: Path) -> None:
         self._how, self._matrix, self._environ = how, matrix, environ
+        self._scratch = scratch
+        self._locked: dict[str, FileFor] = {}
         self.since = time.time()
         self.files: list[LockedFile] = []
         self.notes: list[str] = []
@@ -117,21 +134,48 @@ class _Locking:
         by_platform = {it.problem.platform: it for it in solutions}
         for platform, text in texts:
             path = asked.path(platform)
-            self.files.append(LockedFile(asked, path, platform, _read(Path(path)), text, by_platform.get(platform)))
+            before = _read(Path(path))
+            is_current = before is not None and same_but_for_maker(before, text, capability_in(self._matrix))
+            self.files.append(LockedFile(asked, path, platform, before, text, by_platform.get(platform), is_current))
 
     def _python(self, asked: Asked) -> tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]:
         from envsolve.app.held_locks import held_by_python_lock
         from envsolve.app.locking import LockRequest, lock
 
-        request = asked.request._replace(channels=())
-        question = LockRequest(
-            request, self._how.network, held_by_python_lock(asked.path), self._how.counted, asked.recorded
-        )
+        request, held = asked.request._replace(channels=()), self._held_by_any(asked)
+        if (
+            asked.part.name in self._locked
+        ):  # a project has one answer: what was locked first is kept in its other files
+            request = request._replace(packages=request.packages._replace(upgrade=False, upgraded=()))
+            held = self._locked[asked.part.name]
+        question = LockRequest(request, self._how.network, held_by_python_lock(held), self._how.counted, asked.recorded)
         locked = lock(question, self._matrix, self._environ)
         there = all(Path(asked.path(platform)).exists() for platform, _ in locked.solved.texts)
         self.notes += [text for text in locked.solved.notes if not (there and text.startswith(_OF_PYTHON))]
         self.grounds.append(locked.grounds)
+        self._locked.setdefault(asked.part.name, self._kept(asked, locked.solved.texts))
         return tuple(locked.solved.texts), locked.solved.solutions
+
+    def _held_by_any(self, asked: Asked) -> FileFor:
+        """The file of ``asked``, or where it is not there yet another Python lock of the same part."""
+        names = [
+            it.file for it in asked.part.outputs if (it.format or format_for_file(PurePath(it.file))) in PYTHON_FORMATS
+        ]
+
+        def file_for(platform: Platform) -> str:
+            own = asked.path(platform)
+            paths = (own, *(name.replace(PLATFORM, platform) for name in names))
+            return next((path for path in paths if Path(path).is_file()), own)
+
+        return file_for
+
+    def _kept(self, asked: Asked, texts: Sequence[tuple[Platform, str]]) -> FileFor:
+        """Files of this run's own with ``texts``, by the platform."""
+        directory = self._scratch / (asked.part.name or "shared")
+        for platform, text in texts:
+            (directory / platform).mkdir(parents=True, exist_ok=True)
+            (directory / platform / Path(asked.output.file).name).write_text(text, encoding="utf-8", newline="\n")
+        return lambda platform: str(directory / platform / Path(asked.output.file).name)
 
     def _conda(self, asked: Asked) -> tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]:
         from envsolve.app.conda_locking import lock_conda
@@ -216,11 +260,27 @@ def _read(path: Path) -> str | None:
         raise UsageError("file-unreadable", f"cannot read {path}: it is not UTF-8") from None
 
 
+def _refuse_hand_written(project: Project, asked: Sequence[Asked]) -> None:
+    """Raise UsageError where a file to be written is one that a person wrote, and no lock of any tool."""
+    for it in asked:
+        if it.request.format not in ("requirements", "environment") or PLATFORM in it.output.file:
+            continue
+        text = _read(Path(it.output.file))
+        if text is None or _GENERATED.search(text) or not text.strip():
+            continue
+        message = f"{it.output.file} looks as if somebody wrote it by hand, and a lock would take its place"
+        hints = (
+            Hint("keep it under another name and ask for it in requirement-files, for example requirements.in"),
+            Hint("or move it away"),
+        )
+        refuse_value(project, key_of(it.part, "outputs"), UsageError("not-a-lock", message, hints=hints))
+
+
 def _named(error: EnvsolveError, asked: Asked) -> EnvsolveError:
     """``error`` with the file that it is about. What a project names is no word of the command line."""
     part = f" of target {asked.part.name}" if asked.part.name else ""
     error.message = f"{asked.output.file}{part}: {error.message}"
-    if asked.as_recorded.named_hosts:
+    if asked.as_recorded.named_hosts and isinstance(error, UnsolvableError):
         error.hints = (
             *(hint._replace(command=None) for hint in error.hints),
             Hint("give a target of its own kind outputs of its own: [tool.envsolve.targets.NAME] outputs = [...]"),

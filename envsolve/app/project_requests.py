@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
+from envsolve.app.overrides import CONDA_CUDA
 from envsolve.app.recorded_machine import ORIGIN, recorded_machine
 from envsolve.app.solving import framework_requests
-from envsolve.app.targets import targets_of
-from envsolve.errors import UsageError
+from envsolve.app.targets import detected_host, targets_of
+from envsolve.errors import Hint, UsageError
 from envsolve.lock.formats import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file
 from envsolve.matrix.load import Matrix
-from envsolve.model.host import Platform
+from envsolve.model.host import GpuStatus, Platform
 from envsolve.model.request import NamedHost, Packages, Request
 from envsolve.project import Machine, Output, Part, Project
 from envsolve.project.reading import refuse_value
@@ -50,6 +51,7 @@ def asked_by(project: Project, matrix: Matrix, environ: Mapping[str, str], packa
     """
     for part in project.parts:
         request = _request(project, part, matrix, environ, packages)
+        _refuse_inputs(project, part)
         here = _machine_of_lock(part, request, matrix, environ)
         for output in part.outputs:
             name = _format(project, part, output)
@@ -57,6 +59,16 @@ def asked_by(project: Project, matrix: Matrix, environ: Mapping[str, str], packa
                 yield Asked(part, output, request._replace(format=name))
             else:
                 yield Asked(part, output, here._replace(format=name), request._replace(format=name))
+
+
+def _refuse_inputs(project: Project, part: Part) -> None:
+    """Raise UsageError where a file is to be written that something is asked in: what somebody wrote would be gone."""
+    read = {Path(name).resolve() for name in (*part.settings.requirement_files, *part.settings.constraint_files)}
+    for output in part.outputs:
+        if Path(output.file).resolve() in read:
+            message = f"{output.file} says what is asked for, and the lock would take its place"
+            hint = Hint("keep the two apart, for example requirements.in and requirements.txt")
+            refuse_value(project, key_of(part, "outputs"), UsageError("contradictory-options", message, hints=(hint,)))
 
 
 def key_of(part: Part, key: str) -> tuple[str, ...]:
@@ -100,27 +112,31 @@ def _on(machine: Machine, request: Request) -> Request:
 
 
 def _machine_of_lock(part: Part, request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Request | None:
-    """``request`` for the machine that an existing lock was made for, where this one should say it and has no GPU.
+    """``request`` for this machine with what an existing lock knows of it; None where nothing is to be added.
 
-    That is what a lock is checked for in CI: to fall to the CPU because of where it runs would be wrong. None where
-    this machine counts, or no lock tells another.
+    Where there is no GPU, as in CI, the lock is for the machine that it records: to fall to the CPU because of where it
+    is checked would be wrong. Nor does a newer C library alone make it another lock.
     """
-    if request.named_hosts or request.hosts or request.gpus not in ((), ("auto",)):
+    if request.named_hosts or request.hosts or request.gpus not in ((), ("auto",)) or len(request.platforms) > 1:
         return None
-    if request.driver is not None or request.cuda is not None:
+    if request.driver is not None or request.cuda is not None or environ.get(CONDA_CUDA) == "":
         return None
-    (target, *others) = targets_of(request, matrix, environ)
-    if others or not target.fell_to_cpu:
-        return None
-    platform = target.problem.platform
+    here = detected_host(matrix, environ, thorough=False)
+    platform = request.platform or here.platform
     files = (Path(output.file.replace(PLATFORM, platform)) for output in part.outputs)
-    host = next(filter(None, (recorded_machine(file, platform) for file in files)), None)
-    if host is None:
+    known = next(filter(None, (recorded_machine(file, platform) for file in files)), None)
+    if known is None or platform is not here.platform:
         return None
-    named = ", ".join(str(gpu.compute_capability) for gpu in host.gpus)
-    told = f"no NVIDIA GPU was found: this is for the machine that was locked for ({named}, driver {host.driver})"
-    known = NamedHost(ORIGIN, host._replace(notes=(told,)), named)
-    return request._replace(gpus=(), hosts=(ORIGIN,), named_hosts=(known,))
+    found = known.stands_in_for(here)
+    told = None
+    if known.is_gpu and not here.gpus and here.status in (GpuStatus.NO_HARDWARE, GpuStatus.NO_GPU, GpuStatus.READY):
+        found = found._replace(status=GpuStatus.READY)
+        told = f"no NVIDIA GPU was found: this is for the machine that was locked for ({known})"
+    if found._replace(origin=here.origin) == here:
+        return None
+    noted = found if told is None else found._replace(notes=(*found.notes, told))
+    named = NamedHost(ORIGIN, noted, str(known))
+    return request._replace(gpus=(), hosts=(ORIGIN,), named_hosts=(named,))
 
 
 def _named(

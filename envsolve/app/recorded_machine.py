@@ -1,4 +1,4 @@
-"""The machine that a lock was made for, as the lock itself tells it: for checking it where there is no GPU.
+"""The machine that a lock was made for, as the lock itself tells it, where the machine at hand says less.
 
 A lock records the lowest driver that it needs, the compute capabilities that it runs on and the C library, which is all
 that it depends on (the facts of :func:`envsolve.lock.python_lock.facts_of`, or its comments).
@@ -8,36 +8,66 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from envsolve.app.held_stack import packages_in
+from envsolve.app.targets import OF_LOCK
 from envsolve.errors import UsageError
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, Host, Platform
 from envsolve.model.versions import DriverVersion, LibcVersion
 
-ORIGIN = "the lock"
+ORIGIN = OF_LOCK
 
 
-def recorded_machine(path: Path, platform: Platform) -> Host | None:
-    """The machine of the lock at ``path``; None where there is no file, or it does not say, or is for the CPU."""
+class RecordedMachine(NamedTuple):
+    """What a lock says of its machine; a lock for the CPU has no driver and no GPUs."""
+
+    driver: DriverVersion | None
+    capabilities: tuple[ComputeCapability, ...]
+    glibc: LibcVersion | None
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether it has a GPU, whichever it is."""
+        return self.driver is not None or bool(self.capabilities)
+
+    def __str__(self) -> str:
+        named = ", ".join(map(str, self.capabilities)) or "any GPU"
+        return named if self.driver is None else f"{named}, driver {self.driver}"
+
+    def stands_in_for(self, host: Host) -> Host:
+        """``host`` with what it does not know itself, and the C library of the lock, on which both can run it.
+
+        A newer C library than the lock's takes the same packages: it is not for the machine to change them.
+        """
+        origin = dict(host.origin)
+        driver, gpus = host.driver, host.gpus
+        if driver is None and self.driver is not None:
+            driver, origin["driver"] = self.driver, ORIGIN
+        if not gpus and self.capabilities:
+            gpus, origin["gpus"] = tuple(Gpu(None, it) for it in self.capabilities), ORIGIN
+        older = self.glibc is not None and host.glibc is not None and self.glibc < host.glibc
+        glibc = self.glibc if older else host.glibc
+        return host._replace(driver=driver, gpus=gpus, glibc=glibc, origin=origin)
+
+
+def recorded_machine(path: Path, platform: Platform) -> RecordedMachine | None:
+    """The machine of the lock at ``path``; None where there is no file, or it does not say."""
     try:
         _, facts = packages_in(path, platform)
     except UsageError:
         return None  # whoever needs what is in it says why it cannot be read
-    return None if facts is None else _host(facts, platform)
+    return None if facts is None else _machine(facts)
 
 
-def _host(facts: Mapping[str, object], platform: Platform) -> Host | None:
-    capabilities, driver, glibc = (facts.get(key) for key in ("compute_capabilities", "minimum_driver", "glibc"))
-    if not isinstance(capabilities, list) or not capabilities or not isinstance(driver, str):
-        return None
+def _machine(facts: Mapping[str, object]) -> RecordedMachine | None:
+    listed, driver, glibc = (facts.get(key) for key in ("compute_capabilities", "minimum_driver", "glibc"))
     try:
-        return Host(
-            platform=platform,
-            driver=DriverVersion.parse(driver),
-            glibc=LibcVersion.parse(glibc) if isinstance(glibc, str) else None,
-            gpus=tuple(Gpu(None, ComputeCapability.parse(str(it))) for it in capabilities),
-            origin={"driver": ORIGIN, "gpus": ORIGIN},
+        return RecordedMachine(
+            DriverVersion.parse(driver) if isinstance(driver, str) else None,
+            tuple(ComputeCapability.parse(str(it)) for it in listed) if isinstance(listed, list) else (),
+            LibcVersion.parse(glibc) if isinstance(glibc, str) else None,
         )
     except ValueError:
         return None

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 GB10 = ComputeCapability(12, 1)
 _MOST_NAMED = 4
+OF_LOCK = "the lock"
+"""Where a driver or a GPU is from that an existing lock records."""
 
 
 class Target(NamedTuple):
@@ -262,7 +264,7 @@ def _falls_to_cpu(hosts: tuple[Host, ...], request: Request) -> bool:
     Raises UsageError where some hosts have GPUs and others none.
     """
     without = [host for host in hosts if not host.gpus and host.status in (GpuStatus.NO_HARDWARE, GpuStatus.NO_GPU)]
-    stated = any(host.origin.get("driver") in ("--driver", UV_DRIVER, CONDA_CUDA) for host in hosts)
+    stated = any(host.origin.get("driver") in ("--driver", UV_DRIVER, CONDA_CUDA, OF_LOCK) for host in hosts)
     if stated or request.cuda is not None or not without:
         return False
     if len(without) < len(hosts):
@@ -312,7 +314,7 @@ def _require_identified(host: Host, request: Request, cuda: CudaTable) -> None:
     known = {life.capability for life in cuda.architectures}
     strange = [gpu for gpu in host.gpus if gpu.compute_capability not in known]
     by_option = request.driver is not None or request.cuda is not None
-    stated = by_option or host.origin.get("driver") in (UV_DRIVER, CONDA_CUDA)
+    stated = by_option or host.origin.get("driver") in (UV_DRIVER, CONDA_CUDA, OF_LOCK)
     if not strange and (host.gpus or stated):
         return
     reasons = tuple(reading.problem.text for reading in host.readings if reading.problem is not None)

@@ -67,10 +67,13 @@ class Grounds(NamedTuple):
     detected: bool
 
 
-def recalled(arguments: Sequence[str]) -> Answer | None:
-    """The answer to the same command, where everything it rests on still stands; else None."""
+def recalled(arguments: Sequence[str], place: str | None = None) -> Answer | None:
+    """The answer to the same command, where everything it rests on still stands; else None.
+
+    ``place`` is the directory that the command is about, where that is not the one it is typed in.
+    """
     store = _store(arguments)
-    content = None if store is None else store.read(_BUCKET, _key(arguments))
+    content = None if store is None else store.read(_BUCKET, _key(arguments, place))
     if content is None:
         return None
     try:
@@ -79,27 +82,45 @@ def recalled(arguments: Sequence[str]) -> Answer | None:
         found = Answer._make(answer)
     except (EOFError, ValueError, TypeError):
         return None
-    if expires <= time.time() or (machine is not None and machine != fingerprint()):
+    if expires <= time.time() or (machine is not None and machine != _machine()):
         return None
     if any(_sign(sign[0]) != sign for sign in signs):
         return None
     return found if _may_stand(found) else None
 
 
-def remember(arguments: Sequence[str], answer: Answer, grounds: Grounds, written: Sequence[str] = ()) -> None:
+def remember(
+    arguments: Sequence[str],
+    answer: Answer,
+    grounds: Grounds,
+    written: Sequence[str] = (),
+    place: str | None = None,
+) -> None:
     """Keep ``answer`` for the next time; not where it rests on what cannot be looked at again so cheaply.
 
     ``written`` are files of the grounds that this command wrote itself.
     """
     store = _store(arguments)
-    machine = fingerprint() if grounds.detected else None
-    if store is None or grounds.expires <= time.time() or (grounds.detected and machine is None):
+    machine = _machine() if grounds.detected else None
+    if store is None or grounds.expires <= time.time():
         return
     if any(_changed_since(path, grounds.since) for path in grounds.files if path not in written):
         return  # what was read is no longer what lies there
     signs = tuple(map(_sign, sorted({*grounds.files, *_own_files()})))
     content: Any = (signs, grounds.expires, machine, *answer)
-    store.write(_BUCKET, _key(arguments), marshal.dumps(content))
+    store.write(_BUCKET, _key(arguments, place), marshal.dumps(content))
+
+
+def _machine() -> tuple[str, ...]:
+    """What says that this is still the same machine: cheap signs, or else what its driver answers now."""
+    signs = fingerprint()
+    if signs is not None:
+        return signs
+    from envsolve.host.detection import detect
+
+    host = detect(thorough=False, environ=os.environ)
+    gpus = (f"{gpu.name} {gpu.compute_capability} {gpu.count}" for gpu in host.gpus)
+    return ("detected", host.platform.value, str(host.driver), str(host.glibc), host.status.value, *gpus)
 
 
 def _store(arguments: Sequence[str]) -> Store | None:
@@ -122,11 +143,11 @@ def _cache_directory(arguments: Sequence[str]) -> str | None:
     return None
 
 
-def _key(arguments: Sequence[str]) -> str:
+def _key(arguments: Sequence[str], place: str | None) -> str:
     steering = sorted(
         (name, value) for name, value in os.environ.items() if name.startswith(_PREFIXES) or name in _NAMES
     )
-    told = repr((__version__, sys.version, sys.prefix, os.getcwd(), tuple(arguments), steering))
+    told = repr((__version__, sys.version, sys.prefix, place or os.getcwd(), tuple(arguments), steering))
     return blake2b(told.encode("utf-8", "surrogatepass")).hexdigest()  # words and variables may hold passwords
 
 

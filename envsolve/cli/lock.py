@@ -91,7 +91,7 @@ def lock(**options: Any) -> int:
     is_current = all(it.is_current for it in changes)
     if writes or is_current:
         settled = [it._replace(is_current=True, changes=(), reasons=()) for it in changes]
-        again = (_answer(settled, options), () if options["quiet"] else tuple(_notes(settled, locked, written=True)))
+        again = (_answer(settled, {**options, "as_json": True}), tuple(_notes(settled, locked, written=True)))
         _remember(locked, again, [path for path, _ in written], (start, project.directory))
     return 1 if options["check"] and not is_current else 0
 
@@ -209,6 +209,7 @@ def _remember(
     if locked.grounds is None:
         return
     from envsolve.app.unchanged import Answer, remember
+    from envsolve.cli.unchanged import without_views
 
     start, directory = between
     above = [it for it in (start, *start.parents) if it.is_relative_to(directory)]
@@ -216,5 +217,5 @@ def _remember(
     files = [str(directory / name) for name in locked.grounds.files]
     grounds = locked.grounds._replace(files=tuple(dict.fromkeys((*files, *projects))))
     answer, notes = again
-    words = click.get_current_context().find_root().obj
-    remember(words, Answer(answer, None, notes), grounds, [str(directory / path) for path in written])
+    words, _ = without_views(click.get_current_context().find_root().obj)
+    remember(words, Answer(answer, None, notes), grounds, [str(directory / path) for path in written], str(directory))

@@ -14,8 +14,9 @@ def give_again(arguments: Sequence[str]) -> bool:
 
     What fails here is told by the command, which tries again. BrokenPipeError passes.
     """
-    is_project = arguments[:1] == ["lock"]
-    if not is_project and not any(word in argument for argument in arguments for word in _LOCK_WORDS):
+    if arguments[:1] == ["lock"]:
+        return _give_project(arguments)
+    if not any(word in argument for argument in arguments for word in _LOCK_WORDS):
         return False
     if any(argument.startswith("--color") for argument in arguments) or os.environ.get("ENVSOLVE_COLOR"):
         return False  # how notes look is for the command to read
@@ -31,6 +32,58 @@ def give_again(arguments: Sequence[str]) -> bool:
     except OSError:
         return False
     _tell(answer.notes)
+    return True
+
+
+_VIEWS = ("--check", "--diff", "--json", "-q", "--quiet", "--no-progress")
+"""Options of ``lock`` that say how it answers; where nothing is to change, all of them rest on the same."""
+
+
+def without_views(arguments: Sequence[str]) -> tuple[list[str], str | None]:
+    """The words of ``lock`` without those that say how to answer, and the directory of --project apart."""
+    words = [word for word in arguments if word not in _VIEWS]
+    if "--project" in words[:-1]:
+        place = words.index("--project")
+        return [*words[:place], *words[place + 2 :]], words[place + 1]
+    return words, None
+
+
+def project_place(directory: str | None) -> str | None:
+    """The directory of the project that ``directory``, or this one, is in, by the names of files; None without one."""
+    place = os.path.abspath(directory or ".")
+    while True:
+        if os.path.isfile(os.path.join(place, "envsolve.toml")):
+            return place
+        try:
+            with open(os.path.join(place, "pyproject.toml"), encoding="utf-8") as file:
+                if "envsolve" in file.read():
+                    return place
+        except (OSError, UnicodeDecodeError):
+            pass
+        above = os.path.dirname(place)
+        if above == place:
+            return None
+        place = above
+
+
+def _give_project(arguments: Sequence[str]) -> bool:
+    """Say again that nothing is to change in a project, in the way that is asked for now."""
+    if any(word.startswith("--color") for word in arguments) or os.environ.get("ENVSOLVE_COLOR"):
+        return False
+    from envsolve.app.unchanged import recalled
+
+    words, directory = without_views(arguments)
+    place = project_place(directory)
+    answer = None if place is None else recalled(words, place)
+    if answer is None or sys.stdout is None:
+        return False
+    try:
+        _give(answer.text if "--json" in arguments else "", None)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        return False
+    _tell(() if {"-q", "--quiet"}.intersection(arguments) else answer.notes)
     return True
 
 

@@ -7,6 +7,10 @@ compute capability: what a lock rests on is the lowest driver that it needs and 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+Capability = Callable[[str], str]
+"""The compute capability of a GPU as typed; the word itself where it is none."""
 
 _MADE = re.compile(r"^# Made by envsolve \S+?(?: from the compatibility matrix of \S+?)?(?= that |:$)", re.MULTILINE)
 _FACT = re.compile(
@@ -18,19 +22,32 @@ _COMMAND = re.compile(r'^(?:#   |(?:# )?[ \t]*"?(?:envsolve\.)?command"?[ \t]*[:
 _CUDA_OF_DRIVER = re.compile(r"(?:, |(?<=\[)\"|, \")__cuda=[0-9.]+\"?")
 _CONTENT_HASH = re.compile(r"^( {4}(?:linux|osx|win)-\w+: ).*$", re.MULTILINE)
 """What conda-lock.yml hashes stands in it once more, the CUDA of the driver among it."""
-_DRIVER = re.compile(r"(?<= )(?:--driver |driver )[0-9.]+")
+_DRIVER = re.compile(r" --driver [0-9.]+|,? driver [0-9.]+")
+_GPUS = re.compile(r"(?: --gpu ('+[^']*'+|\S+))+")
+_GPU = re.compile(r" --gpu ('+[^']*'+|\S+)")
 
 
-def same_but_for_maker(one: str, other: str) -> bool:
+def same_but_for_maker(one: str, other: str, capability: Capability = str) -> bool:
     """Whether they say the same, whichever envsolve wrote them, from the matrix of whichever day.
 
-    Of the machine, its driver in the command and the names of its products do not count.
+    Of the machine, its driver in the command and the names of its products do not count, but for the compute
+    capability that ``capability`` knows of them.
     """
-    return one == other or _without_maker(one) == _without_maker(other)
+    return one == other or _without_maker(one, capability) == _without_maker(other, capability)
 
 
-def _without_maker(text: str) -> str:
+def _without_maker(text: str, capability: Capability) -> str:
     text = _FACT.sub(r"\1", _MADE.sub("# Made by envsolve", "\n".join(text.splitlines())))
     text = _FOR.sub(lambda line: _PRODUCT.sub(r"\1", line[0]), text)
     text = _CONTENT_HASH.sub(r"\1", _CUDA_OF_DRIVER.sub("", text))
-    return _COMMAND.sub(lambda line: _DRIVER.sub("", line[0]), text)
+
+    def told(command: re.Match[str]) -> str:
+        return _GPUS.sub(lambda found: _capabilities(found[0], capability), _DRIVER.sub("", command[0]))
+
+    return _COMMAND.sub(told, text)
+
+
+def _capabilities(options: str, capability: Capability) -> str:
+    """Options that name GPUs, as those that name their capabilities, each once."""
+    found = sorted({capability(name.strip("'")) for name in _GPU.findall(options)})
+    return "".join(f" --gpu {it}" for it in found)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from envsolve.model.versions import LibcVersion
 from tests.cli.locked import pins_in
 from tests.cli.worlds import releases
 from tests.conftest import Envsolve, Result
@@ -251,22 +252,31 @@ main(sys.argv[1:])
 
 
 def test_locking_again_does_none_of_the_work(project: Project, tmp_path: Path) -> None:
-    def lock(*words: str) -> str:
+    below = tmp_path / "src"
+    below.mkdir()
+
+    def lock(*words: str, cwd: Path = tmp_path) -> str:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ENVSOLVE_", "PIP_", "UV_"))}
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, "lock", "--cache-dir", "cache", *words],
-            cwd=tmp_path,
+            [sys.executable, "-c", PROGRAM, "lock", "--cache-dir", str(tmp_path / "cache"), *words],
+            cwd=cwd,
             env={**kept, "PIP_CONFIG_FILE": os.devnull, "HOME": str(tmp_path)},
             capture_output=True,
             text=True,
             check=True,
         )
-        return done.stderr
+        return done.stdout + done.stderr
 
     assert lock().endswith("worked\n")
     again = lock()
     assert again.endswith("gave\n")
     assert "nothing to change" in again
+    assert lock("-q") == "gave\n"
+    assert lock("--check").endswith("gave\n")
+    assert lock("--diff", "-q") == "gave\n"
+    assert '"status": "current"' in lock("--json", "-q")
+    assert lock("--check", cwd=below).endswith("gave\n")
+    assert lock("--check", "--project", str(tmp_path), cwd=Path("/")).endswith("gave\n")
     assert lock("-U").endswith("worked\n")
     (tmp_path / "requirements.txt").unlink()
     assert lock().endswith("worked\n")
@@ -336,3 +346,98 @@ def test_another_gpu_that_the_stack_runs_on_makes_a_lock_stale_and_changes_no_pa
     project("lock")
     assert pins_in(project.read()) == pins
     assert project("status").code == 0
+
+
+def test_all_files_of_a_project_hold_the_same_versions(project: Project, world: IndexServer) -> None:
+    project.say('["requirements.txt", "locks/pylock.toml"]', '["locks/pylock.toml"]')
+    project("lock")
+    world.add("numpy", releases("numpy", ["2.5.0"]))
+    project.say('["locks/pylock.toml"]', '["requirements.txt", "locks/pylock.toml"]')
+    assert project("lock", "--refresh").code == 0
+    assert pins_in(project.read())["numpy"] == pins_in_pylock(project)["numpy"] == "2.4.6"
+    path = project.directory / "requirements.txt"
+    path.write_text(path.read_text().replace("numpy==2.4.6", "numpy==1.26.4"))
+    assert project("lock", "--check").code == 1
+    assert project("lock", "--refresh", "-P", "numpy").code == 0
+    assert pins_in(project.read())["numpy"] == pins_in_pylock(project)["numpy"] == "2.5.0"
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "environment.yml"])
+def test_what_a_person_wrote_is_never_overwritten(name: str, project: Project) -> None:
+    project.say('["requirements.txt", "locks/pylock.toml"]', f'["{name}"]')
+    project.say("project-dependencies = true\n", "")
+    path = project.directory / name
+    path.write_text("torch\n")
+    done = project("lock")
+    assert (done.code, done.err.splitlines()[0]) == (2, "error: not-a-lock")
+    assert path.read_text() == "torch\n"
+
+
+def test_an_input_is_no_output(project: Project) -> None:
+    (project.directory / "requirements.txt").write_text("rich --hash=sha256:00\n")
+    project.say("outputs = [", 'requirement-files = ["./requirements.txt"]\noutputs = [')
+    done = project("lock")
+    assert done.code == 2
+    assert "requirements.txt says what is asked for, and the lock would take its place" in done.err
+
+
+@pytest.mark.parametrize("variable", ["UV_CUDA_DRIVER_VERSION", "CONDA_OVERRIDE_CUDA"])
+def test_a_driver_without_a_gpu_leaves_the_gpus_of_the_lock(
+    variable: str, project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
+) -> None:
+    """As in CI, where conda's variable is set so that builds for a GPU can be solved for."""
+    project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', 'gpus = "auto"\n')
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA_ARCH", "8.6")
+    monkeypatch.setenv(variable, "535.183.01" if variable.startswith("UV") else "12.2")
+    project("lock")
+    monkeypatch.delenv("CONDA_OVERRIDE_CUDA_ARCH")
+    assert project("lock", "--check").code == 0
+    monkeypatch.delenv(variable)
+    assert project("lock", "--check").code == 0
+
+
+def test_a_lock_for_any_gpu_is_no_lock_for_the_cpu(
+    project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
+) -> None:
+    project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', 'gpus = "auto"\n')
+    monkeypatch.setenv("UV_CUDA_DRIVER_VERSION", "535.183.01")
+    project("lock")
+    before = project.read()
+    assert "nvidia-" in before
+    monkeypatch.delenv("UV_CUDA_DRIVER_VERSION")
+    assert project("lock").code == 0
+    assert project.read() == before
+
+
+def test_another_product_of_the_same_capability_changes_nothing(project: Project) -> None:
+    project("lock")
+    project.say("RTX 3090", "RTX 3080")
+    assert project("lock", "--check").code == 0
+    project.say("RTX 3080", "RTX 4090")
+    assert project("lock", "--check").code == 1
+
+
+def test_another_c_library_of_the_machine_changes_nothing(
+    project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
+) -> None:
+    project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', 'gpus = "auto"\n')
+    monkeypatch.setenv("UV_CUDA_DRIVER_VERSION", "535.183.01")
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA_ARCH", "8.6")
+    monkeypatch.setattr("envsolve.host.detection.this_glibc", lambda: LibcVersion(2, 31))
+    project("lock")
+    assert 'glibc = "2.31"' in project.read()
+    monkeypatch.setattr("envsolve.host.detection.this_glibc", lambda: LibcVersion(2, 39))
+    assert project("lock", "--check").code == 0
+    monkeypatch.setattr("envsolve.host.detection.this_glibc", lambda: LibcVersion(2, 28))
+    assert project("lock", "--check").code == 1
+
+
+def test_the_python_is_one_that_the_project_admits(project: Project) -> None:
+    project.say('python = "3.11.7"\n', "")
+    project.say('name = "demo"\n', 'name = "demo"\nrequires-python = ">=3.11,<3.12"\n')
+    project("lock")
+    assert "# Resolved for: Python 3.11." in project.read()
+    project.say('frameworks = ["pytorch"]', 'frameworks = ["pytorch"]\npython = "3.14"')
+    done = project("lock")
+    assert done.code == 2
+    assert "requires-python" in done.err

@@ -29,6 +29,7 @@ torch==2.14.1 \\
         ('version = "0.1.0"', 'version = "0.2.0"'),
         ('date = "2026-11-20"', 'date = "2027-01-01"'),
         ("580.65.06", "580.95.05"),
+        (" --driver 580.65.06", ""),
         ("NVIDIA GeForce RTX 3090 (8.6)", "a GPU of 8.6"),
         ("NVIDIA GeForce RTX 3090 (8.6)", "NVIDIA RTX A6000 (8.6)"),
         ("\n", "\r\n"),
