@@ -79,7 +79,7 @@ def test_what_is_no_dll_says_so(content: bytes, damage: Damage, tmp_path: Path) 
     assert refused.value.damage is damage
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(changes=st.dictionaries(st.integers(0, len(WHOLE) - 1), st.integers(0, 255), min_size=1, max_size=6))
 def test_a_dll_with_other_bytes_in_its_tables_is_read_or_refused(changes: dict[int, int]) -> None:
     content = bytearray(WHOLE)

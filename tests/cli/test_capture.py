@@ -23,7 +23,10 @@ from tests.conftest import Envsolve, Result
 from tests.index.packages import core_metadata, sdist, wheel
 from tests.lock.judges import conda_lock_renders
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the packages of the tests are for Linux")
+pytestmark = [
+    pytest.mark.thorough,  # each makes whole environments
+    pytest.mark.skipif(sys.platform != "linux", reason="the packages of the tests are for Linux"),
+]
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 ASKED = "dependencies:\n  - python\n  - gamma\n  - delta\n  - pip:\n    - alpha\n"
 MACHINE = re.compile(r"glibc(?: = \"|: '| |=)[0-9.]+|, __cuda=[0-9.]+|\"__cuda=[0-9.]+\", ")

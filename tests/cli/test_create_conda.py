@@ -15,7 +15,10 @@ from tests.conda.packages import package
 from tests.conftest import Envsolve
 from tests.index.packages import wheel
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the packages of the tests are for Linux")
+pytestmark = [
+    pytest.mark.thorough,  # each makes whole environments
+    pytest.mark.skipif(sys.platform != "linux", reason="the packages of the tests are for Linux"),
+]
 ASKED = "dependencies:\n  - python\n  - gamma\n  - delta\n  - pip:\n    - alpha\n"
 CONDA_FORGE = "https://conda.anaconda.org/conda-forge"
 

@@ -17,7 +17,10 @@ from tests.cli.creating import Creating, creating_in, tree
 from tests.conda.packages import MINOR
 from tests.conftest import Envsolve
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are other ones there")
+pytestmark = [
+    pytest.mark.thorough,  # each makes whole environments
+    pytest.mark.skipif(sys.platform == "win32", reason="signals are other ones there"),
+]
 _PATIENCE = 90.0
 _FOR_EVER = 600.0
 

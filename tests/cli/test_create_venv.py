@@ -16,7 +16,10 @@ from tests.conda.packages import MINOR
 from tests.conftest import Envsolve
 from tests.index.packages import sdist, wheel
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the interpreter of a venv lies elsewhere there")
+pytestmark = [
+    pytest.mark.thorough,  # each makes whole environments
+    pytest.mark.skipif(sys.platform == "win32", reason="the interpreter of a venv lies elsewhere there"),
+]
 
 
 @pytest.fixture

@@ -138,6 +138,7 @@ def test_a_project_may_name_one_among_its_outputs(locking: Locking, tmp_path: Pa
     assert locking.envsolve("lock", "--check", "-U", "--no-cache").code == 1
 
 
+@pytest.mark.thorough
 class TestItsShellLines:
     """The here-document as BuildKit copies it, and the last RUN as its shell runs it; a venv stands for the image."""
 

@@ -1,0 +1,91 @@
+"""The keys of a project as a JSON schema, by which editors complete and check them.
+
+It says draft 2020-12 and uses only what drafts since 07 have with the same meaning, as some editors read no newer one.
+What a single value cannot show (versions, product names, files that are written twice) is told by reading alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import tomli
+
+from envsolve.project.keys import ALIASES, KEYS, OUTPUT_KEYS, TARGET_KEYS, Key, Kind
+
+Schema = dict[str, Any]
+_TARGET_NAME = "^[A-Za-z0-9][A-Za-z0-9_-]*$"
+_PAGE = "https://envsolve.readthedocs.io/reference/project/"
+
+
+def json_schema() -> Schema:
+    """The schema of ``[tool.envsolve]``, which is also that of envsolve.toml."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://envsolve.readthedocs.io/envsolve.schema.json",
+        "title": "[tool.envsolve]",
+        "description": f"What a project asks of envsolve. {_PAGE}",
+        **_table(KEYS),
+    }
+
+
+def json_schema_text() -> str:
+    """The file ``docs/envsolve.schema.json``."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _table(keys: Mapping[str, Key]) -> Schema:
+    """A table with these keys, each by its name or by its alias and not by both; hosts stand for gpus and driver."""
+    aliases = {alias: name for alias, name in ALIASES.items() if name in keys}
+    both = [{"required": list(pair)} for pair in aliases.items()]
+    hosts = [{"required": ["hosts", it], "properties": _not_empty("hosts", it)} for it in ("gpus", "gpu", "driver")]
+    return {
+        "type": "object",
+        "properties": {
+            **{name: _value(key) for name, key in keys.items()},
+            **{alias: _value(keys[name]) for alias, name in aliases.items()},
+        },
+        "additionalProperties": False,
+        "allOf": [{"not": it} for it in (*both, *hosts)],
+    }
+
+
+def _not_empty(*names: str) -> Schema:
+    return {name: {"minItems": 1} for name in names}
+
+
+def _value(key: Key) -> Schema:
+    return {"description": key.meaning, **_type(key), "examples": [tomli.loads(f"it = {key.example}")["it"]]}
+
+
+def _type(key: Key) -> Schema:
+    text: Schema = {"type": "string", **({"enum": list(map(str, key.choices))} if key.choices else {})}
+    texts = {"type": "array", "items": text}
+    match key.kind:
+        case Kind.TEXT:
+            return text
+        case Kind.TEXTS:
+            return texts
+        case Kind.TEXT_OR_TEXTS:
+            return {"anyOf": [text, texts]}
+        case Kind.FLAG:
+            return {"type": "boolean"}
+        case Kind.OUTPUTS:
+            return {"type": "array", "items": {"anyOf": [text, _output()]}}
+        case Kind.TARGETS:
+            return {
+                "type": "object",
+                "propertyNames": {"pattern": _TARGET_NAME},
+                "additionalProperties": _table(TARGET_KEYS),
+            }
+
+
+def _output() -> Schema:
+    file, *_ = OUTPUT_KEYS
+    return {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in OUTPUT_KEYS},
+        "required": [file],
+        "additionalProperties": False,
+    }

@@ -1,0 +1,18 @@
+"""Links between the pages of the repository lead somewhere, as a reader of the repository follows them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+_LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(?:#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_link_leads_to_a_file(page: Path) -> None:
+    linked = _LINK.findall(page.read_text(encoding="utf-8"))
+    assert [it for it in linked if not (page.parent / it).exists()] == []

@@ -1,0 +1,152 @@
+"""What the reference says is written from the code: all commands, options, keys, codes, findings and variables."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from docs._ext.envsolve_reference import commands, errors, findings, keys, markdown, variables
+from docs._ext.envsolve_reference.source import Source
+from envsolve.cli.main import cli
+from envsolve.project.keys import ALIASES, KEYS
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+ADDRESS = "https://envsolve.readthedocs.io/"
+
+
+@pytest.fixture(scope="module")
+def source() -> Source:
+    return Source(ROOT / "envsolve")
+
+
+@pytest.fixture(scope="module")
+def texts_of_tests() -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+
+
+def test_each_command_has_a_page_that_is_in_the_contents() -> None:
+    names = cli.list_commands(click.Context(cli))
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in (DOCS / "reference" / "commands").glob("*.md")}
+    assert set(pages) == set(names)
+    assert all(f"```{{generated}} command {name}\n```" in text for name, text in pages.items())
+    contents = (DOCS / "reference" / "commands.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^commands/(\S+)$", contents, re.MULTILINE)) == set(names)
+
+
+@pytest.mark.parametrize("name", cli.list_commands(click.Context(cli)))
+def test_the_page_of_a_command_tells_every_option_with_its_variable(name: str) -> None:
+    text = commands.command_page(name)
+    for context in commands.commands(name):
+        for option in commands.options(context):
+            assert all(re.search(rf"^::::\{{option\}} .*{spelled}\b", text, re.MULTILINE) for spelled in option.opts)
+            assert option.envvar is None or f"Variable: `{option.envvar}`" in text
+
+
+def test_every_key_is_told_with_its_meaning_type_place_and_example() -> None:
+    text = keys.keys_page()
+    for key in KEYS.values():
+        section = text.partition(f"(key-{key.name})=\n")[2].partition("\n(key-")[0]
+        assert markdown.escaped(key.meaning) in section
+        assert f"- Type: {key.kind.value}\n" in section
+        assert f"```toml\n{key.name} = {key.example}\n```" in section
+        assert all(f"`{alias}`" in section for alias, name in ALIASES.items() if name == key.name)
+    assert keys.keys_table().count("\n") == len(KEYS) + 2
+
+
+def test_every_expression_that_names_a_code_or_an_id_was_read(source: Source) -> None:
+    assert errors.codes(source)
+    assert findings.findings(source)
+    assert source.unread == []
+
+
+def test_every_code_that_a_test_meets_is_in_the_reference(source: Source, texts_of_tests: str) -> None:
+    known = {it.code for it in errors.codes(source)} | {it.id for it in findings.findings(source)}
+    met = {
+        *re.findall(r"error: ([a-z]+(?:-[a-z]+)+)\\n", texts_of_tests),
+        *re.findall(r'\.code == "([a-z-]+)"', texts_of_tests),
+    }
+    assert len(met) > 50
+    assert sorted(met - known) == []
+
+
+def test_a_code_has_the_exit_code_of_its_kind(source: Source) -> None:
+    found = {it.code: it for it in errors.codes(source)}
+    assert found["driver-too-old"].exit_codes == (1,)
+    assert found["no-project"].exit_codes == (2,)
+    assert found["index-unreachable"].exit_codes == (3,)
+    assert found["file-unreadable"].exit_codes == (2, 3)
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", code) for code in found)
+
+
+def test_every_finding_that_a_test_expects_is_in_the_reference(source: Source) -> None:
+    known = {it.id for it in findings.findings(source)}
+    cases = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "symptoms").rglob("*.toml"))
+    met = {
+        it
+        for listed in re.findall(r"^findings = \[(.*?)\]", cases, re.MULTILINE)
+        for it in re.findall(r'"([^"]+)"', listed)
+    }
+    assert len(met) > 100
+    assert sorted(met - known) == []
+
+
+def test_every_finding_has_a_title_and_says_who_tells_it(source: Source) -> None:
+    assert [it.id for it in findings.findings(source) if not it.title or not it.commands] == []
+
+
+def test_every_variable_of_an_option_is_told_with_its_commands() -> None:
+    found = variables.option_variables()
+    assert found["ENVSOLVE_GPU"][0] == "--gpu"
+    assert {"solve", "init", "create", "status"} <= set(found["ENVSOLVE_GPU"][1])
+    assert found.keys() == {
+        str(it.envvar) for context in commands.commands() for it in commands.options(context) if it.envvar
+    }
+
+
+def test_every_variable_of_another_tool_on_the_page_is_read_by_the_source() -> None:
+    page = (DOCS / "reference" / "environment-variables.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([A-Z][A-Z_]+)`", page.partition("## Other tools")[2])
+    source_text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "envsolve").rglob("*.py"))
+    assert len(named) > 10
+    assert [name for name in named if name not in source_text] == []
+
+
+def test_an_address_that_envsolve_tells_is_a_page() -> None:
+    source_text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "envsolve").rglob("*.py"))
+    told = set(re.findall(rf"{re.escape(ADDRESS)}([\w./-]*)", source_text))
+    assert told
+    files = [DOCS / (f"{it.rstrip('/')}.md" if it.endswith("/") else it) for it in told]
+    assert [str(it) for it in files if not it.is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ('raise E("a")', ["a"]),
+        ('raise E("a" if x else "b")', ["a", "b"]),
+        ('A = "a"\nraise E(A)', ["a"]),
+        ('def f(x):\n    what = "a" if x else "b"\n    raise E(f"no-{what}")', ["no-a", "no-b"]),
+        ('def f(x):\n    code, text = ("a", "it") if x else ("b", "is")\n    raise E(code)', []),
+        ('def f(x):\n    code, text = "a", "it"\n    raise E(code)', ["a"]),
+        ('def g(code):\n    raise E(code)\n\ng("a")\ng(code="b")', ["a", "b"]),
+        ('T = {1: ("a", "it"), 2: ("b", "is")}\ndef f(x):\n    code, text = T[x]\n    raise E(code)', ["a", "b"]),
+        ('T = {1: "a"}\ndef f(x):\n    raise E(T.get(x, "b"))', ["a", "b"]),
+        (
+            'class K(NamedTuple):\n    x: int\n    code: str\nT = (K(1, "a"), K(2, code="b"))\nraise E(T[0].code)',
+            ["a", "b"],
+        ),
+        ('def h():\n    return "a", 1\ndef f():\n    code, n = h()\n    raise E(code)', ["a"]),
+    ],
+)
+def test_a_string_is_followed_to_where_it_stands(code: str, found: list[str], tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "module.py").write_text(code, encoding="utf-8")
+    source = Source(package)
+    (call,) = [call for _, call in source.calls_of("E")]
+    assert source.strings(call.argument(0, "code"), call.module) == found
+    assert bool(source.unread) is (not found)
