@@ -10,6 +10,7 @@ from typing import NamedTuple
 from packaging.version import InvalidVersion, Version
 
 from envsolve.app.conda_asked import FRAMEWORK_PACKAGES, TOOLKITS
+from envsolve.app.held_build import Beside, extras_in, installed_of
 from envsolve.app.lock_frameworks import FRAMEWORK_OF
 from envsolve.lock.conda_file import HeldFormat, kind_of, read_held
 from envsolve.lock.dockerfile_file import is_dockerfile
@@ -36,7 +37,7 @@ class HeldStack(NamedTuple):
 
     A framework without any is one that the matrix does not know in this version. ``recorded`` are the facts that
     envsolve wrote into the file, None where another tool wrote it. ``unpinned`` are the packages of frameworks that the
-    file asks for in no one version.
+    file asks for in no one version, ``packages`` all that it names.
     """
 
     releases: Mapping[str, tuple[Release, ...]]
@@ -46,6 +47,7 @@ class HeldStack(NamedTuple):
     cudnn: Version | None
     recorded: Mapping[str, object] | None
     unpinned: tuple[str, ...] = ()
+    packages: tuple[Installed, ...] = ()
 
 
 def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | None:
@@ -57,18 +59,20 @@ def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | No
     if not packages:
         return None
     versions = {it.name: it.version for it in packages if it.version}
-    frameworks = [it for it in packages if _framework(it) is not None]
+    frameworks = [it for it in packages if framework_of(it) is not None]
     named = tuple(it for it in frameworks if it.version)
     found: dict[str, tuple[Release, ...]] = {}
     for it in named:
-        framework = str(_framework(it))
+        framework = str(framework_of(it))
         rows = tuple(_rows(it, matrix.framework(framework, platform).releases))
+        if len(rows) > 1 and it.build is None:
+            rows = installed_of(rows, _beside(path, packages), recorded)
         found[framework] = found.get(framework, ()) + rows
     python = versions.get("python") or (recorded or {}).get("python")
     cuda = next((versions[name] for name in TOOLKITS if name in versions), None)
     cudnn = next((versions[name] for name in _CUDNN if name in versions), None)
-    unpinned = tuple(dict.fromkeys(it.name for it in frameworks if not it.version and _framework(it) not in found))
-    return HeldStack(found, named, _minor(python), _minor(cuda), _version(cudnn), recorded, unpinned)
+    unpinned = tuple(dict.fromkeys(it.name for it in frameworks if not it.version and framework_of(it) not in found))
+    return HeldStack(found, named, _minor(python), _minor(cuda), _version(cudnn), recorded, unpinned, tuple(packages))
 
 
 def packages_in(path: Path, platform: Platform) -> tuple[list[Installed], Mapping[str, object] | None]:
@@ -87,17 +91,24 @@ def packages_in(path: Path, platform: Platform) -> tuple[list[Installed], Mappin
     return [*conda, *unpinned, *_wheels(held.pip, held.unpinned_pip)], held.recorded
 
 
+def framework_of(package: Installed) -> str | None:
+    """The framework that a package is; None for all others."""
+    if package.build is None:
+        return FRAMEWORK_OF.get(package.name) or _CPU_WHEELS.get(package.name)
+    return FRAMEWORK_PACKAGES.get(package.name)
+
+
+def _beside(path: Path, packages: Iterable[Installed]) -> Beside:
+    """What else is in the file; a pylock.toml has the packages that extras bring, and never extras."""
+    text = "" if path.suffix.lower() == ".toml" else path.read_text(encoding="utf-8-sig", errors="replace")
+    return Beside({it.name: it.version for it in packages}, extras_in(text))
+
+
 def _wheels(pins: Iterable[HeldPin], unpinned: Iterable[str]) -> Iterator[Installed]:
     for pin in pins:
         yield Installed(pin.name, pin.version, None)
     for name in unpinned:
         yield Installed(name, "", None)
-
-
-def _framework(package: Installed) -> str | None:
-    if package.build is None:
-        return FRAMEWORK_OF.get(package.name) or _CPU_WHEELS.get(package.name)
-    return FRAMEWORK_PACKAGES.get(package.name)
 
 
 def _rows(package: Installed, releases: Iterable[Release]) -> Iterator[Release]:

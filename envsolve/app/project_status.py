@@ -7,12 +7,15 @@ from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.app.asked_since import asked_since
 from envsolve.app.command import recorded_command
+from envsolve.app.command_changes import command_changes
 from envsolve.app.held_stack import HeldStack, held_stack
 from envsolve.app.project_requests import PLATFORM, Asked, asked_by
 from envsolve.app.solving import request_without_credentials
-from envsolve.app.status import FileStatus, Verdict, file_status
+from envsolve.app.status import FileStatus, Verdict, file_status, require_settled, unreadable
 from envsolve.app.targets import Target, targets_of
+from envsolve.errors import UsageError
 from envsolve.lock.maker import same_but_for_maker
 from envsolve.matrix.load import Matrix
 from envsolve.model.request import Packages
@@ -26,7 +29,8 @@ _NOT_READ = ("json", "pixi")
 def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str]) -> list[FileStatus]:
     """The status of every file of the project; the current directory is that of the project.
 
-    Raises UsageError where a file or a machine cannot be made out, UnsolvableError for a GPU that is not identified.
+    Raises UsageError where what the project names, or a machine, cannot be made out, UnsolvableError for a GPU that is
+    not identified.
     """
     found: list[FileStatus] = []
     for asked in asked_by(project, matrix, environ, Packages()):
@@ -44,34 +48,46 @@ def _status(asked: Asked, target: Target, matrix: Matrix) -> FileStatus:
     path = asked.path(platform)
     if not Path(path).is_file():
         return FileStatus(path, platform, Verdict.MISSING, reasons=("it is not written yet",))
-    if asked.request.format in _NOT_READ:
-        return FileStatus(
-            path, platform, Verdict.NO_FRAMEWORK, notes=(f"{path} is not read: lock --check compares it",)
-        )
-    known = file_status(path, target, matrix)
-    held = held_stack(Path(path), platform, matrix)
-    known = known._replace(newer=tuple(_newer(held, target, matrix)) if held is not None else ())
+    try:
+        require_settled(Path(path))
+        if asked.request.format in _NOT_READ:
+            notes = (f"{path} is not read: lock --check compares it",)
+            return FileStatus(path, platform, Verdict.NO_FRAMEWORK, notes=notes)
+        known = file_status(path, target, matrix)
+        held = held_stack(Path(path), platform, matrix)
+    except UsageError as error:
+        return unreadable(path, target, error)
+    if held is None:
+        return known
+    known = known._replace(newer=tuple(_newer(held, target, matrix)))
     differs = tuple(_differs(asked, held, target))
     if differs and known.verdict in (Verdict.FITS, Verdict.UNKNOWN, Verdict.NO_FRAMEWORK):
         return known._replace(verdict=Verdict.STALE, reasons=(*known.reasons, *differs))
     return known._replace(reasons=(*known.reasons, *differs))
 
 
-def _differs(asked: Asked, held: HeldStack | None, target: Target) -> Iterator[str]:
+def _differs(asked: Asked, held: HeldStack, target: Target) -> Iterator[str]:
     """What the project asks for now that the file was not made for."""
-    if held is None or held.recorded is None:
+    if held.recorded is None:
         yield "it was not made by envsolve, or does not say for what"
         return
     bare, _ = request_without_credentials(asked.as_recorded)
     wanted, made = recorded_command(bare), str(held.recorded.get("command", ""))
-    if not same_but_for_maker(f"#   {wanted}", f"#   {made}"):
-        yield f"the project asks for something else now: it was made with `{made}`, and now that is `{wanted}`"
-        return
+    same = same_but_for_maker(f"#   {wanted}", f"#   {made}")
+    if not same:
+        yield command_changes(made, wanted) or f"it was made with `{made}`, and now that is `{wanted}`"
+    yield from asked_since(bare, held, target.problem.platform, same_command=same)
     listed = held.recorded.get("compute_capabilities")
-    gpus = sorted({str(gpu) for gpu in target.problem.gpus})
-    if isinstance(listed, list) and sorted(map(str, listed)) != gpus:
-        made_for = ", ".join(sorted(map(str, listed)))
-        yield f"it was made for compute capability {made_for}, and now that is {', '.join(gpus) or 'none'}"
+    before = sorted(map(str, listed)) if isinstance(listed, list) else None
+    now = sorted({str(gpu) for gpu in target.problem.gpus})
+    if same and before is not None and before != now:
+        yield f"it was made for {_machine(before)}, and now that is {_machine(now, again=bool(before))}"
+
+
+def _machine(capabilities: list[str], *, again: bool = False) -> str:
+    """``again`` says that the sentence has named a compute capability already."""
+    named = "" if again else "compute capability "
+    return f"{named}{', '.join(capabilities)}" if capabilities else "the CPU"
 
 
 def _newer(held: HeldStack, target: Target, matrix: Matrix) -> Iterator[str]:

@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from envsolve.app.held_stack import HeldStack, held_stack
 from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target, target_of
-from envsolve.errors import UnsolvableError
+from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.matrix.load import FrameworkTable, Matrix
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
@@ -24,6 +24,10 @@ from envsolve.solve.solver import Solver
 
 _ASKED = re.compile(r"(CUDA|Python) (?:==)?(\S+) was asked for")
 """What the solver was asked for is what the file holds."""
+_BY_OPTIONS = "name the machine that it is for with --gpu, --driver or --host"
+_IN_PROJECT = "name the machine that it is for in the project, under gpus"
+_CONFLICT = re.compile(r"^<{7} .*?^={7}\s*?$.*?^>{7} ", re.MULTILINE | re.DOTALL)
+"""How git writes both sides of a merge (https://git-scm.com/docs/git-merge)."""
 
 
 class Verdict(StrEnum):
@@ -41,6 +45,8 @@ class Verdict(StrEnum):
     """The project asks for something else than it was made for."""
     MISSING = "missing"
     """The project names it, and it is not there."""
+    UNREADABLE = "unreadable"
+    """It is there, and what is in it cannot be made out."""
     NO_FRAMEWORK = "no-framework"
     """It holds no framework that depends on GPU and driver."""
 
@@ -65,17 +71,52 @@ class FileStatus(NamedTuple):
     newer: tuple[str, ...] = ()
 
 
-def status_of(files: Sequence[str], request: Request, matrix: Matrix, environ: Mapping[str, str]) -> list[FileStatus]:
+def status_of(
+    files: Sequence[str], request: Request, matrix: Matrix, environ: Mapping[str, str], *, by_itself: bool = False
+) -> list[FileStatus]:
     """The status of each file on the machine of ``request``, which names no framework.
 
-    Raises UsageError where a file or the machine cannot be made out, UnsolvableError for a GPU that is not identified.
+    Raises UsageError where the machine cannot be made out or, with ``by_itself``, a file; UnsolvableError for a GPU
+    that is not identified.
     """
     target = target_of(request, matrix, environ)
-    return [file_status(name, target, matrix) for name in files]
+    found = []
+    for name in files:
+        try:
+            require_settled(Path(name))
+            found.append(file_status(name, target, matrix, _BY_OPTIONS))
+        except UsageError as error:
+            if by_itself:
+                raise
+            found.append(unreadable(name, target, error))
+    return found
 
 
-def file_status(name: str, target: Target, matrix: Matrix) -> FileStatus:
-    """The status of one file on the machines of ``target``. Raises UsageError where it cannot be read."""
+def require_settled(path: Path) -> None:
+    """Raise UsageError where the file at ``path`` holds both sides of a merge; nothing where it cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return
+    conflict = _CONFLICT.search(text)
+    if conflict is not None:
+        line = text.count("\n", 0, conflict.start()) + 1
+        message = f"cannot read {path}: line {line} begins a conflict of a merge"
+        raise UsageError("held-unreadable", message, hints=(Hint("settle it, or lock again"),))
+
+
+def unreadable(name: str, target: Target, error: UsageError) -> FileStatus:
+    """The status of a file that ``error`` says cannot be read."""
+    told = error.message.removeprefix(f"cannot read {Path(name)}:").lstrip()
+    told = re.sub(r"^(\d+): ", r"line \1: ", told)
+    return FileStatus(name, target.problem.platform, Verdict.UNREADABLE, reasons=(told, *error.cause))
+
+
+def file_status(name: str, target: Target, matrix: Matrix, way_out: str = _IN_PROJECT) -> FileStatus:
+    """The status of one file on the machines of ``target``. Raises UsageError where it cannot be read.
+
+    ``way_out`` says how a machine is named for a file that is for a GPU, where none was found.
+    """
     platform = target.problem.platform
     held = held_stack(Path(name), platform, matrix)
     if held is None:
@@ -90,7 +131,7 @@ def file_status(name: str, target: Target, matrix: Matrix) -> FileStatus:
         return FileStatus(
             name, platform, Verdict.UNKNOWN, builds, (f"the matrix does not know {_listed(pins)}",), notes
         )
-    verdict, reasons = _judged(held, target, matrix) if held.named else (Verdict.UNKNOWN, ())
+    verdict, reasons = _judged(held, target, matrix, way_out) if held.named else (Verdict.UNKNOWN, ())
     if held.unpinned:
         verdict = Verdict.UNKNOWN if verdict is Verdict.FITS else verdict
         reasons = (
@@ -100,17 +141,38 @@ def file_status(name: str, target: Target, matrix: Matrix) -> FileStatus:
     return FileStatus(name, platform, verdict, builds, reasons, notes)
 
 
-def _judged(held: HeldStack, target: Target, matrix: Matrix) -> tuple[Verdict, tuple[str, ...]]:
+def _judged(held: HeldStack, target: Target, matrix: Matrix, way_out: str) -> tuple[Verdict, tuple[str, ...]]:
     problem = target.problem
-    rows = [row for rows in held.releases.values() for row in rows]
-    for_cpu = [row.label for row in rows if row.cuda is None]
-    if problem.cpu and len(for_cpu) < len(rows):
-        why = "it is for a GPU, and there is none here: name the machine that it is for with --gpu, --driver or --host"
-        return Verdict.UNKNOWN, (why,)
-    if not problem.cpu and len(for_cpu) == len(rows):
-        return Verdict.CPU_ONLY, (f"{_listed(for_cpu)} runs on the CPU alone, and there is an NVIDIA GPU",)
-    reasons = [*_against_builds(held, target, matrix), *_against_cudnn(held, problem, matrix)]
-    return (Verdict.DOES_NOT_RUN if reasons else Verdict.FITS), tuple(reasons)
+    if problem.cpu:
+        if any(all(row.cuda is not None for row in rows) for rows in held.releases.values()):
+            return Verdict.UNKNOWN, (f"it is for a GPU, and {_without_gpu(target, way_out)}",)
+        reasons = tuple(_against_builds(held, target, matrix))
+        return (Verdict.DOES_NOT_RUN if reasons else Verdict.FITS), reasons
+    for_gpu = {name: rows for name, rows in held.releases.items() if any(row.cuda is not None for row in rows)}
+    of_stack = _recorded_frameworks(held) if for_gpu else frozenset()
+    on_cpu_alone = (name for name in held.releases if name not in for_gpu and (not of_stack or name in of_stack))
+    for_cpu = [row.label for name in on_cpu_alone for row in held.releases[name]]
+    on_cpu = (f"{_listed(for_cpu)} runs on the CPU alone, and there is an NVIDIA GPU",) if for_cpu else ()
+    reasons = ()
+    if for_gpu:
+        on_gpu = held._replace(releases=for_gpu)
+        reasons = (*_against_builds(on_gpu, target, matrix), *_against_cudnn(held, problem, matrix))
+    if reasons:
+        return Verdict.DOES_NOT_RUN, (*reasons, *on_cpu)
+    return (Verdict.CPU_ONLY if on_cpu else Verdict.FITS), on_cpu
+
+
+def _recorded_frameworks(held: HeldStack) -> frozenset[object]:
+    """The frameworks that envsolve was asked for; any other in the file is a package that some package needs."""
+    listed = (held.recorded or {}).get("frameworks")
+    facts = listed if isinstance(listed, list) else []
+    return frozenset(it.get("framework") for it in facts if isinstance(it, dict))
+
+
+def _without_gpu(target: Target, way_out: str) -> str:
+    if target.fell_to_cpu:
+        return f"there is none here: {way_out}"
+    return "the CPU is asked for" if target.request.wants_cpu else "the machine that is named has none"
 
 
 def _against_builds(held: HeldStack, target: Target, matrix: Matrix) -> Iterator[str]:
@@ -141,7 +203,7 @@ def _told(request: Request, problem: Problem, solver: Solver) -> Iterator[str]:
 
 def _against_cudnn(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
     """GPUs that the very cuDNN of the file has no code for: the solver would have chosen another."""
-    if held.cudnn is None or problem.cpu:
+    if held.cudnn is None:
         return
     same = [it for it in matrix.cudnn if it.version == held.cudnn]
     for gpu in problem.gpus:

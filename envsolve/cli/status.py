@@ -32,6 +32,7 @@ _WORDS = {
     "unknown": "cannot be told",
     "stale": "is not what the project asks for",
     "missing": "is missing",
+    "unreadable": "cannot be read",
     "no-framework": "holds nothing that depends on GPU and driver",
 }
 _WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machines of the project"}
@@ -83,7 +84,8 @@ def status(**options: Any) -> int:
         hosts=options["hosts"],
         platforms=() if options["platform"] is None else (options["platform"],),
     )
-    return _told(status_of(files, request, matrix, os.environ), options)
+    by_itself = len(options["files"]) == 1
+    return _told(status_of(files, request, matrix, os.environ, by_itself=by_itself), options)
 
 
 def _told(found: list[FileStatus], options: dict[str, Any], *, of_project: bool = False) -> int:

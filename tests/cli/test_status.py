@@ -127,3 +127,71 @@ def test_a_file_that_is_not_there_is_a_mistake_of_the_user(name: str, envsolve: 
     done = envsolve("status", name, *_RTX_3090)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("error: file-unreadable\n")
+
+
+def test_a_lock_for_one_cuda_does_not_run_where_another_would(envsolve: Envsolve, tmp_path: Path) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text("jax==0.10.1\njaxlib==0.10.1\njax-cuda13-plugin==0.10.1\n")
+    machine = (str(file), "--gpu", "8.6", "--platform", "linux-64", "--driver")
+    done = envsolve("status", *machine, "535.54")
+    assert done.code == 1
+    assert "because: CUDA 13.0 needs NVIDIA driver 580.65.06 or newer" in done.out
+    assert "(pypi, cuda12)" not in done.out
+    assert envsolve("status", *machine, "580.65.06").code == 0
+
+
+def test_a_jax_for_the_cpu_is_no_file_for_a_gpu(envsolve: Envsolve, tmp_path: Path) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text("jax==0.10.1\njaxlib==0.10.1\n")
+    done = envsolve("status", str(file), "--gpu", "none", "--platform", "linux-64")
+    assert (done.code, done.out.splitlines()[0]) == (0, f"{file} (linux-64): runs here")
+    done = envsolve("status", str(file), *_RTX_3090, "--platform", "linux-64")
+    assert (done.code, "runs without the GPU" in done.out) == (1, True)
+
+
+def test_a_framework_on_the_cpu_beside_one_on_the_gpu_is_told(envsolve: Envsolve, tmp_path: Path) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text("torch==2.9.1+cu126\nonnxruntime==1.20.1\n")
+    done = envsolve("status", str(file), *_RTX_3090, "--platform", "linux-64", "--json")
+    (found,) = json.loads(done.out)["files"]
+    assert found["status"] == "cpu-only"
+    assert found["reasons"] == ["onnxruntime 1.20.1 (pypi, cpu) runs on the CPU alone, and there is an NVIDIA GPU"]
+
+
+def test_who_asks_for_the_cpu_is_not_told_to_name_a_gpu(envsolve: Envsolve) -> None:
+    file = str(_SNAPSHOTS / "tensorflow-rtx-3090.yml")
+    done = envsolve("status", file, "--gpu", "none", "--platform", "linux-64")
+    assert done.out.endswith("because: it is for a GPU, and the CPU is asked for\n")
+
+
+_BROKEN = {
+    "pylock.toml": "lock-version = \n",
+    "conda-lock.yml": "package: [\n",
+    "requirements.txt": "torch==2.9.1\n<<<<<<< HEAD\nnumpy==1.26.4\n=======\nnumpy==2.4.6\n>>>>>>> other\n",
+}
+
+
+@pytest.mark.parametrize("name", _BROKEN)
+def test_a_file_that_cannot_be_read_does_not_stop_the_others(
+    name: str, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "environment.yml").write_bytes((_SNAPSHOTS / "tensorflow-rtx-3090.yml").read_bytes())
+    (tmp_path / name).write_text(_BROKEN[name])
+    for files in ((), ("environment.yml", name)):
+        done = envsolve("status", *files, *_RTX_3090, "--platform", "linux-64", "--json")
+        assert done.code == 1, done.err
+        found = {it["path"]: it for it in json.loads(done.out)["files"]}
+        assert found["environment.yml"]["status"] == "fits"
+        assert found[name]["status"] == "unreadable"
+        assert found[name]["reasons"]
+        assert "cannot read" not in found[name]["reasons"][0]
+    alone = envsolve("status", name, *_RTX_3090)
+    assert (alone.code, alone.out) == (2, "")
+    assert alone.err.startswith("error: held-unreadable\n")
+
+
+def test_where_both_sides_of_a_merge_begin_is_told(envsolve: Envsolve, tmp_path: Path) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text(_BROKEN["requirements.txt"])
+    assert f"cannot read {file}: line 2 begins a conflict of a merge" in envsolve("status", str(file)).err

@@ -1,0 +1,92 @@
+"""Which builds of a version a file installs, told by what else it holds.
+
+The wheels of JAX and TensorFlow have one version for every CUDA and for the CPU: the packages beside them decide, or
+the extras that bring those. What envsolve recorded decides between the builds that are left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from packaging.version import InvalidVersion, Version
+
+from envsolve.model.names import normalized
+from envsolve.model.release import CudaLibraries, Release
+
+_JAX_PLUGIN = re.compile(r"jax-cuda(\d\d)-(?:plugin|pjrt)")
+"""What makes a JAX one for CUDA (https://docs.jax.dev/en/latest/installation.html)."""
+_CUDA_EXTRA = re.compile(r"cuda(\d\d)?(?:-[a-z]+)?")
+_EXTRAS = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*\[([A-Za-z0-9._,\s-]+)\]")
+_COMMENT = re.compile(r"(?:^|\s)#.*$", re.MULTILINE)
+
+
+class Beside(NamedTuple):
+    """What a file holds beside a framework: packages with their versions, "" where open, and extras by project."""
+
+    versions: Mapping[str, str]
+    extras: Mapping[str, frozenset[str]]
+
+
+def extras_in(text: str) -> dict[str, frozenset[str]]:
+    """The extras that requirements in ``text`` ask for, by project; names are normalized."""
+    found: dict[str, frozenset[str]] = {}
+    for name, extras in _EXTRAS.findall(_COMMENT.sub("", text)):
+        named = frozenset(normalized(it.strip()) for it in extras.split(","))
+        found[normalized(name)] = found.get(normalized(name), frozenset()) | named
+    return found
+
+
+def installed_of(
+    rows: tuple[Release, ...], beside: Beside, recorded: Mapping[str, object] | None
+) -> tuple[Release, ...]:
+    """Those of ``rows``, builds of one framework in one version, that the file installs; all where it does not tell."""
+    by_packages = _of_jax if rows and rows[0].framework == "jax" else _of_libraries
+    left = tuple(by_packages(rows, beside)) or rows
+    return tuple(_as_recorded(left, recorded or {})) or left
+
+
+def _of_jax(rows: Iterable[Release], beside: Beside) -> Iterator[Release]:
+    plugins = {int(found[1]) for name in beside.versions if (found := _JAX_PLUGIN.fullmatch(name))}
+    local = _local(beside.versions.get("jaxlib", ""))
+    asked = [found for it in beside.extras.get("jax", ()) if (found := _CUDA_EXTRA.fullmatch(it))]
+    majors = {int(found[1]) for found in asked if found[1]}
+    for row in rows:
+        major = None if row.cuda is None else row.cuda.major
+        if plugins:
+            fits = major in plugins
+        elif local is not None:
+            fits = row.build == local
+        elif asked:
+            fits = major in majors if majors else major is not None
+        else:
+            fits = major is None
+        if fits:
+            yield row
+
+
+def _of_libraries(rows: Iterable[Release], beside: Beside) -> Iterator[Release]:
+    """Builds that bring their CUDA libraries as packages are those whose packages are there."""
+    rows = tuple(rows)
+    if {row.cuda_libraries for row in rows} != {CudaLibraries.DEPENDENCIES, CudaLibraries.NONE}:
+        return
+    extras = frozenset(it for row in rows for it in beside.extras.get(row.package, ()))
+    brought = [row for row in rows if row.cudnn_package in beside.versions or extras & set(row.extras)]
+    yield from brought or (row for row in rows if row.cuda_libraries is CudaLibraries.NONE)
+
+
+def _as_recorded(rows: Iterable[Release], recorded: Mapping[str, object]) -> Iterator[Release]:
+    listed = recorded.get("frameworks")
+    facts = [it for it in listed if isinstance(it, dict)] if isinstance(listed, list) else []
+    named = {tuple(it.get(key) for key in ("framework", "version", "source", "build")) for it in facts}
+    for row in rows:
+        if (row.framework, str(row.version), row.source.value, row.build) in named:
+            yield row
+
+
+def _local(version: str) -> str | None:
+    try:
+        return Version(version).local
+    except InvalidVersion:
+        return None

@@ -1,0 +1,157 @@
+"""``envsolve status`` in a project: what it asks for now that its locks were not made for, without an index."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conda.conftest import channel_server, mirror, mirrored
+from tests.conftest import Envsolve
+from tests.index.server import IndexServer
+
+__all__ = ["channel_server", "mirror", "mirrored"]
+
+_PROJECT = """\
+frameworks = ["pytorch"]
+python = "3.11.7"
+platforms = ["linux-64"]
+index-url = "{url}/simple/"
+pytorch-index-url = "{url}/whl"
+gpus = ["8.6"]
+driver = "535.183.01"
+requirement-files = ["requirements.in"]
+outputs = ["requirements.txt", "locks/pylock.toml"]
+"""
+
+
+class Project:
+    """A project that was locked, in the current directory."""
+
+    def __init__(self, directory: Path, envsolve: Envsolve, text: str, asked: tuple[str, str]) -> None:
+        self.directory, self.envsolve = directory, envsolve
+        self.write("envsolve.toml", text)
+        self.write(*asked)
+        self.lock()
+
+    def write(self, name: str, text: str) -> None:
+        (self.directory / name).write_text(text, encoding="utf-8")
+
+    def say(self, name: str, old: str, new: str) -> None:
+        text = (self.directory / name).read_text(encoding="utf-8")
+        assert old in text
+        self.write(name, text.replace(old, new))
+
+    def lock(self) -> None:
+        done = self.envsolve("lock", "--cache-dir", "cache")
+        assert done.code == 0, done.err
+
+    @property
+    def files(self) -> list[Any]:
+        done = self.envsolve("status", "--json")
+        files = json.loads(done.out)["files"]
+        assert done.code == (0 if all(it["status"] == "fits" for it in files) else 1)
+        return list(files)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Those of both files, which are the same; none where all fit."""
+        first, *others = self.files
+        assert all((it["status"], it["reasons"]) == (first["status"], first["reasons"]) for it in others)
+        assert first["status"] == ("stale" if first["reasons"] else "fits")
+        return list(first["reasons"])
+
+
+@pytest.fixture
+def project(tmp_path: Path, envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.chdir(tmp_path)
+    return Project(tmp_path, envsolve, _PROJECT.format(url=world.url), ("requirements.in", "numpy>=1\n"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "reasons"),
+    [
+        ("numpy>=1\n", []),
+        ("# only a comment is new\nNumPy >= 1\n", []),
+        ("numpy>=1\nrich\n", ["requirements.in asks for rich, which it does not hold"]),
+        ("numpy>=99\n", ["requirements.in asks for numpy>=99, and it holds numpy 2.4.6"]),
+        ("numpy>=1.5\n", ["requirements.in asks for numpy>=1.5, and it was made for numpy>=1"]),
+        ("numpy>=1\ntyping-extensions\n", ["requirements.in asks for typing-extensions, which is new"]),
+        ("", ["numpy>=1 is not asked for any more"]),
+        ("numpy>=1\n-r more.in\n", ["more.in asks for rich, which it does not hold"]),
+        ("numpy>=1\n-c less.txt\n", ["less.txt says numpy<2, and it holds numpy 2.4.6"]),
+        ("numpy>=1\nrich; python_version < '3'\n", ["requirements.in asks for rich, which is new"]),
+        ("numpy>=1; python_version >= '3'\n", []),
+    ],
+)
+def test_what_requirement_files_ask_for_now_is_compared(asked: str, reasons: list[str], project: Project) -> None:
+    project.write("more.in", "rich\n")
+    project.write("less.txt", "numpy<2\n")
+    project.write("requirements.in", asked)
+    assert project.reasons == reasons
+
+
+def test_the_keys_that_differ_are_told_and_not_two_commands(project: Project) -> None:
+    project.say("envsolve.toml", 'python = "3.11.7"', 'python = "3.12"')
+    project.say("envsolve.toml", '["pytorch"]', '["pytorch", "jax"]\nrequirements = ["polars"]')
+    project.write("requirements.in", "numpy>=1\nrich\n")
+    keys, requests = project.files[0]["reasons"]
+    changed, *new = keys.split("; ")
+    assert changed == "it was made for --python 3.11.7, and the project asks for --python 3.12"
+    assert new == ["--framework jax is new", "polars is new"]
+    assert requests == "requirements.in asks for rich, which it does not hold"
+
+
+def test_a_lock_for_a_gpu_in_a_project_for_the_cpu_is_stale(project: Project) -> None:
+    project.say("envsolve.toml", 'gpus = ["8.6"]\ndriver = "535.183.01"\n', 'gpus = "none"\n')
+    assert project.reasons == [
+        "it is for a GPU, and the CPU is asked for",
+        "it was made for --gpu 8.6, and the project asks for --gpu none",
+    ]
+
+
+def test_a_lock_for_the_cpu_fits_there_and_says_what_it_was_made_for_elsewhere(
+    project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
+) -> None:
+    project.say("envsolve.toml", 'gpus = ["8.6"]\ndriver = "535.183.01"\n', 'gpus = "auto"\n')
+    for name in ("requirements.txt", "locks/pylock.toml"):
+        (project.directory / name).unlink()
+    project.lock()
+    assert project.reasons == []
+    monkeypatch.setenv("UV_CUDA_DRIVER_VERSION", "535.183.01")
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA_ARCH", "8.6")
+    first = project.files[0]
+    assert first["status"] == "cpu-only"
+    assert first["reasons"][-1] == "it was made for the CPU, and now that is compute capability 8.6"
+
+
+def test_a_file_in_conflict_does_not_stop_the_others(project: Project) -> None:
+    text = (project.directory / "requirements.txt").read_text(encoding="utf-8")
+    project.write("requirements.txt", f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n")
+    conflict, other = project.files
+    assert (conflict["status"], conflict["reasons"]) == ("unreadable", ["line 1 begins a conflict of a merge"])
+    assert other["status"] == "fits"
+    assert "requirements.txt (linux-64): cannot be read\n  because: line 1" in project.envsolve("status").out
+
+
+def test_what_an_environment_yml_asks_for_now_is_compared(
+    tmp_path: Path, mirrored: Path, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    project = Project(
+        tmp_path,
+        envsolve,
+        'frameworks = ["tensorflow"]\ngpus = ["8.6"]\ndriver = "580.65.06"\nplatforms = ["linux-64"]\n'
+        'requirement-files = ["dev.yml"]\noutputs = ["conda-lock.yml", "conda-linux-64.lock"]\n',
+        ("dev.yml", "dependencies: [numpy]\n"),
+    )
+    assert project.reasons == []
+    project.write("dev.yml", "dependencies: [numpy >=1, 'python >=3.9', __glibc]\n")
+    assert project.reasons == []
+    project.write("dev.yml", "dependencies: [numpy =1.2, polars, pip: [pandas]]\n")
+    wrong, *missing, of_pip = project.reasons
+    assert wrong.startswith("the project asks for numpy 1.2.*, and it holds numpy ")
+    assert "the project asks for polars, which it does not hold" in missing
+    assert of_pip == "the pip section of dev.yml asks for pandas, which it does not hold"
