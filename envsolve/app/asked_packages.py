@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -12,21 +12,25 @@ from envsolve.index.page import version_of
 from envsolve.index.requirement_file import Asked as AskedByFiles
 from envsolve.index.requirement_file import Line, read_requirement_file
 from envsolve.model.need import Markers, Need, check_marker, check_specifier, parse_need
-from envsolve.model.package import PackageFile
+from envsolve.model.package import Hashes, PackageFile
 from envsolve.model.request import Packages, without_credentials
 from envsolve.model.version_order import key_of
 
 COMMAND_LINE = "the command line"
 _PLACE = re.compile(r"\.{0,2}[/\\]|\.{1,2}$|[a-z+]+://|git\+|[A-Za-z]:\\|\S+\.(whl|tar\.gz|zip)$")
 """A path or an address without a name."""
+_ONE_VERSION = re.compile(r"===?[^,*]+")
 _DIGESTS = ("sha256", "sha384", "sha512")
+_MOST_ORIGINS = 8
+"""Places that are told of one requirement, however many ask for it."""
 
 
 class Given(NamedTuple):
     """What is asked for by name, with where it was asked; constraints likewise; indexes that files name.
 
-    ``direct`` are the files that direct references name. ``files`` are those that were read, ``is_fixed`` says that
-    nothing else decided on it.
+    Each requirement stands once for each place, of which a few count. ``direct`` are the files that direct references
+    name. ``files`` are those that were read, ``is_fixed`` says that nothing else decided on it. ``hashed`` are the
+    requirements and constraints that name the hashes a file may have.
     """
 
     needs: tuple[tuple[Need, str], ...]
@@ -36,6 +40,15 @@ class Given(NamedTuple):
     extra_index_urls: tuple[str, ...]
     files: tuple[str, ...] = ()
     is_fixed: bool = True
+    hashed: tuple[tuple[Need, Hashes], ...] = ()
+
+    @property
+    def hashes(self) -> Mapping[str, frozenset[tuple[str, str]]]:
+        """The hashes that alone the files of a project may have, by its name: those that all lines on it name."""
+        found: dict[str, frozenset[tuple[str, str]]] = {}
+        for need, hashes in self.hashed:
+            found[need.name] = found.get(need.name, frozenset(hashes)) & frozenset(hashes)
+        return found
 
 
 def given(packages: Packages, lines: Sequence[Line] = ()) -> Given:
@@ -48,10 +61,29 @@ def given(packages: Packages, lines: Sequence[Line] = ()) -> Given:
         asked += read_requirement_file(name)
     for name in packages.constraints:
         asked += read_requirement_file(name, constraint=True)
-    needs = tuple((_need(line), line.origin) for line in asked.requirements)
-    constraints = tuple((_need(line), line.origin) for line in asked.constraints)
-    found = Given(needs, constraints, {}, asked.index_url, asked.extra_index_urls, asked.files, asked.is_fixed)
+    read = [(_need(line), line) for line in (*asked.requirements, *asked.constraints)]
+    count = len(asked.requirements)
+    found = Given(
+        tuple(_distinct(read[:count])),
+        tuple(_distinct(read[count:])),
+        {},
+        asked.index_url,
+        asked.extra_index_urls,
+        asked.files,
+        asked.is_fixed,
+        tuple(dict.fromkeys((need, line.hashes) for need, line in read if line.hashes)),
+    )
     return found._replace(direct=_files(found))
+
+
+def _distinct(lines: Iterable[tuple[Need, Line]]) -> Iterator[tuple[Need, str]]:
+    """Every requirement once for each place that asks for it, of which the first few count."""
+    places: dict[Need, dict[str, None]] = {}
+    for need, line in lines:
+        known = places.setdefault(need, {})
+        if len(known) < _MOST_ORIGINS:
+            known[line.origin] = None
+    yield from ((need, origin) for need, known in places.items() for origin in known)
 
 
 def for_target(asked: Given, markers: Markers) -> Given:
@@ -62,6 +94,7 @@ def for_target(asked: Given, markers: Markers) -> Given:
     found = asked._replace(
         needs=tuple(it for it in asked.needs if markers.holds(it[0].marker)),
         constraints=tuple(it for it in asked.constraints if markers.holds(it[0].marker)),
+        hashed=tuple(it for it in asked.hashed if markers.holds(it[0].marker)),
     )
     files = _files(found)
     for need, origin in (*found.needs, *found.constraints):
@@ -85,6 +118,24 @@ def _need(line: Line) -> Need:
         said = str(error) if repr(line.text) in str(error) else f"{line.text!r}: {error}"
         hints = (Hint("a requirement is a name with versions, such as 'pandas>=2'"),)
         raise UsageError("requirement-invalid", f"{_where(line)}{said}", hints=hints) from None
+    return _hashed(need, line) if line.hashes else need
+
+
+def _hashed(need: Need, line: Line) -> Need:
+    """``need`` whose files may have the hashes of ``line`` alone; that of a direct reference is its file's digest.
+
+    pip refuses hashes beside anything but one version, too
+    (https://pip.pypa.io/en/stable/topics/secure-installs/#hash-checking-mode).
+    """
+    if need.url and not any(f"{it}=" in need.url.partition("#")[2] for it in _DIGESTS):
+        if len(line.hashes) > 1:
+            raise _refused(need, line.origin, "several hashes are given, and the file there has one: leave that one")
+        ((algorithm, digest),) = line.hashes
+        return need._replace(url=f"{need.url.rstrip('#')}#{algorithm}={digest}")
+    if not (need.url or _ONE_VERSION.fullmatch(need.specifier)):
+        message = f"{_where(line)}{str(need)!r} has hashes, and names no one version that they are of"
+        hint = Hint(f"pin it with ==, as in '{need.name}==1.0 --hash=sha256:...', or take its hashes out")
+        raise UsageError("requirement-invalid", message, hints=(hint,))
     return need
 
 

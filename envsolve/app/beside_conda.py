@@ -81,7 +81,7 @@ def wheels_beside(
     _refuse_doubles(solution, present)
     question = Question(
         asked=(*stack, *wanted.needs),
-        wanted=Wanted(interpreter, request.packages.exclude_newer, request.packages.allow_builds),
+        wanted=Wanted(interpreter, request.packages.exclude_newer, request.packages.allow_builds, wanted.hashes),
         limits=Limits(None if solution is None else bounds_of(solution, matrix, present), wanted),
         held=asked.held,
         present=present,

@@ -1,7 +1,7 @@
 """Which requirements of Python become conda packages: those that a channel has in a version that they admit.
 
-The others are wheels beside them. A file by its address and a project with extras are pip's: conda has no word for
-either.
+The others are wheels beside them. A file by its address, a project with extras and one with hashes are pip's:
+conda has no word for the former, and the hashes are those of files on package indexes.
 """
 
 from __future__ import annotations
@@ -47,23 +47,28 @@ def split_needs(
     for those of ``anyway``.
     """
     python = for_target(given, Markers(interpreter_of(problem, solution).marker_values()))
+    hashed = python.hashes
+
+    def may_be_conda(need: Need, origin: str) -> bool:
+        return need.name not in hashed and _may_be_conda(need, origin)
+
     needs = [it for it in python.needs if it[0].name not in FRAMEWORK_OF or it[0].url]
-    names = frozenset(name for it in needs if _may_be_conda(*it) for name in conda_names(it[0].name))
+    names = frozenset(name for it in needs if may_be_conda(*it) for name in conda_names(it[0].name))
     found = listed(names) if names else {}
     conda, by_pip, left, elsewhere = [], [], [], set()
     for need, origin in needs:
         companion = _is_companion(need.name, solution)
         of_stack = None if solution is None or companion or need.name in anyway else str(solution.python)
-        spec = as_conda(need, found, of_stack) if _may_be_conda(need, origin) else None
+        spec = as_conda(need, found, of_stack) if may_be_conda(need, origin) else None
         category, reason = asked.categories.get(need.name, MAIN), f"asked for by {origin}"
         if spec is not None:
             conda.append(Asked(spec, reason, category))
             continue
         if companion:
-            raise _no_companion(need, None if _may_be_conda(need, origin) else origin)
+            raise _no_companion(need, None if may_be_conda(need, origin) else origin)
         by_pip.append(Asked(str(need), reason, category, by_pip=True))
         left.append((need, origin))
-        if _may_be_conda(need, origin) and as_conda(need, found, None) is not None:
+        if may_be_conda(need, origin) and as_conda(need, found, None) is not None:
             elsewhere.add(need.name)
     return Split(
         tuple(conda),

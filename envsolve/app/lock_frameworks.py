@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -15,6 +16,7 @@ from envsolve.app.targets import Target
 from envsolve.errors import Hint, UsageError
 from envsolve.index.fitting import Interpreter
 from envsolve.model.need import Markers, Need
+from envsolve.model.package import Pin
 from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem, Solution
@@ -49,25 +51,48 @@ _PATCHES = 40
 def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
     """``target`` with the frameworks among the requirements, and the wheels that its indexes can have.
 
-    What constraints say of a framework counts for the stack, which is solved before the packages around it.
+    What constraints say of a framework counts for the stack, which is solved before the packages around it. Where
+    markers ask for a framework on some Pythons alone, the stack is for one of them.
     """
-    request, problem = target.request, target.problem
-    asked = {it.framework: it.specifier for it in request.frameworks}
+    pythons = _Pythons(target.problem)
+    python = pythons.with_most({it.framework for it in target.request.frameworks}, wanted)
+    request, problem = target.request._replace(python=python), target.problem._replace(python=python)
+    pythons = _Pythons(problem)
+    asked = {it.framework: [str(it.specifier)] for it in request.frameworks}
     cuda = request.cuda
-    for need, _ in wanted.needs:
-        framework = FRAMEWORK_OF.get(need.name)
-        if framework is None or need.url or not _may_hold(need.marker, problem):
-            continue
-        asked[framework] = asked.get(framework, SpecifierSet()) & SpecifierSet(need.specifier)
-        cuda = _with_extras(need, request, cuda)
+    for need in _of_frameworks(wanted):
+        if pythons.holding(need.marker):
+            asked.setdefault(FRAMEWORK_OF[need.name], []).append(need.specifier)
+            cuda = _with_extras(need, request, cuda)
     frameworks = tuple(
-        FrameworkRequest(name, specifier & constraint_on(wanted, name, problem)) for name, specifier in asked.items()
+        FrameworkRequest(name, _all_of(specifiers) & constraint_on(wanted, name, problem))
+        for name, specifiers in asked.items()
     )
     sources = request.sources or _sources(request, where)
     return target._replace(
         request=request._replace(frameworks=frameworks, cuda=cuda, sources=sources),
         problem=problem._replace(frameworks=frameworks, cuda=cuda),
     )
+
+
+def left_out(wanted: Given, pins: Sequence[Pin], interpreter: Interpreter) -> Iterator[str]:
+    """The frameworks that are asked for on other Pythons alone and that a lock therefore has not, as notes."""
+    there = {FRAMEWORK_OF[pin.name] for pin in pins if pin.name in FRAMEWORK_OF}
+    markers = Markers(interpreter.marker_values())
+    version = ".".join(map(str, interpreter.python[:2]))
+    for need in _of_frameworks(wanted):
+        if FRAMEWORK_OF[need.name] in there or not _is_about_python(need.marker) or markers.holds(need.marker):
+            continue
+        yield f"{need} is left out: it is asked for where {need.marker}, and the lock is for Python {version}"
+
+
+def _of_frameworks(wanted: Given) -> Iterator[Need]:
+    """What is asked of frameworks by the names of their packages, each once."""
+    yield from dict.fromkeys(need for need, _ in wanted.needs if need.name in FRAMEWORK_OF and not need.url)
+
+
+def _all_of(specifiers: Iterable[str]) -> SpecifierSet:
+    return SpecifierSet(",".join(dict.fromkeys(filter(None, specifiers))))
 
 
 def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> SpecifierSet | None:
@@ -88,23 +113,60 @@ def _cuda_asked_by(need: Need) -> Iterator[str | None]:
             yield found[1]
 
 
-def _may_hold(marker: str, problem: Problem) -> bool:
-    """Whether a marker holds on the platform for some Python of the request: which one, the stack decides later."""
-    return not marker or any(
-        Markers(Interpreter(python_of(admitted, Version(f"3.{minor}")), problem.platform).marker_values()).holds(marker)
-        for minor in _PYTHONS
-        if (admitted := problem.python) is None or _first_patch(admitted, minor) is not None
-    )
+class _Pythons:
+    """The minors of Python 3 that a request admits, and which of them markers hold for on its platform."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._asked = problem.python
+        self._markers = {
+            minor: Markers(
+                Interpreter(python_of(problem.python, Version(f"3.{minor}")), problem.platform).marker_values()
+            )
+            for minor in _PYTHONS
+            if _first_patch(problem.python, minor) is not None
+        }
+        self._known: dict[str, frozenset[int]] = {}
+
+    def holding(self, marker: str) -> frozenset[int]:
+        """The minors that a marker holds for; all that there are for none."""
+        if marker not in self._known:
+            found = (minor for minor, markers in self._markers.items() if markers.holds(marker))
+            self._known[marker] = frozenset(found) if marker else frozenset(_PYTHONS)
+        return self._known[marker]
+
+    def with_most(self, anyway: AbstractSet[str], wanted: Given) -> SpecifierSet | None:
+        """The Pythons of the request on which the most frameworks are asked for, all of them where that can be.
+
+        ``anyway`` are the frameworks asked for whatever the Python. Among several sets of as many frameworks it is the
+        one that the newest Python has.
+        """
+        asked: dict[int, set[str]] = {minor: set(anyway) for minor in self._markers}
+        for need in _of_frameworks(wanted):
+            for minor in self.holding(need.marker) & asked.keys():
+                asked[minor].add(FRAMEWORK_OF[need.name])
+        if not asked:
+            return self._asked
+        best = max(sorted(asked, reverse=True), key=lambda minor: len(asked[minor]))
+        return self._only({minor for minor, names in asked.items() if names == asked[best]})
+
+    def _only(self, minors: AbstractSet[int]) -> SpecifierSet | None:
+        """The Pythons of the request that are of ``minors``, as few clauses as say so."""
+        first, last = min(minors), max(minors)
+        others = self._markers.keys() - minors
+        clauses = [f">=3.{first}"] if min(others, default=first) < first else []
+        clauses += [f"<3.{last + 1}"] if max(others, default=last) > last else []
+        clauses += [f"!=3.{it}.*" for it in sorted(others) if first < it < last]
+        return (self._asked or SpecifierSet()) & SpecifierSet(",".join(clauses)) if clauses else self._asked
 
 
 def constraint_on(wanted: Given, framework: str, problem: Problem) -> SpecifierSet:
     """What constraint files say of the versions of a framework."""
-    found = [
+    pythons = _Pythons(problem)
+    return _all_of(
         need.specifier
         for need, _ in wanted.constraints
-        if FRAMEWORK_OF.get(need.name) == framework and _may_hold(need.marker, problem)
-    ]
-    return SpecifierSet(",".join(filter(None, found)))
+        if FRAMEWORK_OF.get(need.name) == framework and pythons.holding(need.marker)
+    )
 
 
 def asks_for_cuda(wanted: Given) -> bool:
@@ -115,7 +177,11 @@ def asks_for_cuda(wanted: Given) -> bool:
 def depends_on_python(wanted: Given) -> bool:
     """Whether markers ask for a framework by the Python, which the stack decides on: all of them count for it."""
     asked = (need for need, _ in (*wanted.needs, *wanted.constraints) if need.name in FRAMEWORK_OF)
-    return any(re.search("python_(full_)?version", need.marker) for need in asked)
+    return any(_is_about_python(need.marker) for need in asked)
+
+
+def _is_about_python(marker: str) -> bool:
+    return re.search("python_(full_)?version", marker) is not None
 
 
 def with_major(cuda: SpecifierSet | None, major: str | None) -> SpecifierSet | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator, Mapping
 
 from packaging.specifiers import SpecifierSet
 
@@ -11,6 +12,7 @@ from envsolve.app.refusal import refusal
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.index.fitting import Interpreter
 from envsolve.model.need import parse_need
+from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.closure.bounds import THE_STACK
@@ -23,6 +25,7 @@ from envsolve.solve.solver import Solver
 _MOST_CAUSES = 12
 _FEW_NAMES = 3
 _MEANT = {"pytorch": "pytorch", "pytorch-cuda": "pytorch", "tf": "tensorflow", "tensorflow-gpu": "tensorflow"}
+_CUDA_BUILD = re.compile(r"cu\d+")
 NOT_ON_INDEX = "release-not-on-index"
 """The code where the matrix knows a build of a framework that the indexes do not have."""
 
@@ -35,22 +38,23 @@ def packages_refusal(
     shown = causes[:_MOST_CAUSES]
     if len(causes) > len(shown):
         shown.append(f"and {len(causes) - len(shown)} more requirements like these")
-    stack = "" if solution is None else f" with {' and '.join(it.release.label for it in solution.choices)}"
+    stack = _with(solution, ())
     target = f"Python {interpreter.full_version} on {interpreter.platform}"
     unknown = _unknown(conflict)
     lacking = [ask for ask in missing(conflict) if ask.origin]
     beside = [name for name in contested(conflict) if name in conflict.provider.world.present]
-    reasons = {unfit for name in contested(conflict) for unfit in reasons_of(name, conflict)}
+    unfit = {name: found for name in contested(conflict) if (found := reasons_of(name, conflict))}
+    reasons = {it for found in unfit.values() for it in found}
     if unknown:
         code, message = "package-not-found", f"no package index of this request knows {' or '.join(unknown)}"
     elif lacking:
         code, message = _lacking(lacking)
     elif reasons == {Unfit.YANKED}:
         code, message = "yanked", f"what is asked for of {' and '.join(contested(conflict)[:_FEW_NAMES])} was withdrawn"
+    elif Unfit.OTHER_HASHES in reasons:
+        code, message = "hash-mismatch", _of_other_hashes(unfit, beside)
     elif reasons:
-        names = [name for name in contested(conflict) if reasons_of(name, conflict)]
-        code = "no-wheel"
-        message = f"{' and '.join(names[:_FEW_NAMES])} cannot be installed on {target}{stack}"
+        code, message = "no-wheel", _cannot_be_installed(unfit, target, solution)
     elif beside:
         code = "packages-conflict"
         names = beside[:_FEW_NAMES]
@@ -61,8 +65,9 @@ def packages_refusal(
         message = f"the requirements of {' and '.join(names)} do not go together for {target}{stack}"
     hints = (
         *_framework_hints(contested(conflict), request),
-        *([Hint("have conda install a version that is asked for")] if beside else []),
+        *([Hint("have conda install a version that is asked for")] if beside and code != "hash-mismatch" else []),
         *_hints(reasons, unknown, lacking, request),
+        *(_hash_hints(unfit, solution, beside) if code == "hash-mismatch" else ()),
     )
     steps = tuple(ConflictStep(cause, "", "") for cause in causes)
     return UnsolvableError(code, message, tuple(shown), hints, conflict=steps)
@@ -73,10 +78,73 @@ def stack_refusal(request: Request, problem: Problem, solver: Solver, *, typed: 
 
     A way out is a command where it is all on the command line; a framework in a file has to be changed there.
     """
+    other = _build_of_other_kind(request, problem)
+    if other is not None:
+        return other
     error = refusal(request, problem, solver)
     if {it.framework for it in request.frameworks} != {it.framework for it in typed.frameworks}:
         error.hints = tuple(hint._replace(command=None) for hint in error.hints)
     return error
+
+
+def _build_of_other_kind(request: Request, problem: Problem) -> UnsolvableError | None:
+    """The error where a version names a build for CUDA without a GPU, or one for the CPU beside a GPU."""
+    asked = (
+        (f"{it.framework}{clause}", local)
+        for it in problem.frameworks
+        for clause in it.specifier
+        if (local := clause.version.partition("+")[2]) and clause.operator in ("==", "===")
+    )
+    for spelled, local in asked:
+        if problem.cpu and _CUDA_BUILD.fullmatch(local):
+            code, kind = "gpu-build-without-gpu", "a CUDA build"
+            why = "--gpu none asks for a build for the CPU" if request.wants_cpu else "no GPU was found or named"
+            way = "name the GPU it is for with --gpu, or with the key gpus of a project"
+        elif local == "cpu" and not problem.cpu:
+            code, kind, why = "cpu-build-with-gpu", "a build for the CPU", "the request is for a GPU"
+            way = "--gpu none asks for builds for the CPU"
+        else:
+            continue
+        hints = (Hint(way), Hint(f"or leave out +{local}: envsolve chooses the build for the machine"))
+        return UnsolvableError(code, f"{spelled} is {kind}, and {why}", (f"{spelled} was asked for",), hints)
+    return None
+
+
+def _with(solution: Solution | None, but: Collection[str]) -> str:
+    """The stack by its frameworks, without those whose packages are in ``but``."""
+    labels = [it.release.label for it in solution.choices if it.release.package not in but] if solution else []
+    return f" with {' and '.join(labels)}" if labels else ""
+
+
+def _of_other_hashes(unfit: Mapping[str, Mapping[Unfit, str]], of_conda: Collection[str]) -> str:
+    names = [f"{name} {found[Unfit.OTHER_HASHES]}" for name, found in unfit.items() if Unfit.OTHER_HASHES in found]
+    if of_conda:
+        return f"conda installs {' and '.join(of_conda)}, which cannot have the hashes of a wheel that are asked for"
+    return f"the index has other hashes of {' and '.join(names[:_FEW_NAMES])} than those that are asked for"
+
+
+def _hash_hints(
+    unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None, of_conda: Collection[str]
+) -> Iterator[Hint]:
+    if of_conda:
+        yield Hint(f"take out the hashes of {' and '.join(of_conda)}: the lock proves conda's package with its own")
+        return
+    yield Hint("a file that changed on an index may be another's: find out who changed it before you trust it")
+    yield Hint("take out --hash, or put the hashes of this index there")
+    stack = {} if solution is None else {it.release.package: it.release.source for it in solution.choices}
+    if any(stack.get(name) is Source.PYTORCH for name in unfit):
+        yield Hint("for hashes of the wheels on PyPI, whose builds are others, take these: --source pypi")
+
+
+def _cannot_be_installed(unfit: Mapping[str, Mapping[Unfit, str]], target: str, solution: Solution | None) -> str:
+    """What has no file for the target, and why not its newest version; a package of the stack is its one version."""
+    stack = {} if solution is None else {it.release.package: it.release.full_version for it in solution.choices}
+    names = [f"{name} {stack[name]}" if name in stack else name for name in unfit]
+    why = list(dict.fromkeys(next(iter(found)) for found in unfit.values()))
+    beside = _with(solution, unfit.keys())
+    return (
+        f"{' and '.join(names[:_FEW_NAMES])} cannot be installed on {target}{beside}: {' and '.join(why[:_FEW_NAMES])}"
+    )
 
 
 def _lacking(asks: list[Ask]) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from envsolve import __version__
 from envsolve.app.asked_packages import COMMAND_LINE, Given, for_target, given
 from envsolve.app.command import recorded_command
-from envsolve.app.lock_frameworks import FRAMEWORK_OF, require_wheels, with_frameworks
+from envsolve.app.lock_frameworks import FRAMEWORK_OF, left_out, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, places, settings_of
 from envsolve.app.lock_stacks import Attempt, Stacks, stays
 from envsolve.app.network import Network
@@ -75,7 +75,7 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Lock
     where = places(asked.request, wanted, settings)
     lines = Lines(asked.network, settings, environ, builds=request.packages.allow_builds)
     try:
-        lines.have_pages([need.name for need, _ in wanted.needs if not need.url], where)
+        lines.have_pages(list(dict.fromkeys(need.name for need, _ in wanted.needs if not need.url)), where)
         require_wheels(request)
         targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
         require_platforms([it.problem.platform for it in targets], request.format)
@@ -156,6 +156,7 @@ class _Lock:
                 interpreter,
                 attempt.request.packages.exclude_newer,
                 attempt.request.packages.allow_builds,
+                wanted.hashes,
             ),
             limits=Limits(None if solution is None else bounds_of(solution, self._matrix), wanted),
             held={it.name: it.version for it in self._pins if stays(attempt.request.packages, it.name)},
@@ -196,11 +197,12 @@ class _Lock:
             command=recorded_command(bare),
             envsolve_version=__version__,
             matrix_date=matrix_date,
-            request=tuple(asked),
+            request=tuple(dict.fromkeys(asked)),
             exclude_newer=request.packages.exclude_newer,
             default_is_plain=self._where.is_plain,
         )
-        notes = (*self._notes(attempt), *(note for pin in pins for note in notes_of(pin)))
+        told = left_out(self._wanted, pins, interpreter)
+        notes = (*self._notes(attempt), *told, *(note for pin in pins for note in notes_of(pin)))
         if better is not None:
             notes = (f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})", *notes)
         return _Made(attempt.problem.platform, made, solution, notes)

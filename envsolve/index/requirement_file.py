@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.errors import Hint, UsageError
+from envsolve.model.package import Hashes
 from envsolve.model.request import without_credentials
 
 _COMMENT = re.compile(r"(^|\s)#.*$")
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
-_HASH = re.compile(r"\s--hash[= ]\S+")
+_HASH = re.compile(r"\s--hash(?:=|\s+|\Z)(\S*)")
+_ALGORITHMS = ("sha256", "sha384", "sha512")
+"""Those that pip takes (https://pip.pypa.io/en/stable/topics/secure-installs)."""
 _WITH_VALUE = {
     "-r": "requirement",
     "--requirement": "requirement",
@@ -32,10 +35,14 @@ _DEEPEST = 20
 
 
 class Line(NamedTuple):
-    """One requirement, and the file it is in, as a person would name it: ``-r requirements.in``."""
+    """One requirement, and the file it is in, as a person would name it: ``-r requirements.in``.
+
+    ``hashes`` are the digests that its file may have, none where all may: ``--hash=sha256:0a...``.
+    """
 
     text: str
     origin: str
+    hashes: Hashes = ()
 
 
 class Asked(NamedTuple):
@@ -63,48 +70,86 @@ class Asked(NamedTuple):
 
 
 def read_requirement_file(name: str, *, constraint: bool = False, environ: Mapping[str, str] | None = None) -> Asked:
-    """Everything that a file and the files it includes ask for; ``-`` is standard input.
+    """Everything that a file and the files it includes ask for, each line once; ``-`` is standard input.
 
     Raises UsageError where one cannot be read, includes itself, or holds what a lock cannot have.
     """
-    return _read(name, constraint, os.environ if environ is None else environ, ())
+    reading = _Reading(os.environ if environ is None else environ)
+    reading.read(name, (), constraint=constraint)
+    return Asked(
+        tuple(reading.requirements),
+        tuple(reading.constraints),
+        reading.index_url,
+        tuple(reading.extra_index_urls),
+        tuple(reading.files),
+        reading.is_fixed,
+    )
 
 
-def _read(name: str, constraint: bool, environ: Mapping[str, str], within: tuple[str, ...]) -> Asked:
-    if name in within or len(within) > _DEEPEST:
-        raise UsageError("requirements-circular", f"{' includes '.join((*within, name))}: a file cannot include itself")
-    text = _text(name)
-    found = Asked(files=(name,), is_fixed=name != "-" and _VARIABLE.search(text) is None)
-    for number, line in _lines(text):
-        expanded = _VARIABLE.sub(lambda it: environ.get(it[1], it[0]), line)
-        found += _of_line(expanded, f"{name}:{number}", name, constraint, environ, (*within, name))
-    return found
+class _Reading:
+    """What was read so far of a file and of those it includes."""
 
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self.requirements: dict[Line, None] = {}
+        self.constraints: dict[Line, None] = {}
+        self.index_url: str | None = None
+        self.extra_index_urls: list[str] = []
+        self.files: list[str] = []
+        self.is_fixed = True
 
-def _of_line(
-    line: str, place: str, name: str, constraint: bool, environ: Mapping[str, str], within: tuple[str, ...]
-) -> Asked:
-    if not line.startswith("-"):
-        text = _HASH.sub("", f" {line}").strip()
+    def read(self, name: str, within: tuple[str, ...], *, constraint: bool) -> None:
+        """Read one more file, which those in ``within`` led to. Raises UsageError."""
+        if name in within or len(within) > _DEEPEST:
+            circle = " includes ".join((*within, name))
+            raise UsageError("requirements-circular", f"{circle}: a file cannot include itself")
+        text = _text(name)
+        self.files.append(name)
+        self.is_fixed = self.is_fixed and name != "-" and _VARIABLE.search(text) is None
         origin = f"{'-c' if constraint else '-r'} {name}"
-        return Asked(constraints=(Line(text, origin),)) if constraint else Asked(requirements=(Line(text, origin),))
-    option, value = _option(line)
-    kind = _WITH_VALUE.get(option)
-    if kind is None:
-        if option in _HARMLESS:
-            return Asked()
-        raise _not_supported(line, option, place)
-    if not value:
-        raise UsageError("requirements-invalid", f"{place}: {option} names nothing")
-    if kind == "index-url":
-        return Asked(index_url=value)
-    if kind == "extra-index-url":
-        return Asked(extra_index_urls=(value,))
-    if "://" in value:
-        message = f"{place}: {option} takes a file here, and {without_credentials(value)} is an address"
-        raise UsageError("requirements-invalid", message, hints=(Hint("fetch the file first"),))
-    included = value if Path(value).is_absolute() or name == "-" else str(Path(name).parent / value)
-    return _read(included, constraint or kind == "constraint", environ, within)
+        asked = self.constraints if constraint else self.requirements
+        for number, line in _lines(text):
+            expanded = _VARIABLE.sub(lambda it: self._environ.get(it[1], it[0]), line)
+            place = f"{name}:{number}"
+            if expanded.startswith("-"):
+                self._option(expanded, place, name, (*within, name), constraint=constraint)
+            else:
+                asked[_requirement(expanded, origin, place)] = None
+
+    def _option(self, line: str, place: str, name: str, within: tuple[str, ...], *, constraint: bool) -> None:
+        option, value = _option(line)
+        kind = _WITH_VALUE.get(option)
+        if kind is None:
+            if option in _HARMLESS:
+                return
+            raise _not_supported(line, option, place)
+        if not value:
+            raise UsageError("requirements-invalid", f"{place}: {option} names nothing")
+        if kind == "index-url":
+            self.index_url = value
+        elif kind == "extra-index-url":
+            self.extra_index_urls.append(value)
+        elif "://" in value:
+            message = f"{place}: {option} takes a file here, and {without_credentials(value)} is an address"
+            raise UsageError("requirements-invalid", message, hints=(Hint("fetch the file first"),))
+        else:
+            included = value if Path(value).is_absolute() or name == "-" else str(Path(name).parent / value)
+            self.read(included, within, constraint=constraint or kind == "constraint")
+
+
+def _requirement(line: str, origin: str, place: str) -> Line:
+    spaced = f" {line}"
+    hashes = tuple(dict.fromkeys(_hash(it[1], place) for it in _HASH.finditer(spaced)))
+    return Line(_HASH.sub("", spaced).strip(), origin, hashes)
+
+
+def _hash(text: str, place: str) -> tuple[str, str]:
+    algorithm, _, digest = text.partition(":")
+    if algorithm not in _ALGORITHMS or not digest:
+        message = f"{place}: --hash takes an algorithm and a digest, such as sha256:0a1b..., and not {text!r}"
+        hint = Hint(f"the algorithms are {', '.join(_ALGORITHMS)}")
+        raise UsageError("requirements-invalid", message, hints=(hint,))
+    return algorithm, digest.lower()
 
 
 def _option(line: str) -> tuple[str, str]:

@@ -306,3 +306,18 @@ def test_without_a_python_no_wheel_can_be_installed() -> None:
     with pytest.raises(UnsolvableError) as caught:
         python_among([NUMPY], PROBLEM, None)
     assert caught.value.code == "no-python"
+
+
+def test_hashes_bind_a_wheel_beside_conda(beside: Beside, tmp_path: Path) -> None:
+    asked = tmp_path / "asked.in"
+    asked.write_text("pandas==2.2.0 --hash=sha256:00\n", encoding="utf-8")
+    assert refused(beside, files=(str(asked),)).code == "hash-mismatch"
+
+
+def test_what_conda_installs_has_none_of_the_hashes_of_an_index(beside: Beside, tmp_path: Path) -> None:
+    asked = tmp_path / "asked.in"
+    asked.write_text("numpy==1.26.4 --hash=sha256:00\n", encoding="utf-8")
+    error = refused(beside, files=(str(asked),))
+    assert error.code == "hash-mismatch"
+    assert error.message == "conda installs numpy, which cannot have the hashes of a wheel that are asked for"
+    assert error.cause[-1] == "numpy 1.26.4: no file of it has a hash that is asked for (--hash)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -193,3 +194,79 @@ def test_a_build_that_the_index_does_not_have_is_named(envsolve: Envsolve, world
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("error: release-not-on-index\n")
     assert " to 2.15.0, and no other index is asked for it\n" in result.err
+
+
+class Named(NamedTuple):
+    """A build that a version names, the GPU of the request, and what the error is called and says."""
+
+    requirement: str
+    gpu: tuple[str, ...]
+    code: str
+    says: tuple[str, ...]
+
+
+NAMED = {
+    "CUDA where CPU is asked for": Named(
+        "torch==2.7.1+cu126",
+        ("--gpu", "none"),
+        "gpu-build-without-gpu",
+        ("==2.7.1+cu126 is a CUDA build, and --gpu none asks", "hint: name the GPU it is for", "leave out +cu126"),
+    ),
+    "CUDA where no GPU is": Named(
+        "torch===2.7.1+cu126", (), "gpu-build-without-gpu", ("is a CUDA build, and no GPU was found or named",)
+    ),
+    "CPU where a GPU is": Named(
+        "torch==2.7.1+cpu",
+        ("--gpu", "8.6"),
+        "cpu-build-with-gpu",
+        ("==2.7.1+cpu is a build for the CPU, and the request is for a GPU", "hint: --gpu none", "leave out +cpu"),
+    ),
+    "a version that nobody has": Named(
+        "torch==99+cu126", ("--gpu", "8.6"), "no-such-release", ("no GPU build of pytorch==99+cu126 is known",)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_build_for_another_kind_of_machine_is_told(
+    name: str, envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = NAMED[name]
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
+    places = ("--extra-index-url", world.index_url, "--source", "pytorch")
+    result = envsolve(named.requirement, *named.gpu, *TARGET, *places)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(f"error: {named.code}\n")
+    assert [it for it in named.says if it not in result.err] == []
+
+
+def test_a_build_for_the_gpu_may_be_named(envsolve: Envsolve, world: IndexServer) -> None:
+    assert pins(envsolve, world, "torch==2.14.1+cu126", "--gpu", "8.6")["torch"] == "2.14.1+cu126"
+
+
+def test_hashes_bind_the_wheel_of_a_framework(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+    asked = tmp_path / "asked.in"
+    asked.write_text("torch==2.14.1+cu126 --hash=sha256:00\n", encoding="utf-8")
+    result = lock(envsolve, world, "-r", str(asked), "--gpu", "8.6")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: hash-mismatch\n  the index has other hashes of torch 2.14.1+cu126 than ")
+    assert "--source pypi" in result.err
+
+
+class TestWhatHasNoWheel:
+    def test_is_told_beside_the_stack_that_needs_it(self, envsolve: Envsolve, world: IndexServer) -> None:
+        world.add("jax", [wheel("jax", "0.6.2", ["jaxlib"])])
+        world.add("jaxlib", [wheel("jaxlib", "0.6.2", tags="cp311-cp311-win_amd64")])
+        result = lock(envsolve, world, "jax==0.6.2", "--gpu", "none")
+        assert result.err.startswith(
+            "error: no-wheel\n  jaxlib cannot be installed on Python 3.11.7 on linux-64 with jax 0.6.2 (pypi, cpu): "
+            "it has no wheel for this Python and platform\n"
+        )
+
+    def test_is_told_where_it_is_the_stack_itself(self, envsolve: Envsolve, world: IndexServer) -> None:
+        world.add("jax", [wheel("jax", "0.6.2", requires_python=">=3.12")])
+        result = lock(envsolve, world, "jax==0.6.2", "--gpu", "none")
+        assert result.err.startswith(
+            "error: no-wheel\n  jax 0.6.2 cannot be installed on Python 3.11.7 on linux-64: "
+            "it does not support this Python\n"
+        )

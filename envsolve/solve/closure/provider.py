@@ -82,10 +82,13 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         """The projects of which a version was refused for what it requires."""
         self.troubled: set[str] = set()
         """The projects whose versions did not go together; dead ends are looked for among them alone."""
-        self.roots = [ask for need, origin in roots for ask in self._of_need(need, origin)]
+        self.roots = _telling([ask for need, origin in roots for ask in self._of_need(need, origin)])
         self._root_masks: dict[str, int] = {}
         self.asked_by: dict[str, tuple[Ask, Pick | None]] = {}
         """Who first asked for each, in the last round: the way from a conflict back to the request."""
+        self._roots_of: dict[str, list[Ask]] = {}
+        for ask in self.roots:
+            self._roots_of.setdefault(ask.name, []).append(ask)
         self._root_prereleases = {ask.name for ask in self.roots if _names_prerelease(ask.specifier)}
 
     def identify(self, requirement_or_candidate: Ask | Pick) -> str:
@@ -166,9 +169,8 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         if name not in self._root_masks:
             releases = self.world.releases(name)
             mask = 0 if releases is None else self.world.limited(releases)
-            for ask in self.roots:
-                if ask.name == name:
-                    mask &= ask.mask
+            for ask in self._roots_of.get(name, ()):
+                mask &= ask.mask
             self._root_masks[name] = mask
         return self._root_masks[name]
 
@@ -199,7 +201,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         """Whether ``ask`` is on a project that is there, in a version that it and all limits admit."""
         if ask.name not in self.world.present or ask.releases is None:
             return False
-        return bool(ask.mask & self.world.limited(ask.releases))
+        return bool(ask.mask & self.world.limited(ask.releases)) and isinstance(ask.releases.fit(0), Fit)
 
     def refuse(self, pick: Pick, ask: Ask) -> None:
         """Remember what ``pick`` was refused for, where no other answer is possible: what is there stays as it is."""
@@ -374,6 +376,15 @@ class Provider(AbstractProvider[Ask, Pick, str]):
 _FEW_REFUSED = 4
 _BATCH = 16
 """Metadata files fetched at once where one version after the other does not do."""
+
+
+def _telling(asks: Iterable[Ask]) -> list[Ask]:
+    """``asks`` without those that ask for no other versions than one before them, from the same place."""
+    told: dict[tuple[str, str, int, bool, bool], Ask] = {}
+    for ask in asks:
+        wanted = (ask.mask, is_pin(ask.specifier), _names_prerelease(ask.specifier))
+        told.setdefault((ask.identifier, ask.origin, *wanted), ask)
+    return list(told.values())
 
 
 def is_pin(specifier: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ class Unfit(StrEnum):
     OTHER_PYTHON = "it does not support this Python"
     TOO_NEW = "it was uploaded after the day that --exclude-newer names"
     SOURCE_ONLY = "it has no wheel, only source that has to be built"
+    OTHER_HASHES = "no file of it has a hash that is asked for (--hash)"
     YANKED = "it was withdrawn (yanked)"
     UNREADABLE = "what it requires is no requirement, or a file by its address"
 
@@ -39,11 +40,15 @@ class Fit(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What files have to suit. ``newest_upload`` is a moment in RFC 3339, in UTC."""
+    """What files have to suit. ``newest_upload`` is a moment in RFC 3339, in UTC.
+
+    ``hashes`` are those that alone the files of some projects may have, by the name of the project.
+    """
 
     interpreter: Interpreter
     newest_upload: str | None = None
     allow_builds: bool = False
+    hashes: Mapping[str, frozenset[tuple[str, str]]] = {}
 
 
 class Fitting:
@@ -55,10 +60,13 @@ class Fitting:
         self._python = key_of(wanted.interpreter.full_version)
         self._supports: dict[str, bool] = {"": True}
 
-    def of(self, files: tuple[RawFile, ...]) -> Fit | Unfit:
-        """What of ``files``, all of one version, can be installed."""
+    def of(self, project: str, files: tuple[RawFile, ...]) -> Fit | Unfit:
+        """What of ``files``, all of one version of ``project``, can be installed."""
         if not files:
             return Unfit.NO_FILE
+        files = self._allowed(project, files)
+        if not files:
+            return Unfit.OTHER_HASHES
         ranked = [(rank, file) for file in files if (rank := self._rank(file)) is not None]
         old_enough = [(rank, file) for rank, file in ranked if self._is_old_enough(file)]
         fitting = [(rank, file) for rank, file in old_enough if self.supports(file[5])]
@@ -74,11 +82,19 @@ class Fitting:
             return Unfit.TOO_NEW
         return Unfit.OTHER_PLATFORM if any(file[0].endswith(".whl") for file in files) else Unfit.SOURCE_ONLY
 
-    def of_source(self, files: tuple[RawFile, ...]) -> Fit | Unfit:
+    def of_source(self, project: str, files: tuple[RawFile, ...]) -> Fit | Unfit:
         """What of ``files`` can be built."""
+        files, there = self._allowed(project, files), bool(files)
+        if there and not files:
+            return Unfit.OTHER_HASHES
         sources = [file for file in files if not file[0].endswith(".whl") and self._is_old_enough(file)]
         fitting = tuple(sorted((file for file in sources if self.supports(file[5])), reverse=True))
         return Fit(fitting[0], fitting, fitting[0][6] is not None) if fitting else Unfit.SOURCE_ONLY
+
+    def _allowed(self, project: str, files: tuple[RawFile, ...]) -> tuple[RawFile, ...]:
+        """Those of ``files`` with a hash that is asked for; all where none is."""
+        allowed = self.wanted.hashes.get(project)
+        return files if allowed is None else tuple(file for file in files if not allowed.isdisjoint(file[2]))
 
     def supports(self, requires_python: str | None) -> bool:
         """Whether the target's Python is in a range such as ``>=3.9``; one that cannot be read excludes nothing."""
@@ -161,14 +177,15 @@ class Releases:
         """What wheels of the version there can be installed."""
         found = self._fits.get(position)
         if found is None:
-            found = self._fits[position] = self._fitting.of(self.project.files(position))
+            found = self._fits[position] = self._fitting.of(self.project.name, self.project.files(position))
         return found
 
     def source_fit(self, position: int) -> Fit | Unfit:
         """What source of the version there can be built."""
         found = self._source_fits.get(position)
         if found is None:
-            found = self._source_fits[position] = self._fitting.of_source(self.project.files(position))
+            files = self.project.files(position)
+            found = self._source_fits[position] = self._fitting.of_source(self.project.name, files)
         return found
 
     def is_prerelease(self, position: int) -> bool:

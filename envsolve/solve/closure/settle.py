@@ -7,7 +7,7 @@ other: never by another set of packages, only by a version that goes with all th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from envsolve.errors import OutsideError
 from envsolve.solve.closure.provider import Ask, Pick, Provider
@@ -24,7 +24,10 @@ def settled(picks: Mapping[str, Pick], provider: Provider) -> tuple[Mapping[str,
     while True:
         reached = _reached(picks, provider)
         picks = {ask.name: picks[ask.name] for asks in reached.values() for ask, _ in asks}
-        better = next((it for name in sorted(picks) for it in _better(name, picks, reached, provider)), None)
+        asks = _asks_by_name(reached)
+        better = next(
+            (it for name in sorted(picks) for it in _better(name, asks[name], picks, reached, provider)), None
+        )
         if better is None:
             return picks, reached
         picks[better.name] = better
@@ -42,9 +45,18 @@ def _reached(picks: Mapping[str, Pick], provider: Provider) -> Reached:
     return found
 
 
-def _better(name: str, picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> Iterator[Pick]:
+def _asks_by_name(reached: Reached) -> Mapping[str, list[Ask]]:
+    """What others ask of each project."""
+    found: dict[str, list[Ask]] = {}
+    for asks in reached.values():
+        found.setdefault(asks[0][0].name, []).extend(ask for ask, by in asks if by != ask.name)
+    return found
+
+
+def _better(
+    name: str, asks: Sequence[Ask], picks: Mapping[str, Pick], reached: Reached, provider: Provider
+) -> Iterator[Pick]:
     """The versions before the one that is picked, best first, that go with all other picks."""
-    asks = [ask for its in reached.values() for ask, by in its if ask.name == name and by != name]
     extras = {ask.extra for ask in asks}
     for pick in provider.in_order(asks):
         if pick.position == picks[name].position:

@@ -130,9 +130,21 @@ def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
     if releases is None:
         yield f"no package index of this request knows {name}"
         return
-    yield from (f"{name} {version}: {unfit}" for unfit, version in reasons_of(name, conflict).items())
+    for unfit, version in reasons_of(name, conflict).items():
+        yield f"{name} {version}: {unfit}"
+        if unfit is Unfit.OTHER_HASHES and name not in conflict.provider.world.present:
+            yield from _hashes(version, releases, conflict)
     if any(ask.name == name for ask in missing(conflict)):
         yield _there(releases, conflict)
+
+
+def _hashes(version: str, releases: Releases, conflict: Conflict) -> Iterator[str]:
+    """The hashes that the index has of a version, for the first few files."""
+    where = conflict.provider.world.indexes.index_url(releases.project) or "the address"
+    position = releases.position(version)
+    for file in () if position is None else releases.project.files(position)[:_FEW]:
+        digests = " and ".join(f"{algorithm}:{digest}" for algorithm, digest in file[2]) or "no hash"
+        yield f"{where} has {file[0]} with {digests}"
 
 
 def _there(releases: Releases, conflict: Conflict) -> str:
