@@ -2,7 +2,8 @@
 
     EnvsolveError
     ├── UsageError            2  the request or an input file is wrong; nothing was written
-    │   └── MatrixError       2  the compatibility matrix holds mistakes (all of them are listed)
+    │   ├── MatrixError       2  the compatibility matrix holds mistakes (all of them are listed)
+    │   └── ProjectError      2  the project holds mistakes (all of them are listed)
     ├── UnsolvableError       1  an honest no: nothing that was asked for fits the hosts
     └── OutsideError          3  network, disk or a tool failed; nothing was written
 
@@ -82,6 +83,14 @@ class UsageError(EnvsolveError):
 
 class MatrixError(UsageError):
     """The compatibility matrix does not load; ``cause`` lists every mistake with its file and key."""
+
+    def as_json(self) -> dict[str, object]:
+        """The ``error`` object of the JSON contract, and every mistake as one line."""
+        return super().as_json() | {"mistakes": list(self.cause)}
+
+
+class ProjectError(UsageError):
+    """What a project asks for holds mistakes; ``cause`` lists every one with its file, line and key."""
 
     def as_json(self) -> dict[str, object]:
         """The ``error`` object of the JSON contract, and every mistake as one line."""

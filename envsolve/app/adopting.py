@@ -1,4 +1,4 @@
-"""What a directory says already of the environment that it wants: files of conda, pip, pixi and of envsolve itself.
+"""What a directory says already of the environment that it wants: files of conda, pip, pixi, Poetry and envsolve.
 
 Files that people write stay where they are and are named in the project; out of locks, which hold far more than was
 asked for, only the frameworks are taken.
@@ -7,15 +7,24 @@ asked for, only the frameworks are taken.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from envsolve.app.adopting_packages import framework_of, table_of
 from envsolve.app.adopting_pixi import values_of_pixi
+from envsolve.app.adopting_poetry import values_of_poetry
+from envsolve.app.conda_asked import asked_on
 from envsolve.app.held_stack import HeldStack, held_stack
 from envsolve.app.lock_frameworks import FRAMEWORK_OF
+from envsolve.errors import UsageError
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.names import normalized
+from envsolve.model.request import Packages
+from envsolve.project import Settings
+from envsolve.project.reading import PYPROJECT, read_text
 
 _ENVIRONMENTS = ("environment.yml", "environment.yaml")
 _INPUTS = ("requirements.in", "requirements.txt")
@@ -32,7 +41,7 @@ class Adopted(NamedTuple):
 
 
 def adopted(directory: Path, platform: Platform, matrix: Matrix) -> Adopted:
-    """What the files in ``directory`` ask for; no values where none of them is there.
+    """What the files in ``directory`` ask for; no values where none of them does, or [project] alone.
 
     Raises UsageError where one cannot be read.
     """
@@ -40,14 +49,62 @@ def adopted(directory: Path, platform: Platform, matrix: Matrix) -> Adopted:
         (_ENVIRONMENTS, _of_environment),
         (_INPUTS, _of_requirements),
         (_CONDA_LOCKS, _of_lock),
+        ((_PIXI,), _of_pixi),
+        ((PYPROJECT,), _of_pyproject),
     ):
         for name in names:
-            if (directory / name).is_file():
-                return take(directory / name, platform, matrix)
-    if (directory / _PIXI).is_file():
-        values, notes = values_of_pixi(directory / _PIXI)
-        return Adopted(values, (_PIXI,), notes)
+            if (directory / name).is_file() and (found := take(directory / name, platform, matrix)).values:
+                return found._replace(notes=(*found.notes, *_aside(directory, name)))
     return Adopted({})
+
+
+def names_framework(settings: Settings, platform: Platform) -> bool:
+    """Whether what is asked for on ``platform`` names a framework, in its files too, which are relative to this place.
+
+    Raises UsageError where one cannot be read.
+    """
+    if settings.frameworks:
+        return True
+    asked = Packages(settings.requirements, settings.requirement_files, settings.constraint_files)
+    found = asked_on(asked, platform)
+    names = [parse_match_spec(it.spec).name for it in found.conda]
+    names += [] if found.python is None else [need.name for need, _ in found.python.needs]
+    return any(map(framework_of, names))
+
+
+def _aside(directory: Path, taken: str) -> Iterator[str]:
+    """The files of people that are there, too, and were not read."""
+    others = [it for it in (*_ENVIRONMENTS, *_INPUTS, _PIXI) if it != taken and (directory / it).is_file()]
+    if others and taken not in _CONDA_LOCKS:
+        yield f"{', '.join(others)} {'is' if len(others) == 1 else 'are'} left out, as {taken} comes first"
+
+
+def _of_pixi(path: Path, _platform: Platform, _matrix: Matrix) -> Adopted:
+    values, notes = values_of_pixi(_toml(path), path.name)
+    return Adopted(values, (path.name,), notes)
+
+
+def _of_pyproject(path: Path, _platform: Platform, _matrix: Matrix) -> Adopted:
+    """The tables of pixi and Poetry, where [project] does not say what is depended on."""
+    document = _toml(path)
+    tool, project = table_of(document.get("tool")), table_of(document.get("project"))
+    pixi, poetry = table_of(tool.get("pixi")), table_of(tool.get("poetry"))
+    if pixi.get("dependencies") or pixi.get("pypi-dependencies"):
+        values, notes = values_of_pixi(pixi, "[tool.pixi]", str(project.get("name", "")))
+        return Adopted(values, (f"[tool.pixi] of {path.name}",), notes)
+    if poetry.get("dependencies") and not project.get("dependencies"):
+        values, notes = values_of_poetry(poetry)
+        return Adopted(values, (f"[tool.poetry] of {path.name}",), notes)
+    return Adopted({})
+
+
+def _toml(path: Path) -> Mapping[str, Any]:
+    import tomli
+
+    try:
+        return tomli.loads(read_text(path))
+    except tomli.TOMLDecodeError as error:
+        raise UsageError("file-unreadable", f"{path} is no TOML: {error}") from None
 
 
 def _of_environment(path: Path, platform: Platform, matrix: Matrix) -> Adopted:

@@ -1,82 +1,122 @@
-"""What a pixi.toml asks for, in the keys of a project: its default environment, conda's packages and pip's."""
+"""What pixi is asked for, in the keys of a project: its default environment, conda's packages and pip's.
+
+https://pixi.prefix.dev/latest/reference/pixi_manifest has the tables; in a pyproject.toml they are below ``tool.pixi``.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-from envsolve.app.conda_asked import FRAMEWORK_PACKAGES, TOOLKITS
-from envsolve.app.lock_frameworks import FRAMEWORK_OF
-from envsolve.errors import UsageError
+from envsolve.app.adopting_packages import OF_PYTORCH, Packages, Values, counted, is_of_pytorch, table_of, texts_of
+from envsolve.app.conda_asked import TOOLKITS
+from envsolve.conda.specs import specifier_of
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
+from envsolve.model.request import without_credentials
 
-_BARE = re.compile(r"\d+(?:\.\d+)*\Z")
-_NO_PACKAGE = frozenset({"pip", "setuptools", "wheel"})
+_TAKEN = ("workspace", "project", "dependencies", "pypi-dependencies", "pypi-options")
+_NAMED = {
+    "feature": ("feature", "features"),
+    "environments": ("environment", "environments"),
+    "target": ("target", "targets"),
+}
+"""Tables of tables, each told with what is in it."""
+_ABOUT = frozenset(
+    (
+        *("name", "version", "description", "authors", "license", "license-file", "readme", "homepage", "repository"),
+        *("documentation", "requires-pixi", "preview", "channels", "platforms"),
+    )
+)
+"""Keys of a workspace that say what it is, or are taken over."""
+_OF_A_PACKAGE = ("version", "extras", "env-markers")
 
-Values = dict[str, object]
 
+def values_of_pixi(document: Mapping[str, Any], where: str, own_name: str = "") -> tuple[Values, tuple[str, ...]]:
+    """The keys, as TOML has them, and what to tell of what they cannot say. ``where`` is what ``document`` is in.
 
-def values_of_pixi(path: Path) -> tuple[Values, tuple[str, ...]]:
-    """The keys, as TOML has them, and what to tell of what they cannot say.
-
-    Raises UsageError ``file-unreadable``.
+    ``own_name`` is that of the project in whose pyproject.toml it is: pixi has that among its dependencies.
     """
-    import tomli
-
-    try:
-        document = tomli.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomli.TOMLDecodeError) as error:
-        raise UsageError("file-unreadable", f"cannot read {path}: {error}") from None
-    values: Values = dict(_of_workspace(document))
-    asked: dict[str, list[str]] = {"frameworks": [], "requirements": []}
-    notes = []
-    for name, version in _packages(document):
-        specifier = _specifier(version)
-        if specifier is None:
-            notes.append(f"{path.name} asks for {name} in a way that no key says, which is left out")
-        elif name == "python" or name in TOOLKITS:
-            values |= {"python" if name == "python" else "cuda": specifier} if specifier else {}
-        elif name not in _NO_PACKAGE:
-            framework = FRAMEWORK_PACKAGES.get(name) or FRAMEWORK_OF.get(normalized(name))
-            asked["requirements" if framework is None else "frameworks"].append(f"{framework or name}{specifier}")
-    values |= {key: list(dict.fromkeys(found)) for key, found in asked.items() if found}
-    return {**values, "outputs": ["conda-lock.yml"]}, tuple(notes)
+    found = Packages(where)
+    workspace = table_of(document.get("workspace") or document.get("project"))
+    _workspace(workspace, found)
+    for name, asked in table_of(document.get("dependencies")).items():
+        _package(name, asked, found)
+    for name, asked in table_of(document.get("pypi-dependencies")).items():
+        if not own_name or normalized(name) != normalized(own_name):
+            _package(name, asked, found)
+    _options(table_of(document.get("pypi-options")), found)
+    for text in _left_out(document):
+        found.tell(f"{text} left out")
+    return {**found.finished(), "outputs": ["conda-lock.yml"]}, found.notes
 
 
-def _of_workspace(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    workspace = _table(document.get("workspace") or document.get("project"))
-    for key in ("channels", "platforms"):
-        listed = [it for it in workspace.get(key, ()) if isinstance(it, str)]
-        known = listed if key == "channels" else [it for it in listed if it in list(Platform)]
-        if known:
-            yield key, known
+def _workspace(workspace: Mapping[str, Any], found: Packages) -> None:
+    listed = workspace.get("channels")
+    channels = [it.get("channel") if isinstance(it, dict) else it for it in listed] if isinstance(listed, list) else []
+    if any(isinstance(it, dict) and "priority" in it for it in listed or ()):
+        found.tell("the priorities of channels are left out: here they count in their order")
+    platforms = texts_of(workspace.get("platforms"))
+    known = [it for it in platforms if it in list(Platform)]
+    for key, values in (("channels", texts_of(channels)), ("platforms", known)):
+        if values:
+            found.values[key] = values
+    others = [it for it in platforms if it not in known]
+    if others:
+        found.tell(f"{counted(others, 'platform', 'platforms')} left out: envsolve does not know of it")
+    settings = [key for key in workspace if key not in _ABOUT]
+    if settings:
+        found.tell(f"{counted(settings, 'setting', 'settings')} left out")
 
 
-def _packages(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """The packages of the default environment, conda's and pip's, with their version as pixi.toml has it."""
-    for key in ("dependencies", "pypi-dependencies"):
-        for name, asked in _table(document.get(key)).items():
-            yield name, asked.get("version") if isinstance(asked, dict) else asked
+def _package(name: str, asked: object, found: Packages) -> None:
+    table = asked if isinstance(asked, dict) else {"version": asked}
+    version = table.get("version", "*" if not {"path", "git", "url"} & set(table) else None)
+    specifier = specifier_of(version.replace(" ", "")) if isinstance(version, str) else None
+    if specifier is None:
+        how = ", ".join(key for key in table if key != "version") or repr(version)
+        found.tell(f"{name} is left out: no key says how it is asked for ({how})")
+        return
+    if name == "pip":
+        found.tell(f"{name} is left out: it comes with an environment")
+    elif name == "python":
+        found.bound("python", specifier)
+    elif name in TOOLKITS:
+        found.bound("cuda", specifier)
+    else:
+        found.add(name, specifier, texts_of(table.get("extras", [])), str(table.get("env-markers", "")))
+    if "index" in table:
+        address = without_credentials(str(table["index"]))
+        adds = f'is left out: extra-index-urls = ["{address}"] adds it for all'
+        found.tell(f"the index of {name} {OF_PYTORCH if is_of_pytorch(address) else adds}")
+    more = [key for key in table if key not in (*_OF_A_PACKAGE, "index")]
+    if more:
+        found.tell(f"of {name} {counted(more, 'key', 'keys')} left out")
 
 
-def _specifier(version: object) -> str | None:
-    """A version as pixi has it in the words of requirements; None for what has none, such as a path or an address."""
-    if not isinstance(version, str):
-        return None
-    text = version.strip().replace(" ", "")
-    if text in ("", "*"):
-        return ""
-    bare = _BARE.match(text) is not None or (text.endswith(".*") and _BARE.match(text[:-2]) is not None)
-    try:
-        return str(SpecifierSet(f"=={text}" if bare else text))
-    except InvalidSpecifier:
-        return None
+def _options(options: Mapping[str, Any], found: Packages) -> None:
+    for key, value in options.items():
+        listed = texts_of(value)
+        if key in ("index-url", "extra-index-urls") and listed and all("://" in it for it in listed):
+            found.values[key] = value
+        else:
+            found.tell(f"{key} of pypi-options is left out")
 
 
-def _table(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _left_out(document: Mapping[str, Any]) -> Iterator[str]:
+    for key, (one, many) in _NAMED.items():
+        named = table_of(document.get(key))
+        if named:
+            yield f"{counted(named, one, many)}"
+    machine = table_of(document.get("system-requirements"))
+    if machine:
+        told = ", ".join(f"{key} = {_spoken(value)}" for key, value in machine.items())
+        yield f"system-requirements ({told}) is about the machine, which gpus, driver and platforms say here, and is"
+    others = [key for key in document if key not in (*_TAKEN, *_NAMED, "system-requirements", "$schema")]
+    if others:
+        yield counted(others, "table", "tables")
+
+
+def _spoken(value: object) -> str:
+    table = table_of(value)
+    return " ".join(f"{key} {it}" for key, it in table.items()) if table else str(value)

@@ -41,7 +41,8 @@ _OF_PYTHON = "the lock is for Python"
 class ProjectLock(NamedTuple):
     """How a project is to be locked. ``show`` and ``counted`` are told of progress.
 
-    ``upgrade`` lets go of all pins, ``upgraded`` of those of the packages or frameworks named.
+    ``upgrade`` lets go of all pins, ``upgraded`` of those of the packages or frameworks named. ``replaces`` says that
+    the caller looks after files that somebody wrote by hand.
     """
 
     network: Network = Network()
@@ -49,6 +50,7 @@ class ProjectLock(NamedTuple):
     upgraded: tuple[str, ...] = ()
     show: Callable[[str], None] = lambda _: None
     counted: Callable[[int, str], None] = lambda _, __: None
+    replaces: bool = False
 
 
 class LockedFile(NamedTuple):
@@ -82,7 +84,8 @@ def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Ma
     """
     packages = Packages(upgrade=how.upgrade, upgraded=how.upgraded)
     asked = list(asked_by(project, matrix, environ, packages))
-    _refuse_hand_written(project, asked)
+    if not how.replaces:
+        _refuse_hand_written(project, asked)
     with TemporaryDirectory(prefix="envsolve-") as scratch:
         locking = _Locking(how, matrix, environ, Path(scratch))
         for it in asked:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import chdir
@@ -19,18 +20,41 @@ from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.errors import Hint, UsageError
-from envsolve.model.request import Policy, spoken
+from envsolve.model.request import FrameworkRequest, Policy, spoken
 
 if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+
     from envsolve.app.adopting import Adopted
     from envsolve.matrix import Matrix
     from envsolve.project import Project
 
+_MARK = codecs.BOM_UTF8.decode("utf-8")
 _CI = ("github", "gitlab")
 _INSTALLED = ("pylock.toml", ".txt", "conda-lock.yml", ".lock")
 """How the names of locks end that `envsolve create` takes, whatever platform it is."""
 _OF_STACKS_ALONE = (".yml", ".yaml", ".json", "pixi.toml")
 _CONDA_LOCKS = ("conda-lock.yml", "conda-lock.yaml")
+
+
+def _print_keys(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from envsolve.project.keys import KEYS, Scope
+
+    for key in KEYS.values():
+        where = "" if key.scope is Scope.BOTH else " (not of a target)"
+        deliver(f"{key.name} = {key.example}\n    {key.meaning}{where}\n", None)
+    context.exit()
+
+
+def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from envsolve.project.json_schema import json_schema_text
+
+    deliver(json_schema_text(), None)
+    context.exit()
 
 
 @click.command()
@@ -49,6 +73,17 @@ _CONDA_LOCKS = ("conda-lock.yml", "conda-lock.yaml")
 @option("--no-lock", is_flag=True, help="Write what is asked for, and no lock yet.")
 @option("--force", is_flag=True, help="Replace [tool.envsolve] and files that are there already.")
 @option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@click.option(
+    "--keys", is_flag=True, is_eager=True, expose_value=False, callback=_print_keys, help="Print what every key means."
+)
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON schema of the keys, for editors.",
+)
 @options_of_solve(HOW_TO_FETCH)
 @matrix_option
 @output_options
@@ -69,30 +104,31 @@ def init(**options: Any) -> int:
     matrix = Matrix(Path(given).absolute() if given else find_matrix())
     file = directory / (OWN_FILE if (directory / OWN_FILE).is_file() else PYPROJECT)
     before = read_text(file) if file.is_file() else ""
-    values, adopted = _values(options, directory, before, matrix)
+    mark = _MARK if before and file.read_bytes().startswith(codecs.BOM_UTF8) else ""
+    values, adopted = _values(options, directory, matrix)
     after = with_table(file, before, values, replace=options["force"])
     project = project_of(file, after)
     with chdir(directory):
         texts, notes = _locks(project, options, matrix)
         texts = {**_ci_file(project, options), **texts}
         kept = [name for name in texts if Path(name).exists() and not options["force"]]
-        new = {file.name: after, **{name: text for name, text in texts.items() if name not in kept}}
+        new = {file.name: f"{mark}{after}", **{name: text for name, text in texts.items() if name not in kept}}
         if options["dry_run"]:
             deliver("".join(_diff(new)), None)
         else:
             for name in new:
                 Path(name).parent.mkdir(parents=True, exist_ok=True)
             write_all([(Path(name), text) for name, text in new.items()])
-    for text in (*adopted.notes, *notes, *_told(new, kept, adopted, options)):
+        unnamed = tuple(_without_framework(project))
+    for text in (*adopted.notes, *unnamed, *notes, *_told(new, kept, adopted, options)):
         note(text, quiet=options["quiet"])
     return 0
 
 
-def _values(
-    options: Mapping[str, Any], directory: Path, text: str, matrix: Matrix
-) -> tuple[dict[str, object], Adopted]:
+def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tuple[dict[str, object], Adopted]:
     """The keys to write: what is asked for here, else what the directory has. Raises UsageError where neither says."""
     from envsolve.app.adopting import Adopted, adopted
+    from envsolve.app.adopting_uv import left_of_pyproject
     from envsolve.host.machine import this_platform
 
     asked = dict(_asked(options))
@@ -100,9 +136,11 @@ def _values(
     if not any(asked.get(key) for key in ("frameworks", "requirements", "requirement-files")):
         found = adopted(directory, this_platform(), matrix)
     values = {"outputs": ["pylock.toml"], **found.values, **asked}
-    if _has_dependencies(text) and not _holds_stacks_alone(values["outputs"]):
+    document = _pyproject(directory)
+    if _has_dependencies(document) and not _holds_stacks_alone(values["outputs"]):
         values["project-dependencies"] = True
-        found = found._replace(files=(*found.files, "the dependencies in pyproject.toml"))
+        files = (*found.files, "the dependencies in pyproject.toml")
+        found = found._replace(files=files, notes=(*found.notes, *left_of_pyproject(document)))
     asking = ("frameworks", "requirements", "requirement-files", "project-dependencies")
     if not any(values.get(key) for key in asking):
         raise UsageError(
@@ -131,12 +169,12 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     }
     for name, key in lists.items():
         if options[name]:
-            yield key, [str(it) for it in options[name]]
+            yield key, list(map(_typed, options[name]))
     if not options["gpus"] and not options["hosts"]:
         yield "gpus", "auto"
     for name in ("python", "cuda"):
         if options[name] is not None:
-            yield name, spoken(options[name])
+            yield name, _bounds(options[name])
     for name, key in (
         ("driver", "driver"),
         ("index_url", "index-url"),
@@ -154,18 +192,52 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield "allow-builds", True
 
 
-def _has_dependencies(text: str) -> bool:
+def _bounds(specifier: SpecifierSet) -> str:
+    from envsolve.project.writing import natural
+
+    text = spoken(specifier)
+    return natural(specifier) if text == str(specifier) else text
+
+
+def _typed(value: object) -> str:
+    """An element of a list as people write it."""
+    from envsolve.project.writing import natural
+
+    return f"{value.framework}{natural(value.specifier)}" if isinstance(value, FrameworkRequest) else str(value)
+
+
+def _pyproject(directory: Path) -> Mapping[str, Any]:
+    """The pyproject.toml, whichever file the project is written to; empty where there is none that can be read."""
     import tomli
 
+    from envsolve.project.reading import PYPROJECT, read_text
+
     try:
-        project = tomli.loads(text).get("project")
+        return tomli.loads(read_text(directory / PYPROJECT)) if (directory / PYPROJECT).is_file() else {}
     except tomli.TOMLDecodeError:
-        return False  # told where it is written to
+        return {}  # told where it is written to
+
+
+def _has_dependencies(document: Mapping[str, Any]) -> bool:
+    project = document.get("project")
     return (
         isinstance(project, dict)
         and bool(project.get("dependencies"))
         and "dependencies" not in project.get("dynamic", ())
     )
+
+
+def _without_framework(project: Project) -> Iterator[str]:
+    """What to tell where nothing that is asked for is a framework; what cannot be read is told by locking."""
+    from envsolve.app.adopting import names_framework
+    from envsolve.host.machine import this_platform
+
+    try:
+        named = all(names_framework(part.settings, this_platform()) for part in project.parts)
+    except UsageError:
+        return
+    if not named:
+        yield 'no framework is named, only what packages need counts; to name one: frameworks = ["pytorch"]'
 
 
 def _holds_stacks_alone(outputs: object) -> bool:
@@ -181,7 +253,7 @@ def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[d
     from envsolve.app.project_locking import ProjectLock, lock_project
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
-    how = ProjectLock(network_of(options), show=progress.show, counted=progress.packages)
+    how = ProjectLock(network_of(options), show=progress.show, counted=progress.packages, replaces=True)
     try:
         locked = lock_project(project, how, matrix, os.environ)
     finally:
@@ -203,7 +275,7 @@ def _diff(new: Mapping[str, str]) -> Iterator[str]:
     """What would be written, as a unified diff."""
     for name, text in new.items():
         path = Path(name)
-        there = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
+        there = path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
         old = name if there else "/dev/null"
         yield from unified_diff(there.splitlines(keepends=True), text.splitlines(keepends=True), old, name)
 

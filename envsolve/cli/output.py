@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import sys
@@ -31,12 +32,39 @@ def deliver(text: str, output: str | None, *, color: bool | None = None) -> None
         write_whole(Path(str(output)), text)
         return
     try:
-        click.echo(text, nl=False, color=color)
+        click.echo(printable(text), nl=False, color=color)
         sys.stdout.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
         raise output_failed(error) from error
+
+
+def printable(text: str) -> str:
+    r"""``text`` with what standard output has no bytes for as ``\\uXXXX``, which JSON reads as the same text.
+
+    In the encodings of old Windows that is most of what is not English, in UTF-8 half of a character in a file's name.
+    """
+    encoding = codecs.lookup(sys.stdout.encoding or "utf-8").name
+    encoding = "utf-8" if encoding == "ascii" else encoding  # as click does in the locale C
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return "".join(it if _has_bytes(it, encoding) else _escaped(it) for it in text)
+    return text
+
+
+def _has_bytes(character: str, encoding: str) -> bool:
+    try:
+        character.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def deliver_each(texts: Sequence[tuple[str, str]], output: str | None) -> None:

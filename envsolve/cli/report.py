@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import click
 
+from envsolve.cli.output import printable
 from envsolve.errors import EnvsolveError, Hint, MatrixError, UnsolvableError
 
 _LONGEST = 200
@@ -45,7 +46,7 @@ def report(error: EnvsolveError, arguments: Sequence[str], *, as_json: bool) -> 
     if as_json:
         import json
 
-        click.echo(json.dumps({"error": error.as_json()}, indent=2, ensure_ascii=False))
+        click.echo(printable(json.dumps({"error": error.as_json()}, indent=2, ensure_ascii=False)))
     _say("error:", "red", f"{error.code}\n  {_shown(error.message)}")
     for cause in _causes(error) or (_shown(f"typed: {shlex.join(['envsolve', *arguments])}"),):
         _say("cause:", "yellow", cause)

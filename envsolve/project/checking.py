@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import posixpath
 import re
+import sys
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple
 
 from envsolve.model.request import Policy
-from envsolve.project.keys import ALIASES, KEYS, MACHINE_KEYS, OUTPUT_KEYS, TARGET_KEYS, Key, Kind
-from envsolve.project.standard_tables import TABLE_KEYS, standard_requirements
+from envsolve.project.keys import (
+    ALIASES,
+    KEYS,
+    MACHINE_KEYS,
+    OUTPUT_FORMATS,
+    OUTPUT_KEYS,
+    TARGET_KEYS,
+    Key,
+    Kind,
+    requirement,
+)
+from envsolve.project.standard_tables import TABLE_KEYS, requires_python, standard_requirements
 
 Values = dict[str, Any]
 _TARGET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 _MISSING = object()
+_CLOSE = 0.75
+"""How alike a key and what is typed have to be: cudnn is another thing than cuda."""
+_MINORS, _PATCHES = range(6, 30), range(30)
 
 
 class Mistake(NamedTuple):
@@ -23,13 +39,13 @@ class Mistake(NamedTuple):
     text: str
 
 
-def checked(table: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[Values, list[Mistake]]:
+def checked(table: Mapping[str, Any], document: Mapping[str, Any], directory: Path) -> tuple[Values, list[Mistake]]:
     """What the keys of ``table`` say, by the names that the list of keys has for them, and every mistake.
 
-    ``document`` is the whole file, whose standard tables some keys are about. The values are whole only where there is
-    no mistake.
+    ``document`` is the pyproject.toml whose standard tables some keys are about, ``directory`` what names of files are
+    relative to. The values are whole only where there is no mistake.
     """
-    check = _Check()
+    check = _Check(directory)
     values = check.table(table, KEYS, ())
     targets = values.get("targets", {})
     check.machine(values, ())
@@ -38,13 +54,15 @@ def checked(table: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[Valu
     if any(key in values for key in TABLE_KEYS):
         values["of-project"] = check.of_standard_tables(values, document)
     check.whole(values, targets)
+    check.pythons(values, targets, document)
     return values, check.mistakes
 
 
 class _Check:
     """One reading of a project; ``mistakes`` grows with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
         self.mistakes: list[Mistake] = []
 
     def table(self, table: Mapping[str, Any], known: Mapping[str, Key], path: tuple[str, ...]) -> Values:
@@ -80,12 +98,34 @@ class _Check:
         """What [project] and [dependency-groups] require, as far as it is asked for."""
         requirements, wrong = standard_requirements(values, document)
         self.mistakes += [Mistake((key,), text) for key, text in wrong]
+        first = next(key for key in TABLE_KEYS if key in values)
+        for text in requirements:
+            try:
+                requirement(text)
+            except ValueError as error:
+                self._add((first,), str(error))
         return requirements
+
+    def pythons(self, values: Values, targets: Mapping[str, Values], document: Mapping[str, Any]) -> None:
+        """Bound every Python by ``requires-python`` of [project], which is to be installed beside what is locked."""
+        required = requires_python(document)
+        if required is None:
+            return
+        for name, table in (("", values), *targets.items()):
+            asked = table.get("python")
+            if name and asked is None:
+                continue
+            both = required if asked is None else required & asked
+            if not any(both.contains(f"3.{minor}.{patch}") for minor in _MINORS for patch in _PATCHES):
+                path = ("targets", name, "python") if name else ("python",)
+                self._add(path, f"no Python {asked} is in the project's requires-python, which is {required}")
+            table["python"] = both
 
     def whole(self, values: Values, targets: Mapping[str, Values]) -> None:
         """What only all keys together show."""
         shared = {name: it for name, it in targets.items() if "outputs" not in it}
-        if (shared or not targets) and not values.get("outputs"):
+        told = any(it.path == ("outputs",) for it in self.mistakes)
+        if (shared or not targets) and not values.get("outputs") and not told:
             self._add(("outputs",), 'no file to write is named: outputs = ["pylock.toml"]')
         if targets and not shared and values.get("outputs"):
             self._add(("outputs",), "every target has outputs of its own, so that these are written for none")
@@ -127,6 +167,9 @@ class _Check:
         listed = [value] if isinstance(value, str) and key.kind is Kind.TEXT_OR_TEXTS else value
         if not isinstance(listed, list) or key.kind in (Kind.TEXT, Kind.FLAG, Kind.TARGETS):
             return self._wrong(key, path)
+        if not listed:
+            self._add(path, f"the list is empty: leave {key.name} out, or give it something, such as {key.example}")
+            return _MISSING
         return (self._outputs if key.kind is Kind.OUTPUTS else self._all)(key, listed, path)
 
     def _all(self, key: Key, texts: Sequence[object], path: tuple[str, ...]) -> object:
@@ -143,6 +186,9 @@ class _Check:
             return _MISSING
         if value is Policy.LOCKED:
             self._add(path, "what is locked is kept in any case, unless -U or -P lets go of it")
+            return _MISSING
+        if key.is_file and (why := _unreadable(self.directory, text)) is not None:
+            self._add(path, why)
             return _MISSING
         return value
 
@@ -170,7 +216,11 @@ class _Check:
             why = _unfit(table["file"])
             if why is not None:
                 self._add(path, why)
-            found.append({name: table[name] for name in OUTPUT_KEYS if name in table})
+            if table.get("format", OUTPUT_FORMATS[0]) not in OUTPUT_FORMATS:
+                self._add(path, f"there is no format {table['format']!r}; known: {', '.join(OUTPUT_FORMATS)}")
+            file = table["file"]
+            kept = {name: table[name] for name in OUTPUT_KEYS if name in table}
+            found.append(kept | {"file": posixpath.normpath(file) if ".." in PurePosixPath(file).parts else file})
         return tuple(found)
 
     def _wrong(self, key: Key, path: tuple[str, ...]) -> object:
@@ -182,22 +232,52 @@ class _Check:
 
 
 def _unknown(name: str, known: Mapping[str, Key]) -> str:
+    if name in KEYS:
+        return f"{name} is a key of the project, not of a target"
+    meant = _meant(name.replace("_", "-").lower(), known)
+    return f"there is no key {name!r}; " + (f"did you mean {meant}?" if meant else f"known: {', '.join(known)}")
+
+
+def _meant(name: str, known: Mapping[str, Key]) -> str:
+    """The key that is spelled nearly like ``name``, else those that have a word of it: ``groups``, ``cuda-version``."""
     import difflib
 
     words = [*known, *(alias for alias, key in ALIASES.items() if key in known)]
-    close = difflib.get_close_matches(name.replace("_", "-"), words, n=1)
-    if name in KEYS:
-        return f"{name} is a key of the project, not of a target"
-    return f"there is no key {name!r}" + (f"; did you mean {close[0]}?" if close else f"; known: {', '.join(known)}")
+    close = difflib.get_close_matches(name, words, n=1, cutoff=_CLOSE)
+    return " or ".join(close or [it for it in known if name in it.split("-") or it in name.split("-")])
+
+
+def _unreadable(directory: Path, file: str) -> str | None:
+    """Why ``file``, which a project names, cannot be read; None where it can, or is standard input."""
+    if file == "-":
+        return None
+    return _unnamed(file) or (None if (directory / file).exists() else f"there is no file {file}")
+
+
+def _unnamed(file: str) -> str | None:
+    """Why this Python cannot name ``file``: in the locale C it may know ASCII alone. None where it can."""
+    try:
+        file.encode("utf-8")  # what is typed may be more than that, and a project is no place for it
+        os.fsencode(file)
+    except UnicodeEncodeError:
+        encoding = sys.getfilesystemencoding()
+        way_out = "" if encoding == "utf-8" else ": set PYTHONUTF8=1"
+        return f"a file of that name cannot be opened here, where names are {encoding}{way_out}"
+    return None
 
 
 def _unfit(file: str) -> str | None:
     """Why ``file`` cannot be written for a project; None where it can."""
+    if _unnamed(file) is not None:
+        return f"{file!a}: {_unnamed(file)}"
     if not file.strip() or not file.isprintable():
         return f"{file!r} is no name of a file"
     windows = PureWindowsPath(file)
     if PurePosixPath(file).is_absolute() or windows.is_absolute() or windows.drive:
         return f"{file} is an absolute path: name a file relative to the project"
-    if ".." in windows.parts:
-        return f"{file} leads out of the project"
-    return None
+    depth = 0
+    for part in windows.parts:
+        depth += -1 if part == ".." else 1
+        if depth < 0:
+            return f"{file} leads out of the project"
+    return f"{file} is the directory of the project" if depth == 0 else None

@@ -16,16 +16,16 @@ from envsolve.project.keys import ALIASES, KEYS, OUTPUT_KEYS, TARGET_KEYS, Key, 
 
 Schema = dict[str, Any]
 _TARGET_NAME = "^[A-Za-z0-9][A-Za-z0-9_-]*$"
-_PAGE = "https://envsolve.readthedocs.io/reference/project/"
+_ID = "urn:envsolve:project"
 
 
 def json_schema() -> Schema:
     """The schema of ``[tool.envsolve]``, which is also that of envsolve.toml."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "https://envsolve.readthedocs.io/envsolve.schema.json",
+        "$id": _ID,
         "title": "[tool.envsolve]",
-        "description": f"What a project asks of envsolve. {_PAGE}",
+        "description": "What a project asks of envsolve.",
         **_table(KEYS),
     }
 
@@ -61,7 +61,7 @@ def _value(key: Key) -> Schema:
 
 def _type(key: Key) -> Schema:
     text: Schema = {"type": "string", **({"enum": list(map(str, key.choices))} if key.choices else {})}
-    texts = {"type": "array", "items": text}
+    texts = {"type": "array", "items": text, "minItems": 1}
     match key.kind:
         case Kind.TEXT:
             return text
@@ -72,7 +72,7 @@ def _type(key: Key) -> Schema:
         case Kind.FLAG:
             return {"type": "boolean"}
         case Kind.OUTPUTS:
-            return {"type": "array", "items": {"anyOf": [text, _output()]}}
+            return {"type": "array", "items": {"anyOf": [text, _output()]}, "minItems": 1}
         case Kind.TARGETS:
             return {
                 "type": "object",

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from envsolve.model.host import Platform
+from envsolve.model.need import check_marker, check_specifier, parse_need
 from envsolve.model.release import Source
 from envsolve.model.request import Policy, parse_cuda_versions, parse_framework, parse_versions
 from envsolve.model.versions import DriverVersion
@@ -34,7 +35,8 @@ class Scope(Enum):
 class Key(NamedTuple):
     """One key: the type of its value, how a string in it is read, and what it means.
 
-    ``parse`` raises ValueError with a sentence for people. ``choices`` are all words it takes, where they are few.
+    ``parse`` raises ValueError with a sentence for people. ``choices`` are all words it takes, where they are few. With
+    ``is_file`` it names files that are read.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Key(NamedTuple):
     scope: Scope = Scope.BOTH
     parse: Callable[[str], object] = str
     choices: tuple[str, ...] = ()
+    is_file: bool = False
 
 
 def _line(text: str) -> str:
@@ -58,6 +61,23 @@ def _gpu(text: str) -> str:
 
 def _framework(text: str) -> str:
     parse_framework(text)
+    return text
+
+
+def requirement(text: str) -> str:
+    """``text``, which is one requirement. ValueError where it is none."""
+    try:
+        need = parse_need(_line(text))
+        check_specifier(need.specifier)
+        check_marker(need.marker)
+    except ValueError as error:
+        raise ValueError(str(error) if repr(text) in str(error) else f"{text!r}: {error}") from None
+    return text
+
+
+def _address(text: str) -> str:
+    if "://" not in one_word(text):
+        raise ValueError(f"{text!r} is no address such as https://example.org/simple")
     return text
 
 
@@ -76,7 +96,7 @@ _ALL = (
         Kind.TEXTS,
         "Further Python requirements to lock along with the stack; those of a target count beside the project's.",
         '["pandas>=2"]',
-        parse=_line,
+        parse=requirement,
     ),
     Key(
         "requirement-files",
@@ -84,8 +104,16 @@ _ALL = (
         "Files of further requirements, as for pip's -r.",
         '["requirements.in"]',
         parse=_line,
+        is_file=True,
     ),
-    Key("constraint-files", Kind.TEXTS, "Files of versions that a lock keeps to.", '["constraints.txt"]', parse=_line),
+    Key(
+        "constraint-files",
+        Kind.TEXTS,
+        "Files of versions that a lock keeps to.",
+        '["constraints.txt"]',
+        parse=_line,
+        is_file=True,
+    ),
     Key(
         "project-dependencies",
         Kind.FLAG,
@@ -123,6 +151,7 @@ _ALL = (
         "Machines written by `envsolve detect --json`; they stand for gpus and driver.",
         '["hosts/node1.json"]',
         parse=_line,
+        is_file=True,
     ),
     Key(
         "platforms",
@@ -154,11 +183,11 @@ _ALL = (
         Kind.TEXT,
         "The Python index instead of the default one.",
         '"https://example.org/simple"',
-        parse=one_word,
+        parse=_address,
     ),
-    Key("extra-index-urls", Kind.TEXTS, "Further Python indexes.", '["https://example.org/more"]', parse=one_word),
+    Key("extra-index-urls", Kind.TEXTS, "Further Python indexes.", '["https://example.org/more"]', parse=_address),
     Key(
-        "pytorch-index-url", Kind.TEXT, "A mirror of PyTorch's own index.", '"https://example.org/whl"', parse=one_word
+        "pytorch-index-url", Kind.TEXT, "A mirror of PyTorch's own index.", '"https://example.org/whl"', parse=_address
     ),
     Key("exclude-newer", Kind.TEXT, "Leave out later uploads.", '"2026-11-20"', parse=parse_moment),
     Key("allow-builds", Kind.FLAG, "Whether packages without a wheel may be built, which runs their code.", "false"),
@@ -187,3 +216,5 @@ MACHINE_KEYS = frozenset({"gpus", "driver", "hosts", "platforms"})
 """Keys that say what a machine is; the others say what is asked for, which targets with shared outputs have alike."""
 
 OUTPUT_KEYS = ("file", "format")
+OUTPUT_FORMATS = ("environment", "json", "pixi", "requirements", "pylock", "dockerfile", "conda-lock", "explicit")
+"""What ``format`` takes: what :mod:`envsolve.lock.formats` writes."""

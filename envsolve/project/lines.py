@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 Path = tuple[str, ...]
 
@@ -29,25 +30,52 @@ _VALUE = re.compile(
 """What matters for where a value ends: strings and comments, which may hold anything, brackets, and line ends."""
 
 
+class Statement(NamedTuple):
+    """A key with its value, a header, or a line without either, whose ``path`` is empty; from ``start`` up to ``end``.
+
+    ``line`` is that on which it begins, from 1 on, ``comment`` what stands behind it on its last line.
+    """
+
+    start: int
+    end: int
+    line: int
+    path: Path = ()
+    is_header: bool = False
+    comment: str = ""
+
+
 def lines_of(text: str) -> dict[Path, int]:
     """The line, from 1 on, of every key and table header in ``text``, which is valid TOML."""
     found: dict[Path, int] = {}
+    for it in statements_of(text):
+        if it.path:
+            found.setdefault(it.path, it.line)
+    return found
+
+
+def statements_of(text: str) -> tuple[Statement, ...]:
+    """What ``text``, which is valid TOML, is made of; together it is the whole text."""
+    return tuple(_statements(text))
+
+
+def _statements(text: str) -> Iterator[Statement]:
     table: Path = ()
-    for start, number in _statements(text):
+    for start, end, number, comment in _spans(text):
         header = _HEADER.match(text, start)
         key = None if header else _KEY.match(text, start)
         if header is not None:
             table = _path(header[1])
-            found.setdefault(table, number)
+            yield Statement(start, end, number, table, is_header=True, comment=comment)
         elif key is not None:
-            found.setdefault((*table, *_path(key[1])), number)
-    return found
+            yield Statement(start, end, number, (*table, *_path(key[1])), comment=comment)
+        else:
+            yield Statement(start, end, number)
 
 
-def _statements(text: str) -> Iterator[tuple[int, int]]:
-    """Where each statement begins, with its line: at every line that is not inside a value."""
+def _spans(text: str) -> Iterator[tuple[int, int, int, str]]:
+    """Where each statement begins and ends, with its line and comment: a new one at every line outside of a value."""
     depth, number = 0, 1
-    yield 0, 1
+    start, line, comment = 0, 1, ""
     header = _is_header(text, 0)
     for token in _VALUE.finditer(text):
         word = token[0]
@@ -55,10 +83,15 @@ def _statements(text: str) -> Iterator[tuple[int, int]]:
             depth += 0 if header else 1
         elif word in ("]", "}"):
             depth -= 0 if header else 1
+        elif word.startswith("#"):
+            comment = "" if depth else word.rstrip()
         number += word.count("\n")
         if word == "\n" and depth == 0:
-            yield token.end(), number
+            yield start, token.end(), line, comment
+            start, line, comment = token.end(), number, ""
             header = _is_header(text, token.end())
+    if start < len(text):
+        yield start, len(text), line, comment
 
 
 def _is_header(text: str, start: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import tomli
 
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import Hint, ProjectError, UsageError
 from envsolve.project.checking import Mistake, checked
 from envsolve.project.lines import lines_of
 from envsolve.project.project import Machine, Output, Part, Project, Settings
@@ -28,7 +28,8 @@ def find_project(start: Path) -> Path | None:
         if (directory / OWN_FILE).is_file():
             return directory / OWN_FILE
         other = directory / PYPROJECT
-        if other.is_file() and _table(other, _parsed(other, read_text(other))) is not None:
+        text = read_text(other) if other.is_file() else ""
+        if text and _table(other, _parsed(other, text), text) is not None:
             return other
     return None
 
@@ -45,7 +46,7 @@ def read_project(path: Path) -> Project:
 def project_of(path: Path, text: str) -> Project:
     """The project that ``text`` describes, as the content of ``path``; errors as in :func:`read_project`."""
     document = _parsed(path, text)
-    table = _table(path, document)
+    table = _table(path, document, text)
     if table is None:
         raise UsageError(
             "no-project",
@@ -54,7 +55,8 @@ def project_of(path: Path, text: str) -> Project:
         )
     prefix = TABLE if path.name == PYPROJECT else ()
     lines = lines_of(text)
-    values, mistakes = checked(table, document)
+    values, mistakes = checked(table, _standard(path, document), path.parent)
+    mistakes += _beside(path)
     if mistakes:
         refuse(path, [(_line(lines, (*prefix, *it.path)), it) for it in mistakes], prefix)
     kept = tuple((key[len(prefix) :], line) for key, line in lines.items() if key[: len(prefix)] == prefix)
@@ -73,22 +75,27 @@ def refuse(path: Path, mistakes: Sequence[tuple[int | None, Mistake]], prefix: t
     """Raise UsageError with every mistake and where it is, in the order of the file."""
     in_order = sorted(mistakes, key=lambda it: it[0] or 0)
     told = [
-        f"{path.name}{'' if line is None else f':{line}'}: {'.'.join((*prefix, *it.path))}: {it.text}"
+        ": ".join(
+            filter(None, (f"{path.name}{'' if line is None else f':{line}'}", ".".join((*prefix, *it.path)), it.text))
+        )
         for line, it in in_order
     ]
     many = "a mistake" if len(told) == 1 else f"{len(told)} mistakes"
-    raise UsageError(
+    raise ProjectError(
         "project-invalid",
         f"{path} holds {many}",
         tuple(told),
-        (Hint("mend the file; every key is in the reference", "https://envsolve.readthedocs.io/reference/project/"),),
+        (Hint("mend the file; see what every key means", "envsolve init --keys"),),
     )
 
 
 def read_text(path: Path) -> str:
-    """The content of a project file. Raises UsageError ``file-unreadable`` where it cannot be read."""
+    """The content of a project file, with the line ends that it has, and without the mark of UTF-8 at its begin.
+
+    Raises UsageError ``file-unreadable`` where it cannot be read.
+    """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise UsageError("file-unreadable", f"cannot read {path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
@@ -104,14 +111,31 @@ def _parsed(path: Path, text: str) -> Mapping[str, Any]:
         raise UsageError("file-unreadable", f"{path} is no TOML that can be read: it is nested too deep") from None
 
 
-def _table(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _table(path: Path, document: Mapping[str, Any], text: str) -> Mapping[str, Any] | None:
     if path.name != PYPROJECT:
         return document
     tool = document.get("tool")
     found = tool.get("envsolve") if isinstance(tool, dict) else None
     if found is not None and not isinstance(found, dict):
-        raise UsageError("project-invalid", f"{path}: tool.envsolve is no table")
+        refuse(path, [(_line(lines_of(text), TABLE), Mistake((), "it is no table: [tool.envsolve]"))], TABLE)
     return found
+
+
+def _standard(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The file whose standard tables the project is about: for envsolve.toml the pyproject.toml beside it."""
+    other = path.with_name(PYPROJECT)
+    return _parsed(other, read_text(other)) if path.name != PYPROJECT and other.is_file() else document
+
+
+def _beside(path: Path) -> list[Mistake]:
+    """Whether a second project is beside that of an envsolve.toml, so that nobody knows which one counts."""
+    other = path.with_name(PYPROJECT)
+    if path.name == PYPROJECT or not other.is_file():
+        return []
+    text = read_text(other)
+    if _table(other, _parsed(other, text), text) is None:
+        return []
+    return [Mistake((), f"{PYPROJECT} beside it has [tool.envsolve] too: keep one of them")]
 
 
 def _line(lines: Mapping[tuple[str, ...], int], key: tuple[str, ...]) -> int | None:

@@ -6,9 +6,12 @@ PEP 621 and PEP 735; packaging.python.org/specifications has both.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envsolve.model.names import normalized
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
 
 TABLE_KEYS = ("project-dependencies", "extras", "dependency-groups")
 
@@ -32,9 +35,21 @@ def standard_requirements(values: Mapping[str, Any], document: Mapping[str, Any]
     return tuple(dict.fromkeys(found)), wrong
 
 
+def requires_python(document: Mapping[str, Any]) -> SpecifierSet | None:
+    """``requires-python`` of [project]; None where it is not said, or not as the standard has it."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    project = document.get("project")
+    text = project.get("requires-python") if isinstance(project, dict) else None
+    try:
+        return SpecifierSet(text) if isinstance(text, str) and text.strip() else None
+    except InvalidSpecifier:
+        return None
+
+
 def _dependencies(project: Mapping[str, Any], wrong: Wrong) -> Sequence[str]:
     if not project:
-        wrong.append(("project-dependencies", "this file has no table [project]"))
+        wrong.append(("project-dependencies", "pyproject.toml has no table [project]"))
         return ()
     if "dependencies" in _texts(project.get("dynamic")):
         wrong.append(("project-dependencies", "the project's dependencies are dynamic: no file says which they are"))
@@ -75,7 +90,7 @@ def _of_extra(extra: str, project: Mapping[str, Any], wrong: Wrong) -> list[str]
 
 def _of_groups(groups: Sequence[str], tables: object, wrong: Wrong) -> tuple[str, ...]:
     if not isinstance(tables, dict):
-        wrong.append(("dependency-groups", "this file has no table [dependency-groups]"))
+        wrong.append(("dependency-groups", "pyproject.toml has no table [dependency-groups]"))
         return ()
     from packaging.dependency_groups import resolve_dependency_groups
 

@@ -1,62 +1,136 @@
-"""``[tool.envsolve]`` put into a project file: everything else in it, comments included, stays as it is."""
+"""``[tool.envsolve]`` put into a project file: every other line stays as it is, with comments and line ends."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import tomli
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
 
 from envsolve.errors import Hint, UsageError
-from envsolve.project.keys import KEYS
-from envsolve.project.reading import PYPROJECT
+from envsolve.project.keys import ALIASES, KEYS
+from envsolve.project.lines import Statement, statements_of
+from envsolve.project.reading import PYPROJECT, TABLE
 
 _ON_ONE_LINE = 3
 """Entries of a list that stand on one line; more get a line each."""
+_ORDER = (">=", ">", "~=", "==", "===", "!=", "<", "<=")
+"""Clauses as people write them: from where on, which one, which not, up to where."""
 
 
 def with_table(path: Path, text: str, values: Mapping[str, object], *, replace: bool) -> str:
     """``text``, the content of ``path``, with ``values`` as what the project asks of envsolve.
 
     ``values`` are by the names of :data:`~envsolve.project.keys.KEYS`, as TOML has them. ``replace`` takes the place of
-    what is there. Raises UsageError ``project-exists`` where there is something and it is not to be replaced,
-    ``file-unreadable`` for what is no TOML.
+    what is there; comments stay. Raises UsageError ``project-exists`` where there is something and it is not to be
+    replaced, ``file-unreadable`` for what is no TOML.
     """
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
     try:
-        document = tomlkit.parse(text)
-    except TOMLKitError as error:
+        document = tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
         raise UsageError("file-unreadable", f"{path} is no TOML: {error}") from None
-    is_own = path.name != PYPROJECT
-    tool = document if is_own else document.get("tool")
-    exists = bool(document) if is_own else tool is not None and "envsolve" in tool
-    if exists and not replace:
-        what = path.name if is_own else f"{path.name} has a table [tool.envsolve] already"
-        raise UsageError(
-            "project-exists",
-            f"{what} already describes a project" if is_own else what,
-            hints=(Hint("lock it", "envsolve lock"), Hint("or write it anew with --force")),
+    prefix = TABLE if path.name == PYPROJECT else ()
+    if not replace and _exists(document, prefix):
+        what = (
+            f"{path.name} has a table [tool.envsolve] already" if prefix else f"{path.name} already describes a project"
         )
-    table = tomlkit.table()
-    for name in (name for name in KEYS if name in values):
-        table.add(name, _value(values[name]))
-    if is_own:
-        document = tomlkit.document()
-        for name, value in table.items():
-            document.add(name, value)
-    elif tool is None:
-        if text and not text.endswith("\n\n"):
-            document.add(tomlkit.nl())
-        outer = tomlkit.table(is_super_table=True)
-        outer.add("envsolve", table)
-        document.add("tool", outer)
-    else:
-        tool["envsolve"] = table
+        hints = (Hint("lock it", "envsolve lock"), Hint("or write it anew with --force"))
+        raise UsageError("project-exists", what, hints=hints)
+    asked = {name: values[name] for name in KEYS if name in values}
+    statements = statements_of(text)
+    if prefix and any(it.path == prefix[:1] and not it.is_header for it in statements):
+        return _within_inline(text, asked)
+    page = _Page(text, "\r\n" if "\r\n" in text else "\n", prefix, statements)
+    return page.replaced(asked) if page.has_section else page.with_section(asked)
+
+
+def natural(specifier: SpecifierSet) -> str:
+    """``specifier`` in the order in which people write its clauses: ``>=3.11,<3.13``."""
+    return ",".join(map(str, sorted(specifier, key=lambda it: (_ORDER.index(it.operator), _version(it.version)))))
+
+
+def _version(text: str) -> tuple[Version, str]:
+    try:
+        return Version(text.removesuffix(".*")), text
+    except InvalidVersion:
+        return Version("0"), text  # of ``===`` alone, which takes any text
+
+
+def _exists(document: Mapping[str, Any], prefix: tuple[str, ...]) -> bool:
+    tool = document.get("tool")
+    return isinstance(tool, dict) and TABLE[-1] in tool if prefix else bool(document)
+
+
+class _Page(NamedTuple):
+    """The text of a file and what it is made of; ``prefix`` is where envsolve's keys are in it."""
+
+    text: str
+    newline: str
+    prefix: tuple[str, ...]
+    statements: tuple[Statement, ...]
+
+    @property
+    def has_section(self) -> bool:
+        """Whether there is a place that new keys can go to: below a header [tool.envsolve], or in a file of its own."""
+        return not self.prefix or any(it.is_header and it.path == self.prefix for it in self.statements)
+
+    def with_section(self, values: Mapping[str, object]) -> str:
+        """The text without keys of envsolve's elsewhere, and a section with ``values`` at its end."""
+        kept = "".join(self._written(it) for it in self.statements if not self._is_own(it))
+        if kept and not kept.endswith("\n"):
+            kept += self.newline
+        gap = self.newline if kept and not kept.endswith(f"{self.newline}{self.newline}") else ""
+        lines = (f"[{'.'.join(self.prefix)}]{self.newline}", *(self._line(*it) for it in values.items()))
+        return f"{kept}{gap}{''.join(lines)}"
+
+    def replaced(self, values: Mapping[str, object]) -> str:
+        """The text with ``values`` in the section: each where its key is, else below the last of its keys."""
+        left = dict(values)
+        lines: list[str] = []
+        place = None
+        for it in self.statements:
+            depth = len(it.path) - len(self.prefix)
+            name = ALIASES.get(it.path[-1], it.path[-1]) if self._is_own(it) and depth == 1 else ""
+            if self._is_own(it) and (depth == 0 or (depth == 1 and not it.is_header)):
+                place = len(lines) + 1
+            if name in left and not it.is_header:
+                lines.append(self._line(name, left.pop(name), it.comment))
+            else:
+                lines.append("" if self._is_own(it) and depth else self._written(it))
+        head, tail = "".join(lines[:place]), "".join(lines[place:] if place is not None else ())
+        ends = "" if not head or head.endswith("\n") else self.newline
+        return "".join((head, ends, *(self._line(*it) for it in left.items()), tail))
+
+    def _is_own(self, statement: Statement) -> bool:
+        return bool(statement.path) and statement.path[: len(self.prefix)] == self.prefix
+
+    def _written(self, statement: Statement) -> str:
+        return self.text[statement.start : statement.end]
+
+    def _line(self, name: str, value: object, comment: str = "") -> str:
+        line = f"{name} = {_value(value)}{f'  {comment}' if comment else ''}\n"
+        return line.replace("\n", self.newline)
+
+
+def _within_inline(text: str, values: Mapping[str, object]) -> str:
+    """The text with ``values`` inside of ``tool = {...}``: TOML allows no further table of that name beside it."""
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    table = tomlkit.inline_table()
+    table.update({name: _item(value, lines=False) for name, value in values.items()})
+    document["tool"]["envsolve"] = table
     return tomlkit.dumps(document)
 
 
-def _value(value: object) -> Any:
+def _value(value: object) -> str:
+    return str(_item(value).as_string())
+
+
+def _item(value: object, *, lines: bool = True) -> Any:
     import tomlkit
 
     if not isinstance(value, list | tuple):
@@ -64,7 +138,7 @@ def _value(value: object) -> Any:
     array = tomlkit.array()
     for entry in value:
         array.append(_entry(entry))
-    return array.multiline(len(array) > _ON_ONE_LINE)
+    return array.multiline(lines and len(array) > _ON_ONE_LINE)
 
 
 def _entry(entry: object) -> Any:

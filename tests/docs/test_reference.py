@@ -15,7 +15,6 @@ from envsolve.project.keys import ALIASES, KEYS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-ADDRESS = "https://envsolve.readthedocs.io/"
 
 
 @pytest.fixture(scope="module")
@@ -113,14 +112,6 @@ def test_every_variable_of_another_tool_on_the_page_is_read_by_the_source() -> N
     source_text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "envsolve").rglob("*.py"))
     assert len(named) > 10
     assert [name for name in named if name not in source_text] == []
-
-
-def test_an_address_that_envsolve_tells_is_a_page() -> None:
-    source_text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "envsolve").rglob("*.py"))
-    told = set(re.findall(rf"{re.escape(ADDRESS)}([\w./-]*)", source_text))
-    assert told
-    files = [DOCS / (f"{it.rstrip('/')}.md" if it.endswith("/") else it) for it in told]
-    assert [str(it) for it in files if not it.is_file()] == []
 
 
 @pytest.mark.parametrize(

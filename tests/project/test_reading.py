@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import tomli
 
-from envsolve.errors import UsageError
+from envsolve.errors import ProjectError, UsageError
+from envsolve.lock.formats import CONDA_FORMATS, FORMATS, PYTHON_FORMATS
 from envsolve.model.host import Platform
 from envsolve.project import find_project, read_project
-from envsolve.project.keys import KEYS, Kind
+from envsolve.project.keys import KEYS, OUTPUT_FORMATS, Kind
 
 CASES: list[dict[str, Any]] = tomli.loads((Path(__file__).parent / "mistakes.toml").read_text(encoding="utf-8"))[
     "project"
@@ -122,4 +123,43 @@ def test_the_example_of_a_key_is_right(key: Any, tmp_path: Path) -> None:
         if name != key.name
     )
     (tmp_path / "pyproject.toml").write_text(f"{text}{key.name} = {key.example}\n", encoding="utf-8")
+    for name in tomli.loads(f"it = {key.example}")["it"] if key.is_file else ():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
     read_project(tmp_path / "pyproject.toml")
+
+
+def test_the_formats_are_those_that_are_written() -> None:
+    assert set(OUTPUT_FORMATS) == {*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS}
+
+
+def test_every_mistake_is_data_too(tmp_path: Path) -> None:
+    (tmp_path / "envsolve.toml").write_text('frmework = ["jax"]\noutputs = "a.yml"\n', encoding="utf-8")
+    with pytest.raises(ProjectError) as raised:
+        read_project(tmp_path / "envsolve.toml")
+    mistakes = raised.value.as_json()["mistakes"]
+    assert mistakes == list(raised.value.cause)
+    assert len(mistakes) == 2
+
+
+def test_a_file_that_leads_back_into_the_project_is_in_it(tmp_path: Path) -> None:
+    text = 'frameworks = ["jax"]\noutputs = ["a b/../pylock.x.toml", "./c/pylock.toml"]\n'
+    (tmp_path / "envsolve.toml").write_text(text, encoding="utf-8")
+    (part,) = read_project(tmp_path / "envsolve.toml").parts
+    assert [it.file for it in part.outputs] == ["pylock.x.toml", "./c/pylock.toml"]
+
+
+def test_envsolve_toml_is_about_the_standard_tables_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["torch"]\n', encoding="utf-8")
+    text = 'project-dependencies = true\noutputs = ["pylock.toml"]\n'
+    (tmp_path / "envsolve.toml").write_text(text, encoding="utf-8")
+    (part,) = read_project(tmp_path / "envsolve.toml").parts
+    assert part.settings.requirements == ("torch",)
+
+
+def test_two_projects_in_one_directory_are_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.envsolve]\nframeworks = ["jax"]\n', encoding="utf-8")
+    (tmp_path / "envsolve.toml").write_text('frameworks = ["jax"]\noutputs = ["a.yml"]\n', encoding="utf-8")
+    with pytest.raises(ProjectError) as raised:
+        read_project(tmp_path / "envsolve.toml")
+    assert raised.value.cause == ("envsolve.toml: pyproject.toml beside it has [tool.envsolve] too: keep one of them",)

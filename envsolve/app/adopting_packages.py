@@ -1,0 +1,96 @@
+"""Packages that another tool's table asks for, sorted into the keys of a project: frameworks, and everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.conda_asked import FRAMEWORK_PACKAGES
+from envsolve.app.lock_frameworks import FRAMEWORK_OF
+from envsolve.lock.wheels import PYTORCH_INDEX
+from envsolve.model.names import normalized
+from envsolve.project.writing import natural
+
+Values = dict[str, object]
+
+OF_PYTORCH = (
+    "is left out: envsolve chooses the build for the GPUs and the driver, "
+    'and sources = ["pytorch"] keeps to PyTorch\'s own index'
+)
+"""What becomes of an index of PyTorch's that somebody chose by its CUDA."""
+
+
+class Packages:
+    """What was found so far: ``values`` are keys of a project, ``notes`` what they cannot say, each told once."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.values: Values = {}
+        self._lists: dict[str, dict[str, None]] = {}
+        self._notes: dict[str, None] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to tell, in the order in which it was met."""
+        return tuple(self._notes)
+
+    def tell(self, text: str) -> None:
+        """Remember something that is left out."""
+        self._notes[f"{self.where}: {text}"] = None
+
+    def bound(self, key: str, specifier: SpecifierSet) -> None:
+        """Bound ``python`` or ``cuda``, beside what bounds it already."""
+        if len(specifier):
+            self.values[key] = natural(specifier & SpecifierSet(str(self.values.get(key, ""))))
+
+    def add(self, name: str, specifier: SpecifierSet, extras: Iterable[str] = (), marker: str = "") -> None:
+        """Ask for a package.
+
+        A framework has no extras, as its build is what is solved for; with a marker it is a requirement among others.
+        """
+        framework = None if marker else framework_of(name)
+        listed = sorted(map(str, extras))
+        versions = natural(specifier)
+        if framework is None:
+            text = f"{name}[{','.join(listed)}]{versions}" if listed else f"{name}{versions}"
+            self._append("requirements", f"{text}; {marker}" if marker else text)
+            return
+        if listed:
+            self.tell(f"the extras {', '.join(listed)} of {name} are left out: envsolve chooses the build")
+        self._append("frameworks", f"{framework}{versions}")
+
+    def finished(self) -> Values:
+        """The keys with their values."""
+        return {**self.values, **{key: list(found) for key, found in self._lists.items()}}
+
+    def _append(self, key: str, text: str) -> None:
+        self._lists.setdefault(key, {})[text] = None
+
+
+def framework_of(name: str) -> str | None:
+    """The framework that a package of conda or of a Python index is."""
+    return FRAMEWORK_PACKAGES.get(name) or FRAMEWORK_OF.get(normalized(name))
+
+
+def table_of(value: object) -> Mapping[str, Any]:
+    """``value`` where it is a table, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def texts_of(value: object) -> list[str]:
+    """The strings of ``value``: itself, or those in it where it is a list."""
+    listed = value if isinstance(value, list) else [value]
+    return [it for it in listed if isinstance(it, str)]
+
+
+def is_of_pytorch(address: str) -> bool:
+    """Whether an index is PyTorch's own, or that of one CUDA in it."""
+    return f"{address.rstrip('/')}/".startswith(PYTORCH_INDEX)
+
+
+def counted(names: Iterable[str], one: str, many: str) -> str:
+    """``the feature gpu is``, ``the features gpu, test are``."""
+    listed = list(names)
+    return f"the {one if len(listed) == 1 else many} {', '.join(listed)} {'is' if len(listed) == 1 else 'are'}"
