@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +21,7 @@ from envsolve.model.solution import Solution
 from envsolve.solve.solver import Solver
 
 _NOT_READ = ("json", "pixi")
+_DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{32,128}(?![0-9a-f])")
 
 
 class Change(NamedTuple):
@@ -49,7 +51,8 @@ class Possible(NamedTuple):
 class FileChange(NamedTuple):
     """A file of the project: whether it has to be written, what changes in it, and why its old stack does not do.
 
-    ``possible`` says what newer stack would run, if its pins were let go.
+    ``possible`` says what newer stack would run, if its pins were let go. ``has_other_digests`` says that the packages
+    are the same and their digests are not.
     """
 
     path: str
@@ -59,6 +62,7 @@ class FileChange(NamedTuple):
     changes: tuple[Change, ...]
     reasons: tuple[str, ...]
     possible: Possible | None
+    has_other_digests: bool = False
 
     @property
     def status(self) -> str:
@@ -74,7 +78,13 @@ def change_of(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> F
     if not file.is_current:
         changes = tuple(_changes(file))
         reasons = () if is_new else tuple(_reasons(file, matrix, environ))
-    return FileChange(file.path, file.platform, is_new, file.is_current, changes, reasons, _possible(file, matrix))
+    others = not changes and file.before is not None and _digests(file.before) != _digests(file.text)
+    possible = _possible(file, matrix)
+    return FileChange(file.path, file.platform, is_new, file.is_current, changes, reasons, possible, others)
+
+
+def _digests(text: str) -> set[str]:
+    return set(_DIGEST.findall(text))
 
 
 def _changes(file: LockedFile) -> Iterator[Change]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, NoReturn
@@ -91,7 +91,7 @@ def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Ma
         for it in asked:
             locking.lock(project, it)
     files = tuple(locking.files)
-    notes = tuple(dict.fromkeys(locking.notes))
+    notes = tuple(dict.fromkeys((*locking.notes, *_let_go_in_vain(how, files))))
     return LockedProject(files, notes, _grounds(project, asked, files, locking, matrix))
 
 
@@ -261,6 +261,16 @@ def _read(path: Path) -> str | None:
         raise UsageError("file-unreadable", f"cannot read {path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise UsageError("file-unreadable", f"cannot read {path}: it is not UTF-8") from None
+
+
+def _let_go_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[str]:
+    """What -P names and no file holds: most likely a slip."""
+    for name in how.upgraded:
+        written = re.compile(
+            rf"(?<![\w-]){'[-_.]+'.join(map(re.escape, normalized(name).split('-')))}(?![\w-])", re.IGNORECASE
+        )
+        if not any(written.search(text) for it in files for text in (it.before, it.text) if text is not None):
+            yield f"-P {name}: no lock of the project holds it"
 
 
 def _refuse_hand_written(project: Project, asked: Sequence[Asked]) -> None:

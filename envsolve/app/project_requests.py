@@ -104,6 +104,12 @@ def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str,
         machine = part.machines[0]
         return _on(machine, request)
     named = tuple(it for machine in part.machines for it in _named(project, machine, request, matrix, environ))
+    bare = [it for it in named if not it.host.gpus and it.host.status in (GpuStatus.NO_HARDWARE, GpuStatus.NO_GPU)]
+    if bare and len(bare) < len(named):
+        message = f"{bare[0].name} has no NVIDIA GPU, and others that share the files have: no build is right for both"
+        hint = Hint("give it files of its own: outputs = [...] in the target")
+        name = next(it.name for it in part.machines if bare[0].name.startswith(it.name))
+        refuse_value(project, ("targets", name), UsageError("hosts-differ", message, hints=(hint,)))
     return request._replace(hosts=tuple(it.name for it in named), named_hosts=named)
 
 

@@ -161,6 +161,8 @@ def _lines(change: FileChange) -> Iterator[str]:
     yield f"{change.path} ({change.platform}): {'new' if change.is_new else 'changed'}"
     for it in change.changes if not change.is_new else ():
         yield f"  {_spelled(it)}"
+    if change.has_other_digests:
+        yield "  same packages with other files or digests"
     yield from (f"  because: {reason}" for reason in change.reasons)
     if change.is_new:
         yield f"  {len(change.changes)} packages"
@@ -195,7 +197,12 @@ def _told(change: FileChange, *, written: bool) -> str:
     if change.is_new:
         return "written" if written else "missing"
     count = len(change.changes)
-    packages = f"{count} package{'' if count == 1 else 's'} changed" if count else "asked for otherwise, same packages"
+    same = (
+        "same packages with other files or digests"
+        if change.has_other_digests
+        else "asked for otherwise, same packages"
+    )
+    packages = f"{count} package{'' if count == 1 else 's'} changed" if count else same
     return f"{'written' if written else 'not as it should be'}, {packages}"
 
 

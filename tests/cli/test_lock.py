@@ -441,3 +441,36 @@ def test_the_python_is_one_that_the_project_admits(project: Project) -> None:
     done = project("lock")
     assert done.code == 2
     assert "requires-python" in done.err
+
+
+def test_a_digest_that_somebody_changed_is_told(project: Project) -> None:
+    project("lock")
+    path = project.directory / "requirements.txt"
+    text = path.read_text()
+    digest = text.partition("sha256:")[2][:64]
+    path.write_text(text.replace(digest, "0" * 64))
+    done = project("lock", "--check", "--diff")
+    assert done.code == 1
+    assert "requirements.txt: not as it should be, same packages with other files or digests" in done.err
+    assert "  same packages with other files or digests" in done.out
+    project("lock")
+    assert path.read_text() == text
+
+
+def test_a_name_that_no_lock_holds_is_told(project: Project) -> None:
+    project("lock")
+    assert "-P nmpy: no lock of the project holds it" in project("lock", "-P", "nmpy").err
+    assert "no lock of the project holds it" not in project("lock", "-P", "Typing_Extensions").err
+
+
+def test_a_machine_without_a_gpu_shares_no_lock_with_others(project: Project) -> None:
+    project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', "")
+    project.file.write_text(
+        project.file.read_text()
+        + '[tool.envsolve.targets.desk]\ngpu = "RTX 3090"\ndriver = "535.183.01"\n'
+        + '[tool.envsolve.targets.laptop]\ngpu = "none"\n'
+    )
+    done = project("lock")
+    assert (done.code, done.err.splitlines()[0]) == (2, "error: hosts-differ")
+    assert "targets.laptop: laptop has no NVIDIA GPU, and others that share the files have" in done.err
+    assert done.err.count("hint:") == 1
