@@ -474,3 +474,11 @@ def test_a_machine_without_a_gpu_shares_no_lock_with_others(project: Project) ->
     assert (done.code, done.err.splitlines()[0]) == (2, "error: hosts-differ")
     assert "targets.laptop: laptop has no NVIDIA GPU, and others that share the files have" in done.err
     assert done.err.count("hint:") == 1
+
+
+def test_ways_out_are_for_the_keys_of_the_project(project: Project) -> None:
+    project.say('["pytorch"]', '["pytorch>=2.15"]')
+    done = project("lock")
+    assert done.code == 1
+    assert "envsolve --framework" in done.err
+    assert "hint: what such a command says otherwise is for the keys of the project" in done.err
