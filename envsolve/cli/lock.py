@@ -140,7 +140,15 @@ def _answer(changes: Sequence[FileChange], options: dict[str, Any]) -> str:
     if options["as_json"]:
         document = {"schema_version": SCHEMA_VERSION, "files": [_data(it) for it in changes]}
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    return "".join(f"{line}\n" for it in changes for line in _lines(it)) if options["show_diff"] else ""
+    return "".join(f"{line}\n" for it in _alike(changes) for line in _lines(it)) if options["show_diff"] else ""
+
+
+def _alike(changes: Sequence[FileChange]) -> list[FileChange]:
+    """The changes, those of files to which the same happens as one: files of a project hold the same versions."""
+    together: dict[FileChange, list[str]] = {}
+    for it in changes:
+        together.setdefault(it._replace(path=""), []).append(it.path)
+    return [it._replace(path=", ".join(paths)) for it, paths in together.items()]
 
 
 def _data(change: FileChange) -> dict[str, object]:
@@ -178,7 +186,7 @@ def _spelled(change: Change) -> str:
 
 def _notes(changes: Sequence[FileChange], locked: LockedProject, *, written: bool) -> Iterator[str]:
     yield from locked.notes
-    for it in changes:
+    for it in _alike(changes):
         if it.is_current:
             continue
         yield f"{it.path}: {_told(it, written=written)}"

@@ -76,8 +76,7 @@ def test_a_project_is_locked_into_all_of_its_files(project: Project) -> None:
     pins = pins_in(project.read())
     assert pins["torch"] == "2.14.1+cu126"
     assert "numpy" in pins
-    assert "requirements.txt: written" in done.err
-    assert "locks/pylock.toml: written" in done.err
+    assert "requirements.txt, locks/pylock.toml: written" in done.err
 
 
 def test_locking_again_touches_nothing(project: Project) -> None:
@@ -95,7 +94,10 @@ def test_a_newer_release_is_taken_with_an_upgrade_alone(project: Project, world:
     world.add("numpy", releases("numpy", ["2.5.0"]))
     assert "nothing to change" in project("lock", "--refresh").err
     done = project("lock", "--refresh", "-P", "numpy", "--diff")
-    assert done.out.splitlines()[:2] == ["requirements.txt (linux-64): changed", "  ~ numpy 2.4.6 -> 2.5.0"]
+    assert done.out.splitlines()[:2] == [
+        "requirements.txt, locks/pylock.toml (linux-64): changed",
+        "  ~ numpy 2.4.6 -> 2.5.0",
+    ]
     assert pins_in(project.read())["numpy"] == "2.4.6"
     assert project("lock", "--refresh", "-U").code == 0
     assert pins_in(project.read())["numpy"] == pins_in_pylock(project)["numpy"] == "2.5.0"
@@ -142,7 +144,7 @@ def test_an_older_driver_changes_what_must_and_says_why(project: Project) -> Non
 def test_check_and_diff_write_nothing(project: Project) -> None:
     done = project("lock", "--check")
     assert done.code == 1
-    assert "requirements.txt: missing" in done.err
+    assert "requirements.txt, locks/pylock.toml: missing" in done.err
     assert project("lock", "--diff").code == 0
     assert project.files == set()
 
