@@ -293,7 +293,8 @@ def _named(error: EnvsolveError, asked: Asked) -> EnvsolveError:
     """``error`` with the file that it is about. What a project names is no word of the command line."""
     part = f" of target {asked.part.name}" if asked.part.name else ""
     error.message = f"{asked.output.file}{part}: {error.message}"
-    if any(hint.command is not None and hint.command.startswith("envsolve --") for hint in error.hints):
+    shown = [hint.command for hint in error.hints if hint.command is not None and not asked.as_recorded.named_hosts]
+    if any(command.startswith("envsolve --") for command in shown):
         error.hints = (*error.hints, Hint("what such a command says otherwise is for the keys of the project"))
     if asked.as_recorded.named_hosts and isinstance(error, UnsolvableError):
         error.hints = (
