@@ -14,6 +14,8 @@ from tests.conftest import Envsolve, Result
 from tests.index.packages import wheel
 from tests.index.server import IndexServer
 
+pytestmark = pytest.mark.thorough  # conda packages and wheels are solved together
+
 __all__ = ["channel_server", "mirror", "mirrored"]
 
 

@@ -140,6 +140,7 @@ def _block_again(block: Block, reader: Reader) -> list[str]:
     sys.platform != "linux" or platform.machine() != "x86_64" or Path("/proc/driver/nvidia").exists(),
     reason="the pages show answers for linux-64, and a driver of this machine would be seen beside the fake one",
 )
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", WITH_TRANSCRIPTS)
 def test_every_transcript_is_that_of_today(name: str, reader: Reader) -> None:
     text = PAGES[name].read_text(encoding="utf-8")

@@ -19,6 +19,8 @@ from tests.conftest import Envsolve
 from tests.index.faults import GARBAGE, INVALID_JSON, WRONG_SHAPES, gzip_bomb, halved, large_page, tampered
 from tests.index.packages import wheel
 
+pytestmark = pytest.mark.thorough  # each waits for what a broken index does
+
 PAGE = "/simple/beta/"
 METADATA = "/files/beta/beta-2.0-*.metadata"
 FILE = "/files/beta/beta-2.0-*.whl"

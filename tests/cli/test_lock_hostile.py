@@ -17,6 +17,8 @@ from tests.conftest import Envsolve
 from tests.index.packages import IndexFile, core_metadata, wheel
 from tests.index.server import IndexServer
 
+pytestmark = pytest.mark.thorough  # many hostile indexes
+
 SECRET = "s3cr:t/word"  # noqa: S105 - of nobody
 LOGIN = "ann:s3cr%3At%2Fword"
 SPELLINGS = ("s3cr", "t/word", "%2Fword", "YW5u")

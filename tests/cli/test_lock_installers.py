@@ -21,6 +21,8 @@ from tests.cli.locked import pins_in
 from tests.conftest import Envsolve
 from tests.index.server import IndexServer
 
+pytestmark = pytest.mark.thorough  # installers judge the locks
+
 TARGET = ("--python", "3.11.7", "--platform", "linux-64", "--no-cache")
 
 

@@ -16,6 +16,8 @@ from tests.conftest import Envsolve
 from tests.index.server import IndexServer
 from tests.index.shelf import RECORDED
 
+pytestmark = pytest.mark.thorough  # uv resolves the same
+
 RESOLUTIONS = {it.name: it.requirements for it in read_resolutions(RECORDED / "resolutions.toml")}
 NO_GPU = ("--host", str(Path(__file__).parents[1] / "hosts" / "no-gpu.json"))
 TARGET = ("--python", PYTHON, "--platform", "linux-64", "--no-cache", "--format", "requirements")

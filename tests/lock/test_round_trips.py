@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import pytest
 import tomli
 from hypothesis import given
 
@@ -25,6 +26,8 @@ from envsolve.lock.whole_conda import Origin, whole_lock
 from envsolve.lock.whole_python import WholePython, pylock_in, requirements_in
 from tests.lock.conda_locks import conda_locks
 from tests.lock.locks import locks
+
+pytestmark = pytest.mark.thorough  # laws over whole locks
 
 ORIGIN = Origin("lock", "VERSION")
 

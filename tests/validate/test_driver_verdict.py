@@ -31,6 +31,8 @@ from tests.fake_driver.builder import Device, FakeDriver
 from tests.validate.compiled import compiled
 from tests.validate.probing import probed
 
+pytestmark = pytest.mark.thorough  # a driver is compiled and run for each
+
 TABLE = tomllib.loads(Path(__file__).with_name("driver_errors.toml").read_text(encoding="utf-8"))["error"]
 CASES = [(row["code"], call, row["finding"]) for row in TABLE for call in row["calls"]]
 RTX_4090 = Device("NVIDIA GeForce RTX 4090", "8.9", 24564)

@@ -15,6 +15,8 @@ from envsolve.validate.static import StaticReport, examine
 from tests.binary.tiny_dll import tiny_dll
 from tests.scripts.fat_binary import fat_binary
 
+pytestmark = pytest.mark.thorough  # whole DLLs are made
+
 AMPERE, VOLTA = ComputeCapability(8, 0), ComputeCapability(7, 0)
 SYSTEM = ("KERNEL32.dll", "nvcuda.dll")
 
