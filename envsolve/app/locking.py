@@ -41,6 +41,10 @@ from envsolve.solve.closure.resolve import Conflict, Progress, Question, pins_of
 
 _MOST_STACKS = 24
 _FEW = 4
+_FOR_THE_CPU = {
+    name: f"{name} is a build for the CPU, asked for by that name: {other} is the one for this GPU"
+    for name, other in (("onnxruntime", "onnxruntime-gpu"), ("tensorflow-cpu", "tensorflow"))
+}
 
 
 class LockRequest(NamedTuple):
@@ -203,6 +207,8 @@ class _Lock:
         )
         told = left_out(self._wanted, pins, interpreter)
         notes = (*self._notes(attempt), *told, *(note for pin in pins for note in notes_of(pin)))
+        if not attempt.problem.cpu and attempt.problem.gpus:
+            notes = (*notes, *(_FOR_THE_CPU[pin.name] for pin in pins if pin.name in _FOR_THE_CPU))
         if better is not None:
             notes = (f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})", *notes)
         return _Made(attempt.problem.platform, made, solution, notes)

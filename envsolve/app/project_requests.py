@@ -125,7 +125,7 @@ def _machine_of_lock(part: Part, request: Request, matrix: Matrix, environ: Mapp
     """
     if request.named_hosts or request.hosts or request.gpus not in ((), ("auto",)) or len(request.platforms) > 1:
         return None
-    if request.driver is not None or request.cuda is not None or environ.get(CONDA_CUDA) == "":
+    if environ.get(CONDA_CUDA) == "":
         return None
     here = detected_host(matrix, environ, thorough=False)
     platform = request.platform or here.platform

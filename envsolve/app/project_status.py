@@ -60,6 +60,7 @@ def _status(asked: Asked, target: Target, matrix: Matrix) -> FileStatus:
     if held is None:
         return known
     known = known._replace(newer=tuple(_newer(held, target, matrix)))
+    known = known._replace(notes=(*known.notes, *target.notes))
     differs = tuple(_differs(asked, held, target))
     if differs and known.verdict in (Verdict.FITS, Verdict.UNKNOWN, Verdict.NO_FRAMEWORK):
         return known._replace(verdict=Verdict.STALE, reasons=(*known.reasons, *differs))

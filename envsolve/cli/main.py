@@ -58,8 +58,22 @@ class LazyGroup(click.Group):
         if "--version" in args and _VERSION_WORDS.issuperset(args):
             args = sorted(args, key="--version".__eq__)
         elif args and args[0] not in (*_COMMANDS, "--help", "--version", "-h"):
+            _refuse_slip(args)
             args = ["solve", *args]
         return super().parse_args(ctx, args)
+
+
+def _refuse_slip(args: Sequence[str]) -> None:
+    """Raise UsageError where the first word is nearly a command, and nothing says that a package is meant."""
+    asking = ("-f", "--framework", "-r", "--requirement", "--format", "-o", "--output")
+    if not args[0].isalpha() or any(word.partition("=")[0] in asking for word in args):
+        return
+    import difflib
+
+    close = difflib.get_close_matches(args[0], _COMMANDS, n=1, cutoff=0.75)
+    if close:
+        hint = Hint(f"did you mean {close[0]}?", f"envsolve {close[0]}")
+        raise UsageError("usage", f"there is no command {args[0]!r}", hints=(hint,))
 
 
 def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -61,6 +61,8 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
         (["-f", "pytorch", "--platform", "linux-64", "--platform", "win-64"], "several-platforms", "one platform"),
         (["-f", "pytorch", "--matrix", "/nowhere"], "matrix-unreadable", "/nowhere"),
         (["lock"], "no-project", "pyproject.toml"),
+        (["statsu"], "usage", "did you mean status?"),
+        (["lcok", "--check"], "usage", "did you mean lock?"),
         (["matrix", "show", "pytroch"], "unknown-framework", "did you mean pytorch"),
     ],
 )

@@ -484,3 +484,27 @@ def test_ways_out_are_for_the_keys_of_the_project(project: Project) -> None:
     assert done.code == 1
     assert "envsolve --framework" in done.err
     assert "hint: what such a command says otherwise is for the keys of the project" in done.err
+
+
+def test_a_driver_that_is_typed_leaves_the_gpus_of_the_lock(
+    project: Project, monkeypatch: pytest.MonkeyPatch, fake_driver: Any
+) -> None:
+    project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', 'gpus = "auto"\n')
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA_ARCH", "8.6")
+    monkeypatch.setenv("UV_CUDA_DRIVER_VERSION", "535.183.01")
+    project("lock")
+    monkeypatch.delenv("CONDA_OVERRIDE_CUDA_ARCH")
+    monkeypatch.delenv("UV_CUDA_DRIVER_VERSION")
+    before = project.read()
+    assert project("lock", "--driver", "580.65.06").code == 0
+    assert project.read() == before
+    done = project("status")
+    assert done.code == 0
+    assert "this is for the machine that was locked for" in done.err
+
+
+def test_a_package_for_the_cpu_is_said_to_be_one_where_a_gpu_is(project: Project, world: IndexServer) -> None:
+    world.add("onnxruntime", releases("onnxruntime", ["1.27.0"], tags="cp311-cp311-manylinux_2_28_x86_64"))
+    done = project("lock", "onnxruntime")
+    assert done.code == 0, done.err
+    assert "onnxruntime is a build for the CPU, asked for by that name: onnxruntime-gpu" in done.err
