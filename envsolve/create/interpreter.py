@@ -99,12 +99,15 @@ def _not_found(versions: SpecifierSet, uv: str | None) -> OutsideError:
     said = _for_uv(versions)
     minor = next((found[1] for it in versions if (found := _MINOR.match(str(it))) is not None), None)
     hints = []
-    if minor is not None:
-        how = "uv fetches one" if uv is not None else "uv (https://docs.astral.sh/uv) fetches one"
-        hints.append(Hint(f"install that Python, or have it fetched: {how}", f"uv python install {minor}"))
+    if uv is None:
+        hints.append(Hint("install uv, with which envsolve fetches the Python that is missing", "pip install uv"))
+    elif minor is not None:
+        hints.append(Hint("install that Python, or have uv fetch it", f"uv python install {minor}"))
     else:
         hints.append(Hint("install a Python of these versions and have it on the PATH"))
-    hints.append(Hint("or make a conda environment, which brings its own Python: --format conda-lock"))
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    hints.append(Hint(f"or make the lock for a Python that is here: --python {here}"))
+    hints.append(Hint("or lock conda packages, which bring their own Python: conda-lock.yml"))
     return OutsideError(
         "python-not-found",
         f"the lock is for Python {said}, and this machine has no CPython of that kind",

@@ -52,8 +52,8 @@ def test_one_that_is_not_there_is_an_error_that_names_what_to_do(versions: str, 
     error = raised.value
     assert error.code == "python-not-found"
     assert "uv is not installed" in error.cause[0]
-    commands = [hint.command for hint in error.hints]
-    assert commands[0] == (f"uv python install {versions[2:6]}" if versions.startswith("==") else None)
+    assert [hint.command for hint in error.hints] == ["pip install uv", None, None]
+    assert error.hints[1].text.endswith(f"--python {MINOR}")
 
 
 def test_the_patch_counts(tmp_path: Path) -> None:
