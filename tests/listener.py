@@ -29,7 +29,7 @@ class Listener(ThreadingHTTPServer, Generic[Owner]):
 
     def hang_up(self) -> None:
         """Close what is open: a client that keeps its connection would keep its thread here."""
-        for request in self._open:
+        for request in self._open.copy():  # the thread that listens may take one more meanwhile
             try:
                 request.shutdown(socket.SHUT_RDWR)
             except OSError:  # closed before
