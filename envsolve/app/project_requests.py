@@ -108,7 +108,7 @@ def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str,
     if bare and len(bare) < len(named):
         message = f"{bare[0].name} has no NVIDIA GPU, and others that share the files have: no build is right for both"
         hint = Hint("give it files of its own: outputs = [...] in the target")
-        name = next(it.name for it in part.machines if bare[0].name.startswith(it.name))
+        name = max((it.name for it in part.machines if bare[0].name.startswith(it.name)), key=len)
         refuse_value(project, ("targets", name), UsageError("hosts-differ", message, hints=(hint,)))
     return request._replace(hosts=tuple(it.name for it in named), named_hosts=named)
 
@@ -156,7 +156,7 @@ def _named(
     for target in targets:
         of = f"{machine.name} ({target.problem.platform})" if len(targets) > 1 else machine.name
         for number, host in enumerate(target.hosts):
-            name = machine.hosts[number] if len(target.hosts) > 1 else of
+            name = f"{of}: {target.request.hosts[number]}" if len(target.hosts) > 1 else of
             yield NamedHost(name, host, typed(machine))
 
 

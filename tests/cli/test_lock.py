@@ -508,3 +508,22 @@ def test_a_package_for_the_cpu_is_said_to_be_one_where_a_gpu_is(project: Project
     done = project("lock", "onnxruntime")
     assert done.code == 0, done.err
     assert "onnxruntime is a build for the CPU, asked for by that name: onnxruntime-gpu" in done.err
+
+
+def test_the_host_files_of_a_target_are_its_own(project: Project) -> None:
+    hosts = Path(__file__).parents[1] / "hosts"
+    for name in ("rtx-3090-535.183.01.json", "rtx-4090-550.163.01.json", "no-gpu.json"):
+        (project.directory / name).write_bytes((hosts / name).read_bytes())
+    project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', "")
+    target = "[tool.envsolve.targets.{}]\n{}\n"
+    shared = project.file.read_text()
+    two = 'hosts = ["rtx-3090-535.183.01.json", "rtx-4090-550.163.01.json"]'
+    project.file.write_text(shared + target.format("lab", two) + target.format("lab2", 'gpu = "A100"'))
+    assert project("lock").code == 0
+    assert "lab: rtx-3090-535.183.01.json: rtx-3090-535.183.01.json, rtx-4090" in project.read().splitlines()[1]
+    project.file.write_text(
+        shared + target.format("lab", 'gpu = "A100"') + target.format("lab2", 'hosts = ["no-gpu.json"]')
+    )
+    done = project("lock")
+    assert done.code == 2
+    assert "targets.lab2: lab2 has no NVIDIA GPU" in done.err
