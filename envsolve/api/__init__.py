@@ -115,7 +115,7 @@ def solve(
     from envsolve.app.solving import solve_request
     from envsolve.lock import FORMATS
 
-    require_format(format, tuple(FORMATS))
+    require_format(format, FORMATS)
     tables = _matrix(matrix)
     request = _request(
         tables,

@@ -45,7 +45,6 @@ _WHOLE = {"tensorflow-cpu": "tensorflow"}
 """Builds for the CPU that go by a name of their own, and what all other packages ask for, which runs there as well."""
 _CUDA_EXTRA = re.compile(r"and-cuda|cuda(\d\d)?(?:-pip)?")
 _PYTHONS = range(8, 20)
-_PATCHES = 40
 
 
 def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
@@ -234,4 +233,10 @@ def python_of(asked: SpecifierSet | None, minor: Version | None) -> tuple[int, i
 
 
 def _first_patch(asked: SpecifierSet | None, minor: int) -> int | None:
-    return next((it for it in range(_PATCHES) if asked is None or asked.contains(f"3.{minor}.{it}")), None)
+    """The first patch of a minor that is asked for: only at those that are named can a range begin or go on."""
+    if asked is None:
+        return 0
+    named = {Version(clause.version.removesuffix(".*")).micro for clause in asked}
+    return next(
+        (it for it in sorted({0, *named, *(it + 1 for it in named)}) if asked.contains(f"3.{minor}.{it}")), None
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve import __version__
 from envsolve.app.asked_packages import COMMAND_LINE, Given, for_target, given
@@ -27,7 +27,6 @@ from envsolve.index.configured import LOOKED_FOR
 from envsolve.index.fitting import Interpreter, platform_tags
 from envsolve.lock.answer import Answer
 from envsolve.lock.formats import require_platforms, write_python_lock
-from envsolve.lock.held_pins import HeldPin
 from envsolve.lock.python_lock import PythonLock
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -38,6 +37,9 @@ from envsolve.model.request import Held, Request, without_credentials
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.closure.releases import Wanted
 from envsolve.solve.closure.resolve import Conflict, Progress, Question, pins_of
+
+if TYPE_CHECKING:
+    from envsolve.lock.held_pins import HeldPin
 
 _MOST_STACKS = 24
 _FEW = 4

@@ -12,7 +12,6 @@ from envsolve.app.targets import Target, targets_of
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.lock import Answer, write
 from envsolve.matrix.load import Matrix
-from envsolve.model.conda import without_token
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Held, Request, parse_framework, without_credentials
@@ -136,10 +135,18 @@ def _command_of(request: Request, targets: Sequence[Target]) -> str:
     return f"{command_of(request._replace(hosts=tuple(kinds)))}  # and {left} more hosts like these"
 
 
+def _bare_channels(channels: Sequence[str]) -> tuple[str, ...]:
+    if not channels:
+        return ()
+    from envsolve.model.conda import without_token
+
+    return tuple(map(without_token, channels))
+
+
 def request_without_credentials(request: Request) -> tuple[Request, tuple[str, ...]]:
     """``request`` with bare addresses, and a note where credentials were left out of them."""
     bare = request._replace(
-        channels=tuple(map(without_token, request.channels)),
+        channels=_bare_channels(request.channels),
         index_url=None if request.index_url is None else without_credentials(request.index_url),
         extra_index_urls=tuple(map(without_credentials, request.extra_index_urls)),
     )

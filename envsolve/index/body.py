@@ -12,27 +12,27 @@ from envsolve.index.failures import Failure
 from envsolve.index.fetch import number_of
 
 if TYPE_CHECKING:
-    from urllib3 import BaseHTTPResponse
+    from envsolve.index.route import Answer
 
 _GZIP = ("gzip", "x-gzip")
 _STEP = 1 << 18
 """Bytes that are read at once: the page of most projects, and no more than that beyond a limit."""
 
 
-def read_body(answer: BaseHTTPResponse, limit: int, count: Callable[[int], None]) -> tuple[bytes, bytes | None]:
+def read_body(answer: Answer, limit: int, count: Callable[[int], None]) -> tuple[bytes, bytes | None]:
     """The whole body, unpacked, and as it came where that was gzip. ``count`` hears of the bytes, as they come.
 
-    Raises Failure where body, packed or unpacked, is longer than ``limit``, is cut or malformed; else what urllib3
-    raises.
+    Raises Failure where body, packed or unpacked, is longer than ``limit``, is cut or malformed; else the
+    errors of the route.
     """
     parts: list[bytes] = []
     packed: list[bytes] = []
     size = wire = 0
-    encoding = answer.headers.get("Content-Encoding", "")
+    encoding = answer.headers.get("content-encoding", "")
     decoder = _decoder(encoding)
     if _announced(answer) > limit:
         raise _too_large(limit)
-    while not answer.closed and (part := answer.read(_STEP)):
+    while part := answer.read(_STEP):
         wire += len(part)
         count(len(part))
         if decoder is not None:
@@ -110,9 +110,9 @@ def _decoder(encoding: str) -> _Decoder | None:
     return _Decoder(opener)
 
 
-def _announced(answer: BaseHTTPResponse) -> int:
+def _announced(answer: Answer) -> int:
     """The length of the body in bytes, as far as its head tells."""
-    return number_of(answer.headers.get("Content-Length", "")) or 0
+    return number_of(answer.headers.get("content-length", "")) or 0
 
 
 def _too_large(limit: int) -> Failure:

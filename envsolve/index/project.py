@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING
 
 from envsolve.errors import OutsideError
 from envsolve.index.page import Listing, RawFile, is_json, raw_file, read_page, version_of
 from envsolve.model.version_order import Key, key_of
+
+if TYPE_CHECKING:
+    from json import JSONDecoder
 
 _VERSIONS = re.compile(rb'"versions":\s*(?=\[)')
 _KNOWN_API = re.compile(rb'"api-version":\s*"1(?:\.\d+)?"')
@@ -142,6 +147,14 @@ class Project:
         return tuple(keyed[key][0] for key in sorted(keyed))
 
 
+@cache
+def _decoder() -> JSONDecoder:
+    """Asked directly, as json.loads spends half of its time on a short text around it."""
+    from json import JSONDecoder
+
+    return JSONDecoder()
+
+
 def _files_of(body: bytes, name: str, version: str) -> tuple[RawFile, ...]:
     """The files of one version, found by their names; () where they are not to be found in this way."""
     found: dict[str, RawFile] = {}
@@ -175,9 +188,8 @@ def _object_around(body: bytes, position: int) -> tuple[int, int]:
 
 def _decoded(text: bytes) -> RawFile | None:
     """One file; None where the piece cut out is not one, because a text in it looks like a boundary."""
-    import json
-
     try:
-        return raw_file(json.loads(text))
+        file, end = _decoder().raw_decode(words := text.decode())
+        return raw_file(file) if end == len(words) else None
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

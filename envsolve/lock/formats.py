@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.answer import Answer
 from envsolve.lock.dockerfile_file import is_dockerfile
-from envsolve.lock.environment_yml import environment_yml
-from envsolve.lock.json_answer import json_answer, json_answers
 from envsolve.model.host import Platform
 
 if TYPE_CHECKING:
     from envsolve.lock.conda_lock import CondaLock
     from envsolve.lock.python_lock import PythonLock
 
-FORMATS: Mapping[str, Callable[[Answer], str]] = {
-    "environment": environment_yml,
-    "json": json_answer,
-    "pixi": lambda answer: _pixi_toml([answer]),
-}
+FORMATS = ("environment", "json", "pixi")
+"""Formats of a stack: its frameworks, and what they need said of them."""
 
 VENV_FORMATS = ("requirements", "pylock")
 """Formats of a Python lock that an environment is created from."""
@@ -33,23 +28,31 @@ CONDA_FORMATS = ("conda-lock", "explicit")
 _BY_SUFFIX = {".yml": "environment", ".yaml": "environment", ".json": "json", ".txt": "requirements"}
 
 
-def _pixi_toml(answers: Sequence[Answer]) -> str:
-    from envsolve.lock.pixi_toml import pixi_toml
-
-    return pixi_toml(answers)
-
-
-_OF_SEVERAL: Mapping[str, Callable[[Sequence[Answer]], str]] = {"json": json_answers, "pixi": _pixi_toml}
+_OF_SEVERAL = ("json", "pixi")
 """Formats that hold the answers for several platforms in one file."""
 
 
 def write(answers: Sequence[Answer], format_name: str) -> Iterator[tuple[Platform, str]]:
     """The contents of the files in ``format_name``, which must be one of FORMATS, each with the platform it is for."""
     if len(answers) > 1 and format_name in _OF_SEVERAL:
-        yield answers[0].solution.problem.platform, _OF_SEVERAL[format_name](answers)
+        yield answers[0].solution.problem.platform, _stack_text(answers, format_name)
         return
     for answer in answers:
-        yield answer.solution.problem.platform, FORMATS[format_name](answer)
+        yield answer.solution.problem.platform, _stack_text([answer], format_name)
+
+
+def _stack_text(answers: Sequence[Answer], format_name: str) -> str:
+    if format_name == "pixi":
+        from envsolve.lock.pixi_toml import pixi_toml
+
+        return pixi_toml(answers)
+    if format_name == "json":
+        from envsolve.lock.json_answer import json_answer, json_answers
+
+        return json_answer(answers[0]) if len(answers) == 1 else json_answers(answers)
+    from envsolve.lock.environment_yml import environment_yml
+
+    return environment_yml(answers[0])
 
 
 def load_conda_writers() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
-from envsolve.app.lock_frameworks import FRAMEWORK_OF, RIVALS
+from envsolve.app.lock_frameworks import FRAMEWORK_OF, RIVALS, python_of
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 
@@ -26,3 +28,16 @@ def test_every_wheel_for_a_gpu_counts_as_its_framework_or_is_kept_apart(framewor
 def _is_of_one_toolkit(package: str) -> bool:
     """CuPy before 12 has a package for each minor of CUDA: cupy-cuda112."""
     return package.startswith("cupy-cuda") and not package.endswith("x")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *("==3.11.7", "==3.11.*", ">=3.11", ">=3.11.5", ">3.11.5", "~=3.11.2", ">3.10,<3.12", "<3.11.4"),
+        *("!=3.11.0", "!=3.11.0,!=3.11.1", ">=3.9,!=3.11.0,!=3.11.3", ">3.11.0,!=3.11.1,<=3.11.2"),
+    ],
+)
+def test_a_lock_is_for_the_first_patch_that_is_asked_for(asked: str) -> None:
+    admitted = SpecifierSet(asked)
+    first = next(patch for patch in range(60) if admitted.contains(f"3.11.{patch}"))
+    assert python_of(admitted, Version("3.11")) == (3, 11, first)

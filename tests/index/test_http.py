@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ import pytest
 
 from envsolve import __version__
 from envsolve.errors import OutsideError, UsageError
+from envsolve.index.address import address_of
 from envsolve.index.fetch import Fetcher
 from envsolve.index.http import HttpFetcher
 from tests.index.flaky import Answer, Flaky, flaky_proxy, flaky_server
@@ -112,6 +114,48 @@ def test_a_connection_is_used_again_whatever_came_over_it(server: Flaky, fetcher
         fetcher.fetch(server.says("/x", Answer(status, b"" if status == 304 else b"text")))
     fetcher.fetch(server.says("/from", Answer(302, b"see there", {"Location": "/x"})))
     assert server.connections == 1
+
+
+def test_a_connection_that_its_server_has_left_is_not_used_again() -> None:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        left = threading.Event()
+
+        def serve() -> None:
+            for _ in range(2):
+                taken, _ = listening.accept()
+                with taken:
+                    taken.recv(65536)
+                    taken.sendall(answer)
+                left.set()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/x"
+        fetcher = HttpFetcher(retries=0)
+        assert fetcher.fetch(url).body == b"ok"
+        assert left.wait(5)
+        time.sleep(0.05)
+        assert fetcher.fetch(url).body == b"ok"
+        fetcher.close()
+        thread.join()
+
+
+def test_headers_that_come_several_times_are_one_list(fetcher: HttpFetcher) -> None:
+    answer = b"HTTP/1.1 200 OK\r\nCache-Control: public\r\nContent-Length: 0\r\ncache-control: max-age=600\r\n\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            taken, _ = listening.accept()
+            with taken:
+                taken.recv(65536)
+                taken.sendall(answer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        response = fetcher.fetch(f"http://127.0.0.1:{listening.getsockname()[1]}/x")
+        thread.join()
+    assert response.headers["cache-control"] == "public, max-age=600"
 
 
 def test_many_threads_share_one_fetcher(server: Flaky, fetcher: HttpFetcher) -> None:
@@ -620,3 +664,28 @@ def test_importing_the_fetcher_loads_no_http_library() -> None:
     program = "import sys, envsolve.index.http; print(*{'urllib3', 'http.client', 'email', 'ssl'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
+
+
+def test_a_server_that_no_proxy_stands_before_needs_neither_urllib3_nor_requests(server: Flaky) -> None:
+    program = f"""
+import sys
+from envsolve.index.http import HttpFetcher
+page = HttpFetcher().fetch({server.says("/x", Answer(body=b"page"))!r})
+print(page.body, *{{"urllib3", "requests"}} & sys.modules.keys())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "b'page'\n"
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port"),
+    [
+        ("https://Packages.Example.org/simple/", "packages.example.org", 443),
+        ("http://10.0.0.1:0080/", "10.0.0.1", 80),
+        ("http://my_host/", "my_host", 80),
+        ("http://[2001:DB8::1]:8080/", "[2001:db8::1]", 8080),
+        ("https://b\u00fccher.example/", "xn--bcher-kva.example", 443),
+    ],
+)
+def test_a_place_is_read_the_same_whether_it_is_common_or_not(url: str, host: str, port: int) -> None:
+    assert address_of(url).origin == (url.partition(":")[0], host, port)
