@@ -124,6 +124,10 @@ class UnsolvableError(EnvsolveError):
 
 
 class OutsideError(EnvsolveError):
-    """The outside world failed: network, disk, or a tool that is missing. Nothing was written."""
+    """The outside world failed: network, disk, or a tool that is missing. Nothing was written.
+
+    ``address`` is that of the server that failed, where one did.
+    """
 
     exit_code = 3
+    address: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -11,12 +12,12 @@ from envsolve.errors import Hint, UsageError
 from envsolve.index.page import version_of
 from envsolve.index.requirement_file import Asked as AskedByFiles
 from envsolve.index.requirement_file import Line, read_requirement_file
+from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.need import Markers, Need, check_marker, check_specifier, parse_need
 from envsolve.model.package import Hashes, PackageFile
 from envsolve.model.request import Packages, without_credentials
 from envsolve.model.version_order import key_of
 
-COMMAND_LINE = "the command line"
 _PLACE = re.compile(r"\.{0,2}[/\\]|\.{1,2}$|[a-z+]+://|git\+|[A-Za-z]:\\|\S+\.(whl|tar\.gz|zip)$")
 """A path or an address without a name."""
 _ONE_VERSION = re.compile(r"===?[^,*]+")
@@ -56,7 +57,8 @@ def given(packages: Packages, lines: Sequence[Line] = ()) -> Given:
 
     Raises UsageError where it cannot be read, or no lock can hold it.
     """
-    asked = AskedByFiles((*(Line(text, COMMAND_LINE) for text in packages.requirements), *lines))
+    places = chain(packages.places, repeat(COMMAND_LINE))
+    asked = AskedByFiles((*map(Line, packages.requirements, places), *lines))
     for name in packages.files:
         asked += read_requirement_file(name)
     for name in packages.constraints:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from envsolve.app.asked_packages import COMMAND_LINE, Given, for_target, given
+from envsolve.app.asked_packages import Given, for_target, given
 from envsolve.app.conda_asked import asked_on
 from envsolve.app.held_stack import HeldStack, Installed, framework_of
 from envsolve.app.lock_frameworks import FRAMEWORK_OF
@@ -19,6 +19,7 @@ from envsolve.conda.specs import specifier_of
 from envsolve.index.fitting import Interpreter
 from envsolve.lock.formats import CONDA_FORMATS, PYTHON_FORMATS
 from envsolve.lock.sound_pins import without_credentials_in
+from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.need import Markers, Need, parse_need
@@ -32,17 +33,21 @@ def asked_since(request: Request, held: HeldStack, platform: Platform, *, same_c
     can differ. Raises UsageError where what the project names cannot be read.
     """
     if request.format in PYTHON_FORMATS:
-        asked = given(request.packages) if same_command else _in_files(given(request.packages))
-        unmet = dict(_unmet(asked, held, platform))
+        asked = given(request.packages) if same_command else _in_files(given(request.packages), request)
+        unmet = dict(_unmet(asked, request, held, platform))
         yield from unmet.values()
         yield from _changed(request, asked, held, frozenset(unmet), same_command=same_command)
     elif request.format in CONDA_FORMATS:
         yield from _of_conda(request, held, platform, same_command=same_command)
 
 
-def _in_files(asked: Given) -> Given:
-    """``asked`` without what is typed, of which the command tells."""
-    return asked._replace(needs=tuple(it for it in asked.needs if it[1] != COMMAND_LINE))
+def _in_files(asked: Given, request: Request) -> Given:
+    """``asked`` without the requirements of the project, of which the command tells."""
+    return asked._replace(needs=tuple(it for it in asked.needs if not _is_in_command(it[1], request)))
+
+
+def _is_in_command(origin: str, request: Request) -> bool:
+    return origin in (COMMAND_LINE, *request.packages.places)
 
 
 def _changed(
@@ -62,12 +67,12 @@ def _changed(
         if text in told:
             continue
         news = "which is new" if before is None else f"and it was made for {before}"
-        yield f"{_who(origin)} asks for {text}, {news}"
+        yield f"{_who(origin, request)} asks for {text}, {news}"
     if same_command:
         yield from (f"{text} is not asked for any more" for text in gone.values())
 
 
-def _unmet(asked: Given, held: HeldStack, platform: Platform) -> Iterator[tuple[str, str]]:
+def _unmet(asked: Given, request: Request, held: HeldStack, platform: Platform) -> Iterator[tuple[str, str]]:
     """Requirements and constraints that no pin meets, each with a sentence; those whose markers hold."""
     python = _python(held)
     if python is not None:
@@ -76,11 +81,11 @@ def _unmet(asked: Given, held: HeldStack, platform: Platform) -> Iterator[tuple[
         if python is not None or not need.marker:
             why = _against(need, held.packages, required=True)
             if why is not None:
-                yield without_credentials_in(str(need)), f"{_who(origin)} asks for {need}, {why}"
+                yield without_credentials_in(str(need)), f"{_who(origin, request)} asks for {need}, {why}"
     for need, origin in asked.constraints:
         why = _against(need, held.packages, required=False) if python is not None or not need.marker else None
         if why is not None:
-            yield f"constraint {need}", f"{_who(origin)} says {need}, {why}"
+            yield f"constraint {need}", f"{_who(origin, request)} says {need}, {why}"
 
 
 def _against(need: Need, packages: Iterable[Installed], *, required: bool) -> str | None:
@@ -111,8 +116,8 @@ def _of_conda(request: Request, held: HeldStack, platform: Platform, *, same_com
         elif not any(_lies_in(specifier_of(spec.version), package.version) for package in found):
             yield f"the project asks for {it.spec}, and it holds {_pinned(found)}"
     if asked.python is not None:
-        python = asked.python if same_command else _in_files(asked.python)
-        yield from dict(_unmet(python, held, platform)).values()
+        python = asked.python if same_command else _in_files(asked.python, request)
+        yield from dict(_unmet(python, request, held, platform)).values()
 
 
 def _admits(specifier: str, version: str) -> bool:
@@ -153,5 +158,5 @@ def _name(requirement: str) -> str | None:
         return None
 
 
-def _who(origin: str) -> str:
-    return "the project" if origin == COMMAND_LINE else origin.removeprefix("-r ").removeprefix("-c ")
+def _who(origin: str, request: Request) -> str:
+    return "the project" if _is_in_command(origin, request) else origin.removeprefix("-r ").removeprefix("-c ")

@@ -5,7 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 
+from envsolve.errors import Hint
+from envsolve.model.asker import key_of
 from envsolve.model.request import Policy, Request, spoken
+
+_FILE_OF = {"requirements": "requirements.txt", "pylock": "pylock.toml", "conda-lock": "conda-lock.yml"}
 
 
 def command_of(request: Request) -> str:
@@ -17,6 +21,31 @@ def command_of(request: Request) -> str:
     words += ["--exact"] if request.packages.exact else []
     words += ["--allow-builds"] if request.packages.allow_builds else []
     return shlex.join([*words, *request.packages.requirements])
+
+
+def way_out(text: str, instead: Request, asked: Request) -> Hint:
+    """``text`` with how ``instead`` is asked for: by a command, or by what changes in a project that has ``asked``."""
+    if not asked.asker.file:
+        return Hint(text, command_of(instead))
+    changes = [] if instead.hosts != asked.hosts else list(_changes(instead, asked))
+    return Hint(f"{text}: {' and '.join(changes)}" if changes else text)
+
+
+def _changes(instead: Request, asked: Request) -> Iterator[str]:
+    """How a project that asks for one thing asks for another, key by key."""
+    before = {option: tuple(values) for option, values in _options(asked)}
+    for option, values in _options(instead):
+        found, key = tuple(values), key_of(option)
+        if found == before[option]:
+            continue
+        if option == "--format":
+            yield from (asked.asker.saying("outputs", _FILE_OF[it]) for it in found if it in _FILE_OF)
+        elif found:
+            yield asked.asker.saying(key, *found)
+        else:
+            yield f"without {asked.asker.named(key)}"
+    if instead.packages.allow_builds and not asked.packages.allow_builds:
+        yield asked.asker.saying("allow-builds")
 
 
 def recorded_command(request: Request) -> str:

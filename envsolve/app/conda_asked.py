@@ -22,13 +22,14 @@ from envsolve.lock.conda_lock import MAIN, Asked
 from envsolve.lock.conda_specs import conda_specs
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
-from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Packages
 from envsolve.model.solution import Problem, Solution
 
 if TYPE_CHECKING:
     from envsolve.app.asked_packages import Given
     from envsolve.lock.environment_file import EnvironmentFile
+    from envsolve.lock.pip_section import PipSection
+    from envsolve.model.package import Hashes
 
 FRAMEWORK_PACKAGES = {
     "pytorch": "pytorch",
@@ -145,16 +146,22 @@ def _python(packages: Packages, files: Sequence[EnvironmentFile]) -> Given:
             constraints=(*packages.constraints, *(name for file in files for name in file.pip.constraint_files)),
         ),
         [
-            Line(it.spec, f"{PIP_SECTION}{Path(name).name}")
+            Line(requirement, f"{PIP_SECTION}{Path(name).name}", hashes)
             for name, file in zip(filter(is_environment_file, packages.files), files, strict=True)
-            for it in file.asked
-            if it.by_pip
+            for requirement, hashes in _with_hashes(file.pip)
         ],
     )
     return found._replace(
         index_url=found.index_url or next((it.pip.index_url for it in files if it.pip.index_url), None),
         extra_index_urls=(*found.extra_index_urls, *(url for it in files for url in it.pip.extra_index_urls)),
     )
+
+
+def _with_hashes(section: PipSection) -> Iterator[tuple[str, Hashes]]:
+    """Each requirement with the hashes that its file may have; once for each entry where several name some."""
+    for requirement in section.requirements:
+        named = [hashes for hashed, hashes in section.hashed if hashed == requirement]
+        yield from ((requirement, hashes) for hashes in named or [()])
 
 
 def _categories(asked: Sequence[Asked]) -> Mapping[str, str]:
@@ -167,9 +174,6 @@ def _categories(asked: Sequence[Asked]) -> Mapping[str, str]:
 def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> Target:
     """``target`` with the frameworks, the Python and the CUDA among what is asked for, and with all channels."""
     request, problem = target.request, target.problem
-    frameworks = {it.framework: it.specifier for it in request.frameworks}
-    for name, specifier in _of_frameworks(asked):
-        frameworks[name] = frameworks.get(name, SpecifierSet()) & specifier
     python, cuda = request.python, request.cuda
     for it in asked.conda:
         spec = parse_match_spec(it.spec)
@@ -178,8 +182,19 @@ def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> 
             python = specifier if python is None else python & specifier
         if spec.name in TOOLKITS and len(specifier) and not problem.cpu:
             cuda = specifier if cuda is None else cuda & specifier
+    frameworks = {it.framework: it.specifier for it in request.frameworks}
+    for name, specifier in _of_frameworks(asked):
+        frameworks[name] = frameworks.get(name, SpecifierSet()) & specifier
+    sources = request.sources or sources_of(channels)
+    if asked.python is not None:
+        from envsolve.app.conda_needs import frameworks_in
+
+        found = frameworks_in(asked.python, frozenset(frameworks), problem._replace(python=python))
+        python = found.python
+        for name, specifier in found.frameworks:
+            frameworks[name] = frameworks.get(name, SpecifierSet()) & specifier
+        sources = WHEELS if found.as_wheels and not request.sources else sources
     named = tuple(FrameworkRequest(name, specifier) for name, specifier in frameworks.items())
-    sources = request.sources or _sources(asked, channels)
     return target._replace(
         request=request._replace(frameworks=named, python=python, cuda=cuda, channels=channels, sources=sources),
         problem=problem._replace(frameworks=named, python=python, cuda=cuda),
@@ -191,24 +206,6 @@ def _of_frameworks(asked: CondaAsked) -> Iterator[tuple[str, SpecifierSet]]:
         spec = parse_match_spec(it.spec)
         if spec.name in FRAMEWORK_PACKAGES:
             yield FRAMEWORK_PACKAGES[spec.name], specifier_of(spec.version) or SpecifierSet()
-    if asked.python is not None:
-        from envsolve.app.conda_needs import frameworks_in
-
-        yield from frameworks_in(asked.python)
-
-
-def _sources(asked: CondaAsked, channels: Sequence[str]) -> tuple[Source, ...]:
-    """Where builds are to be from, as files and channels say it; () where they do not."""
-    return WHEELS if _has_framework_of_pip(asked) else sources_of(channels)
-
-
-def _has_framework_of_pip(asked: CondaAsked) -> bool:
-    """Whether a file has a framework in its section of pip, and so wants it as a wheel."""
-    if asked.python is None:
-        return False
-    from envsolve.app.lock_frameworks import FRAMEWORK_OF
-
-    return any(need.name in FRAMEWORK_OF and origin.startswith(PIP_SECTION) for need, origin in asked.python.needs)
 
 
 def with_frameworks(target: Target, names: Sequence[str]) -> Target:

@@ -30,9 +30,10 @@ from envsolve.app.conda_part import (
 )
 from envsolve.app.conda_refusal import Unfit, conda_refusal, not_on_channels
 from envsolve.app.conda_stacks import leave_out_wheels, narrow, other_toolkit
+from envsolve.app.lock_indexes import name_index
 from envsolve.app.solving import notes_of, request_without_credentials, solutions_of
 from envsolve.app.targets import Target, targets_of
-from envsolve.errors import UnsolvableError
+from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.lock.conda_lock import CondaLock, PlatformLock
 from envsolve.lock.conda_specs import channels_of
 from envsolve.matrix.load import Matrix
@@ -72,6 +73,9 @@ def lock_conda(asked: CondaLockRequest, matrix: Matrix, environ: Mapping[str, st
     locking = _Locking(asked, matrix, environ)
     try:
         return locking.made()
+    except OutsideError as error:
+        name_index(error, asked.request)
+        raise
     finally:
         locking.parts.close()
 
@@ -183,7 +187,7 @@ class _Locking:
             command=recorded_command(self._asked.recorded or request),
             envsolve_version=__version__,
             matrix_date=max((it.matrix_date for it in answers), default=None),
-            sources=tuple(name for name in request.packages.files if name != "-"),
+            sources=tuple(name for name in request.packages.files if name != "-") or _own(request),
             variables=tuple(dict(pair for it in self._on.values() for pair in it.variables).items()),
             own_matrix=any(it.own_matrix for it in answers),
             exclude_newer=request.packages.exclude_newer,
@@ -193,11 +197,22 @@ class _Locking:
         notes = dict.fromkeys((*self._notes(stacks), *differing))
         return CondaLocked(lock, tuple(notes), tuple(solution for _, solution in stacks if solution is not None))
 
+    def _left_out(self, target: Target, solution: Solution | None) -> Iterator[str]:
+        wanted = self._on[target.problem.platform].python
+        if wanted is not None:
+            from envsolve.app.lock_frameworks import left_out_of_stack
+            from envsolve.app.lock_stacks import interpreter_of
+
+            there = set() if solution is None else {it.release.framework for it in solution.choices}
+            yield from left_out_of_stack(wanted, there, interpreter_of(target.problem, solution))
+
     def _notes(self, stacks: Sequence[Stack]) -> Iterator[str]:
         better = self._first
         if better is not None:
             yield f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})"
         yield from notes_of([target for target, _ in stacks], [solution for _, solution in stacks])
+        for target, solution in stacks:
+            yield from self._left_out(target, solution)
         for asked in self._on.values():
             yield from asked.notes
         yield from self.parts.notes
@@ -210,3 +225,8 @@ class _Locking:
 def _for_stack(request: Request) -> tuple[object, ...]:
     """What is asked of the stack: what files ask beside the command line is not told on that."""
     return request.frameworks, request.python, request.cuda
+
+
+def _own(request: Request) -> tuple[str, ...]:
+    """The project that asks, where no file does."""
+    return (request.asker.file,) if request.asker.file else ()

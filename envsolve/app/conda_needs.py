@@ -6,7 +6,8 @@ conda has no word for the former, and the hashes are those of files on package i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -14,7 +15,7 @@ from packaging.version import InvalidVersion, Version
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.channel_builds import takes
 from envsolve.app.conda_asked import PIP_SECTION, CondaAsked, Listing, Split
-from envsolve.app.lock_frameworks import FRAMEWORK_OF
+from envsolve.app.lock_frameworks import FRAMEWORK_OF, pythons_of_stack
 from envsolve.app.lock_indexes import OF_PYTORCH
 from envsolve.app.lock_stacks import interpreter_of
 from envsolve.conda.names import conda_names
@@ -26,11 +27,31 @@ from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.solution import Problem, Solution
 
 
-def frameworks_in(given: Given) -> Iterator[tuple[str, SpecifierSet]]:
-    """The frameworks that are asked for by the names of their projects, with what is asked of their versions."""
-    for need, _ in given.needs:
-        if need.name in FRAMEWORK_OF and not need.url:
-            yield FRAMEWORK_OF[need.name], SpecifierSet(need.specifier)
+class FrameworksIn(NamedTuple):
+    """The frameworks that are asked for by the names of their projects, with what is asked of their versions.
+
+    ``python`` are the Pythons on which their markers hold. ``as_wheels`` says that one is to be a wheel: it is in a pip
+    section, or its hashes are those of files on package indexes.
+    """
+
+    frameworks: tuple[tuple[str, SpecifierSet], ...]
+    python: SpecifierSet | None
+    as_wheels: bool
+
+
+def frameworks_in(given: Given, anyway: frozenset[str], problem: Problem) -> FrameworksIn:
+    """What of ``given`` is asked of the stack of ``problem``, beside the frameworks ``anyway``."""
+    python, holds = pythons_of_stack(given, anyway, problem)
+    found = [(need, origin) for need, origin in given.needs if _is_of_stack(need) and holds(need.marker)]
+    frameworks = tuple((FRAMEWORK_OF[need.name], SpecifierSet(need.specifier)) for need, _ in found)
+    hashed = {FRAMEWORK_OF[need.name] for need, _ in given.hashed if _is_of_stack(need) and holds(need.marker)}
+    in_section = any(origin.startswith(PIP_SECTION) for _, origin in found)
+    asked = anyway.union(name for name, _ in frameworks)
+    return FrameworksIn(frameworks, python, as_wheels=in_section or bool(hashed & asked))
+
+
+def _is_of_stack(need: Need) -> bool:
+    return need.name in FRAMEWORK_OF and not need.url
 
 
 def split_needs(
@@ -48,6 +69,7 @@ def split_needs(
     """
     python = for_target(given, Markers(interpreter_of(problem, solution).marker_values()))
     hashed = python.hashes
+    _refuse_hashes_of_conda(hashed, solution)
 
     def may_be_conda(need: Need, origin: str) -> bool:
         return need.name not in hashed and _may_be_conda(need, origin)
@@ -77,6 +99,23 @@ def split_needs(
         elsewhere=frozenset(elsewhere),
         constraints=tuple(_constraints(python)),
     )
+
+
+def _refuse_hashes_of_conda(hashed: Collection[str], solution: Solution | None) -> None:
+    """Raise UnsolvableError where a framework is to have the hashes of a wheel, and the stack has conda's build."""
+    for choice in () if solution is None else solution.choices:
+        release = choice.release
+        names = sorted(it for it in hashed if FRAMEWORK_OF.get(it) == release.framework)
+        if names and not release.source.is_wheel:
+            raise UnsolvableError(
+                "hash-mismatch",
+                f"conda installs {names[0]}, which cannot have the hashes of a wheel that are asked for",
+                (f"{names[0]} is asked for with the hashes of its files (--hash), and the stack has {release.label}",),
+                (
+                    Hint(f"take out the hashes of {names[0]}: the lock proves conda's package with its own"),
+                    Hint("or take the wheel: --source pytorch, or --source pypi"),
+                ),
+            )
 
 
 def _constraints(given: Given) -> Iterator[str]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from envsolve.app.command import command_of
+from envsolve.app.command import way_out
 from envsolve.app.conda_asked import is_environment_file
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.lock.conda_lock import Asked
@@ -85,7 +85,10 @@ def not_on_channels(solution: Solution, channels: Sequence[str], request: Reques
         f"{solution.problem.platform} is {labels}"
     )
     cause = tuple(f"{choice.release.label}: {choice.release.reference}" for choice in solution.choices)
-    hints = (Hint("name the channel that has it with --channel"), *_python_lock("or take wheels", request))
+    hints = (
+        Hint(f"name the channel that has it with {request.asker.named('channels')}"),
+        *_python_lock("or take wheels", request),
+    )
     return UnsolvableError("release-not-on-channel", message, cause, hints)
 
 
@@ -102,7 +105,7 @@ def _reasons(unfit: Unfit, sentences: Sequence[str]) -> Iterator[Asked]:
 
 def _hints(unfit: Unfit, request: Request, missing: Sequence[str]) -> Iterator[Hint]:
     if missing:
-        yield Hint("check the spelling, or name the channel that has it with --channel")
+        yield Hint(f"check the spelling, or name the channel that has it with {request.asker.named('channels')}")
         return
     if unfit.solution is not None and any(it.release.source.channel for it in unfit.solution.choices):
         yield from _python_lock("wheels have other dependencies: a Python lock may have an answer", request)
@@ -112,7 +115,7 @@ def _hints(unfit: Unfit, request: Request, missing: Sequence[str]) -> Iterator[H
 def _python_lock(text: str, request: Request) -> Iterator[Hint]:
     """The way to a Python lock, which an environment.yml is no input of."""
     if not any(map(is_environment_file, request.packages.files)):
-        yield Hint(text, command_of(request._replace(format="requirements", channels=(), sources=())))
+        yield way_out(text, request._replace(format="requirements", channels=(), sources=()), request)
 
 
 def sentences_in(text: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from packaging.specifiers import SpecifierSet
@@ -53,14 +53,12 @@ def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
     What constraints say of a framework counts for the stack, which is solved before the packages around it. Where
     markers ask for a framework on some Pythons alone, the stack is for one of them.
     """
-    pythons = _Pythons(target.problem)
-    python = pythons.with_most({it.framework for it in target.request.frameworks}, wanted)
+    python, holds = pythons_of_stack(wanted, {it.framework for it in target.request.frameworks}, target.problem)
     request, problem = target.request._replace(python=python), target.problem._replace(python=python)
-    pythons = _Pythons(problem)
     asked = {it.framework: [str(it.specifier)] for it in request.frameworks}
     cuda = request.cuda
     for need in _of_frameworks(wanted):
-        if pythons.holding(need.marker):
+        if holds(need.marker):
             asked.setdefault(FRAMEWORK_OF[need.name], []).append(need.specifier)
             cuda = _with_extras(need, request, cuda)
     frameworks = tuple(
@@ -74,9 +72,26 @@ def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
     )
 
 
+def pythons_of_stack(
+    wanted: Given, anyway: AbstractSet[str], problem: Problem
+) -> tuple[SpecifierSet | None, Callable[[str], bool]]:
+    """The Pythons that the stack of ``problem`` may be for, and whether a marker holds on any of them.
+
+    ``anyway`` are the frameworks that are asked for beside ``wanted``, whatever the Python.
+    """
+    python = _Pythons(problem).with_most(anyway, wanted)
+    pythons = _Pythons(problem._replace(python=python))
+    return python, lambda marker: bool(pythons.holding(marker))
+
+
 def left_out(wanted: Given, pins: Sequence[Pin], interpreter: Interpreter) -> Iterator[str]:
     """The frameworks that are asked for on other Pythons alone and that a lock therefore has not, as notes."""
     there = {FRAMEWORK_OF[pin.name] for pin in pins if pin.name in FRAMEWORK_OF}
+    yield from left_out_of_stack(wanted, there, interpreter)
+
+
+def left_out_of_stack(wanted: Given, there: AbstractSet[str], interpreter: Interpreter) -> Iterator[str]:
+    """The same where ``there`` are the frameworks of the stack."""
     markers = Markers(interpreter.marker_values())
     version = ".".join(map(str, interpreter.python[:2]))
     for need in _of_frameworks(wanted):
@@ -99,7 +114,7 @@ def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> Spe
     for major in _cuda_asked_by(need):
         cuda = with_major(cuda, major)
         if request.wants_cpu:
-            message = f"--gpu none asks for CPU and {need} for CUDA: give one of them"
+            message = f"{request.asker.saying('gpus', 'none')} asks for CPU and {need} for CUDA: give one of them"
             raise UsageError("contradictory-options", message)
     return cuda
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.network import Network
-from envsolve.errors import OutsideError
+from envsolve.errors import Hint, OutsideError
 from envsolve.index.client import Indexes, Pool, Trust
 from envsolve.index.fetch import PAGE_LIMIT, Response
 from envsolve.index.file_metadata import FileMetadata
 from envsolve.index.local import WithFolders
 from envsolve.index.settings import IndexSettings, default_index, read_settings
 from envsolve.index.store import Store, store_at
+from envsolve.lock.wheels import PYTORCH_INDEX
 from envsolve.model.request import Request, without_credentials
 from envsolve.solve.closure.workers import Workers
 
@@ -135,7 +136,7 @@ def places(request: Request, given: Given, settings: IndexSettings) -> Places:
         settings = IndexSettings()
     named = named or settings.index_url
     extra = (*request.extra_index_urls, *given.extra_index_urls, *settings.extra_index_urls)
-    unread = settings.find_links and "places of files (find-links) in the settings of pip or uv are not looked at"
+    unread = settings.find_links and f"places of files (find-links of {settings.find_links_origin}) are not looked at"
     default = named or default_index()
     return Places(
         extra=tuple(dict.fromkeys(url for url in extra if url != default)),
@@ -144,6 +145,18 @@ def places(request: Request, given: Given, settings: IndexSettings) -> Places:
         mapped=dict(settings.package_indexes),
         notes=(unread,) if unread else (),
     )
+
+
+def name_index(error: OutsideError, request: Request) -> None:
+    """Have ``error`` of a server say how another index than that one is named in ``request``."""
+    from envsolve.index.failures import ANOTHER_INDEX
+
+    of_pytorch = (request.packages.pytorch_index_url or PYTORCH_INDEX).rstrip("/")
+    key, what = "index-url", "another index, such as a mirror,"
+    if error.address.startswith(f"{without_credentials(of_pytorch)}/"):
+        key, what = "pytorch-index-url", "another index of PyTorch, such as a mirror,"
+    hint = Hint(f"{what} is named with {request.asker.named(key)}")
+    error.hints = tuple(hint if it == ANOTHER_INDEX else it for it in error.hints)
 
 
 class _Nothing:

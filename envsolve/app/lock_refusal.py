@@ -7,13 +7,16 @@ from collections.abc import Collection, Iterator, Mapping
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.command import command_of
+from envsolve.app.command import command_of, way_out
+from envsolve.app.lock_frameworks import RIVALS
 from envsolve.app.refusal import refusal
+from envsolve.app.stack_wheels import index_of
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.index.fitting import Interpreter
+from envsolve.model.asker import Asker
 from envsolve.model.need import parse_need
 from envsolve.model.release import Source
-from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.request import FrameworkRequest, Packages, Request, without_credentials
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.closure.bounds import THE_STACK
 from envsolve.solve.closure.provider import Ask
@@ -34,14 +37,14 @@ def packages_refusal(
     conflict: Conflict, request: Request, solution: Solution | None, interpreter: Interpreter
 ) -> UnsolvableError:
     """The error for ``conflict``, met with ``solution`` as the stack."""
-    causes = sentences(conflict)
+    lacking = [ask for ask in missing(conflict) if ask.origin]
+    causes = list(_of_folders(lacking, conflict, solution, request.packages)) or sentences(conflict)
     shown = causes[:_MOST_CAUSES]
     if len(causes) > len(shown):
         shown.append(f"and {len(causes) - len(shown)} more requirements like these")
     stack = _with(solution, ())
     target = f"Python {interpreter.full_version} on {interpreter.platform}"
     unknown = _unknown(conflict)
-    lacking = [ask for ask in missing(conflict) if ask.origin]
     beside = [name for name in contested(conflict) if name in conflict.provider.world.present]
     unfit = {name: found for name in contested(conflict) if (found := reasons_of(name, conflict))}
     reasons = {it for found in unfit.values() for it in found}
@@ -63,11 +66,13 @@ def packages_refusal(
         names = contested(conflict)[:_FEW_NAMES]
         code = "packages-conflict"
         message = f"the requirements of {' and '.join(names)} do not go together for {target}{stack}"
+    rivals = tuple(_rival_hints(conflict, request, solution))
     hints = (
+        *rivals,
         *_framework_hints(contested(conflict), request),
         *([Hint("have conda install a version that is asked for")] if beside and code != "hash-mismatch" else []),
-        *_hints(reasons, unknown, lacking, request),
-        *(_hash_hints(unfit, solution, beside) if code == "hash-mismatch" else ()),
+        *(() if rivals else _hints(reasons, unknown, lacking, request, solution)),
+        *(_hash_hints(unfit, solution, beside, request.asker) if code == "hash-mismatch" else ()),
     )
     steps = tuple(ConflictStep(cause, "", "") for cause in causes)
     return UnsolvableError(code, message, tuple(shown), hints, conflict=steps)
@@ -81,10 +86,11 @@ def stack_refusal(request: Request, problem: Problem, solver: Solver, *, typed: 
     other = _build_of_other_kind(request, problem)
     if other is not None:
         return other
-    error = refusal(request, problem, solver)
     if {it.framework for it in request.frameworks} != {it.framework for it in typed.frameworks}:
+        error = refusal(request._replace(asker=Asker()), problem, solver)
         error.hints = tuple(hint._replace(command=None) for hint in error.hints)
-    return error
+        return error
+    return refusal(request, problem, solver)
 
 
 def _build_of_other_kind(request: Request, problem: Problem) -> UnsolvableError | None:
@@ -95,14 +101,15 @@ def _build_of_other_kind(request: Request, problem: Problem) -> UnsolvableError 
         for clause in it.specifier
         if (local := clause.version.partition("+")[2]) and clause.operator in ("==", "===")
     )
+    for_cpu = request.asker.saying("gpus", "none")
     for spelled, local in asked:
         if problem.cpu and _CUDA_BUILD.fullmatch(local):
             code, kind = "gpu-build-without-gpu", "a CUDA build"
-            why = "--gpu none asks for a build for the CPU" if request.wants_cpu else "no GPU was found or named"
-            way = "name the GPU it is for with --gpu, or with the key gpus of a project"
+            why = f"{for_cpu} asks for a build for the CPU" if request.wants_cpu else "no GPU was found or named"
+            way = f"name the GPU it is for with {request.asker.named('gpus')}"
         elif local == "cpu" and not problem.cpu:
             code, kind, why = "cpu-build-with-gpu", "a build for the CPU", "the request is for a GPU"
-            way = "--gpu none asks for builds for the CPU"
+            way = f"{for_cpu} asks for builds for the CPU"
         else:
             continue
         hints = (Hint(way), Hint(f"or leave out +{local}: envsolve chooses the build for the machine"))
@@ -124,7 +131,7 @@ def _of_other_hashes(unfit: Mapping[str, Mapping[Unfit, str]], of_conda: Collect
 
 
 def _hash_hints(
-    unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None, of_conda: Collection[str]
+    unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None, of_conda: Collection[str], asker: Asker
 ) -> Iterator[Hint]:
     if of_conda:
         yield Hint(f"take out the hashes of {' and '.join(of_conda)}: the lock proves conda's package with its own")
@@ -133,7 +140,9 @@ def _hash_hints(
     yield Hint("take out --hash, or put the hashes of this index there")
     stack = {} if solution is None else {it.release.package: it.release.source for it in solution.choices}
     if any(stack.get(name) is Source.PYTORCH for name in unfit):
-        yield Hint("for hashes of the wheels on PyPI, whose builds are others, take these: --source pypi")
+        yield Hint(
+            f"for hashes of the wheels on PyPI, whose builds are others, take these: {asker.saying('sources', 'pypi')}"
+        )
 
 
 def _cannot_be_installed(unfit: Mapping[str, Mapping[Unfit, str]], target: str, solution: Solution | None) -> str:
@@ -154,8 +163,46 @@ def _lacking(asks: list[Ask]) -> tuple[str, str]:
     return "version-not-found", f"no package index of this request has {asked}"
 
 
+def _of_folders(lacking: list[Ask], conflict: Conflict, solution: Solution | None, packages: Packages) -> Iterator[str]:
+    """What is asked of folders of PyTorch's index that do not know it, so that another index was asked for it."""
+    indexes = conflict.provider.world.indexes
+    releases = {it.release.package: it.release for it in (solution.choices if solution else ())}
+    for ask in lacking:
+        own = index_of(releases[ask.name], packages) if ask.name in releases else None
+        if own is None or ask.releases is None:
+            continue
+        folder, project = without_credentials(own).rstrip("/"), ask.releases.project
+        other = indexes.index_url(project)
+        if other != folder:
+            held = (
+                " to ".join(dict.fromkeys((project.versions[0], project.versions[-1]))) if project.versions else "none"
+            )
+            yield f"{ask.origin} asks for {versions(ask)}"
+            yield f"{folder} does not have {ask.name}, and {other} has {held}"
+
+
 def _unknown(conflict: Conflict) -> list[str]:
     return [name for name in contested(conflict) if conflict.provider.world.releases(name) is None]
+
+
+def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None) -> Iterator[Hint]:
+    """What to do where the build of a framework that is asked for by name is not that of the stack."""
+    for release in (choice.release for choice in (() if solution is None else solution.choices)):
+        others = set(RIVALS.get(release.framework, ())) - {release.package}
+        framework = request.asker.saying("frameworks", release.framework)
+        for ask, parent in conflict.causes:
+            if ask.name not in others:
+                continue
+            if parent is None:
+                wanted = f"{release.package}{ask.specifier}"
+                yield Hint(
+                    f"ask for {wanted} instead of {versions(ask)} ({ask.origin}): it is the build for this machine"
+                )
+            else:
+                yield Hint(
+                    f"{parent.name} requires {ask.name} by that name: it gets that build where neither "
+                    f"{framework} nor {release.package} is asked for"
+                )
 
 
 def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
@@ -167,29 +214,38 @@ def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
             rest = tuple(it for it in request.packages.requirements if parse_need(it).name != name)
             meant = FrameworkRequest(_MEANT[name], SpecifierSet(typed[name].specifier))
             asked = (*(it for it in request.frameworks if it.framework != meant.framework), meant)
-            command = command_of(
-                request._replace(frameworks=asked, packages=request.packages._replace(requirements=rest))
-            )
-        yield Hint(f"the framework is asked for with --framework {_MEANT[name]}", command)
+            meaning = request._replace(frameworks=asked, packages=request.packages._replace(requirements=rest))
+            command = None if request.asker.file else command_of(meaning)
+        yield Hint(f"the framework is asked for with {request.asker.saying('frameworks', _MEANT[name])}", command)
 
 
-def _hints(reasons: set[Unfit], unknown: list[str], lacking: list[Ask], request: Request) -> Iterator[Hint]:
+def _hints(
+    reasons: set[Unfit], unknown: list[str], lacking: list[Ask], request: Request, solution: Solution | None
+) -> Iterator[Hint]:
+    named = request.asker.named
+    of_pytorch = {
+        it.release.package for it in (solution.choices if solution else ()) if it.release.source is Source.PYTORCH
+    }
+    if of_pytorch & {*unknown, *(ask.name for ask in lacking)}:
+        yield Hint(
+            f"name the index of PyTorch, or a mirror of it, that has this build with {named('pytorch-index-url')}"
+        )
+        return
     if unknown:
-        yield Hint("check the spelling, or name the index that has it with --extra-index-url")
+        yield Hint(f"check the spelling, or name the index that has it with {named('extra-index-urls')}")
         return
     if lacking:
-        yield Hint("ask for other versions, or name the index that has these with --extra-index-url")
+        yield Hint(f"ask for other versions, or name the index that has these with {named('extra-index-urls')}")
         return
     if Unfit.SOURCE_ONLY in reasons and not request.packages.allow_builds:
         packages = request.packages._replace(allow_builds=True)
-        yield Hint(
-            "build it from source, which runs code of the package", command_of(request._replace(packages=packages))
-        )
+        building = request._replace(packages=packages)
+        yield way_out("build it from source, which runs code of the package", building, request)
     if reasons & {Unfit.OTHER_PYTHON, Unfit.OTHER_PLATFORM}:
-        yield Hint("another Python may have it (--python), or another version of the package")
+        yield Hint(f"another Python may have it ({named('python')}), or another version of the package")
     if Unfit.YANKED in reasons:
         yield Hint("a version that was withdrawn is taken where it is pinned: name it with ==")
     if Unfit.TOO_NEW in reasons:
-        yield Hint("name a later day with --exclude-newer")
+        yield Hint(f"name a later day with {named('exclude-newer')}")
     if not reasons:
         yield Hint("loosen one of the requirements above, or put one of them into an environment of its own")

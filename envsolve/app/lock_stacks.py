@@ -21,10 +21,10 @@ from envsolve.app.lock_frameworks import (
 from envsolve.app.targets import Target, glibc_for
 from envsolve.errors import Hint
 from envsolve.index.fitting import Interpreter
-from envsolve.matrix.load import Matrix
+from envsolve.matrix.load import FrameworkTable, Matrix
 from envsolve.model.names import normalized
 from envsolve.model.package import Pin
-from envsolve.model.release import Release
+from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Held, Packages, Policy, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.solve.closure.bounds import cuda_major_of
@@ -53,12 +53,16 @@ def interpreter_of(problem: Problem, solution: Solution | None) -> Interpreter:
 
 
 class Stacks:
-    """The stacks for one target. ``only_index`` says that one index stands for all, whose default builds may do."""
+    """The stacks for one target. ``only_index`` says that one index stands for all, whose default builds may do.
+
+    A build that turned out to be on no index counts for none of the stacks that follow.
+    """
 
     def __init__(self, target: Target, wanted: Given, matrix: Matrix, typed: Request, *, only_index: bool) -> None:
         self._target, self._wanted, self._matrix, self._typed = target, wanted, matrix, typed
         self._only_index = only_index
         self._solver = Solver(matrix)
+        self._absent: frozenset[str] = frozenset()
 
     def first(self, held_by_lock: Held) -> Attempt:
         """The best stack, near to what an existing lock holds. Raises UnsolvableError where there is none."""
@@ -90,7 +94,8 @@ class Stacks:
 
         error = stack_refusal(request, problem, self._solver, typed=self._typed)
         if depends_on_python(self._wanted) and self._typed.python is None:
-            error.hints = (Hint("what is asked of a framework depends on the Python: name one with --python"),)
+            named = self._typed.asker.named("python")
+            error.hints = (Hint(f"what is asked of a framework depends on the Python: name one with {named}"),)
         raise error
 
     def after(self, attempt: Attempt, conflict: Conflict) -> Attempt | None:
@@ -132,6 +137,10 @@ class Stacks:
 
     def _others(self, attempt: Attempt, solution: Solution, conflict: Conflict) -> Iterator[tuple[Request, Problem]]:
         request, problem = attempt.request, attempt.problem
+        if self._leave_out_absent(solution, conflict):
+            python = self._target.problem.python
+            yield request._replace(python=python), problem._replace(python=python)
+            return
         for cuda in self._other_majors(solution, problem, involved(conflict)):
             yield request._replace(cuda=cuda), problem._replace(cuda=cuda)
         if _is_about_python(conflict):
@@ -143,7 +152,7 @@ class Stacks:
         if not any(name in of_stack or any(not limit.origin for limit in limits(name)) for name in names):
             return
         for choice in solution.choices:
-            others = self._without(choice.release, conflict)
+            others = SpecifierSet(f"!={choice.release.version}")
             frameworks = tuple(
                 it._replace(specifier=it.specifier & others) if it.framework == choice.release.framework else it
                 for it in problem.frameworks
@@ -154,15 +163,27 @@ class Stacks:
                 problem._replace(frameworks=frameworks, python=python),
             )
 
-    def _without(self, release: Release, conflict: Conflict) -> SpecifierSet:
-        """The versions beside that of ``release``; where its index lacks it, those that the index lacks as well."""
-        left_out = {release.version}
-        found = conflict.provider.world.releases(release.package)
-        if found is not None and found.position(str(release.full_version)) is None:
+    def _leave_out_absent(self, solution: Solution, conflict: Conflict) -> bool:
+        """Let builds that their indexes lack count for nothing; whether ``solution`` has one of them.
+
+        An index of PyTorch has a folder for each CUDA, and what one lacks another may have.
+        """
+        world, names = conflict.provider.world, contested(conflict)
+        absent: set[str] = set()
+        for release in (it.release for it in solution.choices if it.release.package in names):
+            found = world.releases(release.package)
+            if found is not None and found.position(str(release.full_version)) is not None:
+                continue
             table = self._matrix.framework(release.framework, release.platform)
-            alike = (it for it in table.releases if it.package == release.package and it.source is release.source)
-            left_out |= {it.version for it in alike if found.position(str(it.full_version)) is None}
-        return SpecifierSet(",".join(f"!={version}" for version in sorted(left_out)))
+            alike = (it for it in table.releases if it.package == release.package and _folder(it) == _folder(release))
+            absent |= {it.label for it in alike if found is None or found.position(str(it.full_version)) is None}
+        if absent:
+            self._absent |= absent
+            self._solver = Solver(self._matrix, self._there)
+        return bool(absent)
+
+    def _there(self, table: FrameworkTable) -> FrameworkTable:
+        return table._replace(releases=tuple(it for it in table.releases if it.label not in self._absent))
 
     def _other_majors(
         self, solution: Solution, problem: Problem, names: frozenset[str]
@@ -174,6 +195,10 @@ class Stacks:
         majors = {major for name in names if (major := cuda_major_of(name)) is not None}
         for major in sorted(majors - {own} | ({own - 1} if own in majors else set()), reverse=True):
             yield with_major(problem.cuda, str(major))
+
+
+def _folder(release: Release) -> tuple[Source, str]:
+    return release.source, release.build if release.source is Source.PYTORCH else ""
 
 
 def stays(packages: Packages, name: str) -> bool:

@@ -1,28 +1,29 @@
 """Python locks: the stack for the GPU, then everything it and the requirements need, from package indexes.
 
 The stack is solved first, and bounds the packages around it (envsolve.solve.closure.bounds). Where the packages cannot
-be had with it, the next best stack is tried: an older Python first, then an older framework. A framework that only
-turns up as a dependency joins the stack, so that it is never one for another GPU or for none.
+be had with it, the next best stack is tried: an older Python first, then an older framework; where an index lacks the
+build itself, the next best build. A framework that only turns up as a dependency joins the stack, so that it is never
+one for another GPU or for none.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve import __version__
-from envsolve.app.asked_packages import COMMAND_LINE, Given, for_target, given
+from envsolve.app.asked_packages import Given, for_target, given
 from envsolve.app.command import recorded_command
 from envsolve.app.lock_frameworks import FRAMEWORK_OF, left_out, require_wheels, with_frameworks
-from envsolve.app.lock_indexes import Lines, Places, places, settings_of
+from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
 from envsolve.app.lock_stacks import Attempt, Stacks, stays
 from envsolve.app.network import Network
 from envsolve.app.solving import Solved, matrix_date_of, request_without_credentials
 from envsolve.app.stack_wheels import Limits, bounds_of, index_of, indexes_for, needs_of, notes_of
 from envsolve.app.targets import Target, targets_of
 from envsolve.app.unchanged import Grounds
-from envsolve.errors import UnsolvableError
+from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.index.configured import LOOKED_FOR
 from envsolve.index.fitting import Interpreter, platform_tags
 from envsolve.lock.answer import Answer
@@ -34,7 +35,7 @@ from envsolve.model.need import Markers, Need
 from envsolve.model.package import Closure, Pin
 from envsolve.model.package import Target as LockTarget
 from envsolve.model.request import Held, Request, without_credentials
-from envsolve.model.solution import Problem, Solution
+from envsolve.model.solution import Solution
 from envsolve.solve.closure.releases import Wanted
 from envsolve.solve.closure.resolve import Conflict, Progress, Question, pins_of
 
@@ -86,6 +87,9 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Lock
         targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
         require_platforms([it.problem.platform for it in targets], request.format)
         locks = [_Lock(asked, matrix, target, wanted, where, lines).made() for target in targets]
+    except OutsideError as error:
+        name_index(error, asked.request)
+        raise
     finally:
         lines.close()
     texts = tuple((made.platform, write_python_lock(made.lock, request.format)) for made in locks)
@@ -126,6 +130,7 @@ class _Lock:
     def made(self) -> _Made:
         """The lock. Raises UnsolvableError, OutsideError."""
         first: UnsolvableError | None = None
+        passed: list[UnsolvableError] = []
         attempt: Attempt | None = self._stacks.first(self._held)
         for _ in range(_MOST_STACKS):
             if attempt is None:
@@ -139,13 +144,14 @@ class _Lock:
                 refused = packages_refusal(conflict, *stack)
                 if first is None or (first.code == NOT_ON_INDEX != refused.code):
                     first = refused
+                passed += [refused] if refused.code == NOT_ON_INDEX else []
                 attempt = self._stacks.after(attempt, conflict)
                 continue
             except UnsolvableError as error:
                 raise first or error from None
             joined = self._stacks.joined(attempt, pins)
             if joined is None:
-                return self._finished(attempt, pins, first)
+                return self._finished(attempt, pins, first, passed)
             attempt = self._stacks.solved(*joined)
         assert first is not None
         raise first
@@ -171,14 +177,20 @@ class _Lock:
         return pins_of(question, indexes, self._asked.progress)
 
     def _named(self, attempt: Attempt) -> Iterator[tuple[Need, str]]:
-        """The frameworks of --framework as packages, where no stack is solved."""
+        """The frameworks that are asked for as such, as packages, where no stack is solved."""
         asked = {it.framework for it in self._asked.request.frameworks}
         for it in attempt.problem.frameworks:
             if it.framework in asked:
                 package = next(name for name, framework in FRAMEWORK_OF.items() if framework == it.framework)
-                yield Need(package, (), str(it.specifier), ""), COMMAND_LINE
+                yield Need(package, (), str(it.specifier), ""), str(self._asked.request.asker)
 
-    def _finished(self, attempt: Attempt, pins: tuple[Pin, ...], better: UnsolvableError | None) -> _Made:
+    def _finished(
+        self,
+        attempt: Attempt,
+        pins: tuple[Pin, ...],
+        better: UnsolvableError | None,
+        passed: Sequence[UnsolvableError],
+    ) -> _Made:
         solution, interpreter = attempt.solution, attempt.interpreter
         request = self._asked.request
         bare, _ = request_without_credentials(self._asked.recorded or request)
@@ -211,8 +223,11 @@ class _Lock:
         notes = (*self._notes(attempt), *told, *(note for pin in pins for note in notes_of(pin)))
         if not attempt.problem.cpu and attempt.problem.gpus:
             notes = (*notes, *(_FOR_THE_CPU[pin.name] for pin in pins if pin.name in _FOR_THE_CPU))
-        if better is not None:
-            notes = (f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})", *notes)
+        if better is not None and better not in passed:
+            notes = (f"this is not the newest stack: {_said(better)}", *notes)
+        if passed:
+            more = f", and {len(passed) - 1} more after it" if len(passed) > 1 else ""
+            notes = (f"a build was passed over{more}: {_said(passed[0])}", *notes)
         return _Made(attempt.problem.platform, made, solution, notes)
 
     def _in_order(self, solution: Solution | None) -> list[str]:
@@ -224,22 +239,29 @@ class _Lock:
     def _notes(self, attempt: Attempt) -> tuple[str, ...]:
         solution = attempt.solution
         if solution is None:
-            return tuple(_of_default_builds(attempt.problem))
+            return tuple(_of_default_builds(attempt))
         notes = [] if self._target.fell_to_cpu and not attempt.problem.cpu else list(self._target.notes)
         if self._asked.request.python is None:
-            notes.append(f"the lock is for Python {solution.python}; --python names another one")
+            named = attempt.request.asker.named("python")
+            notes.append(f"the lock is for Python {solution.python}; {named} names another one")
         return (*notes, *(note for note in solution.notes if "NCCL" not in note))
 
 
-def _of_default_builds(problem: Problem) -> Iterator[str]:
+def _said(error: UnsolvableError) -> str:
+    return f"{error.message} ({'; '.join(error.cause[:_FEW])})"
+
+
+def _of_default_builds(attempt: Attempt) -> Iterator[str]:
     """What to know where there is no GPU, and one index that has no builds for that."""
+    problem = attempt.problem
     if problem.frameworks:
         yield (
             "no NVIDIA GPU was found, and the index that is named has no CPU build: these are the default builds, "
             "which run without a GPU as well and bring CUDA libraries along"
         )
     if any(it.framework == "pytorch" for it in problem.frameworks):
-        yield "PyTorch's CPU builds are in its own index: --pytorch-index-url https://download.pytorch.org/whl"
+        naming = attempt.request.asker.saying("pytorch-index-url", "https://download.pytorch.org/whl")
+        yield f"PyTorch's CPU builds are in its own index: {naming}"
 
 
 def _lock_target(interpreter: Interpreter) -> LockTarget:

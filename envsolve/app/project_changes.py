@@ -79,7 +79,7 @@ def change_of(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> F
         changes = tuple(_changes(file))
         reasons = () if is_new else tuple(_reasons(file, matrix, environ))
     others = not changes and file.before is not None and _digests(file.before) != _digests(file.text)
-    possible = _possible(file, matrix)
+    possible = None if is_new else _possible(file, matrix)  # nothing held back what is locked for the first time
     return FileChange(file.path, file.platform, is_new, file.is_current, changes, reasons, possible, others)
 
 

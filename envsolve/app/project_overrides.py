@@ -45,7 +45,8 @@ def _part(part: Part, given: Mapping[str, Any]) -> Part:
         machine = {"hosts": (), **machine}
     changed = part.machines[0]._replace(**machine) if machine else None
     machines = part.machines if changed is None else (changed,)
-    return part._replace(settings=part.settings._replace(**settings), machines=machines)
+    typed = frozenset(name.replace("_", "-") for name in given)
+    return part._replace(settings=part.settings._replace(**settings), machines=machines, typed=typed)
 
 
 _OPTION = {"gpus": "gpu", "driver": "driver", "hosts": "host", "platforms": "platform"}

@@ -13,6 +13,7 @@ from envsolve.app.targets import detected_host, targets_of
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.formats import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file
 from envsolve.matrix.load import Matrix
+from envsolve.model.asker import Asker
 from envsolve.model.host import GpuStatus, Platform
 from envsolve.model.request import NamedHost, Packages, Request
 from envsolve.project import Machine, Output, Part, Project
@@ -98,7 +99,9 @@ def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str,
             exclude_newer=settings.exclude_newer,
             allow_builds=settings.allow_builds,
             pytorch_index_url=settings.pytorch_index_url,
+            places=settings.places,
         ),
+        asker=Asker(project.file.name, part.typed),
     )
     if len(part.machines) == 1:
         machine = part.machines[0]

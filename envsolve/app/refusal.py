@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from envsolve.app.command import command_of
+from envsolve.app.command import command_of, way_out
 from envsolve.errors import Hint, HostGroup, UnsolvableError
 from envsolve.model.request import Request
 from envsolve.model.solution import Machine, Problem
@@ -30,7 +30,7 @@ def refusal(request: Request, problem: Problem, solver: Solver) -> UnsolvableErr
         return _several_stacks(request, problem, conflict, solver)
     error = _error(conflict.code, conflict.message, conflict)
     ways = ways_out(request, problem, conflict.minimal, solver)[:_MOST_WAYS_OUT]
-    error.hints = tuple(map(_hint, ways))
+    error.hints = tuple(_hint(way, request) for way in ways)
     return error
 
 
@@ -42,10 +42,10 @@ def _refusal_of_one(number: int, request: Request, problem: Problem, solver: Sol
     error = _error(conflict.code, conflict.message, conflict)
     minimal = [it._replace(number=number) if it.kind in _OF_MACHINES else it for it in conflict.minimal]
     ways = [way for way in ways_out(request, problem, minimal, solver) if not way.request.wants_cpu]
-    error.hints = tuple(map(_hint, ways[:_MOST_WAYS_OUT]))
+    error.hints = tuple(_hint(way, request) for way in ways[:_MOST_WAYS_OUT])
     if not ways:
         alone = ways_out(_request_for(request, [machine]), by_itself, conflict.minimal, solver)[:_MOST_WAYS_OUT]
-        hints = map(_hint, alone)
+        hints = (_hint(way, request) for way in alone)
         error.hints = tuple(Hint(f"for {_name_of(machine)} alone: {hint.text}", hint.command) for hint in hints)
     return error
 
@@ -69,11 +69,13 @@ def _machines_in(minimal: Sequence[Constraint]) -> list[int]:
     return sorted({constraint.number for constraint in minimal if constraint.kind in _OF_MACHINES})
 
 
-def _hint(way: WayOut) -> Hint:
+def _hint(way: WayOut, asked: Request) -> Hint:
     """The way out as typed; where a driver has to be installed on another host, its file has to be written again."""
+    if way.on and any(it.name == way.on[0] for it in asked.named_hosts):
+        return Hint(f"{way.text}; {asked.asker.named('driver')} then names it")
     if way.on:
         return Hint(f"{way.text}; write its host file again there", f"envsolve detect --json > {way.on[0]}")
-    return Hint(way.text, command_of(way.request))
+    return way_out(way.text, way.request, asked)
 
 
 def _several_stacks(request: Request, problem: Problem, conflict: Conflict, solver: Solver) -> UnsolvableError:
@@ -117,7 +119,7 @@ def _group_hints(request: Request, problem: Problem, groups: Sequence[Group]) ->
     for group in groups:
         machines = [problem.machines[number] for number in group.numbers]
         labels = " with ".join(choice.release.label for choice in group.solution.choices)
-        yield Hint(f"for {_listed(machines)}: {labels}", command_of(_request_for(request, machines)))
+        yield way_out(f"for {_listed(machines)}: {labels}", _request_for(request, machines), request)
 
 
 def _request_for(request: Request, machines: Sequence[Machine]) -> Request:

@@ -7,13 +7,15 @@ The driver of the target comes from, in order: 1. ``--driver`` (or ENVSOLVE_DRIV
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.app.command import command_of
+from envsolve.app.command import command_of, way_out
 from envsolve.app.overrides import CONDA_CUDA, UV_DRIVER, overridden, require_known, with_driver, with_origin
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.matrix.load import CudaTable, Matrix
+from envsolve.model.asker import Asker
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import ASSUMED_GLIBC, Gpu, GpuStatus, Host, Platform
 from envsolve.model.request import Request
@@ -63,6 +65,13 @@ def targets_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> 
     return tuple(_target(part, hosts, matrix, environ, CPU_ENVIRONMENT) for part, hosts in parts)
 
 
+def platforms_of(request: Request, matrix: Matrix) -> tuple[Platform, ...]:
+    """The platforms that :func:`targets_of` finds, each once, without looking at a machine. Errors as there."""
+    if request.hosts and not request.platforms:
+        return tuple(dict.fromkeys(host.platform for host in _read_hosts(request, matrix)))
+    return request.platforms or (this_platform(),)
+
+
 def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str], *, answer: str = CPU_ENVIRONMENT) -> Target:
     """Find the machines of a request for one platform; errors as in :func:`targets_of`.
 
@@ -81,11 +90,11 @@ def _parts_by_platform(request: Request, matrix: Matrix) -> Iterator[tuple[Reque
         yield request, hosts
         return
     for stranger in (host for host in hosts if host.platform not in platforms):
-        raise _contradicts_host_file(platforms, stranger)
+        raise _contradicts_host_file(platforms, stranger, request.asker)
     for platform in platforms:
         here = [(name, host) for name, host in zip(request.hosts, hosts, strict=True) if host.platform is platform]
         if not here:
-            message = f"--platform {platform} has no machine: none of the host files is of it"
+            message = f"{request.asker.saying('platforms', platform)} has no machine: none of the host files is of it"
             raise UsageError("contradictory-options", message, hints=(Hint("give a host file of it, or leave it out"),))
         part = request._replace(platforms=(platform,), hosts=tuple(name for name, _ in here))
         yield part, tuple(host for _, host in here)
@@ -101,7 +110,7 @@ def _only_host(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> 
 def _target(
     request: Request, hosts: tuple[Host, ...], matrix: Matrix, environ: Mapping[str, str], answer: str
 ) -> Target:
-    hosts = tuple(with_driver(host, request.driver, "--driver") for host in hosts)
+    hosts = tuple(with_driver(host, request.driver, request.asker.named("driver")) for host in hosts)
     hosts = tuple(with_known_cuda(_with_named_gpus(host, matrix), matrix.cuda) for host in hosts)
     platform = _platform(request, hosts)
     _require_on_platform(hosts, platform, matrix.cuda, request)
@@ -111,7 +120,7 @@ def _target(
         _require_identified(host, request, matrix.cuda)
     notes = [*(note for host in hosts for note in host.notes), *_platform_notes(hosts, platform, matrix.cuda)]
     if looked and cpu:
-        notes.append(_cpu_note(hosts[0], environ, answer))
+        notes.append(_cpu_note(hosts[0], environ, answer, request.asker))
     problem = Problem(
         frameworks=request.frameworks,
         platform=platform,
@@ -131,7 +140,7 @@ def _all_machines(
     machines = tuple(
         machine._replace(hosts=(name,) if name else ())
         for name, host in zip(names, hosts, strict=True)
-        for machine in _machines(host, cuda, platform, cpu=cpu)
+        for machine in _machines(host, request, cuda, platform, cpu=cpu)
     )
     if len(machines) == 1:
         return machines
@@ -167,18 +176,22 @@ def _pci_table(matrix: Matrix) -> PciTable:
 
 
 def _check_contradictions(request: Request) -> None:
+    said = request.asker.saying
+
     def refuse(message: str) -> UsageError:
         return UsageError("contradictory-options", message)
 
     if "none" in request.gpus and len(request.gpus) > 1:
-        raise refuse("--gpu none asks for CPU and cannot stand beside other GPUs")
+        raise refuse(f"{said('gpus', 'none')} asks for CPU and cannot stand beside other GPUs")
     if "auto" in request.gpus and len(request.gpus) > 1:
-        raise refuse("--gpu auto takes this machine's GPUs and cannot stand beside others")
+        raise refuse(f"{said('gpus', 'auto')} takes this machine's GPUs and cannot stand beside others")
     if request.hosts and request.gpus:
-        raise refuse("--host and --gpu both say which GPUs to run on: give one of them")
-    for option, value in (("--driver", request.driver), ("--cuda", request.cuda)):
+        both = f"{request.asker.named('hosts')} and {request.asker.named('gpus')}"
+        raise refuse(f"{both} say which GPUs to run on: give one of them")
+    for key, value in (("driver", request.driver), ("cuda", request.cuda)):
         if request.wants_cpu and value is not None:
-            raise refuse(f"--gpu none asks for CPU and {option} for a GPU: give one of them")
+            about = request.asker.named(key)
+            raise refuse(f"{said('gpus', 'none')} asks for CPU and {about} for a GPU: give one of them")
 
 
 def _read_hosts(request: Request, matrix: Matrix) -> tuple[Host, ...]:
@@ -193,27 +206,27 @@ def _read_hosts(request: Request, matrix: Matrix) -> tuple[Host, ...]:
 
 
 def _named_host(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Host:
-    platform = request.platform or this_platform()
+    platform, named = request.platform or this_platform(), request.asker.named("gpus")
     if request.wants_cpu:
-        return Host(platform=platform, status=GpuStatus.NO_GPU, origin={"gpus": "--gpu"})
+        return Host(platform=platform, status=GpuStatus.NO_GPU, origin={"gpus": named})
     gpus: dict[Gpu, int] = {}
     for text in request.gpus:
-        gpu = _named_gpu(text, matrix)
+        gpu = _named_gpu(text, matrix, request.asker)
         gpus[gpu] = gpus.get(gpu, 0) + 1
     counted = tuple(gpu._replace(count=count) for gpu, count in gpus.items())
-    host = Host(platform=platform, gpus=counted, origin={"gpus": "--gpu"})
+    host = Host(platform=platform, gpus=counted, origin={"gpus": named})
     if request.driver is not None:
-        return with_driver(host, request.driver, "--driver")
+        return with_driver(host, request.driver, request.asker.named("driver"))
     return overridden(host, matrix.cuda, {name: environ[name] for name in (UV_DRIVER, CONDA_CUDA) if environ.get(name)})
 
 
-def _named_gpu(text: str, matrix: Matrix) -> Gpu:
+def _named_gpu(text: str, matrix: Matrix, asker: Asker) -> Gpu:
     try:
         capability = ComputeCapability.parse(text)
     except ValueError:
-        model = matrix.gpus.find(text)
+        model = matrix.gpus.find(text, partial(asker.saying, "gpus"))
         return Gpu(model.name, model.capabilities[0])
-    require_known(capability, matrix.cuda, "--gpu")
+    require_known(capability, matrix.cuda, asker.named("gpus"))
     return Gpu(None, capability)
 
 
@@ -245,7 +258,7 @@ def _platform(request: Request, hosts: tuple[Host, ...]) -> Platform:
     if request.platform is not None:
         other = next((host for host in hosts if request.hosts and host.platform is not request.platform), None)
         if other is not None:
-            raise _contradicts_host_file((request.platform,), other)
+            raise _contradicts_host_file((request.platform,), other, request.asker)
         return request.platform
     if len(platforms) > 1:
         names = ", ".join(sorted(platforms))
@@ -253,8 +266,9 @@ def _platform(request: Request, hosts: tuple[Host, ...]) -> Platform:
     return platforms.pop()
 
 
-def _contradicts_host_file(platforms: Sequence[Platform], other: Host) -> UsageError:
-    message = f"--platform {' and '.join(platforms)} contradicts the host file, which is of {other.platform}"
+def _contradicts_host_file(platforms: Sequence[Platform], other: Host, asker: Asker) -> UsageError:
+    named = asker.saying("platforms", " and ".join(platforms))
+    message = f"{named} contradicts the host file, which is of {other.platform}"
     return UsageError("contradictory-options", message)
 
 
@@ -264,7 +278,8 @@ def _falls_to_cpu(hosts: tuple[Host, ...], request: Request) -> bool:
     Raises UsageError where some hosts have GPUs and others none.
     """
     without = [host for host in hosts if not host.gpus and host.status in (GpuStatus.NO_HARDWARE, GpuStatus.NO_GPU)]
-    stated = any(host.origin.get("driver") in ("--driver", UV_DRIVER, CONDA_CUDA, OF_LOCK) for host in hosts)
+    stating = (request.asker.named("driver"), UV_DRIVER, CONDA_CUDA, OF_LOCK)
+    stated = any(host.origin.get("driver") in stating for host in hosts)
     if stated or request.cuda is not None or not without:
         return False
     if len(without) < len(hosts):
@@ -303,10 +318,10 @@ def _platform_notes(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable
             yield f"{text} and not under the numbers used here: check which CUDA your JetPack runs"
 
 
-def _cpu_note(host: Host, environ: Mapping[str, str], answer: str) -> str:
+def _cpu_note(host: Host, environ: Mapping[str, str], answer: str, asker: Asker) -> str:
     if host.origin.get("gpus") == CONDA_CUDA and environ.get(CONDA_CUDA) == "":
         return f"{CONDA_CUDA} is empty, which says that there is no CUDA: {answer}"
-    return f"no NVIDIA GPU was found: {answer}; name a GPU with --gpu to plan for one"
+    return f"no NVIDIA GPU was found: {answer}; name a GPU with {asker.named('gpus')} to plan for one"
 
 
 def _require_identified(host: Host, request: Request, cuda: CudaTable) -> None:
@@ -319,14 +334,15 @@ def _require_identified(host: Host, request: Request, cuda: CudaTable) -> None:
         return
     reasons = tuple(reading.problem.text for reading in host.readings if reading.problem is not None)
     named = request._replace(gpus=("RTX 3090",), hosts=())
+    for_cpu = named._replace(gpus=("none",), cuda=None, driver=None)
     raise UnsolvableError(
         "gpu-not-identified",
         _unidentified(strange[0]) if strange else _BLOCKED[host.status],
         host.notes or reasons,
         (
             Hint("see what each source says", "envsolve detect"),
-            Hint("name the GPU, by product or by compute capability, for example", command_of(named)),
-            Hint("or ask for a CPU environment", command_of(named._replace(gpus=("none",), cuda=None, driver=None))),
+            way_out("name the GPU, by product or by compute capability, for example", named, request),
+            way_out("or ask for a CPU environment", for_cpu, request),
         ),
     )
 
@@ -348,10 +364,10 @@ _BLOCKED = {
 }
 
 
-def _machines(host: Host, cuda: CudaTable, platform: Platform, *, cpu: bool) -> Iterator[Machine]:
+def _machines(host: Host, request: Request, cuda: CudaTable, platform: Platform, *, cpu: bool) -> Iterator[Machine]:
     """The machine of a host; GPUs named without a driver that no driver drives together are in several."""
     machine = _machine(host, cuda, platform, cpu=cpu)
-    named = host.origin.get("gpus") == "--gpu" and machine.driver is None
+    named = host.origin.get("gpus") == request.asker.named("gpus") and machine.driver is None
     if not named or not _apart(machine, cuda):
         yield machine
         return
@@ -391,7 +407,8 @@ def _for_platform(host: Host, request: Request) -> Host:
         return host
     if host.origin.get("driver") in (UV_DRIVER, CONDA_CUDA):
         return host
-    note = f"the driver of this {host.platform} machine says nothing about {target}: name the target's with --driver"
+    naming = f"name the target's with {request.asker.named('driver')}"
+    note = f"the driver of this {host.platform} machine says nothing about {target}: {naming}"
     kept = {key: value for key, value in host.origin.items() if key not in ("driver", "driver_cuda")}
     return host._replace(driver=None, driver_cuda=None, origin=kept, notes=(*host.notes, note))
 
@@ -406,5 +423,5 @@ def _require_on_platform(hosts: tuple[Host, ...], platform: Platform, cuda: Cuda
                 raise UsageError(
                     "gpu-not-on-platform",
                     f"compute capability {capability} is that of Jetson modules, which are no {platform} machines",
-                    hints=(Hint("name their platform", command_of(there)),),
+                    hints=(way_out("name their platform", there, request),),
                 )

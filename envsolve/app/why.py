@@ -55,9 +55,10 @@ class WhyNot(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """The answers on one platform."""
+    """The answers on one platform, and what to know of the machine that they are for."""
 
     platform: str
+    notes: tuple[str, ...]
     why: tuple[Why, ...]
     why_not: tuple[WhyNot, ...]
 
@@ -86,7 +87,7 @@ class _Questions:
     """Questions about the answer for one target."""
 
     def __init__(self, target: Target, solution: Solution, solver: Solver, matrix: Matrix) -> None:
-        self._request, self._problem = target.request, target.problem
+        self._request, self._problem, self._notes = target.request, target.problem, target.notes
         self._solver = solver
         self._matrix = matrix
         self._solution = solution
@@ -94,7 +95,8 @@ class _Questions:
 
     def answers(self, names: Sequence[str], others: Sequence[str]) -> Answers:
         """The answers, in the order of the questions."""
-        return Answers(self._problem.platform.value, tuple(map(self._why, names)), tuple(map(self._why_not, others)))
+        why, why_not = tuple(map(self._why, names)), tuple(map(self._why_not, others))
+        return Answers(self._problem.platform.value, self._notes, why, why_not)
 
     def _why(self, name: str) -> Why:
         told: Mapping[str, Callable[[str], Why]] = {

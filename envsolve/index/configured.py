@@ -14,7 +14,10 @@ from envsolve.errors import Hint, UsageError
 
 
 class Configured(NamedTuple):
-    """What one place says; None or an empty tuple where it says nothing. ``origin`` is the place in words."""
+    """What one place says; None or an empty tuple where it says nothing. ``origin`` is the place in words.
+
+    ``find_links_origin`` is that of ``find_links`` where several variables or files are one place.
+    """
 
     origin: str
     index_url: str | None = None
@@ -26,6 +29,7 @@ class Configured(NamedTuple):
     trusted_hosts: tuple[str, ...] = ()
     package_indexes: tuple[tuple[str, str], ...] = ()
     package_indexes_where: tuple[tuple[str, str, str], ...] = ()
+    find_links_origin: str = ""
 
     @property
     def names_an_index(self) -> bool:

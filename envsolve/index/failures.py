@@ -7,13 +7,13 @@ from typing import NamedTuple
 from envsolve.errors import Hint, OutsideError
 
 _OFFLINE = Hint("without a network, --offline uses what was fetched before")
-_MIRROR = Hint("another index, such as a mirror, is named with --index-url")
+ANOTHER_INDEX = Hint("another index, such as a mirror, is named with --index-url")
 _BEHIND_PROXY = Hint("behind a proxy, set HTTPS_PROXY to its address")
 _HINTS = {
-    "index-unreachable": (_OFFLINE, _MIRROR),
-    "index-timeout": (Hint("a slow network gets more seconds for each answer with UV_HTTP_TIMEOUT=120"), _MIRROR),
-    "index-failed": (Hint("a server in trouble may be well again in a few minutes"), _MIRROR),
-    "response-cut": (Hint("a proxy or a virus scanner between here and there may cut answers"), _MIRROR),
+    "index-unreachable": (_OFFLINE, ANOTHER_INDEX),
+    "index-timeout": (Hint("a slow network gets more seconds for each answer with UV_HTTP_TIMEOUT=120"), ANOTHER_INDEX),
+    "index-failed": (Hint("a server in trouble may be well again in a few minutes"), ANOTHER_INDEX),
+    "response-cut": (Hint("a proxy or a virus scanner between here and there may cut answers"), ANOTHER_INDEX),
     "certificate-invalid": (
         Hint("a company's own certificates are named with SSL_CERT_FILE or REQUESTS_CA_BUNDLE, a file in PEM form"),
     ),
@@ -56,4 +56,6 @@ def outside_error(failure: Failure, tries: Tries) -> OutsideError:
     if failure.code in {"index-unreachable", "index-timeout"}:
         named = Hint(f"the proxy {tries.proxy} is from the environment: correct it, or name the host in NO_PROXY")
         hints = (_BEHIND_PROXY if tries.proxy is None else named, *hints)
-    return OutsideError(failure.code, f"{tries.url} {_WORDS[failure.code]}", tuple(cause), hints)
+    error = OutsideError(failure.code, f"{tries.url} {_WORDS[failure.code]}", tuple(cause), hints)
+    error.address = tries.url
+    return error

@@ -55,6 +55,7 @@ def configured(values: _Values) -> Configured:
         cert=_one(values, "cert"),
         client_cert=_one(values, "client-cert"),
         trusted_hosts=_several(values, "trusted-host"),
+        find_links_origin=values["find-links"][0] if "find-links" in values else "",
     )
 
 

@@ -36,7 +36,7 @@ class IndexSettings(NamedTuple):
     is.
     ``package_indexes`` ties packages, by normalized name, to one index; ``package_indexes_where`` does so on targets
     that its third part, a marker, is true for. ``trusted_hosts`` need no valid certificate. ``origin`` says in words
-    where the index was configured, for messages; "" where nothing is.
+    where the index was configured, for messages; "" where nothing is. ``find_links_origin`` says so of ``find_links``.
     """
 
     index_url: str | None = None
@@ -49,6 +49,7 @@ class IndexSettings(NamedTuple):
     trusted_hosts: tuple[str, ...] = ()
     package_indexes: tuple[tuple[str, str], ...] = ()
     package_indexes_where: tuple[tuple[str, str, str], ...] = ()
+    find_links_origin: str = ""
 
 
 def read_settings(
@@ -106,6 +107,9 @@ def _merged(places: tuple[Configured, ...], home: Path | None) -> IndexSettings:
         trusted_hosts=_all(place.trusted_hosts for place in places),
         package_indexes=next((place.package_indexes for place in places if place.package_indexes), ()),
         package_indexes_where=next((it.package_indexes_where for it in places if it.package_indexes_where), ()),
+        find_links_origin=" and ".join(
+            _short(it.find_links_origin or it.origin, home) for it in places if it.find_links
+        ),
     )
 
 

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.lock.sound_pins import without_credentials_in
+from envsolve.lock.sound_pins import STRONG, without_credentials_in
 from envsolve.lock.text_file import FileError, shown
+from envsolve.model.package import Hashes
 
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
-_HASH = re.compile(r"\s--hash[= ]\S+")
+_HASH = re.compile(r"\s--hash(?:=|\s+|\Z)(\S*)")
 _LONG_OPTION = re.compile(r"(--[A-Za-z-]+)(?:\s*=\s*|\s+|\Z)(.*)\Z")
 _SHORT_OPTION = re.compile(r"(-[A-Za-z])\s*(.*)\Z")
 _REQUIREMENT = "requirement"
@@ -36,17 +37,19 @@ _EDITABLE = ("-e", "--editable")
 
 
 class PipEntry(NamedTuple):
-    """One entry: a requirement, or an option by its kind with its value."""
+    """One entry: a requirement with the hashes that its file may have, or an option by its kind with its value."""
 
     kind: str
     value: str
+    hashes: Hashes = ()
 
 
 class PipSection(NamedTuple):
     """What ``pip:`` asks for: requirements and the options beside them, without credentials.
 
     ``find_links``, ``requirement_files`` and ``constraint_files`` are paths from where the command runs; of the first
-    some may be addresses. ``index_url`` is None where none is named.
+    some may be addresses. ``index_url`` is None where none is named. ``hashed`` are the requirements that name hashes,
+    once for each entry.
     """
 
     requirements: tuple[str, ...] = ()
@@ -55,6 +58,7 @@ class PipSection(NamedTuple):
     find_links: tuple[str, ...] = ()
     requirement_files: tuple[str, ...] = ()
     constraint_files: tuple[str, ...] = ()
+    hashed: tuple[tuple[str, Hashes], ...] = ()
 
 
 class EditableError(FileError):
@@ -66,11 +70,13 @@ def pip_entry(text: str, folder: Path) -> PipEntry | None:
 
     Raises FileError for what no lock can have.
     """
-    content = _HASH.sub("", f" {_COMMENT.sub('', text)}").strip()
+    written = f" {_COMMENT.sub('', text)}"
+    content = _HASH.sub("", written).strip()
     if not content.isprintable():
         raise FileError(f"{shown(content)} is more than one line")
     if not content.startswith("-"):
-        return PipEntry(_REQUIREMENT, without_credentials_in(content)) if content else None
+        hashes = tuple(dict.fromkeys(_hash(found[1]) for found in _HASH.finditer(written)))
+        return PipEntry(_REQUIREMENT, without_credentials_in(content), hashes) if content else None
     found = _LONG_OPTION.match(content) or _SHORT_OPTION.match(content)
     option, value = (found[1], found[2]) if found else (content, "")
     if option in _EDITABLE:
@@ -95,7 +101,15 @@ def pip_section(entries: Sequence[PipEntry]) -> PipSection:
         values("find-links"),
         values("requirement-file"),
         values("constraint-file"),
+        tuple(dict.fromkeys((entry.value, entry.hashes) for entry in entries if entry.hashes)),
     )
+
+
+def _hash(text: str) -> tuple[str, str]:
+    algorithm, _, digest = text.partition(":")
+    if algorithm not in STRONG or not digest:
+        raise FileError(f"--hash takes an algorithm and a digest, such as sha256:0a1b..., and not {shown(text)}")
+    return algorithm, digest.lower()
 
 
 def _value(kind: str, value: str, folder: Path) -> str:

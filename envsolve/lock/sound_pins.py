@@ -19,6 +19,7 @@ _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.!+_-]*\Z")
 _FILE_NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+\Z")
 _DIGITS = {"sha256": 64, "sha384": 96, "sha512": 128}
 """The algorithms that pip takes for --require-hashes (pip's STRONG_HASHES) and their hexadecimal digits."""
+STRONG = tuple(_DIGITS)
 _HEXADECIMAL = re.compile(r"[0-9a-f]+\Z")
 _SOUND_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9_.~:/?#\[\]!&()*+,;=%-]+\Z")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.+\Z", re.DOTALL)

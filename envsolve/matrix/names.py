@@ -6,7 +6,7 @@ Names are ambiguous (a GT 730 is 2.1, 3.0 or 3.5): they serve where no driver ca
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from envsolve.errors import Hint, MatrixError, UsageError
@@ -35,26 +35,26 @@ class GpuNames:
     def __init__(self, rows: Sequence[Mapping[str, object]]) -> None:
         self._rows = [(_tokens(str(row.get("name", ""))), row) for row in rows]
 
-    def find(self, text: str) -> GpuModel:
-        """The product that ``text`` names.
+    def find(self, text: str, saying: Callable[[str], str] = "--gpu {}".format) -> GpuModel:
+        """The product that ``text`` names; ``saying`` is how another name for it is given.
 
         An exact name wins; else every product that holds the words counts, as long as all have one capability.
         Raises UsageError for a name that is unknown or stands for several capabilities.
         """
         wanted = _tokens(text)
         if not wanted:
-            raise self._unknown(text)
+            raise self._unknown(text, saying)
         rows = [row for tokens, row in self._rows if tokens == wanted]
         rows = rows or [row for tokens, row in self._rows if _holds(tokens, wanted)]
         if not rows:
-            raise self._unknown(text)
+            raise self._unknown(text, saying)
         found = _models(rows)
         capabilities = sorted({capability for model in found for capability in model.capabilities})
         if len(capabilities) > 1:
-            raise _ambiguous(text, found, capabilities)
+            raise _ambiguous(text, found, capabilities, saying)
         return GpuModel(found[0].name if len(found) == 1 else text, tuple(capabilities))
 
-    def _unknown(self, text: str) -> UsageError:
+    def _unknown(self, text: str, saying: Callable[[str], str]) -> UsageError:
         import difflib
 
         names = {" ".join(tokens): str(row["name"]) for tokens, row in self._rows}
@@ -63,7 +63,7 @@ class GpuNames:
         return UsageError(
             "unknown-gpu",
             f"no NVIDIA GPU is known as {text!r}",
-            hints=(*hints, Hint("give its compute capability instead, e.g. --gpu 8.6")),
+            hints=(*hints, Hint(f"give its compute capability instead, e.g. {saying('8.6')}")),
         )
 
 
@@ -126,7 +126,9 @@ def _models(rows: Sequence[Mapping[str, object]]) -> tuple[GpuModel, ...]:
     return models
 
 
-def _ambiguous(text: str, found: Sequence[GpuModel], capabilities: list[ComputeCapability]) -> UsageError:
+def _ambiguous(
+    text: str, found: Sequence[GpuModel], capabilities: list[ComputeCapability], saying: Callable[[str], str]
+) -> UsageError:
     names = ", ".join(model.name for model in found[:_SUGGESTIONS])
     return UsageError(
         "ambiguous-gpu",
@@ -134,6 +136,6 @@ def _ambiguous(text: str, found: Sequence[GpuModel], capabilities: list[ComputeC
         cause=(f"it matches {names}" + (" and others" if len(found) > _SUGGESTIONS else ""),),
         hints=(
             Hint("ask the driver: nvidia-smi --query-gpu=name,compute_cap --format=csv"),
-            Hint(f"then give the capability, e.g. --gpu {capabilities[-1]}"),
+            Hint(f"then give the capability, e.g. {saying(str(capabilities[-1]))}"),
         ),
     )

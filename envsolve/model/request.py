@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from envsolve.model.asker import Asker
 from envsolve.model.host import Host, Platform
 from envsolve.model.release import Source
 from envsolve.model.versions import DriverVersion
@@ -45,7 +46,8 @@ class Packages(NamedTuple):
     ``requirements`` and ``files`` are as typed, ``constraints`` are files that bound versions without asking for
     anything. ``exclude_newer`` is a moment in RFC 3339 after which uploads do not count. ``upgrade`` lets go of all
     pins of an existing lock, ``upgraded`` of those named. ``pytorch_index_url`` stands for PyTorch's own index.
-    ``exact`` asks for an environment file that names every conda package with its build.
+    ``exact`` asks for an environment file that names every conda package with its build. ``places`` are the files that
+    the requirements stand in, in their order; those beyond are typed.
     """
 
     requirements: tuple[str, ...] = ()
@@ -57,6 +59,7 @@ class Packages(NamedTuple):
     upgraded: tuple[str, ...] = ()
     pytorch_index_url: str | None = None
     exact: bool = False
+    places: tuple[str, ...] = ()
 
 
 class FrameworkRequest(NamedTuple):
@@ -83,7 +86,7 @@ class Request(NamedTuple):
     ``hosts`` are host files, or names of ``named_hosts``, which are known already.
 
     ``held`` is what the policy ``locked`` keeps as far as it fits. ``also`` are sources that count beside the usual
-    ones where none is named: to take a name away must never take a source away.
+    ones where none is named: to take a name away must never take a source away. ``asker`` is whose words they are.
     """
 
     frameworks: tuple[FrameworkRequest, ...]
@@ -103,6 +106,7 @@ class Request(NamedTuple):
     also: tuple[Source, ...] = ()
     packages: Packages = Packages()
     named_hosts: tuple[NamedHost, ...] = ()
+    asker: Asker = Asker()
 
     @property
     def platform(self) -> Platform | None:

@@ -33,10 +33,14 @@ _MINORS, _PATCHES = range(6, 30), range(30)
 
 
 class Mistake(NamedTuple):
-    """What is wrong with the value at ``path``, in words for people."""
+    """What is wrong with the value at ``path``, in words for people.
+
+    ``entry`` is the one of the list there that is wrong, of a list in the standard tables of the pyproject.toml.
+    """
 
     path: tuple[str, ...]
     text: str
+    entry: str | None = None
 
 
 def checked(table: Mapping[str, Any], document: Mapping[str, Any], directory: Path) -> tuple[Values, list[Mistake]]:
@@ -98,13 +102,12 @@ class _Check:
         """What [project] and [dependency-groups] require, as far as it is asked for."""
         requirements, wrong = standard_requirements(values, document)
         self.mistakes += [Mistake((key,), text) for key, text in wrong]
-        first = next(key for key in TABLE_KEYS if key in values)
-        for text in requirements:
+        for it in requirements:
             try:
-                requirement(text)
+                requirement(it.requirement)
             except ValueError as error:
-                self._add((first,), str(error))
-        return requirements
+                self.mistakes.append(Mistake(it.path, str(error), it.entry))
+        return tuple(it.requirement for it in requirements)
 
     def pythons(self, values: Values, targets: Mapping[str, Values], document: Mapping[str, Any]) -> None:
         """Bound every Python by ``requires-python`` of [project], which is to be installed beside what is locked."""

@@ -53,6 +53,19 @@ def lines_of(text: str) -> dict[Path, int]:
     return found
 
 
+def line_of_entry(text: str, path: Path, entry: str) -> int | None:
+    """The line on which ``entry`` stands in the list at ``path`` of ``text``, which is valid TOML; None elsewhere."""
+    import tomli
+
+    for it in statements_of(text):
+        if it.path != path or it.is_header:
+            continue
+        for token in _VALUE.finditer(text, it.start, it.end):
+            if token[0][0] in "\"'" and tomli.loads(f"it = {token[0]}")["it"] == entry:
+                return it.line + text.count("\n", it.start, token.start())
+    return None
+
+
 def statements_of(text: str) -> tuple[Statement, ...]:
     """What ``text``, which is valid TOML, is made of; together it is the whole text."""
     return tuple(_statements(text))

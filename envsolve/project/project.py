@@ -31,7 +31,10 @@ class Machine(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What is asked for, whichever machine it is for. Names of files are relative to the project."""
+    """What is asked for, whichever machine it is for. Names of files are relative to the project.
+
+    ``places`` are the files that the requirements stand in, in their order; those beyond are typed.
+    """
 
     frameworks: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
@@ -47,18 +50,21 @@ class Settings(NamedTuple):
     pytorch_index_url: str | None = None
     exclude_newer: str | None = None
     allow_builds: bool = False
+    places: tuple[str, ...] = ()
 
 
 class Part(NamedTuple):
     """What is locked together: one stack that runs on all of its machines, in one or more files.
 
     ``name`` is that of the target where the files are its own, "" where the targets share them or there are none.
+    ``typed`` are the keys that options stand for this once.
     """
 
     name: str
     settings: Settings
     machines: tuple[Machine, ...]
     outputs: tuple[Output, ...]
+    typed: frozenset[str] = frozenset()
 
 
 class Project(NamedTuple):

@@ -10,7 +10,7 @@ import tomli
 
 from envsolve.errors import Hint, ProjectError, UsageError
 from envsolve.project.checking import Mistake, checked
-from envsolve.project.lines import lines_of
+from envsolve.project.lines import line_of_entry, lines_of
 from envsolve.project.project import Machine, Output, Part, Project, Settings
 
 PYPROJECT, OWN_FILE = "pyproject.toml", "envsolve.toml"
@@ -58,9 +58,9 @@ def project_of(path: Path, text: str) -> Project:
     values, mistakes = checked(table, _standard(path, document), path.parent)
     mistakes += _beside(path)
     if mistakes:
-        refuse(path, [(_line(lines, (*prefix, *it.path)), it) for it in mistakes], prefix)
+        refuse(path, [(_line_of(path, text, it, prefix), it) for it in mistakes], prefix)
     kept = tuple((key[len(prefix) :], line) for key, line in lines.items() if key[: len(prefix)] == prefix)
-    return Project(path, tuple(_parts(values)), kept)
+    return Project(path, tuple(_parts(values, path.name)), kept)
 
 
 def refuse_value(project: Project, key: tuple[str, ...], error: UsageError) -> NoReturn:
@@ -74,12 +74,7 @@ def refuse_value(project: Project, key: tuple[str, ...], error: UsageError) -> N
 def refuse(path: Path, mistakes: Sequence[tuple[int | None, Mistake]], prefix: tuple[str, ...]) -> NoReturn:
     """Raise UsageError with every mistake and where it is, in the order of the file."""
     in_order = sorted(mistakes, key=lambda it: it[0] or 0)
-    told = [
-        ": ".join(
-            filter(None, (f"{path.name}{'' if line is None else f':{line}'}", ".".join((*prefix, *it.path)), it.text))
-        )
-        for line, it in in_order
-    ]
+    told = [_told(path, line, it, prefix) for line, it in in_order]
     many = "a mistake" if len(told) == 1 else f"{len(told)} mistakes"
     raise ProjectError(
         "project-invalid",
@@ -123,8 +118,13 @@ def _table(path: Path, document: Mapping[str, Any], text: str) -> Mapping[str, A
 
 def _standard(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any]:
     """The file whose standard tables the project is about: for envsolve.toml the pyproject.toml beside it."""
+    other = _standard_file(path)
+    return document if other == path else _parsed(other, read_text(other))
+
+
+def _standard_file(path: Path) -> Path:
     other = path.with_name(PYPROJECT)
-    return _parsed(other, read_text(other)) if path.name != PYPROJECT and other.is_file() else document
+    return other if other.is_file() else path
 
 
 def _beside(path: Path) -> list[Mistake]:
@@ -138,6 +138,22 @@ def _beside(path: Path) -> list[Mistake]:
     return [Mistake((), f"{PYPROJECT} beside it has [tool.envsolve] too: keep one of them")]
 
 
+def _line_of(path: Path, text: str, mistake: Mistake, prefix: tuple[str, ...]) -> int | None:
+    """The line of a mistake in the project whose content is ``text``, or in the file of its standard tables."""
+    if mistake.entry is None:
+        return _line(lines_of(text), (*prefix, *mistake.path))
+    other = _standard_file(path)
+    text = text if other == path else read_text(other)
+    return line_of_entry(text, mistake.path, mistake.entry) or _line(lines_of(text), mistake.path)
+
+
+def _told(path: Path, line: int | None, mistake: Mistake, prefix: tuple[str, ...]) -> str:
+    """A mistake with the file, the line and the key where it stands."""
+    file = path if mistake.entry is None else _standard_file(path)
+    key = ".".join((*(prefix if mistake.entry is None else ()), *mistake.path))
+    return ": ".join(filter(None, (f"{file.name}{'' if line is None else f':{line}'}", key, mistake.text)))
+
+
 def _line(lines: Mapping[tuple[str, ...], int], key: tuple[str, ...]) -> int | None:
     """The line of a key, or of the nearest table around it."""
     for length in range(len(key), 0, -1):
@@ -146,20 +162,20 @@ def _line(lines: Mapping[tuple[str, ...], int], key: tuple[str, ...]) -> int | N
     return None
 
 
-def _parts(values: Mapping[str, Any]) -> Iterator[Part]:
+def _parts(values: Mapping[str, Any], file: str) -> Iterator[Part]:
     """The parts of a project that holds no mistake: the shared one first, then those with files of their own."""
     targets: Mapping[str, Mapping[str, Any]] = values.get("targets", {})
     common = {key: value for key, value in values.items() if key != "targets"}
     if not targets:
-        yield _part("", [("", common)], common)
+        yield _part("", [("", common)], common, file)
         return
     merged = {name: _merged(common, target) for name, target in targets.items()}
     shared = [(name, merged[name]) for name, target in targets.items() if "outputs" not in target]
     if shared:
-        yield _part("", shared, common)
+        yield _part("", shared, common, file)
     for name, target in targets.items():
         if "outputs" in target:
-            yield _part(name, [(name, merged[name])], merged[name])
+            yield _part(name, [(name, merged[name])], merged[name], file)
 
 
 def _merged(common: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,10 +192,11 @@ def _merged(common: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, A
     return {**kept, **target, **more}
 
 
-def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: Mapping[str, Any]) -> Part:
+def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: Mapping[str, Any], file: str) -> Part:
+    own, standard = asked.get("requirements", ()), asked.get("of-project", ())
     settings = Settings(
         frameworks=asked.get("frameworks", ()),
-        requirements=(*asked.get("requirements", ()), *asked.get("of-project", ())),
+        requirements=(*own, *standard),
         requirement_files=asked.get("requirement-files", ()),
         constraint_files=asked.get("constraint-files", ()),
         python=asked.get("python"),
@@ -191,6 +208,7 @@ def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: M
         pytorch_index_url=asked.get("pytorch-index-url"),
         exclude_newer=asked.get("exclude-newer"),
         allow_builds=asked.get("allow-builds", False),
+        places=(*(file for _ in own), *(PYPROJECT for _ in standard)),
         **({"prefer": asked["prefer"]} if "prefer" in asked else {}),
     )
     named = tuple(

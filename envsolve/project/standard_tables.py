@@ -5,8 +5,8 @@ PEP 621 and PEP 735; packaging.python.org/specifications has both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envsolve.model.names import normalized
 
@@ -19,20 +19,32 @@ Wrong = list[tuple[str, str]]
 """Keys, and what is wrong with what they are about."""
 
 
-def standard_requirements(values: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[tuple[str, ...], Wrong]:
-    """The requirements that ``values`` ask for out of the tables of ``document``, and what is wrong with them."""
+class Standard(NamedTuple):
+    """A requirement, and the key of the standard tables whose list has it as ``entry``."""
+
+    requirement: str
+    path: tuple[str, ...]
+    entry: str
+
+
+def standard_requirements(values: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[tuple[Standard, ...], Wrong]:
+    """The requirements that ``values`` ask for out of the tables of ``document``, each once, and what is wrong."""
     wrong: Wrong = []
     project = document.get("project")
     project = project if isinstance(project, dict) else {}
-    found: list[str] = []
+    found: list[Standard] = []
     if values.get("project-dependencies"):
-        found += _dependencies(project, wrong)
+        path = ("project", "dependencies")
+        found += [Standard(it, path, it) for it in _dependencies(project, wrong)]
     for extra in values.get("extras", ()):
         found += _of_extra(extra, project, wrong)
     groups = values.get("dependency-groups", ())
     if groups:
         found += _of_groups(groups, document.get("dependency-groups"), wrong)
-    return tuple(dict.fromkeys(found)), wrong
+    once: dict[str, Standard] = {}
+    for it in found:
+        once.setdefault(it.requirement, it)
+    return tuple(once.values()), wrong
 
 
 def requires_python(document: Mapping[str, Any]) -> SpecifierSet | None:
@@ -57,14 +69,14 @@ def _dependencies(project: Mapping[str, Any], wrong: Wrong) -> Sequence[str]:
     return _texts(project.get("dependencies"))
 
 
-def _of_extra(extra: str, project: Mapping[str, Any], wrong: Wrong) -> list[str]:
+def _of_extra(extra: str, project: Mapping[str, Any], wrong: Wrong) -> list[Standard]:
     """The requirements of an extra, those of other extras of this project among them instead of its own name."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     extras = project.get("optional-dependencies")
-    table = {normalized(name): _texts(it) for name, it in extras.items()} if isinstance(extras, dict) else {}
+    table = {normalized(name): (name, _texts(it)) for name, it in extras.items()} if isinstance(extras, dict) else {}
     own_name = normalized(str(project.get("name", "")))
-    found: list[str] = []
+    found: list[Standard] = []
     seen: set[str] = set()
     left = [extra]
     while left:
@@ -75,31 +87,56 @@ def _of_extra(extra: str, project: Mapping[str, Any], wrong: Wrong) -> list[str]
         if name not in table:
             wrong.append(("extras", f"the project has no extra {name!r}; it has {', '.join(table) or 'none'}"))
             continue
-        for text in table[name]:
+        spelled, texts = table[name]
+        for text in texts:
+            entry = Standard(text, ("project", "optional-dependencies", spelled), text)
             try:
                 requirement = Requirement(text)
             except InvalidRequirement:
-                found.append(text)  # told where it is read
+                found.append(entry)  # told where it is read
                 continue
             if own_name and normalized(requirement.name) == own_name:
                 left += sorted(requirement.extras)
             else:
-                found.append(text)
+                found.append(entry)
     return found
 
 
-def _of_groups(groups: Sequence[str], tables: object, wrong: Wrong) -> tuple[str, ...]:
+def _of_groups(groups: Sequence[str], tables: object, wrong: Wrong) -> tuple[Standard, ...]:
     if not isinstance(tables, dict):
         wrong.append(("dependency-groups", "pyproject.toml has no table [dependency-groups]"))
         return ()
     from packaging.dependency_groups import resolve_dependency_groups
+    from packaging.requirements import InvalidRequirement
 
     try:
-        return resolve_dependency_groups(tables, *groups)
+        resolve_dependency_groups(tables, *groups)
     except (ExceptionGroup, ValueError, TypeError, LookupError) as error:
         reasons = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
-        wrong += [("dependency-groups", str(reason).strip("'\"")) for reason in reasons]
-        return ()
+        told = (str(it).strip("'\"") for it in reasons if not isinstance(it, InvalidRequirement))
+        wrong += [("dependency-groups", it) for it in told]
+    return tuple(it for group in groups for it in _of_group(group, tables, frozenset()))
+
+
+def _of_group(group: str, tables: Mapping[str, object], above: frozenset[str]) -> Iterator[Standard]:
+    """The requirements of a group and of those that it includes, which ``above`` include it.
+
+    What is wrong with the groups themselves is told already, and left out.
+    """
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    name = normalized(group)
+    spelled = next((it for it in tables if normalized(it) == name), None)
+    entries = None if spelled is None or name in above else tables[spelled]
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            yield from _of_group(str(entry.get("include-group")), tables, above | {name})
+        elif isinstance(entry, str):
+            try:
+                requirement = str(Requirement(entry))
+            except InvalidRequirement:
+                requirement = entry  # told where it is read
+            yield Standard(requirement, ("dependency-groups", str(spelled)), entry)
 
 
 def _texts(value: object) -> tuple[str, ...]:

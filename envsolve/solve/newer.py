@@ -52,7 +52,7 @@ def _waiting(choice: Choice, providers: Sequence[Provider]) -> Iterator[str]:
         floors = [floor for floor in needed if floor is not None]
         if floors and all(floor.parts for floor in floors):
             lowest = min(floors, key=lambda floor: floor.parts)
-            yield f"{choice.release.framework} {version} needs NVIDIA driver {lowest} or newer"
+            yield f"a newer {choice.release.framework}, {version}, needs NVIDIA driver {lowest} or newer"
             return
 
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from packaging.version import Version
 
+from envsolve.model.asker import Asker
 from envsolve.model.fact import Fact
 from envsolve.model.release import CudnnRelease, Release, Toolkit
 from envsolve.model.request import Request
@@ -53,7 +54,7 @@ def solution_of(
         minimum_driver=minimum[0] if minimum else None,
         choices=choices,
         because=tuple(_because(choices, python, toolkit, cudnn, minimum[1] if minimum else None, requirements)),
-        notes=tuple(_notes(choices, problem)),
+        notes=tuple(_notes(choices, problem, request.asker)),
         owner=chosen[OWNER].thing if OWNER in chosen else None,  # type: ignore[arg-type]  # its only candidates
     )
 
@@ -131,7 +132,7 @@ def _because(
     yield asked[0].because if asked else Fact(text, choices[0].release.reference)
 
 
-def _notes(choices: Sequence[Choice], problem: Problem) -> Iterator[str]:
+def _notes(choices: Sequence[Choice], problem: Problem, asker: Asker) -> Iterator[str]:
     for choice in choices:
         compiled = [gpu for gpu, runs_as in choice.runs_as.items() if runs_as.startswith("compute_")]
         for gpu in compiled:
@@ -148,7 +149,8 @@ def _notes(choices: Sequence[Choice], problem: Problem) -> Iterator[str]:
         gpus = " and ".join(machine.gpu_label(gpu) for machine in problem.machines for gpu, _ in machine.gpus)
         yield f"no driver drives {gpus} together: the stack is for machines that have one of them each"
     if not problem.cpu and not problem.gpus:
-        yield "no GPU is known: the builds fit the driver alone; name the GPU with --gpu to have its kernels checked"
+        naming = f"name the GPU with {asker.named('gpus')} to have its kernels checked"
+        yield f"no GPU is known: the builds fit the driver alone; {naming}"
 
 
 def _named(choices: Sequence[Choice]) -> str:

@@ -372,3 +372,33 @@ def test_the_cache_is_counted_and_cleared_with_that_of_package_indexes(
     assert kept["bytes"] > 100_000
     assert envsolve("cache", "clear", *place).code == 0
     assert json.loads(envsolve("cache", "size", "--json", *place).out)["files"] == 0
+
+
+def test_a_framework_for_another_machine_or_python_is_left_out(
+    envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
+) -> None:
+    asked = tmp_path / "asked.in"
+    asked.write_text("torch; sys_platform == 'win32'\ntensorflow; python_version < '3.11'\ntqdm\n")
+    words = ("-r", str(asked), "--gpu", "8.6", "--python", "3.12", "--platform", "linux-64", "--format", "explicit")
+    done = envsolve(*words, "--cache-dir", str(cache))
+    assert done.code == 0, done.err
+    names = [file.rpartition("-")[0].rpartition("-")[0] for file in files_in(done.out)]
+    assert "tqdm" in names
+    assert not {"pytorch", "tensorflow"} & set(names)
+    assert done.err == (
+        "note: tensorflow is left out: it is asked for where python_version < '3.11', and the lock is for Python 3.12\n"
+    )
+
+
+def test_the_build_of_conda_cannot_have_the_hashes_of_a_wheel(
+    envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
+) -> None:
+    asked = tmp_path / "asked.in"
+    asked.write_text("tensorflow==2.19.1 --hash=sha256:00\n")
+    words = ("-r", str(asked), "--gpu", "8.6", "--source", "conda-forge", "--format", "explicit")
+    done = envsolve(*words, "--cache-dir", str(cache))
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: hash-mismatch\n  conda installs tensorflow, which cannot have the hashes"), (
+        done.err
+    )
+    assert "hint: take out the hashes of tensorflow" in done.err

@@ -58,3 +58,13 @@ def test_conda_locks_stay_until_the_driver_of_an_upgrade_is_taken(project: Path,
     assert [tensorflow_in(name).startswith("2.19.1 cuda128") for name in files] == [True, True, True]
     assert envsolve("lock", "--check", "--cache-dir", "cache").code == 0
     assert {it["status"] for it in json.loads(envsolve("status", "--json").out)["files"]} == {"fits"}
+
+
+def test_the_project_is_the_source_of_its_lock_as_a_command_line_once_was(project: Path, envsolve: Envsolve) -> None:
+    locks = PROJECT.replace(', "environment.yml"', "")
+    project.write_text(f'requirements = ["numpy"]\n{locks}', encoding="utf-8")
+    assert envsolve("lock", "--cache-dir", "cache").code == 0
+    lock = Path("conda-lock.yml")
+    assert "  sources:\n  - envsolve.toml\n" in lock.read_text()
+    lock.write_text(lock.read_text().replace("  - envsolve.toml\n", "  - 'the command line'\n"))
+    assert envsolve("lock", "--check", "--cache-dir", "cache").code == 0

@@ -154,6 +154,21 @@ class TestTwoPackagesOfOneModule:
         assert (result.code, result.out) == (1, "")
         assert "\ncause: fastembed 0.7 requires onnxruntime>1.20\n" in result.err
         assert "onnxruntime-gpu of this stack installs the same module" in result.err
+        (hint,) = [line for line in result.err.splitlines() if line.startswith("hint: ")]
+        assert hint.startswith("hint: fastembed requires onnxruntime by that name: it gets that build where neither ")
+
+    def test_the_one_that_mends_it_is_named_with_the_versions_that_were_asked_for(
+        self, envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("asked.in").write_text("onnxruntime>=1.20\n")
+        result = lock(envsolve, world, "-f", "onnxruntime", "-r", "asked.in", "--gpu", "8.6")
+        assert result.err.startswith("error: packages-conflict\n")
+        (hint,) = [line for line in result.err.splitlines() if line.startswith("hint: ")]
+        assert hint.startswith("hint: ask for onnxruntime-gpu>=1.20 instead of onnxruntime>=1.20 (-r asked.in): ")
+        Path("asked.in").write_text("onnxruntime-gpu>=1.20\n")
+        found = pins(envsolve, world, "-f", "onnxruntime", "-r", "asked.in", "--gpu", "8.6")
+        assert found["onnxruntime-gpu"] == "1.26.0"
 
 
 @pytest.mark.parametrize(

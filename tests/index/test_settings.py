@@ -148,6 +148,7 @@ class TestPip:
             cert="/etc/ca.pem",
             client_cert="/etc/me.pem",
             trusted_hosts=("mirror.example.org:8080", "other.example.org"),
+            find_links_origin="PIP_FIND_LINKS",
         )
 
     def test_a_later_file_replaces_an_earlier_one_and_lists_too(self, machine: Machine) -> None:

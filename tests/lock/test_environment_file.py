@@ -54,6 +54,7 @@ def test_a_file_with_everything_is_read_for_a_platform() -> None:
             (str(folder / "wheels"), "https://127.0.0.1/links.html"),
             (str(folder / "requirements/more.txt"),),
             (str(folder / "constraints.txt"),),
+            (("einops==0.8.0", (("sha256", "aa"),)),),
         ),
         (("OMP_NUM_THREADS", "010"), ("EMPTY", ""), ("OWN", "a: b")),
         "train",
@@ -205,3 +206,18 @@ def test_reading_raises_nothing_else_and_what_is_read_fits_on_lines(text: str) -
         said = [*(asked.spec for asked in file.asked), *file.channels, *file.notes, *(it for _, it in file.variables)]
     assert all(map(str.isprintable, said))
     assert "secret" not in "".join(said)
+
+
+def test_each_entry_of_a_wheel_keeps_its_hashes() -> None:
+    file = _read("dependencies:\n- pip:\n  - own==1 --hash=sha256:AA --hash sha512:bb\n  - own==1 --hash=sha256:cc\n")
+    assert file.pip.requirements == ("own==1",)
+    assert file.pip.hashed == (
+        ("own==1", (("sha256", "aa"), ("sha512", "bb"))),
+        ("own==1", (("sha256", "cc"),)),
+    )
+
+
+@pytest.mark.parametrize("hashed", ["md5:aa", "sha256:", "", "aa"])
+def test_what_is_no_strong_hash_is_refused_with_its_line(hashed: str) -> None:
+    with pytest.raises(UsageError, match=r"environment.yml:3: --hash takes an algorithm and a digest"):
+        _read(f"dependencies:\n- pip:\n  - 'own==1 --hash={hashed}'\n")

@@ -43,6 +43,30 @@ def test_who_made_it_does_not_count(old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        ("    # via\n    #   numpy\n    #   the command line", "    # via\n    #   numpy\n    #   pyproject.toml"),
+        (
+            "    # via\n    #   requests\n    #   the command line",
+            "    # via\n    #   pyproject.toml\n    #   requests",
+        ),
+        ("    # via the command line", "    # via\n    #   envsolve.toml\n    #   pyproject.toml"),
+        ('via = ["requests", "the command line"]', 'via = ["pyproject.toml", "requests"]'),
+        ('via = ["the command line"]', 'via = [\n    "envsolve.toml",\n    "pyproject.toml",\n]'),
+        ("  sources:\n  - 'the command line'\n", "  sources:\n  - pyproject.toml\n"),
+        ("numpy  # asked for by the command line", "numpy  # asked for by pyproject.toml"),
+        ("jax 2.0 needs NVIDIA driver 580 or", "a newer jax, 2.0, needs NVIDIA driver 580 or"),
+        ('    "driver": "--driver"', '    "driver": "driver in pyproject.toml"'),
+    ],
+)
+def test_a_project_whose_words_were_told_as_those_of_a_command_line_is_the_same(old: str, new: str) -> None:
+    assert same_but_for_maker(f"{HEADER}{old}\n", f"{HEADER}{new}\n")
+    for other in ("numpy", "requests", "driver"):
+        if other in new:
+            assert not same_but_for_maker(f"{HEADER}{old}\n", f"{HEADER}{new.replace(other, 'pandas')}\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
         ("pytorch", "jax"),
         ("(8.6)", "(8.9)"),
         (", a GPU of 9.0", ""),

@@ -157,6 +157,18 @@ def test_envsolve_toml_is_about_the_standard_tables_beside_it(tmp_path: Path) ->
     assert part.settings.requirements == ("torch",)
 
 
+def test_a_mistake_in_the_tables_beside_an_envsolve_toml_is_told_of_their_file(tmp_path: Path) -> None:
+    text = 'project-dependencies = true\ndriver = "new"\noutputs = ["pylock.toml"]\n'
+    (tmp_path / "envsolve.toml").write_text(text, encoding="utf-8")
+    tables = '[project]\nname = "x"\n\ndependencies = ["numpy >> 2"]\n'
+    (tmp_path / "pyproject.toml").write_text(tables, encoding="utf-8")
+    with pytest.raises(ProjectError) as raised:
+        read_project(tmp_path / "envsolve.toml")
+    of_driver, of_numpy = raised.value.cause
+    assert of_driver.startswith("envsolve.toml:2: driver: ")
+    assert of_numpy == "pyproject.toml:4: project.dependencies: 'numpy >> 2': '>>2' is not a version specifier"
+
+
 def test_two_projects_in_one_directory_are_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.envsolve]\nframeworks = ["jax"]\n', encoding="utf-8")
     (tmp_path / "envsolve.toml").write_text('frameworks = ["jax"]\noutputs = ["a.yml"]\n', encoding="utf-8")

@@ -19,7 +19,7 @@ from tests.conftest import Envsolve
 
 MATRIX = Matrix(find_matrix())
 SOLVER = Solver(MATRIX)
-WAITS = re.compile(r"(\S+) (\S+) needs NVIDIA driver (\S+) or newer")
+WAITS = re.compile(r"a newer (\S+), (\S+), needs NVIDIA driver (\S+) or newer")
 
 
 def asked(framework: str, gpu: str, driver: DriverVersion | None, version: str = "") -> tuple[Request, Problem]:
@@ -64,7 +64,7 @@ def test_nothing_waits_where_the_driver_is_not_known() -> None:
 
 def test_the_note_is_said_once(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "12.0", "--driver", "570.86.10")
-    assert result.err.count("note: pytorch 2.15.0 needs NVIDIA driver 580.65.06 or newer\n") == 1
+    assert result.err.count("note: a newer pytorch, 2.15.0, needs NVIDIA driver 580.65.06 or newer\n") == 1
 
 
 def test_what_fits_from_another_source_waits_for_nothing(envsolve: Envsolve) -> None:
