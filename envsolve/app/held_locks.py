@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from envsolve.errors import UsageError
 from envsolve.model.host import Platform
 from envsolve.model.request import Held, Packages
 
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
 
 FileFor = Callable[[Platform], str]
 """The file that holds the lock for a platform."""
+_Held = TypeVar("_Held")
+
+
+def as_far_as_read(held: Callable[[Platform], _Held], nothing: _Held) -> Callable[[Platform], _Held]:
+    """``held`` of a file that may be replaced whatever is in it: one that cannot be read holds ``nothing``."""
+
+    def found(platform: Platform) -> _Held:
+        try:
+            return held(platform)
+        except UsageError:
+            return nothing
+
+    return found
 
 
 def held_by_python_lock(file_for: FileFor) -> Callable[[Platform], tuple[tuple[HeldPin, ...], Held]]:

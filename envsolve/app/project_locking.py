@@ -11,15 +11,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypeVar
 
-from envsolve.app.held_locks import FileFor
+from envsolve.app.held_locks import FileFor, as_far_as_read
 from envsolve.app.network import Network
 from envsolve.app.project_requests import PLATFORM, Asked, asked_by, key_of
 from envsolve.app.solving import solve_request
+from envsolve.app.targets import platforms_of
 from envsolve.app.unchanged import Grounds
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.lock.formats import CONDA_FORMATS, PYTHON_FORMATS, format_for_file, write_conda_lock
+from envsolve.lock.hand_written import BY_FORCE, is_made_by_tool, refuse_hand_written
 from envsolve.lock.maker import same_but_for_maker
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -29,11 +31,11 @@ from envsolve.model.solution import Solution
 from envsolve.project import Project
 from envsolve.project.reading import refuse_value
 
+_Found = TypeVar("_Found")
 _FEW = 4
 _A_DAY = 86_400.0
 _SOURCE = re.compile(r"--source (\S+)(?= takes it)")
-_GENERATED = re.compile(r"^# Made by envsolve |^#.*(?:auto)?generated|--hash=\w+:", re.MULTILINE)
-"""What stands in locks that tools make: who made them, or digests."""
+_KEEP = Hint("keep it under another name and ask for it in requirement-files, for example requirements.in")
 _OF_PYTHON = "the lock is for Python"
 """How the note begins that says which Python was chosen, which is news for a new lock alone."""
 
@@ -42,7 +44,7 @@ class ProjectLock(NamedTuple):
     """How a project is to be locked. ``show`` and ``counted`` are told of progress.
 
     ``upgrade`` lets go of all pins, ``upgraded`` of those of the packages or frameworks named. ``replaces`` says that
-    the caller looks after files that somebody wrote by hand.
+    files that somebody wrote by hand may go, or that the caller looks after them.
     """
 
     network: Network = Network()
@@ -85,7 +87,7 @@ def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Ma
     packages = Packages(upgrade=how.upgrade, upgraded=how.upgraded)
     asked = list(asked_by(project, matrix, environ, packages))
     if not how.replaces:
-        _refuse_hand_written(project, asked)
+        _refuse_hand_written(project, asked, matrix)
     with TemporaryDirectory(prefix="envsolve-") as scratch:
         locking = _Locking(how, matrix, environ, Path(scratch))
         for it in asked:
@@ -137,9 +139,17 @@ class _Locking:
         by_platform = {it.problem.platform: it for it in solutions}
         for platform, text in texts:
             path = asked.path(platform)
-            before = _read(Path(path))
+            before = self._before(Path(path))
             is_current = before is not None and same_but_for_maker(before, text, capability_in(self._matrix))
             self.files.append(LockedFile(asked, path, platform, before, text, by_platform.get(platform), is_current))
+
+    def _before(self, path: Path) -> str | None:
+        """The lock that is there; what somebody wrote by hand is none, and is here where it may be replaced."""
+        text = _read(path)
+        return None if text is None or (self._how.replaces and not is_made_by_tool(text)) else text
+
+    def _held(self, held: Callable[[Platform], _Found], nothing: _Found) -> Callable[[Platform], _Found]:
+        return as_far_as_read(held, nothing) if self._how.replaces else held
 
     def _python(self, asked: Asked) -> tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]:
         from envsolve.app.held_locks import held_by_python_lock
@@ -151,7 +161,13 @@ class _Locking:
         ):  # a project has one answer: what was locked first is kept in its other files
             request = request._replace(packages=request.packages._replace(upgrade=False, upgraded=()))
             held = self._locked[asked.part.name]
-        question = LockRequest(request, self._how.network, held_by_python_lock(held), self._how.counted, asked.recorded)
+        question = LockRequest(
+            request,
+            self._how.network,
+            self._held(held_by_python_lock(held), ((), Held())),
+            self._how.counted,
+            asked.recorded,
+        )
         locked = lock(question, self._matrix, self._environ)
         there = all(Path(asked.path(platform)).exists() for platform, _ in locked.solved.texts)
         self.notes += [text for text in locked.solved.notes if not (there and text.startswith(_OF_PYTHON))]
@@ -182,7 +198,7 @@ class _Locking:
 
     def _conda(self, asked: Asked) -> tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]:
         from envsolve.app.conda_locking import lock_conda
-        from envsolve.app.conda_part import CondaLockRequest
+        from envsolve.app.conda_part import CondaLockRequest, Kept
         from envsolve.app.conda_sessions import conda_session
         from envsolve.app.held_locks import held_by_conda_lock
 
@@ -192,7 +208,7 @@ class _Locking:
                 request,
                 session,
                 how.network,
-                held_by_conda_lock(asked.path, request.packages),
+                self._held(held_by_conda_lock(asked.path, request.packages), Kept()),
                 progress=how.show,
                 counted=how.counted,
                 recorded=asked.recorded,
@@ -227,7 +243,8 @@ class _Locking:
 
         keeps = request.prefer is Policy.NEWEST_FRAMEWORK
         near = request._replace(prefer=Policy.LOCKED) if keeps else request
-        solved = solve_request(near, self._matrix, self._environ, held if keeps else None, recorded=asked.as_recorded)
+        kept = self._held(held, Held()) if keeps else None
+        solved = solve_request(near, self._matrix, self._environ, kept, recorded=asked.as_recorded)
         self.notes += [_SOURCE.sub(r'sources = ["\1"]', text) for text in solved.notes]
         return solved.texts, solved.solutions
 
@@ -273,20 +290,14 @@ def _let_go_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[s
             yield f"-P {name}: no lock of the project holds it"
 
 
-def _refuse_hand_written(project: Project, asked: Sequence[Asked]) -> None:
+def _refuse_hand_written(project: Project, asked: Sequence[Asked], matrix: Matrix) -> None:
     """Raise UsageError where a file to be written is one that a person wrote, and no lock of any tool."""
     for it in asked:
-        if it.request.format not in ("requirements", "environment") or PLATFORM in it.output.file:
-            continue
-        text = _read(Path(it.output.file))
-        if text is None or _GENERATED.search(text) or not text.strip():
-            continue
-        message = f"{it.output.file} looks as if somebody wrote it by hand, and a lock would take its place"
-        hints = (
-            Hint("keep it under another name and ask for it in requirement-files, for example requirements.in"),
-            Hint("or move it away"),
-        )
-        refuse_value(project, key_of(it.part, "outputs"), UsageError("not-a-lock", message, hints=hints))
+        for path in dict.fromkeys(map(it.path, platforms_of(it.request, matrix))):
+            try:
+                refuse_hand_written(Path(path), _KEEP, BY_FORCE)
+            except UsageError as error:
+                refuse_value(project, key_of(it.part, "outputs"), error)
 
 
 def _named(error: EnvsolveError, asked: Asked) -> EnvsolveError:

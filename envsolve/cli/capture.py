@@ -12,9 +12,10 @@ from envsolve.cli.export import asking, index_options, network_options, output_o
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
 from envsolve.cli.output import PLATFORM, deliver_each
+from envsolve.cli.replacing import refuse_hand_written
 from envsolve.cli.report import note
 from envsolve.errors import UsageError
-from envsolve.lock.formats import format_for_file
+from envsolve.lock.formats import format_told_by
 
 _FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
 
@@ -42,7 +43,11 @@ _FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
 @option(
     "--allow-builds", is_flag=True, help="Take packages without a wheel too, whose source is built on installation."
 )
-@option("--force", is_flag=True, help="Capture an environment that has errors.")
+@option(
+    "--force",
+    is_flag=True,
+    help="Capture an environment that has errors, and replace the file of -o even where somebody wrote it by hand.",
+)
 @option("--validate", is_flag=True, help="Prove the environment by running kernels in it first.")
 @index_options
 @network_options
@@ -58,6 +63,7 @@ def capture(**options: Any) -> int:
     from envsolve.app.capturing import CaptureRequest
     from envsolve.app.capturing import capture as captured
     from envsolve.cli.progress import Progress
+    from envsolve.host.machine import this_platform
 
     if options["prefix"] is not None and options["python"] is not None:
         raise UsageError("contradictory-options", "--prefix and --python both name the environment: give one of them")
@@ -73,6 +79,8 @@ def capture(**options: Any) -> int:
         validate=options["validate"],
         matrix_directory=None if directory is None else Path(directory),
     )
+    if not options["force"]:
+        refuse_hand_written(options["output"], (this_platform(),))
     with interruptible():
         found = captured(request, os.environ)
     deliver_each(found.texts, options["output"])
@@ -83,6 +91,6 @@ def capture(**options: Any) -> int:
 
 def _format(name: str | None, output: str | None) -> str | None:
     """The format that is named, or that the file name of -o asks for; None where neither says one."""
-    if name is None and (output is None or format_for_file(Path(output.replace(PLATFORM, ""))) is None):
+    if name is None and (output is None or format_told_by(Path(output.replace(PLATFORM, ""))) is None):
         return None
     return wanted_format(name, output, _FORMATS)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.progress import Progress
 from envsolve.cli.python_lock import require_file_for_each, require_other_file
+from envsolve.cli.replacing import refuse_to_replace
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.formats import load_conda_writers, write_conda_lock
@@ -60,7 +61,8 @@ def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], 
     if kind is not None:
         require_file_for_each(request.platforms, output, kind)
     require_other_file(request.packages.files, output)
-    locked = conda_lock(request, matrix, options, session, _held_by(output, request))
+    refuse_to_replace(request, matrix, options)
+    locked = conda_lock(request, matrix, options, session, _held_by(output, request, anything=options["force"]))
     lock = locked.lock
     apart = output is not None and PLATFORM in output
     parts = [lock._replace(parts=(part,)) for part in lock.parts] if apart else [lock]
@@ -110,10 +112,15 @@ def _left_out(output: str | None, platforms: Sequence[Platform]) -> tuple[str, .
     return (f"{output} held {' and '.join(others)} too, and now does not: name every platform with --platform",)
 
 
-def _held_by(output: str | None, request: Request) -> Callable[[Platform], Kept] | None:
-    """What the file of -o holds for a platform, as far as its packages are to stay."""
+def _held_by(output: str | None, request: Request, *, anything: bool) -> Callable[[Platform], Kept] | None:
+    """What the file of -o holds for a platform, as far as its packages are to stay.
+
+    With ``anything`` it may be no lock at all, which then holds nothing.
+    """
     if output in (None, "-"):
         return None
-    from envsolve.app.held_locks import held_by_conda_lock
+    from envsolve.app.conda_part import Kept
+    from envsolve.app.held_locks import as_far_as_read, held_by_conda_lock
 
-    return held_by_conda_lock(lambda platform: str(output).replace(PLATFORM, platform), request.packages)
+    held = held_by_conda_lock(lambda platform: str(output).replace(PLATFORM, platform), request.packages)
+    return as_far_as_read(held, Kept()) if anything else held

@@ -10,6 +10,7 @@ import click
 
 from envsolve.cli.options import Parsed, file_name, option, output_options, stacked
 from envsolve.cli.output import PLATFORM, deliver_each
+from envsolve.cli.replacing import force_option, refuse_hand_written
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.formats import format_for_file
@@ -61,6 +62,7 @@ network_options = stacked(
 @click.argument("file", metavar="FILE", type=Parsed("file", file_name))
 @format_option
 @output_option
+@force_option
 @option(
     "--platform",
     "platforms",
@@ -92,8 +94,13 @@ def export(**options: Any) -> int:
         asking=asking(options),
     )
     _require_other_file(options["file"], output)
+    if not options["force"]:
+        refuse_hand_written(output, request.platforms)
     found = exported(request, os.environ)
-    require_file_for_each([platform for platform, _ in found.texts], output)
+    platforms = [platform for platform, _ in found.texts]
+    require_file_for_each(platforms, output)
+    if not options["force"]:
+        refuse_hand_written(output, platforms)
     deliver_each(found.texts, output)
     for text in found.notes:
         note(text, quiet=options["quiet"])

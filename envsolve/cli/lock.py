@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from envsolve.app.network import Network
     from envsolve.app.project_changes import Change, FileChange, Possible
     from envsolve.app.project_locking import LockedProject
+    from envsolve.model.fact import Fact
 
 SCHEMA_VERSION = 1
 _UPGRADE = "envsolve lock -U"
@@ -38,6 +39,7 @@ _UPGRADE = "envsolve lock -U"
 )
 @option("--check", is_flag=True, help="Write nothing; exit 1 where a file is missing or not as it should be.")
 @option("--diff", "show_diff", is_flag=True, help="Print which packages would change, and write nothing.")
+@option("--force", is_flag=True, help="Replace a file even where somebody wrote it by hand.")
 @option("-U", "--upgrade", is_flag=True, help="Let go of all pins.")
 @option(
     "-P",
@@ -70,7 +72,14 @@ def lock(**options: Any) -> int:
     directory = options["matrix_directory"]
     matrix = Matrix(Path(directory).absolute() if directory else find_matrix())
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
-    how = ProjectLock(network_of(options), options["upgrade"], options["upgraded"], progress.show, progress.packages)
+    how = ProjectLock(
+        network_of(options),
+        options["upgrade"],
+        options["upgraded"],
+        progress.show,
+        progress.packages,
+        replaces=options["force"],
+    )
     with chdir(project.directory):
         try:
             locked = lock_project(project, how, matrix, os.environ)
@@ -84,14 +93,16 @@ def lock(**options: Any) -> int:
                 path.parent.mkdir(parents=True, exist_ok=True)
             write_all(written)
     answer = _answer(changes, options)
-    notes = list(_notes(changes, locked, written=writes)) if not options["quiet"] else []
+    verb = "written" if writes else "not as it should be" if options["check"] else "would be written"
+    facts = _facts(locked) if options["verbose"] else ()
+    notes = [*_notes(changes, locked, verb), *facts] if not options["quiet"] else []
     deliver(answer, None)
     for text in notes:
         note(text, quiet=False)
     is_current = all(it.is_current for it in changes)
     if writes or is_current:
         settled = [it._replace(is_current=True, changes=(), reasons=()) for it in changes]
-        again = (_answer(settled, {**options, "as_json": True}), tuple(_notes(settled, locked, written=True)))
+        again = (_answer(settled, {**options, "as_json": True}), (*_notes(settled, locked, "written"), *facts))
         _remember(locked, again, [path for path, _ in written], (start, project.directory))
     return 1 if options["check"] and not is_current else 0
 
@@ -184,12 +195,22 @@ def _spelled(change: Change) -> str:
     return f"~ {change.name} {change.before} -> {change.after}"
 
 
-def _notes(changes: Sequence[FileChange], locked: LockedProject, *, written: bool) -> Iterator[str]:
+def _facts(locked: LockedProject) -> tuple[str, ...]:
+    """The facts that decided on the stack of each file; files with the same stack are told of together."""
+    paths: dict[Fact, list[str]] = {}
+    for file in locked.files:
+        for fact in () if file.solution is None else file.solution.because:
+            paths.setdefault(fact, []).append(file.path)
+    return tuple(f"{', '.join(dict.fromkeys(of))}: {fact.text} [{fact.source}]" for fact, of in paths.items())
+
+
+def _notes(changes: Sequence[FileChange], locked: LockedProject, verb: str) -> Iterator[str]:
+    """``verb`` is what becomes of a file that is not as it should be."""
     yield from locked.notes
     for it in _alike(changes):
         if it.is_current:
             continue
-        yield f"{it.path}: {_told(it, written=written)}"
+        yield f"{it.path}: {_told(it, verb)}"
         yield from (f"{it.path}: {reason}" for reason in it.reasons)
     if all(it.is_current for it in changes):
         yield f"{', '.join(it.path for it in changes)}: nothing to change"
@@ -201,9 +222,9 @@ def _notes(changes: Sequence[FileChange], locked: LockedProject, *, written: boo
         yield f"{', '.join(paths)}: {found.text}; `{_UPGRADE}` takes it"
 
 
-def _told(change: FileChange, *, written: bool) -> str:
+def _told(change: FileChange, verb: str) -> str:
     if change.is_new:
-        return "written" if written else "missing"
+        return verb if verb == "written" else "missing"
     count = len(change.changes)
     same = (
         "same packages with other files or digests"
@@ -211,7 +232,7 @@ def _told(change: FileChange, *, written: bool) -> str:
         else "asked for otherwise, same packages"
     )
     packages = f"{count} package{'' if count == 1 else 's'} changed" if count else same
-    return f"{'written' if written else 'not as it should be'}, {packages}"
+    return f"{verb}, {packages}"
 
 
 def _remember(

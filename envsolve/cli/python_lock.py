@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.progress import Progress
+from envsolve.cli.replacing import refuse_to_replace
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
@@ -37,8 +38,9 @@ def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any])
     refuse_what_is_condas(request)
     require_file_for_each(request.platforms, options["output"], _A_LOCK)
     require_other_file(request.packages.files, options["output"])
+    refuse_to_replace(request, matrix, options)
     keeps_pins = options["output"] not in (None, "-") and Path(options["output"]).exists()
-    solved, grounds = python_lock(request, matrix, options, _held_by(options["output"]))
+    solved, grounds = python_lock(request, matrix, options, _held_by(options["output"], anything=options["force"]))
     require_file_for_each([platform for platform, _ in solved.texts], options["output"], _A_LOCK)
     deliver_each(solved.texts, options["output"])
     for text in solved.notes:
@@ -129,10 +131,12 @@ def _refuse_environment_files(request: Request) -> None:
         )
 
 
-def _held_by(output: str | None) -> Any:
-    """What the file of -o holds already, if there is one."""
+def _held_by(output: str | None, *, anything: bool) -> Any:
+    """What the file of -o holds already, if there is one; ``anything`` may be in it, which then holds nothing."""
     if output in (None, "-"):
         return None
-    from envsolve.app.held_locks import held_by_python_lock
+    from envsolve.app.held_locks import as_far_as_read, held_by_python_lock
+    from envsolve.model.request import Held
 
-    return held_by_python_lock(lambda platform: str(output).replace(PLATFORM, platform))
+    held = held_by_python_lock(lambda platform: str(output).replace(PLATFORM, platform))
+    return as_far_as_read(held, ((), Held())) if anything else held

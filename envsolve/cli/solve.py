@@ -10,12 +10,13 @@ import click
 
 from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options, package_name
 from envsolve.cli.output import PLATFORM, deliver, deliver_each
+from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lock import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file
+from envsolve.lock import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_told_by
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
-from envsolve.model.request import Packages, Policy, Request, parse_cuda_versions, parse_versions
+from envsolve.model.request import Held, Packages, Policy, Request, parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion
 from envsolve.model.words import gpu_name, member_of, one_word, parse_moment
 
@@ -146,6 +147,7 @@ _FILE = Parsed("file", file_name)
     metavar="FILE",
     help="Write to FILE, whole or not at all, instead of stdout; {platform} in its name stands for each platform.",
 )
+@force_option
 @option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @option("--offline", is_flag=True, help="Do not use the network: a lock is made from the cache, the rest needs none.")
 @option("--refresh", is_flag=True, help="Ask the indexes again for what is in the cache.")
@@ -181,6 +183,7 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
     _refuse_requirements(request)
     if options["why"] or options["why_not"]:
         return _answer_questions(request, matrix, options)
+    refuse_to_replace(request, matrix, options)
     solved = solve_request(request, matrix, os.environ, _held_on(options))
     _deliver(solved, options["output"])
     for text in solved.notes:
@@ -230,6 +233,8 @@ def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any])
     answers = answer_questions(request, options["why"], options["why_not"], matrix, os.environ, _held_on(options))
     text = answers_json(answers) if request.format == "json" else answers_text(answers, sources=options["verbose"] > 0)
     deliver(text, None)  # -o names the file of the answer that is asked about
+    for told in dict.fromkeys(it for part in answers for it in part.notes):
+        note(told, quiet=options["quiet"])
     return 0
 
 
@@ -247,7 +252,14 @@ def _held_on(options: dict[str, Any]) -> HeldOn | None:
         )
     from envsolve.lock.held import read_held
 
-    return lambda platform: read_held(Path(str(output).replace(PLATFORM, platform)), platform)
+    def held(platform: Platform) -> Held:
+        return read_held(Path(str(output).replace(PLATFORM, platform)), platform)
+
+    if not options["force"]:
+        return held
+    from envsolve.app.held_locks import as_far_as_read
+
+    return as_far_as_read(held, Held())
 
 
 def _deliver(solved: Solved, output: str | None) -> None:
@@ -273,29 +285,11 @@ def _format(options: dict[str, Any]) -> str:
             raise UsageError("contradictory-options", f"--json and --format {named} name two formats: give one of them")
         return "json"
     if named is None:
-        _refuse_lock_of_others(output)
-        return (format_for_file(Path(output)) if output is not None else None) or "environment"
+        return (None if output is None else format_told_by(Path(output))) or "environment"
     known = (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS)
     if named not in known:
         raise UsageError("unknown-format", f"there is no format {named!r}", (f"known: {', '.join(known)}",))
     return str(named)
-
-
-def _refuse_lock_of_others(output: str | None) -> None:
-    """Only pixi writes its lock, only uv and Poetry theirs: they would be gone for an environment file."""
-    name = "" if output is None else Path(output).name.casefold()
-    if name != "pixi.lock" and name.endswith(".lock") and format_for_file(Path(name)) is None:
-        raise UsageError(
-            "unknown-format",
-            f"the name of {output} does not say which format it is to have",
-            hints=(Hint("say it, for example with --format explicit"),),
-        )
-    if name == "pixi.lock":
-        raise UsageError(
-            "unknown-format",
-            f"{output} is the lock of pixi, which envsolve reads and does not write",
-            hints=(Hint("write the manifest, and have pixi lock it: -o pixi.toml"),),
-        )
 
 
 def _require_exact_environment(options: dict[str, Any], format_name: str) -> None:

@@ -26,6 +26,13 @@ CONDA_FORMATS = ("conda-lock", "explicit")
 """Formats of a conda lock: every package with its address and digest."""
 
 _BY_SUFFIX = {".yml": "environment", ".yaml": "environment", ".json": "json", ".txt": "requirements"}
+_SEVERAL_FORMATS = {
+    ".lock": Hint("say it, for example with --format explicit"),
+    ".toml": Hint(
+        "call it pylock.toml, pylock.NAME.toml or pixi.toml, or say it with --format pylock or --format pixi"
+    ),
+}
+"""Suffixes that files of several formats have, none of them an environment.yml or requirements."""
 
 
 _OF_SEVERAL = ("json", "pixi")
@@ -124,3 +131,21 @@ def format_for_file(path: PurePath) -> str | None:
     if is_dockerfile(name):
         return "dockerfile"
     return _BY_SUFFIX.get(path.suffix.casefold())
+
+
+def format_told_by(path: PurePath) -> str | None:
+    """As :func:`format_for_file`, for a file that is to be written.
+
+    Raises UsageError for the lock of pixi, and for a name that says no more than that it is some lock or some TOML.
+    """
+    found = format_for_file(path)
+    if path.name.casefold() == "pixi.lock":
+        raise UsageError(
+            "unknown-format",
+            f"{path} is the lock of pixi, which envsolve reads and does not write",
+            hints=(Hint("write the manifest, and have pixi lock it: -o pixi.toml"),),
+        )
+    hint = _SEVERAL_FORMATS.get(path.suffix.casefold())
+    if found is None and hint is not None:
+        raise UsageError("unknown-format", f"the name of {path} does not say which format it is to have", hints=(hint,))
+    return found

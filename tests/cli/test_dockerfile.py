@@ -97,8 +97,10 @@ def test_a_dockerfile_of_somebody_else_stays(options: tuple[str, ...], locking: 
     (tmp_path / "Dockerfile").write_text(mine)
     done = image(locking, "alpha", *options)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("error: held-unreadable\n")
+    assert done.err.startswith("error: not-a-lock\n")
     assert (tmp_path / "Dockerfile").read_text() == mine
+    assert image(locking, "alpha", "--force", *options).code == 0
+    assert pins(tmp_path / "Dockerfile") == ["alpha==2.0", "beta==2.0"]
 
 
 @pytest.mark.parametrize("platform", ["win-64", "osx-arm64"])

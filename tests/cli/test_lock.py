@@ -40,6 +40,7 @@ class Project:
 
     def __init__(self, directory: Path, envsolve: Envsolve, world: IndexServer) -> None:
         self.directory, self._envsolve = directory, envsolve
+        self.index_url = world.index_url
         self.file = directory / "pyproject.toml"
         self.file.write_text(PROJECT.format(url=world.url), encoding="utf-8")
 
@@ -364,15 +365,30 @@ def test_all_files_of_a_project_hold_the_same_versions(project: Project, world: 
     assert pins_in(project.read())["numpy"] == pins_in_pylock(project)["numpy"] == "2.5.0"
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "environment.yml"])
-def test_what_a_person_wrote_is_never_overwritten(name: str, project: Project) -> None:
-    project.say('["requirements.txt", "locks/pylock.toml"]', f'["{name}"]')
+@pytest.mark.parametrize(
+    ("output", "name"),
+    [
+        ("requirements.txt", "requirements.txt"),
+        ("environment.yml", "environment.yml"),
+        ("pixi.toml", "pixi.toml"),
+        ("Dockerfile", "Dockerfile"),
+        ("{platform}.txt", "linux-64.txt"),
+    ],
+)
+def test_what_a_person_wrote_is_overwritten_by_force_alone(output: str, name: str, project: Project) -> None:
+    project.say('["requirements.txt", "locks/pylock.toml"]', f'["{output}"]')
     project.say("project-dependencies = true\n", "")
     path = project.directory / name
     path.write_text("torch\n")
     done = project("lock")
     assert (done.code, done.err.splitlines()[0]) == (2, "error: not-a-lock")
+    assert f"outputs: {name} looks as if somebody wrote it by hand" in done.err
     assert path.read_text() == "torch\n"
+    done = project("lock", "--force")
+    assert done.code == 0, done.err
+    assert "torch" in path.read_text()
+    assert "Made by envsolve" in path.read_text()
+    assert project("lock", "--check").code == 0
 
 
 def test_an_input_is_no_output(project: Project) -> None:
@@ -482,8 +498,10 @@ def test_ways_out_are_for_the_keys_of_the_project(project: Project) -> None:
     project.say('["pytorch"]', '["pytorch>=2.15"]')
     done = project("lock")
     assert done.code == 1
-    assert "envsolve --framework" in done.err
-    assert "hint: what such a command says otherwise is for the keys of the project" in done.err
+    assert "envsolve --" not in done.err
+    assert "\nhint: install NVIDIA driver 580.65.06 or newer" in done.err
+    assert 'then fits: driver = "580.65.06" in pyproject.toml\n' in done.err
+    assert "(from driver in pyproject.toml)" in done.err
 
 
 def test_a_driver_that_is_typed_leaves_the_gpus_of_the_lock(

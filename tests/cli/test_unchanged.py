@@ -194,3 +194,15 @@ def test_a_folder_that_is_not_there_is_told_by_the_command(locking: Locking) -> 
     done = locking(output="nowhere/lock.txt")
     assert (done.code, done.worked) == (2, True)
     assert done.err.startswith("error: output-not-writable")
+
+
+def test_an_earlier_answer_takes_no_place_of_what_somebody_wrote_since(locking: Locking) -> None:
+    assert locking().code == 0
+    (locking.folder / "lock.txt").write_text("alpha>=1\n")
+    done = locking()
+    assert (done.code, locking.lock) == (2, "alpha>=1\n")
+    assert done.err.startswith("error: not-a-lock\n")
+    assert locking("--force").code == 0
+    assert "alpha==2.0" in locking.lock
+    (locking.folder / "lock.txt").write_text("alpha>=1\n")
+    assert locking("--force").worked

@@ -161,6 +161,7 @@ def test_json_of_another_shape_is_no_answer_and_stays(
     part: dict[str, object], envsolve: Envsolve, tmp_path: Path
 ) -> None:
     path = tmp_path / "answer.json"
+    part = {"envsolve_version": "1.0", **part}
     path.write_text(json.dumps(part), encoding="utf-8")
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "locked", "-o", str(path))
     assert result.code == 2
