@@ -67,7 +67,7 @@ def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], pro
             if not asked.force and place.record.is_of(plan):
                 _require_whole(place, python, environ)
                 return Created(prefix, plan.kind, python, Outcome.UP_TO_DATE, plan.notes)
-            _require_force(asked, place)
+            _require_force(asked, place, plan)
             _set_aside(prefix)
         notes = _make_or_clear(asked, plan, prefix, matrix, environ, progress)
     return Created(prefix, plan.kind, python, Outcome.MADE, (*plan.notes, *notes))
@@ -107,14 +107,18 @@ def _require_file(lock: Path) -> None:
         raise UsageError("lock-unreadable", message, hints=(hint,))
 
 
-def _require_force(asked: CreateRequest, place: Place) -> None:
+def _require_force(asked: CreateRequest, place: Place, plan: Plan) -> None:
     if asked.force:
         return
     record = place.record
     assert record is not None
+    made_of = "another lock"
+    if record.lock_path == str(asked.lock.absolute()):
+        is_same = record.lock_sha256 == record_of(plan, "", State.FINISHED).lock_sha256
+        made_of = f"{asked.lock} for another Python" if is_same else f"an earlier state of {asked.lock}"
     raise UsageError(
         "prefix-in-use",
-        f"{place.path} is a finished environment of another lock",
+        f"{place.path} is a finished environment of {made_of}",
         (f"it was made by: {record.request}",),
         (
             Hint("give another PREFIX, and keep both"),

@@ -5,9 +5,10 @@ Nothing is written, no framework is imported, and every part has its time: a dri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.validating import Progress
 from envsolve.diagnose.environment import EnvironmentReport, FoundEnvironment, examine_environment, find_environment
@@ -27,12 +28,17 @@ from envsolve.validate.activation import Activation, activated
 from envsolve.validate.child import Children
 from envsolve.validate.frameworks import frameworks_among
 
+if TYPE_CHECKING:
+    from envsolve.model.request import Request
+
 PROBE_SECONDS = "2"
 """How long each slow source of the detection may take, unless ENVSOLVE_PROBE_TIMEOUT says more."""
 INVENTORY_SECONDS = 4.0
 """How long the environment's Python may take to list it; then its files are read instead."""
 WALK_SECONDS = 2.0
 """How long directories of the machine are walked."""
+_PROJECT = re.compile(r"[a-z][a-z0-9-]*(?=[=<>\[~! ])")
+"""The name that a requirement begins with."""
 
 
 class Asked(NamedTuple):
@@ -47,14 +53,16 @@ class Asked(NamedTuple):
 class Looked(NamedTuple):
     """The environment that was looked at: its Python, the command that proves it, and where facts on it come from.
 
-    ``proof`` is None where its Python does not run, and nothing can be proven. ``variables`` are those that matter,
-    each with who set it.
+    ``proof`` is None where its Python does not run, and nothing can be proven. ``plan`` is the command that plans it
+    anew, ``is_conda`` says whether conda packages are in it. ``variables`` are those that matter, each with who set it.
     """
 
     python: str
     origin: str
     runs: bool
     proof: str | None
+    plan: str
+    is_conda: bool
     variables: tuple[tuple[str, str], ...]
 
 
@@ -139,12 +147,15 @@ def _looked(
     host: Host,
 ) -> Looked:
     shell = shell_of(environ, windows=host.platform.is_windows)
-    proof = shell.joined(["envsolve", "validate", *named(found.inventory)]) if found.runs else None
+    place = named(found.inventory)
+    proof = shell.joined(["envsolve", "validate", *place]) if found.runs else None
+    plan = shell.joined(["envsolve", "doctor", *place, "--fix-plan"])
     told = inventory["variables"]
     variables = dict.fromkeys(told, "the shell") if isinstance(told, dict) else {}
     set_anew = {name: "activating the environment" for name in VARIABLES if active.get(name) != environ.get(name)}
     ordered = (variables | set_anew).items()
-    return Looked(found.inventory.python, found.origin, found.runs, proof, tuple(ordered))
+    inspected = found.inventory
+    return Looked(inspected.python, found.origin, found.runs, proof, plan, inspected.is_conda, tuple(ordered))
 
 
 def _inventory(machine: MachineReport, environment: EnvironmentReport) -> dict[str, object]:
@@ -179,11 +190,12 @@ def _frameworks(found: FoundEnvironment, report: EnvironmentReport) -> tuple[tup
 def fix_plan(diagnosed: Diagnosed, asked: Asked, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
     """The environment that would mend it, as text, and what to tell beside it.
 
-    It is for the frameworks that are installed, and tried are, in order: 1. their versions with the environment's
-    Python 2. their versions with another 3. other versions with its Python 4. whatever runs here.
+    For an environment of conda that is an environment.yml, for any other what pip reads. It is for the frameworks that
+    are installed, and tried are, in order: 1. their versions with the environment's Python 2. their versions with
+    another 3. other versions with its Python 4. whatever runs here.
     Raises UsageError where no framework is installed, UnsolvableError where nothing runs here.
     """
-    from envsolve.app.solving import framework_requests, solve_request
+    from envsolve.app.solving import framework_requests
     from envsolve.model.request import Request, parse_versions
 
     matrix = Matrix(asked.matrix_directory or find_matrix())
@@ -197,18 +209,51 @@ def fix_plan(diagnosed: Diagnosed, asked: Asked, environ: Mapping[str, str]) -> 
     kept = [f"{name}=={'.'.join(version.partition('+')[0].split('.')[:2])}.*" for name, version in known]
     minor = ".".join(diagnosed.environment.python.split(".")[:2])
     pythons = [parse_versions(minor), None] if minor else [None]
+    format_name = "environment" if diagnosed.environment.is_conda else "requirements"
     refusals: list[EnvsolveError] = []
     for wanted in (kept, [name for name, _ in known]):
         for python in pythons:
             try:
-                request = Request(frameworks=framework_requests(wanted, matrix), gpus=("auto",), python=python)
-                solved = solve_request(request, matrix, environ)
+                request = Request(framework_requests(wanted, matrix), python, gpus=("auto",), format=format_name)
+                text, notes = _planned(request, diagnosed.environment.plan, matrix, environ)
             except EnvsolveError as error:
                 refusals.append(error)
                 continue
             changes = _changes(refusals, minor, versions=wanted is not kept, python=python is None and bool(minor))
-            return solved.texts[0][1], (*changes, *solved.notes)
+            return text, (*changes, *_in_the_way(text, diagnosed), *notes)
     raise refusals[-1]
+
+
+def _in_the_way(requirements: str, diagnosed: Diagnosed) -> Iterator[str]:
+    """What is installed of the modules that ``requirements`` bring under another name, and pip would leave there."""
+    if diagnosed.environment.is_conda:
+        return
+    from envsolve.app.lock_frameworks import RIVALS
+
+    asked = {match[0] for line in requirements.splitlines() if (match := _PROJECT.match(line))}
+    there = {str(row["name"]) for row in _rows(diagnosed.inventory.get("packages")) if isinstance(row, dict)}
+    for rivals in map(set, RIVALS.values()):
+        for name in sorted((rivals & there) - asked if rivals & asked else ()):
+            yield f"uninstall {name} first: {' and '.join(sorted(rivals & asked))} installs the same module"
+
+
+def _planned(request: Request, command: str, matrix: Matrix, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """The text for a request in its format, and its notes; ``command`` is the one that prints requirements."""
+    from envsolve.app.solving import matrix_date_of, notes_of, solve_request, stacks_of
+
+    if request.format == "environment":
+        solved = solve_request(request, matrix, environ)
+        return solved.texts[0][1], solved.notes
+    from envsolve import __version__
+    from envsolve.lock import Answer
+    from envsolve.lock.stack_requirements import stack_requirements
+    from envsolve.solve.solver import Solver
+
+    targets, solutions, _ = stacks_of(request, matrix, environ, Solver(matrix))
+    (target,), (solution,) = targets, solutions
+    date = matrix_date_of(target.problem, matrix)
+    answer = Answer(solution, target.hosts, command, date, __version__, own_matrix=not matrix.is_shipped)
+    return stack_requirements(answer), tuple(dict.fromkeys(notes_of(targets, solutions)))
 
 
 def _changes(refusals: Sequence[EnvsolveError], minor: str, *, versions: bool, python: bool) -> Iterator[str]:

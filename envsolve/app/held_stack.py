@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -21,6 +22,8 @@ from envsolve.model.release import Release
 
 _PYTHON_LOCKS = (".toml", ".txt", ".in")
 _CUDNN = ("libcudnn", "cudnn", "nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13")
+_CPU_BUILD = re.compile(r"(?:^|_)cpu(?=_|$)")
+"""How conda-forge and the channel of PyTorch name builds for the CPU: ``cpu_generic_py312h0_0``, ``py3.9_cpu_0``."""
 _CPU_WHEELS = {"tensorflow-cpu": "tensorflow", "onnxruntime": "onnxruntime", "paddlepaddle": "paddlepaddle"}
 
 
@@ -96,6 +99,28 @@ def framework_of(package: Installed) -> str | None:
     if package.build is None:
         return FRAMEWORK_OF.get(package.name) or _CPU_WHEELS.get(package.name)
     return FRAMEWORK_PACKAGES.get(package.name)
+
+
+def is_for_the_cpu(package: Installed, recorded: Mapping[str, object] | None) -> bool:
+    """Whether a framework is known to be a build for the CPU, though the matrix knows nothing of it.
+
+    The name of its package says it, the local version of a wheel, the build string of a conda package, or envsolve,
+    which recorded this very version in a lock that needs neither a driver nor a GPU.
+    """
+    if package.build is None:
+        version = _version(package.version)
+        told = package.name in _CPU_WHEELS or (version is not None and version.local == "cpu")
+    else:
+        told = _CPU_BUILD.search(package.build) is not None
+    return told or _recorded_for_the_cpu(package, recorded or {})
+
+
+def _recorded_for_the_cpu(package: Installed, recorded: Mapping[str, object]) -> bool:
+    listed = recorded.get("frameworks")
+    facts = [it for it in listed if isinstance(it, dict)] if isinstance(listed, list) else []
+    made = any((it.get("package"), it.get("version")) == (package.name, package.version) for it in facts)
+    needs_gpu = any(recorded.get(key) for key in ("minimum_driver", "compute_capabilities", "cuda"))
+    return made and not needs_gpu
 
 
 def _beside(path: Path, packages: Iterable[Installed]) -> Beside:

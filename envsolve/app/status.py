@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.held_stack import HeldStack, held_stack
+from envsolve.app.held_stack import HeldStack, framework_of, held_stack, is_for_the_cpu
 from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target, target_of
 from envsolve.errors import Hint, UnsolvableError, UsageError
@@ -124,14 +124,17 @@ def file_status(name: str, target: Target, matrix: Matrix, way_out: str = _IN_PR
     notes = tuple(_age(held, matrix, target.problem))
     if not held.named and not held.unpinned:
         return FileStatus(name, platform, Verdict.NO_FRAMEWORK, notes=notes)
-    unknown = [framework for framework, rows in held.releases.items() if not rows]
     builds = tuple(dict.fromkeys(row.label for rows in held.releases.values() for row in rows))
-    if unknown:
-        pins = (f"{it.name} {it.version} {it.build or ''}".strip() for it in held.named)
+    unknown = [it for it in held.named if not held.releases[str(framework_of(it))]]
+    unsettled = [it for it in unknown if not is_for_the_cpu(it, held.recorded)]
+    if unsettled:
+        pins = (f"{it.name} {it.version} {it.build or ''}".strip() for it in unsettled)
         return FileStatus(
             name, platform, Verdict.UNKNOWN, builds, (f"the matrix does not know {_listed(pins)}",), notes
         )
-    verdict, reasons = _judged(held, target, matrix, way_out) if held.named else (Verdict.UNKNOWN, ())
+    for_cpu = {str(framework_of(it)): f"{it.name} {it.version} (a build for the CPU)" for it in unknown}
+    builds = (*builds, *for_cpu.values())
+    verdict, reasons = _judged(held, for_cpu, target, matrix, way_out) if held.named else (Verdict.UNKNOWN, ())
     if held.unpinned:
         verdict = Verdict.UNKNOWN if verdict is Verdict.FITS else verdict
         reasons = (
@@ -141,17 +144,25 @@ def file_status(name: str, target: Target, matrix: Matrix, way_out: str = _IN_PR
     return FileStatus(name, platform, verdict, builds, reasons, notes)
 
 
-def _judged(held: HeldStack, target: Target, matrix: Matrix, way_out: str) -> tuple[Verdict, tuple[str, ...]]:
+def _judged(
+    held: HeldStack, unknown: Mapping[str, str], target: Target, matrix: Matrix, way_out: str
+) -> tuple[Verdict, tuple[str, ...]]:
+    """What can be said of a stack; ``unknown`` are frameworks on the CPU that the matrix does not know, as told.
+
+    Those need neither a driver nor a GPU, so that nothing stands against them.
+    """
     problem = target.problem
+    held = held._replace(releases={name: rows for name, rows in held.releases.items() if name not in unknown})
     if problem.cpu:
         if any(all(row.cuda is not None for row in rows) for rows in held.releases.values()):
             return Verdict.UNKNOWN, (f"it is for a GPU, and {_without_gpu(target, way_out)}",)
-        reasons = tuple(_against_builds(held, target, matrix))
+        reasons = tuple(_against_builds(held, target, matrix)) if held.releases else ()
         return (Verdict.DOES_NOT_RUN if reasons else Verdict.FITS), reasons
     for_gpu = {name: rows for name, rows in held.releases.items() if any(row.cuda is not None for row in rows)}
     of_stack = _recorded_frameworks(held) if for_gpu else frozenset()
-    on_cpu_alone = (name for name in held.releases if name not in for_gpu and (not of_stack or name in of_stack))
-    for_cpu = [row.label for name in on_cpu_alone for row in held.releases[name]]
+    known = {name: [row.label for row in rows] for name, rows in held.releases.items() if name not in for_gpu}
+    labels = {**known, **{name: [label] for name, label in unknown.items()}}
+    for_cpu = [label for name, told in labels.items() if not of_stack or name in of_stack for label in told]
     on_cpu = (f"{_listed(for_cpu)} runs on the CPU alone, and there is an NVIDIA GPU",) if for_cpu else ()
     reasons = ()
     if for_gpu:

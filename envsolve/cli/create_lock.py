@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 import shlex
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
 
+from envsolve.cli.output import PLATFORM
 from envsolve.cli.report import note
 from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
 from envsolve.errors import Hint, UsageError
-from envsolve.lock import CONDA_FORMATS, VENV_FORMATS
+from envsolve.lock import CONDA_FORMATS, VENV_FORMATS, format_for_file
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
     from envsolve.matrix import Matrix
+    from envsolve.project import Project
 
 _WITH_A_LOCK = ("python", "channels", "index_url", "extra_index_urls")
 """Of the request, what says where packages of a lock are and how to get in, and which Python a venv has."""
@@ -66,7 +70,12 @@ def solved_lock(options: dict[str, Any], scratch: Path) -> Lock:
     from envsolve.app.solving import request_without_credentials
     from envsolve.host.machine import this_platform
 
-    request, matrix = request_from(options, _format() or "")
+    try:
+        request, matrix = request_from(options, _format() or "")
+    except UsageError as error:
+        if error.code == "no-framework":
+            error.hints = tuple(_instead_of_a_request(options["prefix"]))
+        raise
     request = request._replace(platforms=(this_platform(),))
     if not request.format:
         request = request._replace(format=usual_format(request, matrix, os.environ))
@@ -77,6 +86,39 @@ def solved_lock(options: dict[str, Any], scratch: Path) -> Lock:
     path.write_text(made, "utf-8", newline="\n")
     bare, _ = request_without_credentials(request._replace(platforms=()))
     return Lock(path, command_with_prefix(options["prefix"], command_of(bare)), _channel_logins(options))
+
+
+def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
+    """What to type where nothing is asked for: the locks of the project here, or a framework."""
+    from envsolve.project import find_project, read_project
+
+    here = Path.cwd()
+    locks: list[str] = []
+    with suppress(UsageError):  # of a mistake in the project `envsolve lock` tells
+        file = find_project(here)
+        locks = [] if file is None else list(dict.fromkeys(_locks_of(read_project(file))))
+    for lock in locks:
+        name = os.path.relpath(lock, here)
+        if Path(lock).is_file():
+            yield Hint(
+                "make it from the lock of this project", shlex.join(["envsolve", "create", prefix, "--lock", name])
+            )
+    if locks and not any(Path(lock).is_file() for lock in locks):
+        yield Hint("write the lock of this project, and name it with --lock", "envsolve lock")
+    yield Hint("name a framework", shlex.join(["envsolve", "create", prefix, "--framework", "pytorch"]))
+
+
+def _locks_of(project: Project) -> Iterator[str]:
+    """The files of the project that an environment of this platform is made from."""
+    from envsolve.host.machine import this_platform
+
+    platform = this_platform()
+    for part in project.parts:
+        if all(machine.platforms and platform not in machine.platforms for machine in part.machines):
+            continue
+        for output in part.outputs:
+            if (output.format or format_for_file(PurePath(output.file))) in (*VENV_FORMATS, *CONDA_FORMATS):
+                yield str(project.directory / output.file.replace(PLATFORM, platform))
 
 
 def _format() -> str | None:

@@ -139,4 +139,7 @@ def _conclusion(diagnosed: Diagnosed) -> str:
     proof = diagnosed.environment.proof
     if proof is None:
         return f"{whole}; its Python does not run, so nothing was proven by running kernels"
+    if not diagnosed.frameworks and not diagnosed.host.gpus:
+        way = "`envsolve --framework pytorch` prints an environment with one that suits this machine"
+        return f"{whole}; it holds no framework that could be proven: {way}"
     return f"{whole}; `{proof}` proves it by running kernels"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir
 from difflib import unified_diff
 from pathlib import Path
@@ -19,7 +19,7 @@ from envsolve.cli.output import deliver, write_all
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
 from envsolve.model.request import FrameworkRequest, Policy, spoken
 
 if TYPE_CHECKING:
@@ -106,10 +106,14 @@ def init(**options: Any) -> int:
     before = read_text(file) if file.is_file() else ""
     mark = _MARK if before and file.read_bytes().startswith(codecs.BOM_UTF8) else ""
     values, adopted = _values(options, directory, matrix)
-    after = with_table(file, before, values, replace=options["force"])
-    project = project_of(file, after)
+
+    def asking(values: Mapping[str, object]) -> str:
+        return with_table(file, before, values, replace=options["force"])
+
     with chdir(directory):
-        texts, notes = _locks(project, options, matrix)
+        after, texts, notes = _with_python_at_hand(file, asking, values, options, matrix)
+        project = project_of(file, after)
+        outputs = dict.fromkeys((*texts, *(it.file for part in project.parts for it in part.outputs)))
         texts = {**_ci_file(project, options), **texts}
         kept = [name for name in texts if Path(name).exists() and not options["force"]]
         new = {file.name: f"{mark}{after}", **{name: text for name, text in texts.items() if name not in kept}}
@@ -120,7 +124,9 @@ def init(**options: Any) -> int:
                 Path(name).parent.mkdir(parents=True, exist_ok=True)
             write_all([(Path(name), text) for name, text in new.items()])
         unnamed = tuple(_without_framework(project))
-    for text in (*adopted.notes, *unnamed, *notes, *_told(new, kept, adopted, options)):
+        refused = [it for it in outputs if it not in new and _is_written_by_hand(it)]
+    left = _left(kept, refused, [it for it in kept if it in outputs and it not in refused])
+    for text in (*adopted.notes, *unnamed, *notes, *_told(new, adopted, options), *left):
         note(text, quiet=options["quiet"])
     return 0
 
@@ -251,14 +257,51 @@ def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[d
     if options["no_lock"]:
         return {}, ()
     from envsolve.app.project_locking import ProjectLock, lock_project
+    from envsolve.project.keys import KEYS
 
+    asked_here = tuple(part._replace(typed=frozenset(KEYS)) for part in project.parts)  # no file says any of it yet
+    project = project._replace(parts=asked_here)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     how = ProjectLock(network_of(options), show=progress.show, counted=progress.packages, replaces=True)
     try:
         locked = lock_project(project, how, matrix, os.environ)
+    except OutsideError as error:
+        error.hints = (*error.hints, Hint("or write what is asked for alone, and lock it later: --no-lock"))
+        raise
     finally:
         progress.clear()
     return {it.path: it.text for it in locked.files}, locked.notes
+
+
+def _with_python_at_hand(
+    file: Path,
+    asking: Callable[[Mapping[str, object]], str],
+    values: Mapping[str, object],
+    options: dict[str, Any],
+    matrix: Matrix,
+) -> tuple[str, dict[str, str], tuple[str, ...]]:
+    """The project file and the locks, for a Python of this machine where the newest could not be had.
+
+    ``asking`` writes the keys. Where the packages around the stack have nothing for that Python, it is not asked for.
+    """
+    from envsolve.app.python_at_hand import python_at_hand
+    from envsolve.project.reading import project_of
+
+    text = asking(values)
+    found = python_at_hand(project_of(file, text), matrix, os.environ)
+    if found is not None:
+        bound = asking({**values, "python": found.python})
+        told = (
+            f'python = "{found.python}" is asked for: the frameworks would take Python {found.newest}, which is not on '
+            "this machine, and there is no uv, which fetches one"
+        )
+        try:
+            texts, notes = _locks(project_of(file, bound), options, matrix)
+        except UnsolvableError:
+            pass
+        else:
+            return bound, texts, (told, *notes)
+    return text, *_locks(project_of(file, text), options, matrix)
 
 
 def _ci_file(project: Project, options: Mapping[str, Any]) -> dict[str, str]:
@@ -280,13 +323,34 @@ def _diff(new: Mapping[str, str]) -> Iterator[str]:
         yield from unified_diff(there.splitlines(keepends=True), text.splitlines(keepends=True), old, name)
 
 
-def _told(new: Mapping[str, str], kept: list[str], adopted: Adopted, options: Mapping[str, Any]) -> Iterator[str]:
+def _is_written_by_hand(name: str) -> bool:
+    """Whether `envsolve lock` refuses to replace the file of this name."""
+    from envsolve.lock.hand_written import refuse_hand_written
+
+    try:
+        refuse_hand_written(Path(name))
+    except UsageError:
+        return True
+    return False
+
+
+def _told(new: Mapping[str, str], adopted: Adopted, options: Mapping[str, Any]) -> Iterator[str]:
     if adopted.files:
         yield f"taken from {' and '.join(adopted.files)}"
     yield f"{'would be written' if options['dry_run'] else 'written'}: {', '.join(new)}"
-    if kept:
-        yield f"left as they are: {', '.join(kept)}; `envsolve lock` brings locks up to date, --force replaces any"
     if options["ci"] == "gitlab" and ".gitlab/envsolve.yml" in new:
         yield "tell GitLab of the job in .gitlab-ci.yml: include: .gitlab/envsolve.yml"
     if options["no_lock"]:
         yield "`envsolve lock` writes the locks"
+
+
+def _left(kept: list[str], refused: list[str], locks: list[str]) -> Iterator[str]:
+    """What to tell of files that are there still: ``refused`` is what a lock will not take the place of."""
+    if kept:
+        ways = "`envsolve lock` brings locks up to date, --force replaces any" if locks else "--force replaces any"
+        yield f"left as they are: {', '.join(kept)}; {ways}"
+    for name in refused:
+        yield (
+            f"{name} looks as if somebody wrote it by hand, and `envsolve lock` refuses to replace it without --force: "
+            "name another file under outputs, and this one under requirement-files where it says what is asked for"
+        )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
-from envsolve.cli.output import deliver
+from envsolve.cli.output import PLATFORM, deliver
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
@@ -85,7 +85,11 @@ def status(**options: Any) -> int:
         platforms=() if options["platform"] is None else (options["platform"],),
     )
     by_itself = len(options["files"]) == 1
-    return _told(status_of(files, request, matrix, os.environ, by_itself=by_itself), options)
+    found = status_of(files, request, matrix, os.environ, by_itself=by_itself)
+    code = _told(found, options)
+    if any(map(_of_machines_of_project, found)) and _asks_of_project({**options, "files": ()}):
+        note("`envsolve status` without a file judges by the machines that the project names", quiet=options["quiet"])
+    return code
 
 
 def _told(found: list[FileStatus], options: dict[str, Any], *, of_project: bool = False) -> int:
@@ -105,6 +109,24 @@ def _project() -> Path | None:
     from envsolve.project import find_project
 
     return find_project(Path.cwd())
+
+
+def _of_machines_of_project(it: FileStatus) -> bool:
+    """Whether a file that cannot be told of this machine is one that the project here names."""
+    from envsolve.project import read_project
+
+    if it.verdict.value != "unknown":
+        return False
+    try:
+        file = _project()
+        project = None if file is None else read_project(file)
+    except UsageError:
+        return False  # of a mistake in the project `envsolve lock` tells
+    outputs = () if project is None else (output.file for part in project.parts for output in part.outputs)
+    here = Path(it.path).absolute()
+    return project is not None and any(
+        project.directory / name.replace(PLATFORM, it.platform) == here for name in outputs
+    )
 
 
 def _of_project(file: Path, matrix: Matrix, options: dict[str, Any]) -> int:

@@ -12,6 +12,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
@@ -258,14 +259,13 @@ def _package(record: Mapping[str, Any]) -> CondaPackage:
 
 def not_installed() -> OutsideError:
     """The error where py-rattler is missing."""
+    python = sys.executable
+    pip = [python, "-m", "pip", "install"] if find_spec("pip") else ["uv", "pip", "install", "--python", python]
     return OutsideError(
         "conda-extra-missing",
         "conda packages are solved and installed by py-rattler, which is not installed beside envsolve",
         hints=(
-            Hint(
-                "install it beside envsolve, as `pip install 'envsolve[conda]'` does",
-                f"{shlex.quote(sys.executable)} -m pip install py-rattler",
-            ),
-            Hint("an environment file and a Python lock need none of it: --format environment, --format requirements"),
+            Hint("install the extra conda of envsolve, which brings it", shlex.join([*pip, "envsolve[conda]"])),
+            Hint("an environment file and a Python lock need none of it, such as environment.yml or pylock.toml"),
         ),
     )

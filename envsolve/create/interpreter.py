@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from envsolve.create.child import ask, run
 from envsolve.errors import Hint, OutsideError
@@ -25,6 +26,7 @@ _ASKS = (
     "bool(sysconfig.get_config_var('Py_GIL_DISABLED')), sys.version_info[3]]))"
 )
 _MINOR = re.compile(r"==(3\.\d+)(?:\.\*|\.\d+)?\Z")
+_ANY = SpecifierSet(">=3.9")
 _OLDEST, _NEWEST = 6, 30
 """Minor versions of CPython 3 that are looked for by name."""
 _UV = ("--no-config", "--no-project", "--color", "never")
@@ -39,7 +41,7 @@ class Found(NamedTuple):
 
 def find_python(versions: SpecifierSet | None, uv: str | None, environ: Mapping[str, str], *, offline: bool) -> Found:
     """A Python of ``versions``, None meaning any. Raises OutsideError ``python-not-found`` where there is none."""
-    wanted = versions or SpecifierSet(">=3.9")
+    wanted = versions or _ANY
     if uv is not None:
         found = _by_uv(uv, wanted, environ)
         if found is not None:
@@ -54,6 +56,13 @@ def find_python(versions: SpecifierSet | None, uv: str | None, environ: Mapping[
         if found is not None:
             return found
     raise _not_found(wanted, uv)
+
+
+def pythons_here(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The minor versions of Python that :func:`find_python` finds without uv, as ``3.12``, the newest first."""
+    programs = dict.fromkeys(_candidates(_ANY, environ))
+    found = {Version(it.version) for program in programs if (it := _told(program, _ANY, environ)) is not None}
+    return tuple(dict.fromkeys(f"{it.major}.{it.minor}" for it in sorted(found, reverse=True)))
 
 
 def runs(python: Path, environ: Mapping[str, str]) -> bool:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Mapping
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,6 +51,15 @@ class Record(NamedTuple):
     request: str = ""
     prefix: str = ""
     facts: Mapping[str, object] = {}
+
+    @property
+    def lock_path(self) -> str | None:
+        """The file that was named as the lock; None where the lock was solved for, or the command is none."""
+        try:
+            words = shlex.split(self.request)
+        except ValueError:
+            return None
+        return next((path for word, path in pairwise(words) if word == "--lock"), None)
 
     def names(self, prefix: Path) -> bool:
         """Whether it tells of an environment at ``prefix``, by whatever links that is reached."""

@@ -94,3 +94,27 @@ def test_a_lock_that_can_be_read_only_once_is_one_clear_error(create: Creating) 
     said = create.refused("lock-unreadable", "env", "--lock", f"/dev/fd/{reads}", exit_code=2)
     os.close(reads)
     assert "it is no file, but a pipe or a device" in said.err
+
+
+def test_the_locks_of_a_project_are_named_where_nothing_is_asked_for(
+    envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "src").mkdir()
+    monkeypatch.chdir(tmp_path / "src")
+
+    def hinted() -> list[str]:
+        said = envsolve("create", ".venv").err
+        assert said.startswith("error: no-framework\n")
+        return [line.strip() for line in said.splitlines() if line.startswith("  envsolve ")]
+
+    framework = "envsolve create .venv --framework pytorch"
+    assert hinted() == [framework]
+    outputs = ["environment.yml", "locks/pylock.toml", "conda-lock.yml"]
+    (tmp_path / "envsolve.toml").write_text(f'frameworks = ["pytorch"]\noutputs = {outputs}\n')
+    assert hinted() == ["envsolve lock", framework]
+    (tmp_path / "locks").mkdir()
+    (tmp_path / "locks" / "pylock.toml").touch()
+    (tmp_path / "environment.yml").touch()
+    assert hinted() == ["envsolve create .venv --lock ../locks/pylock.toml", framework]
+    (tmp_path / "envsolve.toml").write_text('frameworks = "pytorch')
+    assert hinted() == [framework]

@@ -100,6 +100,19 @@ def test_an_environment_of_another_lock_is_replaced_by_force_alone(create: Creat
     assert not (create.prefix / ".envsolve-old").exists()
 
 
+def test_of_a_lock_that_changed_its_earlier_state_is_told(create: Creating) -> None:
+    create.lock("pylock.toml", "beta<2", "--python", MINOR)
+    assert create("env", "--lock", "pylock.toml").code == 0
+    said = create.refused("prefix-in-use", "env", "--lock", "pylock.toml", "--python", ">=3.9", exit_code=2)
+    assert f"{create.prefix} is a finished environment of pylock.toml for another Python\n" in said.err
+    create.lock("pylock.toml", "beta", "--python", MINOR, "-U")
+    said = create.refused("prefix-in-use", "env", "--lock", "pylock.toml", exit_code=2)
+    assert f"{create.prefix} is a finished environment of an earlier state of pylock.toml\n" in said.err
+    create.lock("pylock.other.toml", "beta", "--python", MINOR)
+    said = create.refused("prefix-in-use", "env", "--lock", "pylock.other.toml", exit_code=2)
+    assert f"{create.prefix} is a finished environment of another lock\n" in said.err
+
+
 def test_what_cannot_replace_an_environment_leaves_it_as_it_was(create: Creating) -> None:
     assert create.request().code == 0
     create.lock("pylock.toml", "beta<2", "--python", MINOR)

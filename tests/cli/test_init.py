@@ -107,6 +107,33 @@ def test_a_lock_that_is_there_is_left_as_it_is(init: Init) -> None:
     assert "torch" in init.read("pylock.toml")
 
 
+BY_HAND = "note: requirements.txt looks as if somebody wrote it by hand, and `envsolve lock` refuses to replace it"
+
+
+@pytest.mark.parametrize("words", [(), ("--no-lock",), ("--no-lock", "--force"), ("--dry-run",)])
+def test_of_an_output_that_lock_refuses_the_truth_is_told(
+    words: tuple[str, ...], init: Init, envsolve: Envsolve
+) -> None:
+    init.write("requirements.txt", "numpy\n")
+    done = init(*ASKED, "-o", "requirements.txt", *words)
+    assert done.code == 0, done.err
+    assert BY_HAND in done.err
+    assert "brings locks up to date" not in done.err
+    if "--dry-run" not in words:
+        assert envsolve("lock", "--cache-dir", "cache").err.startswith("error: not-a-lock\n")
+
+
+@pytest.mark.parametrize("words", [("-o", "requirements.txt"), ("-o", "pylock.toml", "--ci", "github")])
+def test_of_a_lock_and_a_job_that_are_there_nobody_is_warned(words: tuple[str, ...], init: Init) -> None:
+    init.write("requirements.txt", A_LOCK)
+    init.write(".github/workflows/envsolve.yml", "ours\n")
+    done = init(*ASKED, *words)
+    assert done.code == 0, done.err
+    assert "by hand" not in done.err
+    assert ("brings locks up to date" in done.err) is ("--ci" not in words)
+    assert "--force replaces any" in done.err
+
+
 def test_a_dry_run_shows_what_would_be_written(init: Init) -> None:
     init.write("pyproject.toml", '[project]\nname = "x"\n')
     done = init(*ASKED, "--dry-run")

@@ -74,6 +74,53 @@ def test_a_build_that_the_matrix_does_not_know_is_no_success(envsolve: Envsolve,
     assert "the matrix does not know pytorch 2.99.1 cuda999_py312h0123456_0" in done.out
 
 
+_LOCKED_BY_A_NEWER_ENVSOLVE = """
+lock-version = "1.0"
+[[packages]]
+name = "jax"
+version = "99.1"
+wheels = [{ url = "https://files.example.org/jax-99.1-py3-none-any.whl", hashes = { sha256 = "11" } }]
+[tool.envsolve]
+compute_capabilities = []
+frameworks = [{ framework = "jax", version = "99.1", package = "jax", source = "pypi", build = "cpu" }]
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_told"),
+    [
+        ("requirements.txt", "onnxruntime==99.1\n", True),
+        ("requirements.txt", "torch==99.1+cpu\nonnxruntime==1.20.1\n", True),
+        ("environment.yml", "dependencies: [python=3.12, pytorch=99.1=cpu_generic_py312h0123456_0]\n", True),
+        ("environment.yml", "dependencies: [python=3.12, pytorch=99.1=py3.12_cpu_0]\n", True),
+        ("pylock.toml", _LOCKED_BY_A_NEWER_ENVSOLVE, True),
+        ("requirements.txt", "torch==99.1\n", False),
+        ("requirements.txt", "onnxruntime-gpu==99.1\nonnxruntime==99.1\n", False),
+        ("environment.yml", "dependencies: [python=3.12, pytorch=99.1=gpu_cpuset_0]\n", False),
+        ("pylock.toml", _LOCKED_BY_A_NEWER_ENVSOLVE.replace("[]", '["8.6"]'), False),
+        ("pylock.toml", _LOCKED_BY_A_NEWER_ENVSOLVE.replace('version = "99.1"', 'version = "99.2"', 1), False),
+    ],
+)
+def test_a_build_for_the_cpu_needs_no_row_of_the_matrix(
+    name: str, text: str, is_told: bool, envsolve: Envsolve, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    without = envsolve("status", str(file), "--gpu", "none", "--platform", "linux-64", "--json")
+    (found,) = json.loads(without.out)["files"]
+    assert (found["status"], without.code) == (("fits", 0) if is_told else ("unknown", 1)), found
+    beside_gpu = envsolve("status", str(file), *_RTX_3090, "--platform", "linux-64", "--json")
+    (found,) = json.loads(beside_gpu.out)["files"]
+    assert (found["status"], beside_gpu.code) == ("cpu-only" if is_told else "unknown", 1), found
+
+
+def test_of_what_the_matrix_does_not_know_no_more_is_named(envsolve: Envsolve, tmp_path: Path) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text("torch==99.1\nonnxruntime==1.20.1\n")
+    done = envsolve("status", str(file), "--gpu", "none", "--platform", "linux-64")
+    assert "because: the matrix does not know torch 99.1\n" in done.out
+
+
 def test_an_older_matrix_is_a_note(envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "conda-lock.yml"
     text = (_SNAPSHOTS / "tensorflow.conda-lock.yml").read_text()

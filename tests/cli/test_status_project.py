@@ -93,6 +93,20 @@ def test_what_requirement_files_ask_for_now_is_compared(asked: str, reasons: lis
     assert project.reasons == reasons
 
 
+def test_of_a_file_of_the_project_that_no_machine_here_judges_the_way_is_told(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
+    told = "note: `envsolve status` without a file judges by the machines that the project names\n"
+    done = project.envsolve("status", "locks/pylock.toml", "--platform", "linux-64")
+    assert ("there is none here" in done.out, told in done.err) == (True, False)
+    monkeypatch.chdir(project.directory / "locks")
+    done = project.envsolve("status", "pylock.toml")
+    assert (done.code, told in done.err) == (1, True), done.out
+    project.write("other.txt", (project.directory / "requirements.txt").read_text())
+    assert told not in project.envsolve("status", "../other.txt").err
+
+
 def test_the_keys_that_differ_are_told_and_not_two_commands(project: Project) -> None:
     project.say("envsolve.toml", 'python = "3.11.7"', 'python = "3.12"')
     project.say("envsolve.toml", '["pytorch"]', '["pytorch", "jax"]\nrequirements = ["polars"]')

@@ -1,0 +1,30 @@
+"""A stack as requirements for pip that are no lock: the frameworks and what keeps their CUDA together, with reasons.
+
+It is what the ``pip:`` section of an environment.yml would hold, for an environment without conda.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envsolve.lock.answer import Answer
+from envsolve.lock.header import commented, made_by, made_for
+from envsolve.lock.pip_specs import pip_options, pip_specs
+from envsolve.lock.remarks import use_remarks
+
+
+def stack_requirements(answer: Answer) -> str:
+    """The content of the file, for a stack of wheels alone; the same bytes for the same answer."""
+    return "".join(f"{line}\n" for line in _lines(answer))
+
+
+def _lines(answer: Answer) -> Iterator[str]:
+    solution = answer.solution
+    yield from made_by(answer.envsolve_version, answer.command, answer.matrix_date, own_matrix=answer.own_matrix)
+    yield from made_for(answer)
+    yield f"# Resolved for: Python {solution.python}"
+    yield "# To have it: PYTHON -m pip install -r THIS_FILE, with the Python of the environment"
+    yield from use_remarks(answer, sets_library_path=True)
+    yield from pip_options(solution)
+    for requirement, reason in pip_specs(solution):
+        yield commented(requirement, reason)
