@@ -8,16 +8,16 @@ one for another GPU or for none.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve import __version__
-from envsolve.app.asked_packages import Given, for_target, given
+from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.command import recorded_command
 from envsolve.app.lock_frameworks import FRAMEWORK_OF, left_out, require_wheels, with_frameworks
-from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
+from envsolve.app.lock_indexes import Lines, Places, name_index
 from envsolve.app.lock_stacks import Attempt, Stacks, stays
+from envsolve.app.lock_start import Start, start
 from envsolve.app.network import Network
 from envsolve.app.solving import Solved, matrix_date_of, request_without_credentials
 from envsolve.app.stack_wheels import Limits, bounds_of, index_of, indexes_for, needs_of, notes_of
@@ -70,19 +70,14 @@ class Locked(NamedTuple):
     grounds: Grounds | None
 
 
-def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Locked:
-    """The Python lock for each platform of the request, in its format.
+def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], started: Start | None = None) -> Locked:
+    """The Python lock for each platform of the request, in its format; with what was ``started`` for it before.
 
     Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where an index fails.
     """
-    since = time.time()
     request, hidden = request_without_credentials(asked.request)
-    wanted = given(request.packages)
-    settings = settings_of(environ)
-    where = places(asked.request, wanted, settings)
-    lines = Lines(asked.network, settings, environ, builds=request.packages.allow_builds)
+    since, wanted, where, lines = started or start(asked.request, asked.network, environ)
     try:
-        lines.have_pages(list(dict.fromkeys(need.name for need, _ in wanted.needs if not need.url)), where)
         require_wheels(request)
         targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
         require_platforms([it.problem.platform for it in targets], request.format)

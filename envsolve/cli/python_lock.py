@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,9 @@ from envsolve.model.host import Platform
 from envsolve.model.request import Request, without_credentials
 
 if TYPE_CHECKING:
+    from envsolve.app.lock_start import Start
     from envsolve.app.locking import Locked
+    from envsolve.app.network import Network
     from envsolve.app.solving import Solved
     from envsolve.app.unchanged import Grounds
     from envsolve.matrix import Matrix
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 _A_LOCK = "a Python lock", f"requirements.{PLATFORM}.txt"
 
 
-def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
+def print_python_lock(words: Request, options: dict[str, Any]) -> int:
     """Write the lock to standard output or to the file of -o; that file's pins stay where they fit."""
     if options["why"] or options["why_not"]:
         raise UsageError(
@@ -35,12 +38,17 @@ def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any])
             "--why and --why-not ask about a stack, not about a lock",
             hints=(Hint("ask without --format"),),
         )
-    refuse_what_is_condas(request)
-    require_file_for_each(request.platforms, options["output"], _A_LOCK)
-    require_other_file(request.packages.files, options["output"])
-    refuse_to_replace(request, matrix, options)
+    refuse_what_is_condas(words)
+    require_file_for_each(words.platforms, options["output"], _A_LOCK)
+    require_other_file(words.packages.files, options["output"])
     keeps_pins = options["output"] not in (None, "-") and Path(options["output"]).exists()
-    solved, grounds = python_lock(request, matrix, options, _held_by(options["output"], anything=options["force"]))
+    with _started(words, options) as started:
+        from envsolve.cli.solve import with_frameworks
+
+        request, matrix = with_frameworks(words, options)
+        refuse_to_replace(request, matrix, options)
+        held = _held_by(options["output"], anything=options["force"])
+        solved, grounds = python_lock(request, matrix, options, held, started)
     require_file_for_each([platform for platform, _ in solved.texts], options["output"], _A_LOCK)
     deliver_each(solved.texts, options["output"])
     for text in solved.notes:
@@ -52,18 +60,36 @@ def print_python_lock(request: Request, matrix: Matrix, options: dict[str, Any])
     return 0
 
 
-def python_lock(request: Request, matrix: Matrix, options: dict[str, Any], held: Any = None) -> Locked:
+@contextmanager
+def _started(words: Request, options: dict[str, Any]) -> Iterator[Start]:
+    """The lock begun, so that servers answer while the solver and the matrix are loaded."""
+    from envsolve.app.lock_start import start
+
+    started = start(words, _network(options), os.environ)
+    try:
+        yield started
+    finally:
+        started.lines.close()
+
+
+def python_lock(
+    request: Request, matrix: Matrix, options: dict[str, Any], held: Any = None, started: Start | None = None
+) -> Locked:
     """Make the lock with progress on a terminal; ``held`` gives the pins of the one that is there, None without one."""
     from envsolve.app.locking import LockRequest, lock
-    from envsolve.app.network import Network
 
-    network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
-    asked = LockRequest(request._replace(channels=()), network, progress=progress.packages)
+    asked = LockRequest(request._replace(channels=()), _network(options), progress=progress.packages)
     try:
-        return lock(asked if held is None else asked._replace(held=held), matrix, os.environ)
+        return lock(asked if held is None else asked._replace(held=held), matrix, os.environ, started)
     finally:
         progress.clear()
+
+
+def _network(options: dict[str, Any]) -> Network:
+    from envsolve.app.network import Network
+
+    return Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
 
 
 def refuse_what_is_condas(request: Request) -> None:

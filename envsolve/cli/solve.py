@@ -169,12 +169,11 @@ def solve(**options: Any) -> int:
 
         with conda_session(options) as session:
             return print_conda_lock(*request_from(options, format_name), options, session)
-    request, matrix = request_from(options, format_name)
-    if request.format in PYTHON_FORMATS:
+    if format_name in PYTHON_FORMATS:
         from envsolve.cli.python_lock import print_python_lock
 
-        return print_python_lock(request, matrix, options)
-    return _print_environment(request, matrix, options)
+        return print_python_lock(words_from(options, format_name), options)
+    return _print_environment(*request_from(options, format_name), options)
 
 
 def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
@@ -196,18 +195,28 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
 
 def request_from(options: dict[str, Any], format_name: str) -> tuple[Request, Matrix]:
     """What the words of the command ask for, and the matrix they ask it of."""
+    return with_frameworks(words_from(options, format_name), options)
+
+
+def with_frameworks(words: Request, options: dict[str, Any]) -> tuple[Request, Matrix]:
+    """``words`` with the frameworks as the matrix knows them, and that matrix."""
     from envsolve.app.solving import framework_requests
     from envsolve.matrix import Matrix, find_matrix
 
     directory = options["matrix_directory"]
     matrix = Matrix(Path(directory) if directory else find_matrix())
+    return words._replace(frameworks=framework_requests(options["frameworks"], matrix)), matrix
+
+
+def words_from(options: dict[str, Any], format_name: str) -> Request:
+    """What the words of the command ask for, but for the frameworks, which only the matrix knows."""
     packages = _packages(options)
     if not options["frameworks"] and not packages.requirements and not packages.files:
         raise UsageError(
             "no-framework", "which framework?", hints=(Hint("name one", "envsolve --framework tensorflow --gpu auto"),)
         )
-    request = Request(
-        frameworks=framework_requests(options["frameworks"], matrix),
+    return Request(
+        frameworks=(),
         python=options["python"],
         cuda=options["cuda"],
         gpus=("none",) if set(options["gpus"]) == {"none"} else options["gpus"],
@@ -222,7 +231,6 @@ def request_from(options: dict[str, Any], format_name: str) -> tuple[Request, Ma
         prefer=options["prefer"],
         packages=packages,
     )
-    return request, matrix
 
 
 def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
