@@ -23,7 +23,7 @@ from envsolve.index.settings import IndexSettings, default_index, read_settings
 from envsolve.index.store import Store, store_at
 from envsolve.lock.wheels import PYTORCH_INDEX
 from envsolve.model.request import Request, without_credentials
-from envsolve.solve.closure.workers import Workers
+from envsolve.solve.closure.workers import Aside, Workers
 
 if TYPE_CHECKING:
     from envsolve.index.http import HttpFetcher
@@ -55,7 +55,10 @@ class Lines:
         shelf = _Nothing() if self._store is None else self._store
         trust = Trust(offline=network.offline, refresh=network.refresh)
         self._early = Workers(_EARLY)
-        self.pool = Pool(WithFolders(self._fetcher), shelf, FileMetadata(allow_builds=builds), trust)
+        self._is_closed = False
+        self._aside = Aside()
+        reader = FileMetadata(allow_builds=builds)
+        self.pool = Pool(WithFolders(self._fetcher), shelf, reader, trust, self._aside.submit)
 
     def have_pages(self, names: Sequence[str], where: Places) -> None:
         """Have the pages of ``names`` fetched while the stack is solved, as far as they are not at hand.
@@ -69,8 +72,12 @@ class Lines:
             self._early.submit(partial(_ask, indexes, name))
 
     def close(self) -> None:
-        """Keep what was learned, and end all connections."""
+        """Keep what was learned, and end all connections; once."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._early.close()
+        self._aside.close()
         self.pool.keep()
         self._fetcher.close()
 

@@ -7,6 +7,7 @@ never takes the place of one with the same name in a private index that stands b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from threading import Lock
 from typing import Generic, NamedTuple, Protocol, TypeVar
 from urllib.parse import urljoin
@@ -52,11 +53,29 @@ class MetadataReader(Protocol):
         """What ``file`` says of itself. Raises OutsideError."""
 
 
-class Pool:
-    """The indexes that were asked so far, one object for each address, so that no page is fetched twice."""
+Later = Callable[[Callable[[], None]], None]
+"""Does what nobody waits for, now or when there is time."""
 
-    def __init__(self, fetcher: Fetcher, shelf: Shelf, read: MetadataReader, trust: Trust | None = None) -> None:
-        self._parts = fetcher, shelf, trust or Trust(), read
+
+def _now(job: Callable[[], None]) -> None:
+    job()
+
+
+class Pool:
+    """The indexes that were asked so far, one object for each address, so that no page is fetched twice.
+
+    ``later`` takes what is to be written to the shelf.
+    """
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        shelf: Shelf,
+        read: MetadataReader,
+        trust: Trust | None = None,
+        later: Later = _now,
+    ) -> None:
+        self._parts = fetcher, shelf, trust or Trust(), read, later
         self._indexes: dict[str, Index] = {}
 
     def index(self, url: str) -> Index:
@@ -217,13 +236,17 @@ class _Once(Generic[T]):
 class Index:
     """One package index, by the address that the pages of projects lie under."""
 
-    def __init__(self, url: str, fetcher: Fetcher, shelf: Shelf, trust: Trust, read: MetadataReader) -> None:
+    def __init__(
+        self, url: str, fetcher: Fetcher, shelf: Shelf, trust: Trust, read: MetadataReader, later: Later = _now
+    ) -> None:
         self.url = url.rstrip("/") + "/"
-        self._fetcher, self._shelf, self._trust, self._read = fetcher, shelf, trust, read
+        self._fetcher, self._shelf, self._trust, self._read, self._later = fetcher, shelf, trust, read, later
         self._projects: dict[str, _Once[Project | None]] = {}
         self._kept: dict[str, Kept | None] = {}  # None: the index has answered, and nothing of it may be kept
         self._metadata: dict[str, dict[str, _Once[Metadata]]] = {}
         self._changed: set[str] = set()
+        self._unkept: set[str] = set()
+        """Projects whose pages came, and whose first metadata will be kept as soon as it comes: most need no other."""
 
     def project(self, name: str) -> Project | None:
         """What it has of ``name``; None where it does not know the name. Raises OutsideError."""
@@ -247,7 +270,12 @@ class Index:
     def metadata(self, project: Project, file: RawFile) -> Metadata:
         """What ``file`` requires. Raises OutsideError."""
         known = self._metadata.setdefault(project.name, {}).setdefault(identity(file), _Once())
-        return known.get(lambda: self._load_metadata(project, file))
+        is_new = not known.is_known
+        found = known.get(lambda: self._load_metadata(project, file))
+        if is_new and project.name in self._unkept:
+            self._unkept.discard(project.name)
+            self._later(partial(self._keep_soon, project.name))
+        return found
 
     def metadata_at_hand(self, project: Project, file: RawFile) -> Metadata | None:
         """The same without asking."""
@@ -260,6 +288,11 @@ class Index:
             kept = self._kept.get(name)
             if kept is not None and (once.is_known or name in self._changed):
                 self._keep(name, kept, once.value)
+
+    def _keep_soon(self, name: str) -> None:
+        kept, once = self._kept.get(name), self._projects.get(name)
+        if kept is not None and once is not None and once.is_known:
+            self._keep(name, kept, once.value)
 
     @property
     def expires(self) -> float:
@@ -277,6 +310,8 @@ class Index:
         if name not in self._changed and seen.keys() <= kept.seen.keys() and learned.keys() <= kept.metadata.keys():
             return
         whole = kept._replace(seen=seen, metadata={**kept.metadata, **learned})
+        self._kept[name] = whole
+        self._changed.discard(name)
         self._shelf.write("projects", self._key(name), written(whole))
 
     def _address(self, name: str) -> str:
@@ -308,6 +343,7 @@ class Index:
         stale = self._kept.get(name)
         response = self._fetcher.fetch(self._address(name), _asking(stale))
         self._changed.add(name)
+        self._unkept.add(name)
         if response.status == _NOT_MODIFIED and stale is not None:
             self._kept[name] = stale._replace(expires=expiry(response))
             return self._of_kept(name, stale)
@@ -332,7 +368,7 @@ class Index:
             if not project.versions:  # where a network asks to log in first, its page may say so in place of any other
                 kept = kept._replace(expires=0.0)
             if may_be_kept(response):
-                self._shelf.write("pages", self._key(name), packed)
+                self._later(partial(self._shelf.write, "pages", self._key(name), packed))
         self._kept[name] = kept if may_be_kept(response) else None
         return project
 

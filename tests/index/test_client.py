@@ -11,6 +11,7 @@ from envsolve.errors import OutsideError
 from envsolve.index.client import Index, Indexes, Pool, Trust
 from envsolve.index.fetch import PAGE_LIMIT, Response
 from envsolve.index.file_metadata import FileMetadata
+from envsolve.index.metadata import Metadata
 from envsolve.index.store import Store
 
 PAGE = b'<!DOCTYPE html><html><body><a href="alpha-1.0-py3-none-any.whl">alpha-1.0-py3-none-any.whl</a></body></html>'
@@ -96,3 +97,38 @@ def test_what_is_read_from_the_shelf_while_the_index_answers_does_not_mix_with_t
     again.keep()
     version, file = second_file(Index(url, Changing(("1.0", "9.0"), caching), shelf, Trust(), FileMetadata()))
     assert file == f"alpha-{version}-py3-none-any.whl"
+
+
+class Noting:
+    """A shelf that notes what is written to it."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    def read(self, bucket: str, key: str) -> bytes | None:
+        return None
+
+    def write(self, bucket: str, key: str, content: bytes) -> None:
+        self.written.append(bucket)
+
+
+def test_what_is_learned_is_written_once_and_when_there_is_time() -> None:
+    shelf, jobs = Noting(), list[Callable[[], None]]()
+    pool = Pool(Changing(("1.0", "1.1"), "max-age=600"), shelf, lambda _, file: of_file(file.name), later=jobs.append)
+    index = pool.index("https://packages.example.org/simple/")
+    project = index.project("alpha")
+    assert project is not None
+    index.metadata(project, project.files(1)[0])
+    assert shelf.written == []
+    for job in jobs:
+        job()
+    assert shelf.written == ["pages", "projects"]
+    pool.keep()
+    assert shelf.written == ["pages", "projects"]
+    index.metadata(project, project.files(0)[0])
+    pool.keep()
+    assert shelf.written == ["pages", "projects", "projects"]
+
+
+def of_file(name: str) -> Metadata:
+    return Metadata("alpha", name.split("-")[1], (), None)

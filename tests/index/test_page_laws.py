@@ -111,6 +111,35 @@ def test_a_page_with_faults_is_read_or_refused(page: tuple[bytes, str]) -> None:
     read_in_both_ways(*page)
 
 
+FILE = {"filename": "some_name-1.0-py3-none-any.whl", "url": "x", "hashes": {}}
+META = '"meta":{"api-version":"1.1"}'
+FILES = f'"files":[{json.dumps(FILE)}]'
+
+
+@pytest.mark.parametrize(
+    ("page", "versions"),
+    [
+        (f'{{{META},{FILES},"versions":["1.0","2.0"]}}', ("1.0", "2.0")),
+        (f'{{{FILES},{META},"versions": \n ["2.0","1.0"]}}', ("1.0", "2.0")),
+        (f'{{"versions":["1.0","2.0"],{FILES},{META}}}', ("1.0", "2.0")),
+        (f'{{{FILES},"other":"{"-" * 2000}",{META},"versions":["1.0","2.0"]}}', ("1.0", "2.0")),
+        (f'{{{META},{FILES},"versions":["2.0"],"versions":["1.0","2.0"]}}', ("1.0",)),
+        (f'{{{META},{FILES},"versions":{" " * 200}["1.0","2.0"]}}', ("1.0",)),
+        (f'{{{META},{FILES},"other":[{"[]," * 20_000}1],"versions":["1.0","2.0"]}}', ("1.0",)),
+        (f'{{{META},{FILES},"versions":null}}', ("1.0",)),
+    ],
+)
+def test_versions_are_taken_from_the_one_list_of_them_or_from_the_files(page: str, versions: tuple[str, ...]) -> None:
+    assert Project(NAME, URL, JSON_TYPE, lambda: b"", body=page.encode()).versions == versions
+
+
+@pytest.mark.parametrize("page", ["{{{meta},{files},{versions}}}", "{{{files},{versions},{meta}}}"])
+def test_a_page_of_an_api_that_is_yet_to_come_is_refused(page: str) -> None:
+    parts = {"meta": '"meta":{"api-version":"2.0"}', "files": FILES, "versions": '"versions":["1.0"]'}
+    with pytest.raises(OutsideError, match="index-page-invalid"):
+        Project(NAME, URL, JSON_TYPE, lambda: b"", body=page.format(**parts).encode())
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=500), TYPES)
 def test_any_bytes_are_read_or_refused(body: bytes, content_type: str) -> None:

@@ -33,6 +33,34 @@ def _with_little_memory() -> None:
         ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)
 
 
+class Aside:
+    """One thread for what nobody waits for, such as writing to a cache: done in the order it comes."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._thread: Thread | None = None
+        self._lock = Lock()
+
+    def submit(self, job: Job) -> None:
+        """Do ``job``, which raises nothing, when there is time."""
+        self._jobs.put(job)
+        if self._thread is None:
+            with self._lock:
+                if self._thread is None:
+                    self._thread = Thread(target=self._work, daemon=True)
+                    self._thread.start()
+
+    def close(self) -> None:
+        """Wait until all is done."""
+        if self._thread is not None:
+            self._jobs.put(None)
+            self._thread.join()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+
+
 class Workers:
     """At most ``most`` threads, started as jobs come. A job that an index fails is dropped: whoever needs it asks.
 
