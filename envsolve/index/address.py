@@ -16,7 +16,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LOGIN = re.compile(r"//.*@", re.DOTALL)
 """All up to the last ``@``: what is no valid address may hold a password that nothing delimits."""
 _LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
-_COMMON_PLACE = re.compile(rf"({_LABEL}(?:\.{_LABEL})*)(?::(\d{{1,5}}))?")
+_COMMON_PLACE = re.compile(rf"({_LABEL}(?:\.{_LABEL})*)(?::([0-9]{{1,5}}))?")
 """The places that nearly all addresses have; urllib3 reads the others, and takes 30 ms to import."""
 _HIGHEST_PORT = 65535
 _DEFAULT_PORTS = {"http": 80, "https": 443}

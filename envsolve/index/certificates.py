@@ -48,6 +48,7 @@ class Certificates:
         return self._with_client(context)
 
     def _with_client(self, context: ssl.SSLContext) -> ssl.SSLContext:
+        context.set_alpn_protocols(["http/1.1"])
         if self._client is not None:
             try:
                 context.load_cert_chain(self._client, password=_no_password)

@@ -12,7 +12,7 @@ import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from threading import Lock
 from typing import Any
 from weakref import WeakSet
@@ -20,9 +20,14 @@ from weakref import WeakSet
 from envsolve.index.address import Address, Origin
 from envsolve.index.failures import Failure
 
-_PLAIN_TARGET = re.compile(r"[!-~]*")
-_UNTOUCHED = "%/:?#[]@!$&'()*+,;=~"
-"""What may stand in a target as it is (RFC 3986, section 2.2), and what was escaped before."""
+_PLAIN_TARGET = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*")
+"""What may be sent as it is (RFC 3986, sections 3.3 and 3.4), or was escaped before."""
+_NO_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_UNTOUCHED = "!$&'()*+,;=:@/?~%"
+_FOLD = re.compile(r"\r?\n[ \t]+")
+"""Where the value of a header goes on in another line, which once was allowed (RFC 9112, section 5.2)."""
+_FINAL = 200
+"""From this status on an answer is one, and not the announcement of one."""
 
 
 class DirectRoute:
@@ -44,7 +49,7 @@ class DirectRoute:
         self._waiting: list[_Connection] = []
         self._opened: WeakSet[_Connection] = WeakSet()
         self._lock = Lock()
-        self._closed = False
+        self.is_closed = False
 
     def send(self, address: Address, headers: Mapping[str, str]) -> DirectAnswer:
         """See Route. A connection that its server has left in the meantime is not used again."""
@@ -52,6 +57,7 @@ class DirectRoute:
         try:
             connection.request("GET", _sendable(address.target), headers=headers)
             answer = connection.getresponse()
+            _require_one_length(answer)
         except BaseException:
             connection.close()
             raise
@@ -64,7 +70,7 @@ class DirectRoute:
     def close(self) -> None:
         """See Route."""
         with self._lock:
-            self._closed = True
+            self.is_closed = True
             opened = list(self._opened)
             waiting, self._waiting = self._waiting, []
         for connection in opened:
@@ -75,7 +81,7 @@ class DirectRoute:
     def keep(self, connection: _Connection) -> None:
         """Take a connection back, whose answer was read."""
         with self._lock:
-            if not self._closed and len(self._waiting) < self._size:
+            if not self.is_closed and len(self._waiting) < self._size:
                 self._waiting.append(connection)
                 return
         connection.close()
@@ -84,7 +90,7 @@ class DirectRoute:
         """Hear of a connection that is being made, so that it can be ended. Raises OSError where all were."""
         with self._lock:
             self._opened.add(connection)
-            if self._closed:
+            if self.is_closed:
                 raise ConnectionAbortedError
 
     def _connection(self) -> _Connection:
@@ -99,24 +105,29 @@ class DirectRoute:
 
 
 class DirectAnswer:
-    """See Answer. A body that ends before its announced length raises IncompleteRead, which http.client leaves out."""
+    """See Answer. A body that ends before its announced length raises HTTPException, which http.client leaves out."""
 
     def __init__(self, route: DirectRoute, connection: _Connection, response: HTTPResponse) -> None:
         self._route, self._connection, self._response = route, connection, response
         self.status = response.status
         self.headers = _joined(response)
-        self._announced = response.length
 
     def read(self, size: int) -> bytes:
         """See Answer."""
-        part = self._response.read(size)
+        try:
+            part = self._response.read(size)
+        except ValueError as error:  # of a chunk of a negative length
+            raise HTTPException("a chunk of it has no length") from error
         if not part and self._response.length:
-            raise IncompleteRead(b"", self._response.length)
+            raise HTTPException(f"it ends early, {self._response.length} more expected")
+        if not part and self._route.is_closed:  # a body whose end is that of its connection only looks whole
+            raise ConnectionAbortedError
         return part
 
     def release(self, *, whole: bool) -> None:
         """See Answer."""
-        if whole and self._response.isclosed() and self._connection.sock is not None:
+        is_over = self.status >= _FINAL and self._response.isclosed()
+        if whole and is_over and self._connection.sock is not None:
             self._route.keep(self._connection)
         else:
             self._response.close()
@@ -129,9 +140,10 @@ class _Connection(HTTPConnection):
     def __init__(
         self, route: DirectRoute, origin: Origin, timeouts: tuple[float, float], context: ssl.SSLContext | None
     ) -> None:
-        super().__init__(origin.host, origin.port)
+        super().__init__(origin.host.strip("[]"), origin.port)
         self.default_port = 80 if context is None else 443
         self._route, self._timeouts, self._context = route, timeouts, context
+        self._made: socket.socket | None = None
 
     def connect(self) -> None:
         """Connect; a name goes as bytes, as looking up text loads 3 ms of tables for names beyond ASCII."""
@@ -139,15 +151,21 @@ class _Connection(HTTPConnection):
         connect_timeout, read_timeout = self._timeouts
         host = self.host.encode("ascii")
         place: tuple[Any, int] = host, self.port  # typeshed knows no bytes, which getaddrinfo takes
-        self.sock = socket.create_connection(place, connect_timeout)
+        self.sock = self._made = socket.create_connection(place, connect_timeout)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._context is not None:
-            self.sock = self._context.wrap_socket(self.sock, server_hostname=host)
+            named = host.rstrip(b".")  # the dot at the end of a whole name is in no certificate
+            secure = self._context.wrap_socket(self.sock, server_hostname=named, do_handshake_on_connect=False)
+            self.sock = self._made = secure
+            self._route.record(self)
+            secure.do_handshake()
         self.sock.settimeout(read_timeout)
         self._route.record(self)
 
     def is_quiet(self) -> bool:
         """Whether nothing waits to be read: what comes unasked is the end of the connection."""
+        if isinstance(self.sock, ssl.SSLSocket) and self.sock.pending():
+            return False
         if hasattr(select, "poll"):
             poll = select.poll()
             poll.register(self.sock, select.POLLIN)
@@ -155,10 +173,10 @@ class _Connection(HTTPConnection):
         return not select.select([self.sock], [], [], 0)[0]
 
     def shut_down(self) -> None:
-        """End the connection under whoever reads from it."""
-        if isinstance(self.sock, socket.socket):
+        """End the connection under whoever reads from it, be it one that http.client lets go of with its answer."""
+        if self._made is not None:
             with suppress(OSError):  # socket's own method: that of a TLS socket would change what its reader holds
-                socket.socket.shutdown(self.sock, socket.SHUT_RDWR)
+                socket.socket.shutdown(self._made, socket.SHUT_RDWR)
 
 
 def failure_of(chain: tuple[BaseException, ...], *, answered: bool) -> Failure:
@@ -180,9 +198,16 @@ def _joined(response: HTTPResponse) -> dict[str, str]:
     """The headers; what comes several times is one list (RFC 9110, section 5.2)."""
     found: dict[str, str] = {}
     for name, value in response.headers.items():
-        key = name.lower()
-        found[key] = f"{found[key]}, {value}" if key in found else value
+        key, text = name.lower(), _FOLD.sub(" ", value)
+        found[key] = f"{found[key]}, {text}" if key in found else text
     return found
+
+
+def _require_one_length(response: HTTPResponse) -> None:
+    """Raise HTTPException where a body has two lengths, of which each reader may take another (RFC 9112, 6.3)."""
+    lengths = dict.fromkeys(response.headers.get_all("content-length", ()))
+    if len(lengths) > 1:
+        raise HTTPException(f"it has several lengths: {', '.join(lengths)}")
 
 
 def _sendable(target: str) -> str:
@@ -190,4 +215,4 @@ def _sendable(target: str) -> str:
         return target
     from urllib.parse import quote
 
-    return quote(target, safe=_UNTOUCHED)
+    return quote(_NO_ESCAPE.sub("%25", target).encode("utf-8", "surrogatepass"), safe=_UNTOUCHED)

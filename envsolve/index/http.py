@@ -1,7 +1,7 @@
 """Package indexes over HTTP, as pip's users know it: their proxies, certificates and logins, and patience.
 
-urllib3 moves the bytes. What it leaves to its caller is here: how often to try, where to follow, what to send along,
-and how much to take.
+A Route moves the bytes (direct.py, proxied.py). What it leaves to its caller is here: how often to try, where to go on,
+what to send along, and how much to take.
 """
 
 from __future__ import annotations

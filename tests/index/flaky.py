@@ -30,11 +30,12 @@ class Answer(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """One request that came; names of headers are in lower case."""
+    """One request that came; names of headers are in lower case. ``protocol`` is what TLS agreed on (ALPN)."""
 
     method: str
     target: str
     headers: Mapping[str, str]
+    protocol: str | None = None
 
 
 class Flaky(ThreadingHTTPServer):
@@ -57,6 +58,7 @@ class Flaky(ThreadingHTTPServer):
         if certificate is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate)
+            context.set_alpn_protocols(["h2", "http/1.1"])
             self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
             self.scheme = "https"
 
@@ -85,7 +87,9 @@ class _Scripted(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.asked.append(Asked("GET", self.path, headers))
+        connection = self.connection
+        protocol = connection.selected_alpn_protocol() if isinstance(connection, ssl.SSLSocket) else None
+        self.server.asked.append(Asked("GET", self.path, headers, protocol))
         if self.server.logins is not None and headers.get("authorization") not in self.server.logins:
             self._give(Answer(401))
             return
@@ -167,7 +171,7 @@ def flaky_proxy() -> Iterator[Flaky]:
 @contextmanager
 def _running(server: Flaky) -> Iterator[Flaky]:
     with server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.004}, daemon=True)
         thread.start()
         try:
             yield server

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -12,11 +13,12 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pytest
 
@@ -116,46 +118,106 @@ def test_a_connection_is_used_again_whatever_came_over_it(server: Flaky, fetcher
     assert server.connections == 1
 
 
-def test_a_connection_that_its_server_has_left_is_not_used_again() -> None:
-    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        left = threading.Event()
+class Raw(NamedTuple):
+    """A server that sends bytes as they are; ``asked`` is what came, as bytes."""
 
-        def serve() -> None:
-            for _ in range(2):
-                taken, _ = listening.accept()
-                with taken:
-                    taken.recv(65536)
-                    taken.sendall(answer)
-                left.set()
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}/x"
-        fetcher = HttpFetcher(retries=0)
-        assert fetcher.fetch(url).body == b"ok"
-        assert left.wait(5)
-        time.sleep(0.05)
-        assert fetcher.fetch(url).body == b"ok"
-        fetcher.close()
-        thread.join()
+    url: str
+    asked: list[bytes]
 
 
-def test_headers_that_come_several_times_are_one_list(fetcher: HttpFetcher) -> None:
-    answer = b"HTTP/1.1 200 OK\r\nCache-Control: public\r\nContent-Length: 0\r\ncache-control: max-age=600\r\n\r\n"
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+@contextmanager
+def raw_server(*answers: bytes, host: str = "127.0.0.1", stays: bool = False) -> Iterator[Raw]:
+    """One answer for each connection, which then ends, or ``stays`` until the server does."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    ending = threading.Event()
+    with socket.create_server((host, 0), family=family) as listening:
+        named = f"[{host}]" if ":" in host else host
+        raw = Raw(f"http://{named}:{listening.getsockname()[1]}/x", [])
 
-        def serve() -> None:
-            taken, _ = listening.accept()
-            with taken:
-                taken.recv(65536)
+        def serve(answer: bytes) -> None:
+            with suppress(OSError), listening.accept()[0] as taken:
+                raw.asked.append(taken.recv(65536))
                 taken.sendall(answer)
+                if stays:
+                    ending.wait(10)
 
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        response = fetcher.fetch(f"http://127.0.0.1:{listening.getsockname()[1]}/x")
-        thread.join()
-    assert response.headers["cache-control"] == "public, max-age=600"
+        threads = [threading.Thread(target=serve, args=(answer,), daemon=True) for answer in answers]
+        for thread in threads:
+            thread.start()
+        yield raw
+        ending.set()
+    for thread in threads:
+        thread.join(1)
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+def test_a_connection_that_its_server_has_left_is_not_used_again() -> None:
+    fetcher = HttpFetcher(retries=0)
+    with raw_server(OK, OK) as server:
+        assert fetcher.fetch(server.url).body == b"ok"
+        time.sleep(0.05)
+        assert fetcher.fetch(server.url).body == b"ok"
+    fetcher.close()
+
+
+def test_what_follows_an_announcement_is_not_taken_for_the_next_answer() -> None:
+    hints = b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n"
+    fetcher = HttpFetcher(retries=0)
+    with raw_server(hints, hints, stays=True) as server:
+        for _ in range(2):
+            with pytest.raises(OutsideError):
+                fetcher.fetch(server.url)
+        assert len(server.asked) == 2
+    fetcher.close()
+
+
+@pytest.mark.parametrize(
+    ("headers", "name", "value"),
+    [
+        (b"Cache-Control: public\r\ncache-control: max-age=600\r\n", "cache-control", "public, max-age=600"),
+        (b'ETag: "a"\r\n\t"b"\r\n', "etag", '"a" "b"'),
+    ],
+)
+def test_headers_that_come_in_parts_are_one(fetcher: HttpFetcher, headers: bytes, name: str, value: str) -> None:
+    with raw_server(b"HTTP/1.1 200 OK\r\n" + headers + b"Content-Length: 0\r\n\r\n") as server:
+        assert fetcher.fetch(server.url).headers[name] == value
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 4\r\n\r\nokok", "several lengths: 2, 4"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nok", "Read|length"),
+    ],
+)
+def test_a_body_of_which_nobody_can_say_how_long_it_is_is_refused(answer: bytes, reason: str) -> None:
+    fetcher = HttpFetcher(retries=0)
+    with raw_server(answer) as server:
+        assert re.search(reason, " ".join(refused(fetcher, server.url).cause))
+    fetcher.close()
+
+
+def test_an_index_at_an_ipv6_address_is_asked(fetcher: HttpFetcher) -> None:
+    if not socket.has_ipv6:
+        pytest.skip("this Python knows no IPv6")
+    try:
+        with raw_server(OK, host="::1") as server:
+            assert fetcher.fetch(server.url).body == b"ok"
+            assert f"\r\nHost: {server.url.split('/')[2]}\r\n".encode() in server.asked[0]
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+
+
+def test_closing_ends_an_answer_that_ends_with_its_connection() -> None:
+    fetcher = HttpFetcher(retries=0)
+    with raw_server(b"HTTP/1.0 200 OK\r\n\r\nhalf of it", stays=True) as server:
+        threading.Timer(0.2, fetcher.close).start()
+        start = time.monotonic()
+        with pytest.raises(OutsideError):
+            fetcher.fetch(server.url)
+        assert time.monotonic() - start < 5
 
 
 def test_many_threads_share_one_fetcher(server: Flaky, fetcher: HttpFetcher) -> None:
@@ -501,6 +563,23 @@ def test_spaces_and_letters_of_any_language_are_sent_in_their_encoding(server: F
     assert fetcher.fetch(server.url("/a b/\u00fc.whl?q")).body == b"file"
 
 
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [
+        ("/%7Ea%2Fb", "/%7Ea%2Fb"),
+        ("/a%zz%", "/a%25zz%25"),
+        ('/"<>^|{}`', "/%22%3C%3E%5E%7C%7B%7D%60"),
+        ("/[x]?y=[z]", "/%5Bx%5D?y=%5Bz%5D"),
+        ("/\ud800", "/%ED%A0%80"),
+        ("/a+b;c=1,2:3@4!$&'()*~_-.", "/a+b;c=1,2:3@4!$&'()*~_-."),
+    ],
+)
+def test_what_no_address_may_hold_is_escaped(path: str, sent: str, server: Flaky, fetcher: HttpFetcher) -> None:
+    server.says(sent, Answer(body=b"file"))
+    assert fetcher.fetch(server.url(path)).body == b"file"
+    assert server.asked[-1].target == sent
+
+
 # Proxies
 
 
@@ -623,6 +702,14 @@ def test_a_certificate_of_another_host_is_refused(
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     error = refused(fetcher, secure.url("/", host="localhost"))
     assert error.code == "certificate-invalid"
+
+
+def test_a_server_hears_which_protocol_is_spoken(
+    secure: Flaky, fetcher: HttpFetcher, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    fetcher.fetch(secure.says("/x", Answer()))
+    assert secure.asked[0].protocol == "http/1.1"
 
 
 @pytest.mark.parametrize("port", ["", ":{}"])
