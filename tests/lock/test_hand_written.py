@@ -12,7 +12,11 @@ from envsolve.errors import Hint, UsageError
 from envsolve.lock import hand_written
 from envsolve.lock.hand_written import is_by_hand, is_made_by_tool, refuse_hand_written
 
-CASES = tomli.loads((Path(__file__).parent / "made_by.toml").read_text(encoding="utf-8"))
+CASES = {
+    kind: cases
+    for name in ("made_by.toml", "by_hand.toml")
+    for kind, cases in tomli.loads((Path(__file__).parent / name).read_text(encoding="utf-8")).items()
+}
 
 
 def texts(kind: str) -> list[object]:
