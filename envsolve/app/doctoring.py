@@ -192,7 +192,8 @@ def fix_plan(diagnosed: Diagnosed, asked: Asked, environ: Mapping[str, str]) -> 
 
     For an environment of conda that is an environment.yml, for any other what pip reads. It is for the frameworks that
     are installed, and tried are, in order: 1. their versions with the environment's Python 2. their versions with
-    another 3. other versions with its Python 4. whatever runs here.
+    another 3. other versions with its Python 4. whatever runs here. What is for another Python goes into a new
+    environment, where nothing is in the way.
     Raises UsageError where no framework is installed, UnsolvableError where nothing runs here.
     """
     from envsolve.app.solving import framework_requests
@@ -215,12 +216,13 @@ def fix_plan(diagnosed: Diagnosed, asked: Asked, environ: Mapping[str, str]) -> 
         for python in pythons:
             try:
                 request = Request(framework_requests(wanted, matrix), python, gpus=("auto",), format=format_name)
-                text, notes = _planned(request, diagnosed.environment.plan, matrix, environ)
+                text, notes = _planned(request, diagnosed.environment.plan, matrix, environ, anew=python is None)
             except EnvsolveError as error:
                 refusals.append(error)
                 continue
             changes = _changes(refusals, minor, versions=wanted is not kept, python=python is None and bool(minor))
-            return text, (*changes, *_in_the_way(text, diagnosed), *notes)
+            in_the_way = _in_the_way(text, diagnosed) if python is not None else ()
+            return text, (*changes, *in_the_way, *notes)
     raise refusals[-1]
 
 
@@ -237,8 +239,13 @@ def _in_the_way(requirements: str, diagnosed: Diagnosed) -> Iterator[str]:
             yield f"uninstall {name} first: {' and '.join(sorted(rivals & asked))} installs the same module"
 
 
-def _planned(request: Request, command: str, matrix: Matrix, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """The text for a request in its format, and its notes; ``command`` is the one that prints requirements."""
+def _planned(
+    request: Request, command: str, matrix: Matrix, environ: Mapping[str, str], *, anew: bool
+) -> tuple[str, tuple[str, ...]]:
+    """The text for a request in its format, and its notes; ``command`` is the one that prints requirements.
+
+    ``anew`` says that they are for another Python than the environment's.
+    """
     from envsolve.app.solving import matrix_date_of, notes_of, solve_request, stacks_of
 
     if request.format == "environment":
@@ -253,7 +260,7 @@ def _planned(request: Request, command: str, matrix: Matrix, environ: Mapping[st
     (target,), (solution,) = targets, solutions
     date = matrix_date_of(target.problem, matrix)
     answer = Answer(solution, target.hosts, command, date, __version__, own_matrix=not matrix.is_shipped)
-    return stack_requirements(answer), tuple(dict.fromkeys(notes_of(targets, solutions)))
+    return stack_requirements(answer, anew=anew), tuple(dict.fromkeys(notes_of(targets, solutions)))
 
 
 def _changes(refusals: Sequence[EnvsolveError], minor: str, *, versions: bool, python: bool) -> Iterator[str]:

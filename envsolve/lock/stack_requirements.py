@@ -13,17 +13,21 @@ from envsolve.lock.pip_specs import pip_options, pip_specs
 from envsolve.lock.remarks import use_remarks
 
 
-def stack_requirements(answer: Answer) -> str:
-    """The content of the file, for a stack of wheels alone; the same bytes for the same answer."""
-    return "".join(f"{line}\n" for line in _lines(answer))
+def stack_requirements(answer: Answer, *, anew: bool = False) -> str:
+    """The content of the file, for a stack of wheels alone; the same bytes for the same answer.
+
+    ``anew`` says that it is for another Python than the environment's, and so for a new environment.
+    """
+    return "".join(f"{line}\n" for line in _lines(answer, anew=anew))
 
 
-def _lines(answer: Answer) -> Iterator[str]:
+def _lines(answer: Answer, *, anew: bool) -> Iterator[str]:
     solution = answer.solution
     yield from made_by(answer.envsolve_version, answer.command, answer.matrix_date, own_matrix=answer.own_matrix)
     yield from made_for(answer)
     yield f"# Resolved for: Python {solution.python}"
-    yield "# To have it: PYTHON -m pip install -r THIS_FILE, with the Python of the environment"
+    where = f"in a new environment with Python {solution.python}" if anew else "with the Python of the environment"
+    yield f"# To have it: PYTHON -m pip install -r THIS_FILE, {where}"
     yield from use_remarks(answer, sets_library_path=True)
     yield from pip_options(solution)
     for requirement, reason in pip_specs(solution):

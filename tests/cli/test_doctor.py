@@ -45,6 +45,14 @@ def environment(directory: Path, version: str, files: Mapping[str, str], *, pyth
     return directory
 
 
+def install(site: Path, *names: str) -> None:
+    """Distributions beside it, of which nothing is there but what says so."""
+    for name in names:
+        (site / f"{name}-1.20.1.dist-info").mkdir()
+        metadata = f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: 1.20.1\n"
+        (site / f"{name}-1.20.1.dist-info" / "METADATA").write_text(metadata)
+
+
 def doctor(environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "envsolve", "doctor", *arguments]
     return subprocess.run(command, env=dict(environ), capture_output=True, text=True, check=False, timeout=60)
@@ -97,6 +105,7 @@ def test_the_plan_is_an_environment_for_this_machine(fake_driver: FakeDriver, tm
     assert "GTX 1080 Ti (6.1)" in done.stdout
 
 
+@pytest.mark.thorough
 def test_the_plan_for_an_environment_of_conda_is_one_of_conda(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     (prefix / "conda-meta").mkdir()
@@ -120,13 +129,11 @@ def test_the_plan_for_a_venv_is_what_pip_reads(fake_driver: FakeDriver, tmp_path
     assert asked.extra_index_urls == ("https://download.pytorch.org/whl/cu126",)
 
 
+@pytest.mark.thorough
 def test_what_a_plan_for_a_venv_would_overwrite_is_uninstalled_first(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     (site,) = prefix.glob("lib/python*/site-packages")
-    for name in ("onnxruntime_gpu", "numpy"):
-        (site / f"{name}-1.20.1.dist-info").mkdir()
-        metadata = f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: 1.20.1\n"
-        (site / f"{name}-1.20.1.dist-info" / "METADATA").write_text(metadata)
+    install(site, "onnxruntime_gpu", "numpy")
     for devices, told in ((0, ["onnxruntime-gpu"]), (1, [])):
         environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090][:devices])
         done = doctor(
@@ -136,6 +143,7 @@ def test_what_a_plan_for_a_venv_would_overwrite_is_uninstalled_first(fake_driver
         assert [line.split()[2] for line in done.stderr.splitlines() if line.startswith("note: uninstall ")] == told
 
 
+@pytest.mark.thorough
 def test_where_nothing_can_be_proven_another_way_is_named(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     shutil.rmtree(next(prefix.glob("lib/python*/site-packages")))
@@ -171,6 +179,7 @@ def test_an_environment_whose_python_is_gone_is_examined_by_its_files(fake_drive
     assert {"interpreter-broken", "cpu-build"} <= errors
 
 
+@pytest.mark.thorough
 def test_nothing_is_written(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
@@ -181,7 +190,9 @@ def test_nothing_is_written(fake_driver: FakeDriver, tmp_path: Path) -> None:
 
 def test_a_driver_that_hangs_does_not_hang_the_doctor(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
-    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090], hang=("cuInit",))
+    environ = fake_driver.environ(
+        driver="580.95.05", cuda="13.0", devices=[RTX_3090], hang=("cuInit",), ENVSOLVE_PROBE_TIMEOUT="0.7"
+    )
     done = doctor(environ, "--prefix", str(prefix), "--json")
     assert answered(done)["host"]["readings"]
 
@@ -195,6 +206,7 @@ def test_secrets_in_variables_are_masked(fake_driver: FakeDriver, tmp_path: Path
     assert "s3cr3t" not in done.stdout
 
 
+@pytest.mark.thorough
 def test_a_directory_that_is_gone_does_not_matter(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
@@ -251,9 +263,11 @@ def test_a_plan_keeps_the_python_of_the_environment(fake_driver: FakeDriver, tmp
     done = doctor(environ, "--prefix", str(prefix), "--fix-plan")
     minor = f"{sys.version_info.major}.{sys.version_info.minor}"
     assert f"\n# Resolved for: Python {minor}\n" in done.stdout
+    assert ", with the Python of the environment\n" in done.stdout
     assert "not kept" not in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_plan_with_another_python_says_why_in_one_line(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "1.12.1+cu116", CUDA_TORCH, python=False)
     (prefix / "pyvenv.cfg").write_text("home = /nonexistent\nversion = 3.13.1\n")
@@ -264,6 +278,20 @@ def test_a_plan_with_another_python_says_why_in_one_line(fake_driver: FakeDriver
     assert line.startswith("note: Python 3.13 is not kept: pytorch 1.12.")
     assert "was built for Python" in line
     assert "\ntorch==1.12.1" in done.stdout
+
+
+@pytest.mark.thorough
+@pytest.mark.thorough
+def test_a_plan_with_another_python_is_for_a_new_environment(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    """Nothing that is installed is in its way."""
+    prefix = environment(tmp_path / "env", "1.12.1+cu116", CUDA_TORCH, python=False)
+    (prefix / "pyvenv.cfg").write_text("home = /nonexistent\nversion = 3.13.1\n")
+    install(next(prefix.glob("lib/python*/site-packages")), "onnxruntime_gpu")
+    environ = {**fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[]), "CONDA_OVERRIDE_CUDA": ""}
+    done = doctor(environ, "--prefix", str(prefix), "--fix-plan")
+    assert "\nonnxruntime==1.20" in done.stdout
+    assert "-m pip install -r THIS_FILE, in a new environment with Python 3.10\n" in done.stdout
+    assert "uninstall" not in done.stderr
 
 
 def test_a_plan_with_another_version_says_why_and_keeps_the_python(fake_driver: FakeDriver, tmp_path: Path) -> None:
@@ -277,6 +305,7 @@ def test_a_plan_with_another_version_says_why_and_keeps_the_python(fake_driver: 
     assert "\n# Resolved for: Python 3.12\n" in done.stdout
 
 
+@pytest.mark.thorough
 def test_a_framework_that_only_its_files_tell_is_planned_for(fake_driver: FakeDriver, tmp_path: Path) -> None:
     """Some packages of conda bring no metadata of Python."""
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
@@ -321,6 +350,7 @@ def test_a_variable_that_outlived_its_environment_is_a_warning(fake_driver: Fake
     assert answer["inventory"]["prefix"] != f"{tmp_path}/gone"
 
 
+@pytest.mark.thorough
 def test_where_each_fact_comes_from_is_told_when_asked(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     secret = "--xla_dump_to=https://user:s3cr3t-t0ken@example.org"  # noqa: S105 - made up
