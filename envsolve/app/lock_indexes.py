@@ -99,13 +99,16 @@ class _WhenNeeded:
         self._settings = settings
         self._making = Lock()
         self._made: HttpFetcher | None = None
+        self._is_closed = False
 
     def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
         """See Fetcher."""
         return self._fetcher().fetch(url, headers, limit=limit)
 
     def close(self) -> None:
-        """End all connections."""
+        """End all connections, those included that a thread is about to make."""
+        with self._making:
+            self._is_closed = True
         if self._made is not None:
             self._made.close()
 
@@ -117,6 +120,8 @@ class _WhenNeeded:
     def _fetcher(self) -> HttpFetcher:
         with self._making:
             if self._made is None:
+                if self._is_closed:
+                    raise OutsideError("fetch-cancelled", "nothing is fetched any more, as the command is ending")
                 self._made = self._make()
             return self._made
 

@@ -40,21 +40,27 @@ class Aside:
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._thread: Thread | None = None
         self._lock = Lock()
+        self._is_closed = False
 
     def submit(self, job: Job) -> None:
-        """Do ``job``, which raises nothing, when there is time."""
-        self._jobs.put(job)
-        if self._thread is None:
-            with self._lock:
-                if self._thread is None:
-                    self._thread = Thread(target=self._work, daemon=True)
-                    self._thread.start()
+        """Do ``job``, which raises nothing, when there is time; nothing after the end."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._jobs.put(job)
+            if self._thread is None:
+                thread = Thread(target=self._work, daemon=True)
+                thread.start()
+                self._thread = thread
 
     def close(self) -> None:
         """Wait until all is done."""
-        if self._thread is not None:
+        with self._lock:
+            self._is_closed = True
+            if self._thread is None:
+                return
             self._jobs.put(None)
-            self._thread.join()
+        self._thread.join()
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
