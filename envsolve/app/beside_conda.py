@@ -15,12 +15,13 @@ from packaging.version import Version
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.lock_frameworks import FRAMEWORK_OF, RIVALS
 from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places
-from envsolve.app.stack_wheels import Limits, bounds_of, indexes_for, needs_of, notes_of
+from envsolve.app.stack_wheels import Limits, bounds_of, indexes_for, needs_of, notes_of, strangers
 from envsolve.app.targets import glibc_for
 from envsolve.conda.names import present_projects
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.fitting import Interpreter
 from envsolve.matrix.load import Matrix
+from envsolve.model.asker import Asker
 from envsolve.model.conda import CondaPackage
 from envsolve.model.need import Markers
 from envsolve.model.package import Pin, Present
@@ -78,7 +79,7 @@ def wheels_beside(
     wanted = for_target(asked.wanted, Markers(interpreter.marker_values()))
     stack = () if solution is None else tuple(needs_of(solution))
     present = present_projects(packages)
-    _refuse_doubles(solution, present)
+    _refuse_doubles(solution, present, request.asker)
     question = Question(
         asked=(*stack, *wanted.needs),
         wanted=Wanted(interpreter, request.packages.exclude_newer, request.packages.allow_builds, wanted.hashes),
@@ -92,11 +93,17 @@ def wheels_beside(
         from envsolve.app.lock_refusal import packages_refusal
 
         raise packages_refusal(conflict, request, solution, interpreter) from conflict
+    for release, stranger in strangers(solution, found.pins, request.packages):
+        from envsolve.app.lock_refusal import stranger_refusal
+
+        raise stranger_refusal(release, stranger, request)
     frameworks = tuple(_frameworks(found.pins, solution))
     return Wheels(found.pins, tuple(_notes(found, present)), frameworks, _companions(found.pins, present))
 
 
-def python_among(packages: Iterable[CondaPackage], problem: Problem, solution: Solution | None) -> Interpreter:
+def python_among(
+    packages: Iterable[CondaPackage], problem: Problem, solution: Solution | None, asker: Asker
+) -> Interpreter:
     """The Python and the system that wheels have to suit.
 
     Raises UnsolvableError where conda installs no Python, or one that takes other wheels.
@@ -104,7 +111,9 @@ def python_among(packages: Iterable[CondaPackage], problem: Problem, solution: S
     python = next((it for it in packages if it.name == "python"), None)
     if python is None:
         message = "wheels are installed by a Python, and conda installs none"
-        raise UnsolvableError("no-python", message, hints=(Hint("ask conda for one: --python 3.12"),))
+        raise UnsolvableError(
+            "no-python", message, hints=(Hint(f"ask conda for one: {asker.saying('python', '3.12')}"),)
+        )
     if _OTHER_PYTHON.search(python.build):
         message = f"wheels are resolved for the usual CPython, and conda installs {python.version} {python.build}"
         raise UnsolvableError("python-not-supported", message)
@@ -112,7 +121,7 @@ def python_among(packages: Iterable[CondaPackage], problem: Problem, solution: S
     return Interpreter((major, minor, patch), problem.platform, glibc_for(problem, solution))
 
 
-def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present]) -> None:
+def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present], asker: Asker) -> None:
     """Raise UnsolvableError where conda installs a framework whose wheel the stack has: it would be over its files."""
     for release in () if solution is None else (choice.release for choice in solution.choices):
         for name in (release.package, *RIVALS.get(release.framework, ())):
@@ -120,7 +129,7 @@ def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present]) -
                 raise UnsolvableError(
                     "packages-conflict",
                     f"conda installs {present[name]}, and pip would put {release.package} {release.version} over it",
-                    hints=(Hint("take both from conda: --source conda-forge"),),
+                    hints=(Hint(f"take both from conda: {asker.saying('sources', 'conda-forge')}"),),
                 )
 
 

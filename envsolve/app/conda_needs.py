@@ -23,6 +23,7 @@ from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.lock.conda_lock import MAIN, Asked
+from envsolve.model.asker import Asker
 from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.solution import Problem, Solution
 
@@ -86,8 +87,8 @@ def split_needs(
         if spec is not None:
             conda.append(Asked(spec, reason, category))
             continue
-        if companion:
-            raise _no_companion(need, None if may_be_conda(need, origin) else origin)
+        if companion and solution is not None:
+            raise _no_companion(need, solution.request.asker, None if may_be_conda(need, origin) else origin)
         by_pip.append(Asked(str(need), reason, category, by_pip=True))
         left.append((need, origin))
         if may_be_conda(need, origin) and as_conda(need, found, None) is not None:
@@ -103,7 +104,9 @@ def split_needs(
 
 def _refuse_hashes_of_conda(hashed: Collection[str], solution: Solution | None) -> None:
     """Raise UnsolvableError where a framework is to have the hashes of a wheel, and the stack has conda's build."""
-    for choice in () if solution is None else solution.choices:
+    if solution is None:
+        return
+    for choice in solution.choices:
         release = choice.release
         names = sorted(it for it in hashed if FRAMEWORK_OF.get(it) == release.framework)
         if names and not release.source.is_wheel:
@@ -113,7 +116,7 @@ def _refuse_hashes_of_conda(hashed: Collection[str], solution: Solution | None) 
                 (f"{names[0]} is asked for with the hashes of its files (--hash), and the stack has {release.label}",),
                 (
                     Hint(f"take out the hashes of {names[0]}: the lock proves conda's package with its own"),
-                    Hint("or take the wheel: --source pytorch, or --source pypi"),
+                    Hint(f"or take the wheel: {_of_wheels(solution.request.asker)}"),
                 ),
             )
 
@@ -133,7 +136,7 @@ def _is_companion(name: str, solution: Solution | None) -> bool:
     )
 
 
-def companions(names: frozenset[str], listed: Listing) -> Iterator[Asked]:
+def companions(names: frozenset[str], listed: Listing, asker: Asker) -> Iterator[Asked]:
     """What wheels need of PyTorch's family, as conda has it, for a PyTorch that conda installs.
 
     Raises UnsolvableError where no channel has it.
@@ -143,18 +146,22 @@ def companions(names: frozenset[str], listed: Listing) -> Iterator[Asked]:
         need = parse_need(name)
         spec = as_conda(need, found, None)
         if spec is None:
-            raise _no_companion(need)
+            raise _no_companion(need, asker)
         yield Asked(spec, "wheels require it, and its own wheels are built against PyTorch's")
 
 
-def _no_companion(need: Need, wheel_for: str | None = None) -> UnsolvableError:
+def _no_companion(need: Need, asker: Asker, wheel_for: str | None = None) -> UnsolvableError:
     """``wheel_for`` is who wants a wheel of it, whatever the channels have."""
     who = f"no channel has {need}" if wheel_for is None else f"{wheel_for} asks for a wheel of {need.name}"
     message = f"{who}, and its wheels are built against PyTorch's own wheels, not against conda's build"
-    hint = Hint("take PyTorch as a wheel too: --source pytorch, or --source pypi")
+    hint = Hint(f"take PyTorch as a wheel too: {_of_wheels(asker)}")
     if wheel_for is None:
         return UnsolvableError("no-companion", message, hints=(hint,))
     return UnsolvableError("no-companion", message, hints=(Hint(f"have conda install {need.name}"), hint))
+
+
+def _of_wheels(asker: Asker) -> str:
+    return f"{asker.saying('sources', 'pytorch')}, or {asker.saying('sources', 'pypi')}"
 
 
 def _may_be_conda(need: Need, origin: str) -> bool:

@@ -197,7 +197,9 @@ class Parts:
         if platform in self.companions:
             from envsolve.app.conda_needs import companions
 
-            asked = asked._replace(conda=(*asked.conda, *companions(self.companions[platform], listed)))
+            asked = asked._replace(
+                conda=(*asked.conda, *companions(self.companions[platform], listed, target.request.asker))
+            )
         question = self._question(platform, channels, [it.spec for it in asked.conda], virtual)
         question = question._replace(constraints=(*question.constraints, *asked.constraints))
         try:

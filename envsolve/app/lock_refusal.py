@@ -9,13 +9,15 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.command import command_of, way_out
 from envsolve.app.lock_frameworks import RIVALS
+from envsolve.app.lock_indexes import OF_PYTORCH
 from envsolve.app.refusal import refusal
 from envsolve.app.stack_wheels import index_of
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.index.fitting import Interpreter
 from envsolve.model.asker import Asker
 from envsolve.model.need import parse_need
-from envsolve.model.release import Source
+from envsolve.model.package import Pin
+from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Packages, Request, without_credentials
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.closure.bounds import THE_STACK
@@ -37,14 +39,15 @@ def packages_refusal(
     conflict: Conflict, request: Request, solution: Solution | None, interpreter: Interpreter
 ) -> UnsolvableError:
     """The error for ``conflict``, met with ``solution`` as the stack."""
-    lacking = [ask for ask in missing(conflict) if ask.origin]
-    causes = list(_of_folders(lacking, conflict, solution, request.packages)) or sentences(conflict)
+    nowhere = list(_nowhere(conflict))
+    lacking = [*(ask for ask in missing(conflict) if ask.origin), *nowhere]
+    causes = list(dict.fromkeys(_of_folders(lacking, conflict, solution, request.packages))) or sentences(conflict)
     shown = causes[:_MOST_CAUSES]
     if len(causes) > len(shown):
         shown.append(f"and {len(causes) - len(shown)} more requirements like these")
     stack = _with(solution, ())
     target = f"Python {interpreter.full_version} on {interpreter.platform}"
-    unknown = _unknown(conflict)
+    unknown = [name for name in _unknown(conflict) if name not in {ask.name for ask in nowhere}]
     beside = [name for name in contested(conflict) if name in conflict.provider.world.present]
     unfit = {name: found for name in contested(conflict) if (found := reasons_of(name, conflict))}
     reasons = {it for found in unfit.values() for it in found}
@@ -76,6 +79,25 @@ def packages_refusal(
     )
     steps = tuple(ConflictStep(cause, "", "") for cause in causes)
     return UnsolvableError(code, message, tuple(shown), hints, conflict=steps)
+
+
+def stranger_refusal(release: Release, stranger: Pin, request: Request) -> UnsolvableError:
+    """The error where no index has a build of ``stranger`` that goes with ``release``, which is one of PyTorch.
+
+    See envsolve.app.stack_wheels.strangers.
+    """
+    folder = without_credentials(index_of(release, request.packages) or "").rstrip("/")
+    build = release.full_version.local
+    named = request.asker.named("pytorch-index-url")
+    return UnsolvableError(
+        NOT_ON_INDEX,
+        f"no package index of this request has a {stranger.name} that goes with torch {release.full_version}",
+        (
+            f"{folder} does not have {stranger.name}",
+            f"{stranger.index_url} has {stranger.name} {stranger.version}, which is not built for {build}",
+        ),
+        (Hint(f"name the index of PyTorch, or a mirror of it, that has {stranger.name} for {build} with {named}"),),
+    )
 
 
 def stack_refusal(request: Request, problem: Problem, solver: Solver, *, typed: Request) -> UnsolvableError:
@@ -169,9 +191,18 @@ def _of_folders(lacking: list[Ask], conflict: Conflict, solution: Solution | Non
     releases = {it.release.package: it.release for it in (solution.choices if solution else ())}
     for ask in lacking:
         own = index_of(releases[ask.name], packages) if ask.name in releases else None
-        if own is None or ask.releases is None:
+        folder = "" if own is None else without_credentials(own).rstrip("/")
+        if ask.releases is None:
+            yield f"{ask.origin} asks for {versions(ask)}"
+            yield (
+                f"{folder} does not have {ask.name}, and no other index of this request has it"
+                if folder
+                else f"the indexes beside PyTorch's own do not have {ask.name}"
+            )
             continue
-        folder, project = without_credentials(own).rstrip("/"), ask.releases.project
+        if not folder:
+            continue
+        project = ask.releases.project
         other = indexes.index_url(project)
         if other != folder:
             held = (
@@ -179,6 +210,13 @@ def _of_folders(lacking: list[Ask], conflict: Conflict, solution: Solution | Non
             )
             yield f"{ask.origin} asks for {versions(ask)}"
             yield f"{folder} does not have {ask.name}, and {other} has {held}"
+
+
+def _nowhere(conflict: Conflict) -> Iterator[Ask]:
+    """What a stack asks for and no index that was asked knows, where a folder of PyTorch's index for another may."""
+    for ask, _ in conflict.causes:
+        if ask.origin == THE_STACK and ask.releases is None and ask.name in OF_PYTORCH:
+            yield ask
 
 
 def _unknown(conflict: Conflict) -> list[str]:

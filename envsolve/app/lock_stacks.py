@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
@@ -113,6 +113,15 @@ class Stacks:
                 return Attempt(request, problem, self._named_as_asked(found))
         return None
 
+    def without_folder(self, attempt: Attempt, release: Release) -> Attempt | None:
+        """The next best stack without ``release`` and all that is in its folder; None where there is none."""
+        table = self._matrix.framework(release.framework, release.platform)
+        self._leave_out(it.label for it in table.releases if _folder(it) == _folder(release))
+        python = self._target.problem.python
+        request, problem = attempt.request._replace(python=python), attempt.problem._replace(python=python)
+        found = self._solver.solve(request, problem)
+        return None if found is None else Attempt(request, problem, self._named_as_asked(found))
+
     def joined(self, attempt: Attempt, pins: Sequence[Pin]) -> tuple[Request, Problem] | None:
         """The request with the frameworks that came in as dependencies; None where there are none."""
         known = {it.framework for it in attempt.problem.frameworks}
@@ -178,9 +187,12 @@ class Stacks:
             alike = (it for it in table.releases if it.package == release.package and _folder(it) == _folder(release))
             absent |= {it.label for it in alike if found is None or found.position(str(it.full_version)) is None}
         if absent:
-            self._absent |= absent
-            self._solver = Solver(self._matrix, self._there)
+            self._leave_out(absent)
         return bool(absent)
+
+    def _leave_out(self, labels: Iterable[str]) -> None:
+        self._absent = self._absent.union(labels)
+        self._solver = Solver(self._matrix, self._there)
 
     def _there(self, table: FrameworkTable) -> FrameworkTable:
         return table._replace(releases=tuple(it for it in table.releases if it.label not in self._absent))

@@ -20,7 +20,7 @@ from envsolve.app.lock_stacks import Attempt, Stacks, stays
 from envsolve.app.lock_start import Start, start
 from envsolve.app.network import Network
 from envsolve.app.solving import Solved, matrix_date_of, request_without_credentials
-from envsolve.app.stack_wheels import Limits, bounds_of, index_of, indexes_for, needs_of, notes_of
+from envsolve.app.stack_wheels import Limits, bounds_of, index_of, indexes_for, needs_of, notes_of, strangers
 from envsolve.app.targets import Target, targets_of
 from envsolve.app.unchanged import Grounds
 from envsolve.errors import OutsideError, UnsolvableError
@@ -144,6 +144,15 @@ class _Lock:
                 continue
             except UnsolvableError as error:
                 raise first or error from None
+            stranger = next(strangers(attempt.solution, pins, attempt.request.packages), None)
+            if stranger is not None:
+                from envsolve.app.lock_refusal import stranger_refusal
+
+                refused = stranger_refusal(*stranger, attempt.request)
+                first = first or refused
+                passed.append(refused)
+                attempt = self._stacks.without_folder(attempt, stranger[0])
+                continue
             joined = self._stacks.joined(attempt, pins)
             if joined is None:
                 return self._finished(attempt, pins, first, passed)
@@ -222,7 +231,7 @@ class _Lock:
             notes = (f"this is not the newest stack: {_said(better)}", *notes)
         if passed:
             more = f", and {len(passed) - 1} more after it" if len(passed) > 1 else ""
-            notes = (f"a build was passed over{more}: {_said(passed[0])}", *notes)
+            notes = (f"a build was passed over{more}: {_said(passed[0])}{_instead(solution)}", *notes)
         return _Made(attempt.problem.platform, made, solution, notes)
 
     def _in_order(self, solution: Solution | None) -> list[str]:
@@ -244,6 +253,12 @@ class _Lock:
 
 def _said(error: UnsolvableError) -> str:
     return f"{error.message} ({'; '.join(error.cause[:_FEW])})"
+
+
+def _instead(solution: Solution | None) -> str:
+    choices = () if solution is None else solution.choices
+    held = " and ".join(f"{it.release.package} {it.release.full_version}" for it in choices)
+    return f"; the lock has {held}" if held else ""
 
 
 def _of_default_builds(attempt: Attempt) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from envsolve.errors import UsageError
+from envsolve.errors import Hint, UsageError
 from envsolve.matrix.load import CudaTable
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, GpuStatus, Host
@@ -73,6 +73,7 @@ def require_known(capability: ComputeCapability, cuda: CudaTable, origin: str) -
             "unknown-gpu",
             f"no NVIDIA GPU is known to have compute capability {capability} (from {origin})",
             (f"known: {', '.join(map(str, sorted(known)))}",),
+            (Hint(f"{origin} takes one of these"),),
         )
 
 

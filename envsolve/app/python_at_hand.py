@@ -49,9 +49,9 @@ def python_at_hand(project: Project, matrix: Matrix, environ: Mapping[str, str])
         )
         stacks = None if asked is None else _Stacks(asked.request, matrix, environ)
         best = None if stacks is None else stacks.best(None)
-        if stacks is None or best is None:
+        if asked is None or stacks is None or best is None:
             return None
-        here = pythons_here(environ)
+        here = pythons_here(environ, asked.request.python)
         if str(best.python) in here:
             return None
         found = next((it for it in here if _releases(stacks.best(it)) == _releases(best)), None)
@@ -62,7 +62,7 @@ def python_at_hand(project: Project, matrix: Matrix, environ: Mapping[str, str])
 
 def _is_for_this_machine(project: Project) -> bool:
     """Whether environments are made from its locks where they are locked, of a Python that is not named."""
-    if len(project.parts) > 1 or any(len(part.machines) > 1 or part.settings.python for part in project.parts):
+    if len(project.parts) > 1 or any(len(part.machines) > 1 or part.settings.names_python for part in project.parts):
         return False
     machines = [machine for part in project.parts for machine in part.machines]
     return all(
@@ -84,10 +84,15 @@ class _Stacks:
         self._solver = Solver(matrix)
 
     def best(self, python: str | None) -> Solution | None:
-        """The best stack for the Python ``python``, None meaning any; None where there is none, or no framework."""
+        """The best stack for the Python ``python``, None meaning any that the project takes.
+
+        None where there is none, or no framework.
+        """
         from envsolve.app.lock_frameworks import with_frameworks
 
-        versions = None if python is None else SpecifierSet(f"=={python}.*")
+        versions = self._target.request.python
+        if python is not None:
+            versions = (versions or SpecifierSet()) & SpecifierSet(f"=={python}.*")
         bound = self._target._replace(
             request=self._target.request._replace(python=versions),
             problem=self._target.problem._replace(python=versions),

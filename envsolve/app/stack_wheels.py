@@ -5,7 +5,9 @@ The same for a lock of wheels alone and for wheels beside conda packages.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+
+from packaging.version import Version
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.lock_frameworks import RIVALS
@@ -17,10 +19,14 @@ from envsolve.matrix.load import Matrix
 from envsolve.model.need import Need
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
-from envsolve.model.request import Packages
+from envsolve.model.request import Packages, without_credentials
 from envsolve.model.solution import Solution
 from envsolve.solve.closure.bounds import THE_STACK, Bounds
 from envsolve.solve.closure.world import Limit
+
+_BUILT_TOGETHER = ("torchvision", "torchaudio")
+"""What has a build for each CUDA, and checks that PyTorch is for the same (``_check_cuda_version`` in each)."""
+_PURE = "-none-any.whl"
 
 
 def needs_of(solution: Solution) -> Iterator[tuple[Need, str]]:
@@ -61,6 +67,23 @@ def indexes_for(solution: Solution | None, wanted: Given, packages: Packages, wh
         if index is not None:
             mapped |= dict.fromkeys(OF_PYTORCH, index)
     return Indexes((*where.extra, where.default), lines.pool, mapped, wanted.direct)
+
+
+def strangers(solution: Solution | None, pins: Iterable[Pin], packages: Packages) -> Iterator[tuple[Release, Pin]]:
+    """What was built for another PyTorch than that of the stack, with which it is to be: each after that PyTorch.
+
+    A folder of PyTorch's index, or of its mirror, that lacks a companion leaves it to the other indexes, whose one
+    build is for the CUDA of their own torch. One that says it is for the CUDA of the stack is right wherever it is.
+    """
+    release = next((it.release for it in solution.choices if it.release.package == "torch"), None) if solution else None
+    own = None if release is None else index_of(release, packages)
+    if release is None or own is None:
+        return
+    folder, build = without_credentials(own).rstrip("/"), release.full_version.local
+    for pin in pins:
+        is_elsewhere = pin.name in _BUILT_TOGETHER and pin.index_url is not None and pin.index_url.rstrip("/") != folder
+        if is_elsewhere and Version(pin.version).local != build and not pin.files[0].name.endswith(_PURE):
+            yield release, pin
 
 
 def bounds_of(solution: Solution, matrix: Matrix, present: Collection[str] = ()) -> Bounds:

@@ -118,7 +118,10 @@ def _target(
     cpu = request.wants_cpu or (looked and _falls_to_cpu(hosts, request))
     for host in hosts if looked and not cpu else ():
         _require_identified(host, request, matrix.cuda)
-    notes = [*(note for host in hosts for note in host.notes), *_platform_notes(hosts, platform, matrix.cuda)]
+    notes = [
+        *(note for host in hosts for note in host.notes),
+        *_platform_notes(hosts, platform, matrix.cuda, request.asker),
+    ]
     if looked and cpu:
         notes.append(_cpu_note(hosts[0], environ, answer, request.asker))
     problem = Problem(
@@ -305,12 +308,13 @@ def _hosts_differ(hosts: Sequence[Host], without: Sequence[Host], request: Reque
     return UsageError("hosts-differ", message, hints=tuple(Hint(text, command_of(part)) for part in parts))
 
 
-def _platform_notes(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable) -> Iterator[str]:
+def _platform_notes(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable, asker: Asker) -> Iterator[str]:
     """What the numbers of an environment do not say of its machines: where a GB10 is, and how a Jetson gets CUDA."""
     capabilities = sorted({capability for host in hosts for capability in host.capabilities})
     if platform is not Platform.LINUX_AARCH64 and GB10 in capabilities:
         text = f"compute capability {GB10} is that of the DGX Spark's GB10, whose machines are linux-aarch64"
-        yield f"{text}, and this is an environment for {platform}: --platform linux-aarch64 makes one for them"
+        naming = asker.saying("platforms", Platform.LINUX_AARCH64)
+        yield f"{text}, and this is an environment for {platform}: {naming} makes one for them"
     for capability in capabilities:
         life = cuda.life_of(capability)
         if life is not None and life.is_jetson:

@@ -58,10 +58,11 @@ def find_python(versions: SpecifierSet | None, uv: str | None, environ: Mapping[
     raise _not_found(wanted, uv)
 
 
-def pythons_here(environ: Mapping[str, str]) -> tuple[str, ...]:
+def pythons_here(environ: Mapping[str, str], versions: SpecifierSet | None = None) -> tuple[str, ...]:
     """The minor versions of Python that :func:`find_python` finds without uv, as ``3.12``, the newest first."""
-    programs = dict.fromkeys(_candidates(_ANY, environ))
-    found = {Version(it.version) for program in programs if (it := _told(program, _ANY, environ)) is not None}
+    wanted = versions or _ANY
+    programs = dict.fromkeys(_candidates(wanted, environ))
+    found = {Version(it.version) for program in programs if (it := _told(program, wanted, environ)) is not None}
     return tuple(dict.fromkeys(f"{it.major}.{it.minor}" for it in sorted(found, reverse=True)))
 
 

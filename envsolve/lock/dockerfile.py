@@ -185,7 +185,7 @@ def _require_own_cuda(lock: PythonLock) -> None:
         f"{labels} has no CUDA libraries in its wheels, and the image has no others",
         ("it would run on the CPU alone, or not start",),
         (
-            Hint("lock conda packages, which bring CUDA along, and install these: --format explicit"),
+            Hint("lock conda packages, which bring CUDA along, and install these (format explicit)"),
             Hint("take a newer release, whose wheels bring it"),
         ),
     )
@@ -200,7 +200,7 @@ def _base_of(lock: PythonLock) -> _Base:
     bases = _LAST_BASES.get(python[:2], _BASES if python[:2] >= _FIRST_WITH_BOTH else ())
     if not bases:
         message = f"no image of Python {_minor(lock)} is known whose pip installs the wheels of this lock"
-        raise UnsolvableError("no-base-image", message, hints=(Hint("ask for another Python: --python '>=3.5'"),))
+        raise UnsolvableError("no-base-image", message, hints=(Hint("ask for another Python, of 3.5 or newer"),))
     found = next((base for base in bases if _too_new(lock, base) is None), None)
     if found is not None:
         return found
@@ -209,7 +209,7 @@ def _base_of(lock: PythonLock) -> _Base:
         "no-base-image",
         f"{_too_new(lock, newest)} needs a newer glibc than an image of Python {_minor(lock)} has",
         (f"the newest is python:{_minor(lock)}-slim-{newest.debian}, which has glibc {newest.glibc}",),
-        (Hint("name the machine with --gpu and --driver, so that nothing is taken for the glibc of this one"),),
+        (Hint("name the GPU and the driver of the machine, so that nothing is taken for the glibc of this one"),),
     )
 
 

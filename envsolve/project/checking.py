@@ -110,13 +110,16 @@ class _Check:
         return tuple(it.requirement for it in requirements)
 
     def pythons(self, values: Values, targets: Mapping[str, Values], document: Mapping[str, Any]) -> None:
-        """Bound every Python by ``requires-python`` of [project], which is to be installed beside what is locked."""
+        """Bound every Python by ``requires-python`` of [project], which is to be installed beside what is locked.
+
+        Whether a Python was named, which that does not, is in ``names-python``.
+        """
         required = requires_python(document)
-        if required is None:
-            return
         for name, table in (("", values), *targets.items()):
             asked = table.get("python")
-            if name and asked is None:
+            if asked is not None:
+                table["names-python"] = True
+            if required is None or (name and asked is None):
                 continue
             both = required if asked is None else required & asked
             if not any(both.contains(f"3.{minor}.{patch}") for minor in _MINORS for patch in _PATCHES):

@@ -33,6 +33,7 @@ class Machine(NamedTuple):
 class Settings(NamedTuple):
     """What is asked for, whichever machine it is for. Names of files are relative to the project.
 
+    ``python`` is within ``requires-python``, which names none: ``names_python`` says whether a key or an option does.
     ``places`` are the files that the requirements stand in, in their order; those beyond are typed.
     """
 
@@ -51,6 +52,7 @@ class Settings(NamedTuple):
     exclude_newer: str | None = None
     allow_builds: bool = False
     places: tuple[str, ...] = ()
+    names_python: bool = False
 
 
 class Part(NamedTuple):

@@ -209,6 +209,7 @@ def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: M
         exclude_newer=asked.get("exclude-newer"),
         allow_builds=asked.get("allow-builds", False),
         places=(*(file for _ in own), *(PYPROJECT for _ in standard)),
+        names_python=asked.get("names-python", False),
         **({"prefer": asked["prefer"]} if "prefer" in asked else {}),
     )
     named = tuple(

@@ -16,6 +16,7 @@ from envsolve.app.targets import target_of
 from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.index.settings import IndexSettings
 from envsolve.matrix import Matrix
+from envsolve.model.asker import Asker
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
@@ -53,6 +54,7 @@ def world() -> Iterator[IndexServer]:
         server.add("sentence-transformers", [wheel("sentence-transformers", "5.4.0", ["torch>=2.2", "numpy[fast]"])])
         server.add("seeing", [wheel("seeing", "1.0", ["torchvision", "torchdata"])])
         server.add("torchdata", [wheel("torchdata", "0.11.0")])
+        server.add("torchaudio", [wheel("torchaudio", "2.11.0", ["torch"], tags=CP311)])
         server.add("old", [wheel("old", "1.0", extras=["x"], yanked="it is broken")])
         for version, year in (("1.0", 2024), ("2.0", 2026)):
             server.add("dated", [wheel("dated", version, upload_time=f"{year}-06-01T12:00:00Z")])
@@ -79,7 +81,7 @@ def beside(world: IndexServer, matrix: Matrix) -> Beside:
         asked = Packages(requirements, pytorch_index_url=f"{world.url}/whl", **more)  # type: ignore[arg-type]
         request = Request(frameworks=() if solution is None else solution.request.frameworks, packages=asked)
         side = PipSide(request, given(asked), solution, held or {})
-        interpreter = python_among(packages, PROBLEM if solution is None else solution.problem, solution)
+        interpreter = python_among(packages, PROBLEM if solution is None else solution.problem, solution, request.asker)
         lines = Lines(Network(no_cache=True), IndexSettings(), {}, builds=asked.allow_builds)
         try:
             return wheels_beside(packages, side, interpreter, matrix, Places((), world.index_url, False, {}), lines)
@@ -287,25 +289,26 @@ def test_an_index_that_fails_is_told(beside: Beside) -> None:
 )
 def test_the_python_of_conda_is_the_one_wheels_suit(version: str, build: str, python: tuple[int, int, int]) -> None:
     among = [NUMPY, PYTHON._replace(version=version, build=build)]
-    assert python_among(among, PROBLEM, None) == (python, Platform.LINUX_64, LibcVersion(2, 28))
+    assert python_among(among, PROBLEM, None, Asker()) == (python, Platform.LINUX_64, LibcVersion(2, 28))
 
 
 def test_elsewhere_there_is_no_c_library_to_suit() -> None:
-    assert python_among([PYTHON], PROBLEM._replace(platform=Platform.WIN_64), None).glibc is None
+    assert python_among([PYTHON], PROBLEM._replace(platform=Platform.WIN_64), None, Asker()).glibc is None
 
 
 @pytest.mark.parametrize("build", ["h92d6c8b_2_cp313t", "0_73_pypy", "2_graalpy311_231_native"])
 def test_a_python_that_takes_other_wheels_is_refused(build: str) -> None:
     with pytest.raises(UnsolvableError) as caught:
-        python_among([PYTHON._replace(build=build)], PROBLEM, None)
+        python_among([PYTHON._replace(build=build)], PROBLEM, None, Asker())
     assert caught.value.code == "python-not-supported"
     assert build in caught.value.message
 
 
 def test_without_a_python_no_wheel_can_be_installed() -> None:
     with pytest.raises(UnsolvableError) as caught:
-        python_among([NUMPY], PROBLEM, None)
+        python_among([NUMPY], PROBLEM, None, Asker("pyproject.toml"))
     assert caught.value.code == "no-python"
+    assert caught.value.hints[0].text.endswith(': python = "3.12" in pyproject.toml')
 
 
 def test_hashes_bind_a_wheel_beside_conda(beside: Beside, tmp_path: Path) -> None:
@@ -321,3 +324,11 @@ def test_what_conda_installs_has_none_of_the_hashes_of_an_index(beside: Beside, 
     assert error.code == "hash-mismatch"
     assert error.message == "conda installs numpy, which cannot have the hashes of a wheel that are asked for"
     assert error.cause[-1] == "numpy 1.26.4: no file of it has a hash that is asked for (--hash)"
+
+
+def test_a_companion_for_another_cuda_than_that_of_the_stack_is_refused(matrix: Matrix, beside: Beside) -> None:
+    solution = stack(matrix, "pytorch", "==2.14.1", Source.PYTORCH, gpu="6.1")
+    with pytest.raises(UnsolvableError, match="a torchaudio that goes with torch") as refused:
+        beside("torchaudio", solution=solution)
+    assert refused.value.code == "release-not-on-index"
+    assert beside("torchvision", "torchdata", solution=solution)

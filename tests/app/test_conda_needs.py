@@ -12,10 +12,12 @@ from packaging.specifiers import SpecifierSet
 from envsolve.app.asked_packages import given
 from envsolve.app.channel_order import WHEELS
 from envsolve.app.conda_asked import CondaAsked, asked_on, with_stack
-from envsolve.app.conda_needs import split_needs
+from envsolve.app.conda_needs import companions, split_needs
 from envsolve.app.targets import Target
 from envsolve.conda.session import Listed
+from envsolve.errors import UnsolvableError
 from envsolve.lock.conda_lock import Asked
+from envsolve.model.asker import Asker
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Machine, Problem
@@ -104,3 +106,9 @@ def test_several_entries_of_one_wheel_leave_the_hashes_they_share(tmp_path: Path
     wanted = asked_on(Packages(files=(str(tmp_path / "environment.yml"),)), Platform.LINUX_64)
     assert wanted.python is not None
     assert wanted.python.hashes == {"own": {("sha256", "bb")}}
+
+
+def test_where_no_channel_has_a_companion_the_way_out_is_a_key_of_the_project() -> None:
+    with pytest.raises(UnsolvableError, match="no-companion") as refused:
+        tuple(companions(frozenset({"torchcodec"}), lambda _: {}, Asker("pyproject.toml")))
+    assert ': sources = ["pytorch"] in pyproject.toml, or sources = ["pypi"] in ' in refused.value.hints[0].text

@@ -64,7 +64,7 @@ def test_where_the_newest_is_there_none_is_written(init: Init, programs: Path) -
 def test_a_framework_does_not_become_an_older_one_for_it(
     init: Init, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envsolve.app.python_at_hand.pythons_here", lambda _: ("3.9",))
+    monkeypatch.setattr("envsolve.app.python_at_hand.pythons_here", lambda *_: ("3.9",))
     assert init(*CPU, "--no-lock").code == 0
     assert "python" not in init.table
 
@@ -88,11 +88,30 @@ def test_a_project_for_another_machine_or_python_and_one_without_a_stack_are_lef
     assert init.table.get("python") in (None, ">=3.10")
 
 
-def test_what_the_pyproject_requires_is_left(init: Init, programs: Path) -> None:
+@pytest.mark.parametrize(
+    ("required", "written"),
+    [
+        (">=3.10", "3.13"),
+        (">=3.13.1", "3.13"),
+        (">=3.13.3", None),
+        (">=3.14", None),
+        (">=3.10,<3.14", None),
+    ],
+)
+def test_it_is_one_of_those_that_the_pyproject_requires(
+    required: str, written: str | None, init: Init, programs: Path
+) -> None:
+    program(programs, "python3.13", tells("3.13.2"))
+    init.write("pyproject.toml", f'[project]\nname = "x"\nrequires-python = "{required}"\n')
+    assert init(*CPU, "--no-lock").code == 0
+    assert init.table.get("python") == written
+
+
+def test_a_python_that_is_named_beside_what_the_pyproject_requires_is_left(init: Init, programs: Path) -> None:
     program(programs, "python3.13", tells("3.13.2"))
     init.write("pyproject.toml", '[project]\nname = "x"\nrequires-python = ">=3.10"\n')
-    assert init(*CPU, "--no-lock").code == 0
-    assert "python" not in init.table
+    assert init(*CPU, "--python", ">=3.11", "--no-lock").code == 0
+    assert init.table["python"] == ">=3.11"
 
 
 def test_where_uv_is_there_it_fetches_the_newest(init: Init, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

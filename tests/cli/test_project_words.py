@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.locked import pins_in
 from tests.cli.test_lock import Project, project
-from tests.cli.worlds import torch
+from tests.cli.worlds import CP311, torch, vision
 from tests.conftest import Envsolve
 from tests.index.server import IndexServer
 
@@ -82,6 +82,11 @@ WAYS = {
         'gpus = "NVIDIA GeForce RTX 5090" in pyproject.toml',
     ),
     "a GPU of an unknown name": (('"RTX 3090"', '"RTX 3091"'), 'e.g. gpus = "8.6" in pyproject.toml'),
+    "a GPU of no kind": (('"RTX 3090"', '"4.2"'), "gpus in pyproject.toml takes one of these\n"),
+    "a day before all uploads": (
+        ('["pytorch"]', '["pytorch"]\nexclude-newer = "2020-01-01"'),
+        "name a later day with exclude-newer in pyproject.toml",
+    ),
     "a package that nobody knows": (('["numpy"]', '["nmpy"]'), "with extra-index-urls in pyproject.toml"),
 }
 
@@ -94,7 +99,13 @@ def test_a_way_out_is_a_key_of_the_project(name: str, project: Project) -> None:
     assert done.code in (1, 2)
     hints = done.err.partition("hint:")[2]
     assert way in hints, done.err
-    assert "--" not in hints
+    assert "--" not in done.err.replace("cause: typed: envsolve lock --cache-dir", "")
+
+
+def lack_vision(world: IndexServer) -> None:
+    """Have the mirror without torchvision, and the default index with the one for its own torch."""
+    world.fault("/whl/cu126/torchvision/", status=404)
+    world.add("torchvision", [vision("0.29.1", "2.14.1"), vision("0.23.0", "2.8.0")])
 
 
 class TestAMirrorOfPyTorch:
@@ -111,6 +122,7 @@ class TestAMirrorOfPyTorch:
         assert " torch==2.14.1+cu126, the best build for this machine " in done.err
         assert "/whl/cu126 does not have torch, and " in done.err
         assert done.err.count("passed over") == 1
+        assert "; the lock has torch 2.8.0\n" in done.err
         assert "would run here" not in done.err
 
     def test_that_lacks_one_release_leads_to_the_next_of_the_same_folder(
@@ -131,6 +143,58 @@ class TestAMirrorOfPyTorch:
         assert (done.code, done.err.splitlines()[0]) == (1, "error: release-not-on-index")
         assert "/whl/cu126 does not have torch, and " in done.err
         assert "that has this build with pytorch-index-url in pyproject.toml\n" in done.err
+
+    def test_that_lacks_a_companion_leads_to_a_stack_that_has_it(self, project: Project, world: IndexServer) -> None:
+        lack_vision(world)
+        project.say('dependencies = ["numpy"]', 'dependencies = ["numpy", "torchvision"]')
+        done = project("lock")
+        assert done.code == 0, done.err
+        found = pins_in(project.read())
+        assert (found["torch"], found["torchvision"]) == ("2.8.0", "0.23.0")
+        assert ": no package index of this request has a torchvision that goes with torch 2.14.1+cu126 (" in done.err
+        assert "/whl/cu126 does not have torchvision; " in done.err
+        assert "/simple has torchvision 0.29.1, which is not built for cu126); the lock has torch 2.8.0\n" in done.err
+
+    def test_that_lacks_a_companion_is_told_where_no_other_stack_is_asked_for(
+        self, project: Project, world: IndexServer
+    ) -> None:
+        lack_vision(world)
+        project.say('dependencies = ["numpy"]', 'dependencies = ["numpy", "torchvision"]')
+        project.say('["pytorch"]', '["pytorch==2.14.1"]')
+        done = project("lock")
+        assert (done.code, done.err.splitlines()[0]) == (1, "error: release-not-on-index")
+        assert "/whl/cu126 does not have torchvision\n" in done.err
+        assert "that has torchvision for cu126 with pytorch-index-url in pyproject.toml\n" in done.err
+
+    @pytest.mark.parametrize("more", [{"tags": "py3-none-any"}, {"of": "+cu126"}])
+    def test_that_lacks_a_companion_leaves_it_to_an_index_whose_build_goes_with_any_or_with_this(
+        self, more: dict[str, str], project: Project, world: IndexServer
+    ) -> None:
+        world.fault("/whl/cu126/torchvision/", status=404)
+        of = more.get("of", "")
+        world.add("torchvision", [vision(f"0.29.1{of}", "2.14.1", more.get("tags", CP311))])
+        project.say('dependencies = ["numpy"]', 'dependencies = ["numpy", "torchvision"]')
+        assert project("lock").code == 0
+        found = pins_in(project.read())
+        assert (found["torch"], found["torchvision"]) == ("2.14.1+cu126", f"0.29.1{of}")
+
+    def test_that_alone_has_torch_and_lacks_a_folder_leads_to_the_next(
+        self, project: Project, world: IndexServer
+    ) -> None:
+        world.withdraw("torch")
+        project.say("535.183.01", "580.65.06")
+        done = project("lock")
+        assert done.code == 0, done.err
+        assert pins_in(project.read())["torch"] == "2.14.1+cu126"
+        assert (
+            "(the stack asks for torch==2.15.0; the indexes beside PyTorch's own do not have torch); the lock has "
+            in (done.err)
+        )
+        assert "knows torch" not in done.err
+        project.say('["pytorch"]', '["pytorch==2.14.1+cu130"]')
+        done = project("lock", "-U")
+        assert (done.code, done.err.splitlines()[0]) == (1, "error: release-not-on-index")
+        assert "/whl/cu130 does not have torch, and no other index of this request has it\n" in done.err
 
     @pytest.mark.parametrize("wrong", [{"status": 500}, {"status": 403}, {"cut": True}])
     def test_that_fails_is_an_error_and_no_other_build(
@@ -217,3 +281,8 @@ def test_why_not_on_a_machine_without_a_gpu_is_told_to_be_of_the_cpu(
     assert (
         "note: CONDA_OVERRIDE_CUDA is empty, which says that there is no CUDA: this is a CPU environment\n" in done.err
     )
+
+
+def test_a_gpu_whose_machines_are_of_another_platform_is_told_with_the_key_that_names_it(project: Project) -> None:
+    project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"', 'gpus = ["12.1"]')
+    assert 'linux-64: platforms = "linux-aarch64" in pyproject.toml makes one for them\n' in project("lock").err

@@ -42,6 +42,7 @@ def interpreter_at(prefix: Path) -> Path:
     return Path(shutil.copy(Path(sys.executable).resolve(), prefix / "bin" / "python"))
 
 
+@pytest.mark.thorough
 def test_pip_neither_counts_nor_changes_what_lies_in_the_home_directory(index: IndexServer, tmp_path: Path) -> None:
     found = wheel("alpha", "1.0")
     index.add("alpha", [found])

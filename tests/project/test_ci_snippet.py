@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsolve.project.ci_snippet import FILES, System, ci_commands, ci_snippet
+from tests.laws import examples
 
 SYSTEMS: tuple[System, ...] = ("github", "gitlab")
 HOSTILE = [
@@ -81,7 +82,7 @@ def test_a_command_is_run_to_the_letter(system: System, command: str) -> None:
     assert commands_in(system, ci_snippet(system, [command, "echo"])) == [command, "echo"]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.sampled_from(SYSTEMS), st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=3))
 def test_whatever_stands_in_a_command(system: System, commands: list[str]) -> None:
     assert commands_in(system, ci_snippet(system, commands)) == commands

@@ -24,7 +24,7 @@ class Unfit(StrEnum):
     NO_FILE = "the index has no file of it"
     OTHER_PLATFORM = "it has no wheel for this Python and platform"
     OTHER_PYTHON = "it does not support this Python"
-    TOO_NEW = "it was uploaded after the day that --exclude-newer names"
+    TOO_NEW = "it was uploaded after the day that exclude-newer names"
     SOURCE_ONLY = "it has no wheel, only source that has to be built"
     OTHER_HASHES = "no file of it has a hash that is asked for (--hash)"
     YANKED = "it was withdrawn (yanked)"
