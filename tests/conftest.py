@@ -17,12 +17,12 @@ from envsolve.matrix import Matrix, find_matrix
 from envsolve.matrix.load import PLATFORM_TABLES
 from envsolve.model.host import Platform
 from tests.fake_driver.builder import fake_driver
+from tests.laws import TIMES, examples
 
 __all__ = ["fake_driver"]
 
-if float(os.environ.get("LAWS_TIMES", "1")) <= 1:
-    settings.register_profile("the same each time", derandomize=True)
-    settings.load_profile("the same each time")
+settings.register_profile("laws", max_examples=examples(100), derandomize=TIMES <= 1)
+settings.load_profile("laws")
 """The suites draw the same examples each time; LAWS_TIMES above 1 draws by chance."""
 
 sys.dont_write_bytecode = False
@@ -44,9 +44,13 @@ Envsolve = Callable[..., Result]
 
 
 def pytest_collection_finish() -> None:
-    """Leave the thousands of tests out of every later search for garbage: they stay until the end."""
+    """Leave the thousands of tests out of every later search for garbage: they stay until the end.
+
+    And search seldom, as each search looks through the parsed matrices too.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -79,7 +83,9 @@ def shipped_matrix_is_read_once(matrix: Matrix, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture
-def envsolve(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Envsolve:
+def envsolve(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, shipped_matrix_is_read_once: None
+) -> Envsolve:
     """Run the command line in this process, without the variables that would steer it."""
     ours = [name for name in os.environ if name.startswith("ENVSOLVE_") and name != "ENVSOLVE_UPDATE_SNAPSHOTS"]
     for name in (*PEER_VARIABLES, *ours):

@@ -58,7 +58,7 @@ class LoopbackServer(Generic[Wrong]):
         self._credentials: dict[str, str] = {}
         self._lock = threading.Lock()
         self._server = Listener(self, handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.004,), daemon=True)
 
     def __enter__(self) -> Self:
         self.start()

@@ -27,7 +27,7 @@ from envsolve.model.versions import DriverVersion
 from tests.cli.locking import undisturbed
 from tests.cli.test_doctor import CUDA_TORCH, environment
 from tests.cli.test_end_to_end import RTX_3090
-from tests.cli.test_validate import machine, with_torch
+from tests.cli.test_validate import bare, machine, with_torch
 from tests.cli.worlds import fill
 from tests.conda.conftest import channel_server, mirror, mirrored
 from tests.conftest import Envsolve
@@ -35,7 +35,7 @@ from tests.fake_driver.builder import FakeDriver
 from tests.index.packages import wheel
 from tests.index.server import IndexServer
 
-__all__ = ["channel_server", "mirror", "mirrored", "with_torch"]
+__all__ = ["bare", "channel_server", "mirror", "mirrored", "with_torch"]
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "python-api.txt"
 PAGE = Path(__file__).parents[1] / "docs" / "python-api.md"

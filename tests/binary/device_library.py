@@ -3,30 +3,48 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+
+NV_FATBIN = ".nv_fatbin"
 
 
 def device_library(
     path: Path,
     fat_binaries: bytes,
     *,
-    section: str = ".nv_fatbin",
+    section: str = NV_FATBIN,
     soname: str | None = None,
-    options: Iterable[str] = (),
+    needed: tuple[str, ...] = (),
+    options: tuple[str, ...] = (),
 ) -> Path:
     """A library at ``path`` whose ``section`` holds the given bytes; skips the test where gcc is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    held = path.with_name(f"{path.name}.bytes")
-    held.write_bytes(fat_binaries)
-    source = f'.section {section}, "a"\n.balign 8\n.incbin "{held}"\n.section .note.GNU-stack, ""\n'
-    named = [] if soname is None else [f"-Wl,-soname,{soname}"]
-    command = ["gcc", "-shared", "-nostdlib", "-x", "assembler", "-", "-x", "none", "-o", str(path), *named, *options]
-    try:
-        subprocess.run(command, input=source, text=True, check=True)
-    except FileNotFoundError:
-        pytest.skip("needs gcc")
-    held.unlink()
+    path.write_bytes(_compiled(fat_binaries, section, soname, needed, options))
+    path.chmod(0o755)
     return path
+
+
+@cache
+def _compiled(
+    fat_binaries: bytes, section: str, soname: str | None, needed: tuple[str, ...], options: tuple[str, ...]
+) -> bytes:
+    """The bytes of a library, made once for all tests that lay out the same one."""
+    with TemporaryDirectory() as folder:
+        here = Path(folder)
+        held, made, stubs = here / "held", here / "made", [here / f"{name}.stub" for name in needed]
+        held.write_bytes(fat_binaries)
+        for name, stub in zip(needed, stubs, strict=True):
+            stub.write_bytes(_compiled(b"", NV_FATBIN, name, (), ()))
+        source = f'.section {section}, "a"\n.balign 8\n.incbin "{held}"\n.section .note.GNU-stack, ""\n'
+        named = [] if soname is None else [f"-Wl,-soname,{soname}"]
+        command = ["gcc", "-shared", "-nostdlib", "-x", "assembler", "-", "-x", "none", "-o", str(made), *named]
+        command += ["-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined", *map(str, stubs), *options]
+        try:
+            subprocess.run(command, input=source, text=True, check=True)
+        except FileNotFoundError:
+            pytest.skip("needs gcc")
+        return made.read_bytes()

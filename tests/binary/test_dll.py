@@ -15,6 +15,7 @@ from envsolve.binary.dll_search import DllLookup, DllRule, DllSearch
 from envsolve.binary.library_code import read_device_code
 from envsolve.binary.unreadable import Damage, UnreadableLibraryError
 from tests.binary.tiny_dll import tiny_dll
+from tests.laws import examples
 from tests.scripts.fat_binary import fat_binary
 
 WHOLE = tiny_dll(("KERNEL32.dll", "a.dll"), ("late.dll",), sections={".nv_fatb": fat_binary((80,), (90,))})
@@ -79,7 +80,7 @@ def test_what_is_no_dll_says_so(content: bytes, damage: Damage, tmp_path: Path) 
     assert refused.value.damage is damage
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(changes=st.dictionaries(st.integers(0, len(WHOLE) - 1), st.integers(0, 255), min_size=1, max_size=6))
 def test_a_dll_with_other_bytes_in_its_tables_is_read_or_refused(changes: dict[int, int]) -> None:
     content = bytearray(WHOLE)

@@ -16,6 +16,7 @@ from envsolve.binary.elf import Abi, NeededVersion, read_library, read_needed_ve
 from envsolve.binary.library_code import read_device_code
 from envsolve.binary.unreadable import Damage, UnreadableLibraryError
 from tests.binary.layouts import ABI, ARM, I386, Lib, made_by_gcc, real_loader, tiny_library
+from tests.laws import examples
 
 WHOLE = Lib(("libm.so.6", "liba.so.1"), runpath="$ORIGIN/../a:/b", soname="libx.so.2")
 
@@ -94,7 +95,7 @@ def test_a_directory_in_the_place_of_a_library_is_unreadable(tmp_path: Path) -> 
     assert refused.value.damage is Damage.UNREADABLE
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(share=st.floats(0, 1, exclude_min=True, exclude_max=True))
 def test_wherever_a_library_is_cut_it_is_found_truncated(compiled: Path, share: float) -> None:
     content = compiled.read_bytes()
@@ -105,7 +106,7 @@ def test_wherever_a_library_is_cut_it_is_found_truncated(compiled: Path, share: 
     assert refused.value.damage is Damage.TRUNCATED
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(changes=st.dictionaries(st.integers(0, 700), st.integers(0, 255), min_size=1, max_size=6))
 def test_a_library_with_other_bytes_in_its_tables_is_read_or_refused(compiled: Path, changes: dict[int, int]) -> None:
     content = bytearray(compiled.read_bytes())

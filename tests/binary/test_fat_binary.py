@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsolve.binary.fat_binary import DeviceTargets, held_fat_binaries, scan_fat_binaries, targets_of_code
+from tests.laws import examples
 from tests.scripts.wheels import MACHINE_CODE, MAGIC, PTX, code, fat_binary, noise
 
 ARCHITECTURES = (35, 37, 50, 60, 61, 70, 75, 80, 86, 89, 90, 100, 103, 110, 120, 121)
@@ -32,7 +33,7 @@ def _written(architectures: set[int]) -> tuple[str, ...]:
     return tuple(f"{number // 10}.{number % 10}" for number in sorted(architectures))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(packed=containers, sizes=st.lists(st.integers(1, 200), min_size=1, max_size=4))
 def test_what_was_packed_is_scanned_back(packed: list[tuple[bytes, list[tuple[int, int]]]], sizes: list[int]) -> None:
     data = b"".join(before + fat_binary(*(code(*entry) for entry in held)) for before, held in packed) + MAGIC
@@ -74,7 +75,7 @@ def test_a_library_without_device_code_has_no_targets() -> None:
     assert scan_fat_binaries([noise(1000)]) == ((), ())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(packed=containers, before=st.integers(0, 40))
 def test_what_is_held_has_the_code_of_the_stream(
     packed: list[tuple[bytes, list[tuple[int, int]]]], before: int

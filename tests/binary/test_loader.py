@@ -220,13 +220,23 @@ def gcc(tmp_path_factory: pytest.TempPathFactory) -> Make:
     return made_by_gcc(tmp_path_factory.mktemp("stubs"))
 
 
-@pytest.fixture(params=["gcc", "tiny"])
+@pytest.fixture
 def make(request: pytest.FixtureRequest) -> Make:
     chosen: Make = make_tiny if request.param == "tiny" else request.getfixturevalue("gcc")
     return chosen
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    ("make", "case"),
+    [
+        pytest.param(
+            maker, case, id=f"{maker} {name}", marks=[pytest.mark.thorough] if maker == "gcc" and place % 4 else []
+        )
+        for place, (name, case) in enumerate(CASES.items())
+        for maker in ("gcc", "tiny")
+    ],
+    indirect=["make"],
+)
 def test_the_file_is_the_one_the_real_loader_takes(case: Case, make: Make, tmp_path: Path) -> None:
     words = _words(tmp_path, case)
     lay_out(tmp_path, {_filled(name, words): lib for name, lib in case.files.items()}, make)

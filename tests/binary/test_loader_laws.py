@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from envsolve.binary.loader import Process
 from tests.binary.layouts import ABI, ARM, I386, Lib, lay_out, libraries, listed, make_tiny, real_loader
+from tests.laws import examples
 
 NAMES = ("a.so", "b.so", "c.so", "d.so")
 DIRECTORIES = ("one", "two", "three")
@@ -48,7 +49,7 @@ files = st.dictionaries(
 library_paths = st.one_of(st.none(), st.lists(st.sampled_from(ENTRIES), max_size=3).map(":".join))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(files=files, root=own, library_path=library_paths, here=st.sampled_from(DIRECTORIES))
 def test_every_library_comes_from_the_file_that_the_real_loader_lists(
     files: dict[str, Lib | str], root: Lib, library_path: str | None, here: str

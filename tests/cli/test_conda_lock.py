@@ -38,7 +38,13 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-@pytest.mark.parametrize("case", _CASES, ids=[case["name"] for case in _CASES])
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case["name"], marks=[pytest.mark.thorough] if case.get("thorough") else [])
+        for case in _CASES
+    ],
+)
 def test_each_request_gets_its_packages_or_the_reason_why_not(
     case: dict[str, Any], envsolve: Envsolve, mirrored: Path, cache: Path
 ) -> None:
@@ -299,7 +305,13 @@ _FAULTS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("fault", _FAULTS)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(it, marks=pytest.mark.thorough) if it == "it sends what cannot be unpacked" else it
+        for it in _FAULTS
+    ],
+)
 def test_a_channel_in_trouble_is_one_error_and_nothing_is_written(
     fault: str,
     own_channel_server: ChannelServer,

@@ -45,7 +45,11 @@ def locking(request: pytest.FixtureRequest, envsolve: Envsolve, mirrored: Path, 
     return lock
 
 
-@pytest.mark.parametrize("locking", _FORMATS, indirect=True)
+@pytest.mark.parametrize(
+    "locking",
+    ["conda-lock.yml", *(pytest.param(it, marks=pytest.mark.thorough) for it in _FORMATS if it != "conda-lock.yml")],
+    indirect=True,
+)
 def test_a_newer_driver_changes_nothing_until_it_is_asked_for(locking: Locking) -> None:
     before = locking(OLD)
     assert before["tensorflow"].startswith("2.14.0 cuda118")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import Envsolve
 from tests.diagnose.symptom_logs import symptom_logs
+from tests.laws import examples
 
 NO_KERNEL = (
     "NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.\n"
@@ -181,7 +182,7 @@ def test_secrets_of_a_log_are_masked(envsolve: Envsolve, secret: str) -> None:
         assert "***" in done.out
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=400))
 def test_no_bytes_at_all_break_it(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     for garbage in (content, content + b"\n" + CUDART.encode() + b"\n" + content):

@@ -105,6 +105,7 @@ def test_there_and_back_is_the_same_lock(case: Case, export: Exporting) -> None:
     assert again.count("# Exported from pylock.toml by envsolve\n") == 1
 
 
+@pytest.mark.thorough
 def test_pip_uv_and_packaging_take_what_is_exported(export: Exporting) -> None:
     case = CASES["one index"]
     export.lock(case, "pylock.toml")
@@ -270,6 +271,7 @@ def test_each_platform_has_a_file_of_its_own(conda_lock: str, export: Exporting)
     export.refused("lock-for-other-platform", conda_lock, "--format", "explicit", "--platform", "osx-arm64")
 
 
+@pytest.mark.thorough
 def test_an_explicit_file_becomes_a_conda_lock_that_conda_lock_reads(conda_lock: str, export: Exporting) -> None:
     explicit = export.exported(conda_lock, "--format", "explicit", "--platform", "linux-64")
     export.write("explicit.txt", explicit)
@@ -287,6 +289,7 @@ def test_an_explicit_file_becomes_a_conda_lock_that_conda_lock_reads(conda_lock:
     assert rattler("ExplicitEnvironmentSpec.from_str(asked).platform is not None", back)
 
 
+@pytest.mark.thorough
 def test_conda_lock_reads_what_becomes_of_wheels_beside_conda_packages(conda_lock: str, export: Exporting) -> None:
     explicit = export.exported(conda_lock, "--format", "explicit", "--platform", "win-64")
     export.write("explicit.txt", explicit)

@@ -38,6 +38,7 @@ def tensorflow_in(name: str) -> str:
     return next(f"{it.version} {it.build}" for it in held.conda if it.name == "tensorflow")
 
 
+@pytest.mark.thorough
 def test_conda_locks_stay_until_the_driver_of_an_upgrade_is_taken(project: Path, envsolve: Envsolve) -> None:
     def lock(*words: str) -> Any:
         done = envsolve("lock", "--cache-dir", "cache", "--json", *words)

@@ -106,7 +106,15 @@ def test_notes_are_printed_again_as_they_were(words: list[str], locking: Locking
     assert ("note" in again.err) == ("-q" not in words)
 
 
-@pytest.mark.parametrize("words", [["--refresh"], ["--no-cache"], ["-U"], ["-P", "alpha"], ["--offline"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--refresh"],
+        ["-U"],
+        ["--offline"],
+        *(pytest.param(it, marks=pytest.mark.thorough) for it in (["--no-cache"], ["-P", "alpha"])),
+    ],
+)
 def test_who_asks_again_gets_an_answer_that_is_made_anew(words: list[str], locking: Locking) -> None:
     locking(*words) if "--offline" not in words else locking()
     assert locking(*words).worked

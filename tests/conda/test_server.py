@@ -43,6 +43,7 @@ def solved(answer: Answer) -> list[str]:
     return [file.rsplit("/", 1)[1] for file in answer.outcome.files]
 
 
+@pytest.mark.thorough
 def test_cases_end_on_the_recorded_channels_as_on_the_whole_ones(mirrored: Path) -> None:
     cases = ROOTS.cases[::4]  # scripts/trim_channel.py compares them all
     answers = ask_rattler(Request(it) for it in cases)

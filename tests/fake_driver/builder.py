@@ -34,6 +34,7 @@ LIBRARIES = {
 PARTS = ("libnvidia-ml", "libcuda", "nvidia-smi")
 INHERITED = (
     "HOME",
+    "XDG_CACHE_HOME",
     "LANG",
     "TMPDIR",
     "PYTHONPATH",

@@ -17,6 +17,7 @@ from envsolve.index.project import Project
 from envsolve.model.version_order import key_of
 from tests.index.packages import wheel
 from tests.index.shelf import HTML_TYPE, JSON_TYPE, Shelf
+from tests.laws import examples
 
 URL = "https://packages.example.org/simple/some-name/"
 NAME = "some-name"
@@ -101,7 +102,7 @@ def assert_types(listing: Listing) -> None:
             assert all(isinstance(text, str | None) for text in (uploaded, requires_python, yanked))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(mutated())
 @example((b"<![foo", HTML_TYPE))
 @example((b"<html><base href='http://['><a href='x'>", HTML_TYPE))
@@ -140,7 +141,7 @@ def test_a_page_of_an_api_that_is_yet_to_come_is_refused(page: str) -> None:
         Project(NAME, URL, JSON_TYPE, lambda: b"", body=page.format(**parts).encode())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.binary(max_size=500), TYPES)
 def test_any_bytes_are_read_or_refused(body: bytes, content_type: str) -> None:
     read_in_both_ways(body, content_type)
@@ -154,7 +155,7 @@ JSON = st.recursive(
 KEYS = ("filename", "url", "hashes", "size", "upload-time", "requires-python", "yanked", "core-metadata", "gpg-sig")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from(KEYS), JSON, max_size=5), max_size=3), JSON, st.booleans())
 def test_entries_of_any_shape_are_read_or_refused(entries: list[dict[str, Any]], other: object, stated: bool) -> None:
     whole = {"filename": "some_name-1.0-py3-none-any.whl", "url": "x", "hashes": {}}

@@ -46,12 +46,14 @@ def bare_index() -> Iterator[IndexServer]:
         yield server
 
 
-@pytest.mark.parametrize("name", ["W1", "W2", "W3", "W4", "W7"])
+@pytest.mark.parametrize(
+    "name", ["W1", "W7", *(pytest.param(it, marks=pytest.mark.thorough) for it in ("W2", "W3", "W4"))]
+)
 def test_uv_resolves_as_against_the_index_that_was_recorded(index: IndexServer, name: str) -> None:
     assert pins_of(compile_with_uv(index.index_url, RESOLUTIONS[name].requirements)) == PINS[name]
 
 
-@pytest.mark.parametrize("name", ["W3", "W4"])
+@pytest.mark.parametrize("name", ["W3", pytest.param("W4", marks=pytest.mark.thorough)])
 def test_uv_resolves_the_same_where_the_index_tells_next_to_nothing(poor_index: IndexServer, name: str) -> None:
     assert pins_of(compile_with_uv(poor_index.index_url, RESOLUTIONS[name].requirements)) == PINS[name]
     assert any(it.status == 206 for it in poor_index.requests)
@@ -108,6 +110,7 @@ def test_a_stand_in_for_a_wheel_has_its_hash_and_the_recorded_metadata(poor_inde
     assert "sympy>=1.13.3" in fields["requires_dist"]
 
 
+@pytest.mark.thorough
 def test_pip_takes_what_was_made_up(bare_index: IndexServer, tmp_path: Path) -> None:
     alpha, beta = wheel("Alpha", "1.0", ["beta>=2; python_version>='3'"]), wheel("beta", "2.1+local")
     bare_index.add("Alpha", [alpha, wheel("alpha", "2.0", yanked="broken")])

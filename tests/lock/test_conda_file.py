@@ -13,6 +13,7 @@ from envsolve.errors import UsageError
 from envsolve.lock.conda_file import HeldConda, HeldFormat, read_held
 from envsolve.lock.held_pins import HeldPin
 from envsolve.model.host import Platform
+from tests.laws import examples
 from tests.lock.written_yaml import documents
 
 _FOLDER = Path(__file__).parent / "conda_files"
@@ -287,7 +288,7 @@ def test_what_is_none_of_the_formats_is_refused_with_a_way_out(text: str, said: 
 _FILES = [_FOLDER / name for name in ("environment.yml", "conda-lock.yml", "pixi-5.lock", "pixi-7.lock")]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.binary() | st.one_of(*map(documents, _FILES)).map(str.encode))
 def test_reading_raises_nothing_else(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "whatever.lock"

@@ -17,6 +17,7 @@ from envsolve.lock.conda_lock_yml import conda_lock_yml
 from envsolve.lock.exact_environment import exact_environment_yml
 from envsolve.lock.explicit import explicit
 from envsolve.matrix import Matrix
+from tests.laws import examples
 from tests.lock.conda_locks import WHEELS, conda_locks, package, plain, two_platforms
 from tests.lock.judges import conda_lock_renders, rattler
 from tests.lock.locks import file
@@ -61,6 +62,7 @@ def test_the_order_of_packages_does_not_matter(lock: CondaLock) -> None:
     assert conda_lock_yml(lock._replace(parts=parts)) == conda_lock_yml(lock)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [0, 1], ids=PLATFORMS)
 def test_conda_lock_installs_what_our_explicit_file_installs(
     lock: CondaLock, rendered: dict[str, str], number: int
@@ -209,7 +211,7 @@ def test_a_lock_without_files_names_a_source_all_the_same() -> None:
     assert read(plain())["package"] == []
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(conda_locks())
 def test_whatever_stands_in_a_lock_stays_what_it_is(lock: CondaLock) -> None:
     document = read(lock)

@@ -26,6 +26,7 @@ from envsolve.model.host import Platform
 from envsolve.model.package import Closure, Pin
 from envsolve.model.release import CudaLibraries
 from envsolve.model.versions import LibcVersion
+from tests.laws import examples
 from tests.lock.locks import INDEX, PINS, TARGET, file, locks, plain, rtx_3090
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
@@ -193,6 +194,7 @@ def test_where_no_base_has_what_it_needs_there_is_no_file(lock: PythonLock, said
         dockerfile(lock)
     assert said in caught.value.message
     assert caught.value.hints
+    assert not lock.closure.target.python or "--" not in caught.value.hints[0].text
 
 
 def test_a_wheel_that_takes_cuda_from_the_system_gets_no_image(matrix: Matrix) -> None:
@@ -244,7 +246,7 @@ def test_the_name_says_what_it_is(name: str, is_one: bool) -> None:
     assert (format_for_file(Path("somewhere") / name) == "dockerfile") is is_one
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(locks())
 def test_whatever_the_texts_hold_the_requirements_are_read_back_and_no_instruction_is_added(
     tmp_path_factory: pytest.TempPathFactory, lock: PythonLock

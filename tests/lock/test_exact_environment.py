@@ -15,6 +15,7 @@ from envsolve.lock.conda_lock import Asked, CondaLock
 from envsolve.lock.exact_environment import exact_environment_yml
 from envsolve.lock.held import read_held
 from envsolve.matrix import Matrix
+from tests.laws import examples
 from tests.lock.conda_locks import CHANNEL, WHEELS, conda_locks, package, plain, two_platforms
 from tests.lock.judges import rattler
 from tests.lock.locks import CUDA_INDEX, INDEX
@@ -89,7 +90,7 @@ def test_what_is_written_is_read_back(matrix: Matrix, tmp_path: Path) -> None:
     assert ("tensorflow", "2.10.1", "") in read_held(path).packages
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(conda_locks())
 def test_whatever_stands_in_a_lock_stays_what_it_is(lock: CondaLock) -> None:
     document = read(lock)

@@ -15,6 +15,7 @@ from envsolve.lock.conda_lock import CondaLock
 from envsolve.lock.explicit import explicit
 from envsolve.matrix import Matrix
 from envsolve.model.conda import CondaPackage
+from tests.laws import examples
 from tests.lock.conda_locks import CHANNEL, WHEELS, conda_locks, package, plain, two_platforms
 from tests.lock.judges import rattler
 from tests.lock.locks import file
@@ -68,7 +69,7 @@ def test_a_package_stands_behind_all_it_depends_on(matrix: Matrix) -> None:
     assert order.index("iniconfig") < order.index("pytest")
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.lists(st.integers(0, 7), max_size=3), max_size=8), st.randoms())
 def test_the_order_holds_for_any_packages(needs: list[list[int]], chance: object) -> None:
     """Each depends on some before it in ``needs``, whatever their names."""
@@ -117,7 +118,7 @@ def test_a_wheel_is_a_comment_that_pip_can_prove() -> None:
     assert line == f"# pip numpy @ https://files.example.org/main.zip#subdirectory=pkg&sha256={'a' * 64}"
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(conda_locks())
 def test_every_line_is_a_comment_or_one_of_the_packages(lock: CondaLock) -> None:
     lines = explicit(lock, lock.parts[0]).split("\n")

@@ -14,6 +14,7 @@ from envsolve.lock.explicit_file import ExplicitFile, explicit_of, read_explicit
 from envsolve.lock.held_pins import HeldPin
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
+from tests.laws import examples
 
 _SAMPLE = Path(__file__).parent / "conda_files/explicit.txt"
 _CONDA_FORGE = "https://conda.anaconda.org/conda-forge"
@@ -144,7 +145,7 @@ _PACKAGES = st.builds(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(_PACKAGES, max_size=4))
 def test_what_is_written_as_addresses_is_read_back(packages: list[CondaPackage]) -> None:
     lines = [f"{package.url}#{package.md5}" if package.md5 else package.url for package in packages]

@@ -15,6 +15,7 @@ from envsolve.lock.pylock_toml import pylock_toml
 from envsolve.lock.python_lock import PythonLock, facts_of
 from envsolve.lock.requirements_txt import requirements_txt
 from envsolve.matrix import Matrix
+from tests.laws import examples
 from tests.lock.locks import CUDA_INDEX, INDEX, locks, plain, rtx_3090
 
 PIP_COMPILE = """\
@@ -248,7 +249,7 @@ def test_facts_further_down_than_the_header_are_nobodys(tmp_path: Path) -> None:
     assert read_recorded(path) is None
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(lock=locks())
 def test_whatever_is_written_reads_back_alike(tmp_path_factory: pytest.TempPathFactory, lock: PythonLock) -> None:
     folder = tmp_path_factory.getbasetemp()
@@ -273,7 +274,7 @@ def _without_surrogates(facts: object) -> object:
     return [_without_surrogates(fact) for fact in facts] if isinstance(facts, list) else facts
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.text(st.sampled_from("ab=1. \\\n#;[]-'\"@"), max_size=40))
 def test_any_text_is_read_as_pins_or_nothing(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     for pin in read_pins(written(tmp_path_factory.getbasetemp(), text, "any.txt")):

@@ -21,6 +21,7 @@ from envsolve.lock.pixi_lock_file import (
 from envsolve.lock.text_file import FileError
 from envsolve.lock.yaml_document import document_of
 from envsolve.model.conda import CondaPackage
+from tests.laws import examples
 from tests.lock.pixi_judge import judge
 from tests.lock.written_yaml import documents
 
@@ -213,7 +214,7 @@ def test_a_file_that_cannot_be_read_is_a_mistake_of_who_named_it(tmp_path: Path)
         read_pixi_lock(path)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(documents(_sample(4)) | documents(_sample(6)) | documents(_sample(7)) | st.text())
 def test_reading_raises_nothing_else_and_holds_no_credentials(text: str) -> None:
     try:

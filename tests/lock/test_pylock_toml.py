@@ -20,6 +20,7 @@ from envsolve.lock.pylock_toml import pylock_toml
 from envsolve.lock.python_lock import PythonLock
 from envsolve.matrix import Matrix
 from envsolve.model.package import Closure, Pin
+from tests.laws import examples
 from tests.lock.locks import INDEX, PINS, TARGET, file, locks, plain, rtx_3090
 from tests.lock.real_wheels import wheel
 
@@ -145,7 +146,7 @@ def test_no_credentials_are_written() -> None:
     assert "user" not in text
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(locks())
 def test_whatever_the_texts_hold_no_key_is_added(lock: PythonLock) -> None:
     document = tomli.loads(pylock_toml(lock))

@@ -16,6 +16,7 @@ from envsolve.lock.python_lock import PythonLock
 from envsolve.lock.requirements_txt import requirements_txt
 from envsolve.matrix import Matrix
 from envsolve.model.package import Closure, Pin
+from tests.laws import examples
 from tests.lock.locks import CUDA_INDEX, INDEX, PINS, TARGET, file, locks, plain, rtx_3090
 from tests.lock.real_wheels import wheel
 
@@ -49,6 +50,7 @@ def test_the_order_of_the_pins_does_not_matter() -> None:
     assert requirements_txt(plain(PINS)) == requirements_txt(plain(reversed(PINS)))
 
 
+@pytest.mark.thorough
 def test_pip_takes_pins_and_direct_references_with_their_hashes(tmp_path: Path) -> None:
     pins = (
         Pin(
@@ -159,7 +161,7 @@ def expected(lock: PythonLock) -> list[HeldPin]:
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(locks())
 def test_whatever_the_texts_hold_the_pins_are_read_back_and_no_others(
     tmp_path_factory: pytest.TempPathFactory, lock: PythonLock

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import tomli
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsolve.model.match_spec import MatchSpec, parse_match_spec
@@ -61,6 +61,7 @@ _SPECS = st.builds(
 def test_whatever_is_read_rattler_reads_too() -> None:
     written: dict[str, None] = {}
 
+    @settings(max_examples=100)
     @given(_SPECS | st.text())
     def draw(text: str) -> None:
         try:

@@ -75,7 +75,7 @@ class ServedIndex(ThreadingHTTPServer):
 def served_index() -> Iterator[ServedIndex]:
     """An index that answers until the block is left."""
     with ServedIndex() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.004}, daemon=True)
         thread.start()
         try:
             yield server

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scripts.matrix_refresh.device_code import GlibcWatch, find_flags, targets_of_flags
+from tests.laws import examples
 from tests.scripts.wheels import noise
 
 
@@ -21,7 +22,7 @@ def _cut(data: bytes, sizes: list[int]) -> Iterator[bytes]:
         place, number = place + size, number + 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     flags=st.lists(
         st.sampled_from(["sm_75", "sm_80", "sm_90a", "sm_120", "compute_90", "sm_100f"]), min_size=1, max_size=40
@@ -60,7 +61,7 @@ def test_a_flag_of_another_form_is_an_error(flag: str) -> None:
         targets_of_flags([flag])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(sizes=st.lists(st.integers(1, 60), min_size=1, max_size=4))
 def test_the_newest_symbol_version_of_glibc_is_noted_in_passing(sizes: list[int]) -> None:
     data = b"\0GLIBC_2.2.5\0GLIBC_2.17\0GLIBC_2.9\0xGLIBC_2.40\0GLIBC_2.41x\0GLIBCXX_3.4\0" + noise(200)

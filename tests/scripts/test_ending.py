@@ -19,7 +19,10 @@ from tests.scripts.tables import component_table
 from tests.scripts.wheels import torch_wheel
 
 EMPTY = 'schema_version = 1\nupdated = "2026-01-05"\nframework = "pytorch"\naliases = ["torch"]\n'
-SCRIPTS = pytest.mark.parametrize("script", ["refresh_matrix.py", "check_matrix.py"])
+SCRIPTS = pytest.mark.parametrize(
+    "script", ["refresh_matrix.py", pytest.param("check_matrix.py", marks=pytest.mark.thorough)]
+)
+"""They end by the same code; each is a process."""
 
 
 @pytest.fixture

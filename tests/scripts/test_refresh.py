@@ -198,7 +198,8 @@ def test_anew_reads_every_wheel_again(maintainer: Maintainer) -> None:
     assert maintainer.runs("pytorch", "--anew", "--offline").code == 2
 
 
-def test_an_index_that_is_not_there_writes_nothing(maintainer: Maintainer) -> None:
+def test_an_index_that_is_not_there_writes_nothing(maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)  # between attempts
     ran = maintainer.runs("pytorch", endpoint="http://127.0.0.1:1/simple")
     assert (ran.code, ran.out) == (3, "")
     assert ran.err.startswith("error: the index did not list torch: ")

@@ -15,6 +15,7 @@ from packaging.version import Version
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.reader import ReadEvidence, ReadRow, Value
 from scripts.matrix_refresh.toml_file import Change, MatrixFile, unread_rows
+from tests.laws import examples
 
 TODAY = "2026-12-24"
 TEXT = """\
@@ -386,7 +387,7 @@ def _cited(row: ReadRow) -> object:
     return row.evidence[0].name if row.evidence else row.key
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(rows=st.lists(read_rows(), max_size=4, unique_by=(lambda row: row.key, _cited)))
 def test_what_is_merged_twice_changes_nothing_the_second_time(rows: list[ReadRow]) -> None:
     with TemporaryDirectory() as folder:

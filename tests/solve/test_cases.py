@@ -91,7 +91,13 @@ def check_answer(answer: dict[str, Any], expect: dict[str, Any]) -> None:
         assert framework["runs_as"].items() >= expect.get("runs_as", {}).items()
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case["name"], marks=[pytest.mark.thorough] if place % 3 else [])
+        for place, case in enumerate(CASES)
+    ],
+)
 def test_the_environment_file_agrees(case: dict[str, Any], envsolve: Envsolve) -> None:
     result = envsolve(*arguments_of(case, "environment"))
     expect = case["expect"]

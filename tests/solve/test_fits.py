@@ -24,6 +24,8 @@ from envsolve.solve.solver import Solver
 from tests.matrix.tiny import tiny_matrix
 
 GPUS = (("3.7",), ("6.1",), ("7.0",), ("8.6",), ("9.0",), ("12.0",), ("12.1",), ("6.1", "12.0"), ("8.0", "10.3"))
+FRAMEWORKS = ("jax", "pytorch", "tensorflow")
+"""Each GPU is asked of one of them in the fast suite, and of all in the thorough one."""
 DRIVERS = (None, "450.80.02", "470.256.02", "535.183.01", "570.26", "580.65.06", "616")
 
 
@@ -40,8 +42,19 @@ def solver(matrix: Matrix) -> Solver:
     return Solver(matrix)
 
 
-@pytest.mark.parametrize("framework", ["jax", "pytorch", "tensorflow"])
-@pytest.mark.parametrize("gpus", GPUS, ids=" ".join)
+@pytest.mark.parametrize(
+    ("framework", "gpus"),
+    [
+        pytest.param(
+            framework,
+            gpus,
+            id=f"{framework} {' '.join(gpus)}",
+            marks=[] if (row + column) % len(FRAMEWORKS) == 0 else [pytest.mark.thorough],
+        )
+        for row, gpus in enumerate(GPUS)
+        for column, framework in enumerate(FRAMEWORKS)
+    ],
+)
 def test_the_newest_build_that_is_listed_is_the_one_that_is_solved_for(
     framework: str, gpus: tuple[str, ...], matrix: Matrix, solver: Solver
 ) -> None:
@@ -57,7 +70,9 @@ def test_the_newest_build_that_is_listed_is_the_one_that_is_solved_for(
         assert solution is None or solution.choices[0].release in found
 
 
-@pytest.mark.parametrize("gpu", ["8.0", "8.6", "9.0", "12.0"])
+@pytest.mark.parametrize(
+    "gpu", ["8.6", *(pytest.param(it, marks=pytest.mark.thorough) for it in ("8.0", "9.0", "12.0"))]
+)
 def test_a_newer_driver_takes_no_build_away(gpu: str, matrix: Matrix) -> None:
     older: set[int] = set()
     for driver in filter(None, DRIVERS):

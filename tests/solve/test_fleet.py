@@ -18,6 +18,7 @@ from envsolve.model.solution import Machine, Problem
 from envsolve.model.versions import DriverVersion, LibcVersion
 from envsolve.solve.fleet import profiles, smallest_split
 from envsolve.solve.solver import Solver
+from tests.laws import examples
 
 MATRIX = Matrix(find_matrix())
 SOLVER = Solver(MATRIX)
@@ -82,7 +83,7 @@ fleets = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(fleets)
 def test_profiles_have_the_stack_of_their_machines(machines: list[Machine]) -> None:
     request, problem = posed(machines)
@@ -121,7 +122,7 @@ def fewest_groups(request: Request, problem: Problem) -> int | None:
     return count
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(st.sampled_from(sorted(GPUS)), min_size=2, max_size=5),
     st.sampled_from([("pytorch",), ("tensorflow",), ("jax",), ("tensorflow", "pytorch"), ("paddlepaddle",)]),

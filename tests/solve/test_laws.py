@@ -9,7 +9,6 @@ asks fifty times as many questions.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import ParamSpec
 
@@ -34,6 +33,7 @@ from envsolve.solve.provider import Provider
 from envsolve.solve.relax import ways_out
 from envsolve.solve.rules import owner_of
 from envsolve.solve.solver import Solver, source_groups
+from tests.laws import examples
 from tests.solve import reference
 from tests.solve.drawn import (
     ANY,
@@ -55,17 +55,15 @@ from tests.solve.drawn import (
 )
 
 SOLVER = Solver(MATRIX)
-TIMES = float(os.environ.get("LAWS_TIMES", "0.3"))
-"""The fast suite tries less than a third of what the thorough one does."""
 UNRANKED = ((), *ONE_SOURCE)
 """Sources of which none is preferred to a newer release from another."""
 SHAPE = [HealthCheck.filter_too_much, HealthCheck.too_slow]
 P = ParamSpec("P")
 
 
-def law(examples: int) -> Callable[[Callable[P, None]], Callable[P, None]]:
+def law(whole: int) -> Callable[[Callable[P, None]], Callable[P, None]]:
     """Try a law on so many questions."""
-    return settings(max_examples=max(5, round(examples * TIMES)), deadline=None, suppress_health_check=SHAPE)
+    return settings(max_examples=examples(whole), deadline=None, suppress_health_check=SHAPE)
 
 
 def versions(solution: Solution) -> list[Version]:

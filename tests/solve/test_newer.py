@@ -22,6 +22,16 @@ SOLVER = Solver(MATRIX)
 WAITS = re.compile(r"a newer (\S+), (\S+), needs NVIDIA driver (\S+) or newer")
 
 
+FAST_GPUS = {
+    "tensorflow": ("6.1", "9.0"),
+    "pytorch": ("3.7", "8.6", "12.0"),
+    "jax": ("7.5", "12.0"),
+    "cupy": ("3.7", "9.0"),
+    "onnxruntime": ("8.6",),
+}
+"""The part of the grid of frameworks and GPUs that the fast suite asks; the thorough one asks all."""
+
+
 def asked(framework: str, gpu: str, driver: DriverVersion | None, version: str = "") -> tuple[Request, Problem]:
     machine = Machine(driver, ((ComputeCapability.parse(gpu), ""),), None)
     frameworks = (FrameworkRequest(framework, SpecifierSet(version)),)
@@ -34,8 +44,14 @@ def waiting(solution: Solution) -> list[tuple[str, str]]:
     return [(match[2], match[3]) for note in solution.notes if (match := WAITS.fullmatch(note))]
 
 
-@pytest.mark.parametrize("framework", ["tensorflow", "pytorch", "jax", "cupy", "onnxruntime"])
-@pytest.mark.parametrize("gpu", ["3.7", "6.1", "7.5", "8.6", "9.0", "12.0"])
+@pytest.mark.parametrize(
+    ("framework", "gpu"),
+    [
+        pytest.param(framework, gpu, marks=[] if gpu in FAST_GPUS[framework] else [pytest.mark.thorough])
+        for gpu in ("3.7", "6.1", "7.5", "8.6", "9.0", "12.0")
+        for framework in FAST_GPUS
+    ],
+)
 def test_a_release_that_waits_for_a_driver_fits_from_that_driver_on_and_not_before(framework: str, gpu: str) -> None:
     drivers = sorted({branch.first(windows=False) for branch in MATRIX.cuda.branches}, key=lambda driver: driver.parts)
     told = 0

@@ -57,17 +57,12 @@ class Environment:
     ) -> Path:
         """A library that needs others that are here, or stand-ins of those names."""
         path = (root or self.site) / name
-        options = ["-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined"]
-        for other in needed:
-            stub = self.root / "stand-ins" / other
-            if not stub.exists():
-                device_library(stub, b"", soname=other)
-            options.append(str(stub))
+        options: tuple[str, ...] = ()
         if rpath:
-            options += ["-Wl,--disable-new-dtags", f"-Wl,-rpath,{rpath}"]
+            options += ("-Wl,--disable-new-dtags", f"-Wl,-rpath,{rpath}")
         if runpath:
-            options += ["-Wl,--enable-new-dtags", f"-Wl,-rpath,{runpath}"]
-        return device_library(path, code, soname=path.name, options=options)
+            options += ("-Wl,--enable-new-dtags", f"-Wl,-rpath,{runpath}")
+        return device_library(path, code, soname=path.name, needed=needed, options=options)
 
     def nvidia(self, *, without: tuple[str, ...] = (), code: Mapping[str, bytes] | None = None) -> None:
         """The libraries of NVIDIA's wheels for CUDA 12, with machine code for :data:`SASS`."""

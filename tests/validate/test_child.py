@@ -70,8 +70,8 @@ def test_a_hang_is_ended_and_so_is_what_it_started(children: Children, tmp_path:
         f'FILE *file = fopen("{pid_file}", "w"); int child = fork(); if (!child) for (;;) pause();'
         'fprintf(file, "%d", child); fclose(file); for (;;) pause();'
     )
-    outcome = load(children, compiled(tmp_path / "libcudart.so.12", ON_LOAD.format(body=body)), timeout=1.5)
-    assert outcome.ending.timeout == 1.5
+    outcome = load(children, compiled(tmp_path / "libcudart.so.12", ON_LOAD.format(body=body)), timeout=1.0)
+    assert outcome.ending.timeout == 1.0
     assert outcome.stage == "libcudart.so.12"
     assert is_gone(int(pid_file.read_text()))
 

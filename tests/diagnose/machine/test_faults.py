@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Reading
 from tests.diagnose.machine.faults_driver import DRIVER_FAULTS
 from tests.diagnose.machine.faults_libraries import LIBRARIES
@@ -16,7 +18,6 @@ from tests.diagnose.machine.recorded import (
     WORKING,
     Case,
     examined,
-    found,
 )
 
 CASES = {
@@ -40,19 +41,31 @@ def test_a_healthy_machine_has_no_finding(readings: tuple[Reading, ...], tmp_pat
     assert examined(tmp_path, Case(readings=readings)).findings == ()
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_fault_is_found_and_nothing_else(name: str, tmp_path: Path) -> None:
-    case, expected = CASES[name]
-    assert found(tmp_path, case) == expected
+class Fault(NamedTuple):
+    """A machine with one fault, and what is found on it."""
+
+    root: Path
+    findings: tuple[Finding, ...]
+    expected: dict[str, Severity]
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_findings_are_whole(name: str, tmp_path: Path) -> None:
-    for finding in examined(tmp_path, CASES[name][0]).findings:
+@pytest.fixture(scope="module", params=CASES)
+def fault(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Fault:
+    case, expected = CASES[request.param]
+    root = tmp_path_factory.mktemp("machine")
+    return Fault(root, examined(root, case).findings, expected)
+
+
+def test_a_fault_is_found_and_nothing_else(fault: Fault) -> None:
+    assert {finding.id: finding.severity for finding in fault.findings} == fault.expected
+
+
+def test_findings_are_whole(fault: Fault) -> None:
+    for finding in fault.findings:
         for text in (finding.title, finding.cause, finding.fix):
             assert text
             assert not any(slip in text for slip in ("  ", "None", "..", "[]", "()")), finding
         assert finding.cause.endswith(".")
         assert finding.fix.endswith(".")
-        assert str(tmp_path) not in str(finding), "a recorded machine's paths are its own"
+        assert str(fault.root) not in str(finding), "a recorded machine's paths are its own"
         assert all(command and command.strip() == command for command in finding.commands)

@@ -7,18 +7,17 @@ asks twenty times as many questions.
 
 from __future__ import annotations
 
-import os
 from itertools import islice, permutations
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from tests.solve.closure.drawn import Drawn, Pins, resolved, worlds
 from tests.solve.closure.reference import is_met, reached, solutions
 
-TIMES = float(os.environ.get("LAWS_TIMES", "0.3"))
-often = settings(max_examples=round(150 * TIMES), deadline=None)
-sometimes = settings(max_examples=round(50 * TIMES), deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+often = settings(max_examples=examples(150), deadline=None)
+sometimes = settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 """Many worlds that are drawn have no answer, about which there is nothing to say."""
 
 

@@ -12,8 +12,8 @@ from envsolve.model.package import Pin, Present
 from envsolve.solve.closure.resolve import Conflict, Found
 from envsolve.solve.closure.told import involved, missing, sentences
 from envsolve.solve.closure.world import Limit
+from tests.laws import examples
 from tests.solve.closure.drawn import URL, Drawn, MemoryIndex, answer_for, resolved, worlds
-from tests.solve.closure.test_laws import TIMES
 
 Projects = Mapping[str, Mapping[str, Sequence[str]]]
 
@@ -198,7 +198,7 @@ def test_a_lock_that_held_another_version_of_what_is_present_does_not_bring_it_b
         assert pins == {"pandas": "1.0"}
 
 
-@settings(max_examples=round(100 * TIMES), deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(worlds(), st.data())
 def test_what_is_present_counts_as_the_only_version_of_a_project_without_requirements(
     world: Drawn, data: st.DataObject

@@ -16,9 +16,10 @@ from tests.solve.closure.drawn import EXTRA, Drawn, resolved, worlds
 
 uv = pytest.importorskip("uv")
 SEEDS = range(30)
+FAST = 10
 
 
-@pytest.mark.parametrize("number", SEEDS)
+@pytest.mark.parametrize("number", [it if it < FAST else pytest.param(it, marks=pytest.mark.thorough) for it in SEEDS])
 def test_uv_agrees_whether_there_is_a_solution(number: int, server: IndexServer, tmp_path: Path) -> None:
     world = drawn(number)
     shelf = server.index(f"/uv-{number}/simple/")
