@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from envsolve.app.asked_packages import Given
 from envsolve.app.network import Network
 from envsolve.errors import Hint, OutsideError
-from envsolve.index.client import Indexes, Pool, Trust
+from envsolve.index.client import Indexes, Pool
 from envsolve.index.fetch import PAGE_LIMIT, Response
 from envsolve.index.file_metadata import FileMetadata
 from envsolve.index.local import WithFolders
+from envsolve.index.one_index import Trust
 from envsolve.index.settings import IndexSettings, default_index, read_settings
 from envsolve.index.store import Store, store_at
 from envsolve.lock.wheels import PYTORCH_INDEX

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from envsolve.errors import OutsideError
-from envsolve.index.client import Index, Indexes, Pool, Trust
+from envsolve.index.client import Indexes, Pool
 from envsolve.index.fetch import PAGE_LIMIT, Response
 from envsolve.index.file_metadata import FileMetadata
 from envsolve.index.metadata import Metadata
+from envsolve.index.one_index import Index, Trust
 from envsolve.index.store import Store
 
 PAGE = b'<!DOCTYPE html><html><body><a href="alpha-1.0-py3-none-any.whl">alpha-1.0-py3-none-any.whl</a></body></html>'

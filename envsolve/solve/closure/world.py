@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from envsolve.index.client import Indexes, identity
+from envsolve.index.client import Indexes
 from envsolve.index.metadata import Metadata
+from envsolve.index.one_index import identity
 from envsolve.index.page import RawFile
 from envsolve.model.names import normalized
 from envsolve.model.need import Markers, Need
