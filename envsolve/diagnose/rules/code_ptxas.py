@@ -13,6 +13,7 @@ from envsolve.diagnose.rules.code_coverage import Gpu, capability_from, first_to
 from envsolve.diagnose.rules.code_reach import capability_fields
 from envsolve.diagnose.rules.named import known
 from envsolve.model.capability import ComputeCapability
+from envsolve.model.versions import CudaVersion
 
 
 class _Assembler(NamedTuple):
@@ -26,14 +27,14 @@ class _Assembler(NamedTuple):
 
 _TRITON = _Assembler(
     "Triton (torch.compile, vLLM, SageAttention, ...)",
-    "Take a newer Triton with the PyTorch that it belongs to{versions}, or set TRITON_PTXAS_PATH to the ptxas of CUDA "
-    "{cuda} or newer.",
+    "Take a newer Triton with the PyTorch that it belongs to{versions}, or set TRITON_PTXAS_PATH to the ptxas of "
+    "{span}.",
     "export TRITON_PTXAS_PATH=/usr/local/cuda{suffix}/bin/ptxas",
     'python -c "import triton; print(triton.__version__, triton.__path__)"; ptxas --version; echo $TRITON_PTXAS_PATH',
 )
 _XLA = _Assembler(
     "XLA (JAX, TensorFlow)",
-    "Give XLA the ptxas of CUDA {cuda} or newer: the package nvidia-cuda-nvcc-cu12 (or nvidia-cuda-nvcc for CUDA 13) "
+    "Give XLA the ptxas of {span}: the package nvidia-cuda-nvcc-cu12 (or nvidia-cuda-nvcc for CUDA 13) "
     "in the environment, or a toolkit whose bin comes first on PATH, or "
     "XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda{suffix}.",
     "export PATH=/usr/local/cuda{suffix}/bin:$PATH",
@@ -96,8 +97,9 @@ def _ptxas(case: Case, sightings: Sequence[Sighting]) -> Cause:
         fields["capability_words"] = "" if gpu.name is None else f" ({capability})"
     if arch is not None:
         fields["unknown_to_ptxas"] = f"does not know sm_{arch}"
-    needed = fields.get("first_cuda") or cuda_of_ptx(first_told(sightings, "wanted_ptx"))
-    fields |= _assembler_fields(_assembler(case, sightings), capability, needed)
+    needed = _newest(fields.get("first_cuda"), cuda_of_ptx(first_told(sightings, "wanted_ptx")), _cuda_of(case))
+    span = None if capability is None else case.knowledge.cuda_for(capability)
+    fields |= _assembler_fields(_assembler(case, sightings), capability, needed, None if span is None else span[1])
     if capability in {(10, 1), (11, 0)}:
         fields["thor_words"] = (
             "Jetson Thor is sm_101 in CUDA 12.8 and 12.9 and sm_110 (11.0) from CUDA 13.0 on: only ptxas of CUDA 13.0 "
@@ -110,6 +112,18 @@ def _ptxas(case: Case, sightings: Sequence[Sighting]) -> Cause:
         )
     in_triton = case.framework is None and "triton" in " ".join(it.line for it in case.sightings).casefold()
     return Cause("ptxas-too-old", fields, Remedy(("pytorch",)) if in_triton else None)
+
+
+def _cuda_of(case: Case) -> str | None:
+    """The CUDA that the build at hand is for, or the oldest of those that it may be: no older ptxas reads its PTX."""
+    may_be = [it.cuda for it in case.releases() if it.cuda is not None]
+    found = case.built_cuda or min(may_be, default=None)
+    return None if found is None else str(found)
+
+
+def _newest(*versions: str | None) -> str | None:
+    """The newest of versions of CUDA, as far as they are known."""
+    return max((it for it in versions if it is not None), key=CudaVersion.parse, default=None)
 
 
 _OF_TOOLKIT = re.compile(r"cuda-(\d{1,2}\.\d)/bin/ptxas")
@@ -168,10 +182,16 @@ def _assembler(case: Case, sightings: Sequence[Sighting]) -> _Assembler:
 
 
 def _assembler_fields(
-    assembler: _Assembler, capability: ComputeCapability | None, cuda: str | None
+    assembler: _Assembler, capability: ComputeCapability | None, cuda: str | None, last: CudaVersion | None
 ) -> Mapping[str, str]:
+    """``cuda`` is what the ptxas has to be of at least, ``last`` the last that knows the GPU, None where all do."""
     versions = "" if capability is None else _TRITONS.get((capability.major, capability.minor), "")
-    words = {"cuda": cuda or "of the GPU's time", "suffix": f"-{cuda}" if cuda else "", "versions": versions}
+    toolkit = f"CUDA {cuda}" if cuda else "CUDA of the GPU's time"
+    span = f"{toolkit} or newer"
+    if last is not None:
+        first = "" if cuda is None or CudaVersion.parse(cuda) >= last else f"{cuda} to "
+        span = f"CUDA {first}{last}, the last that knows this GPU"
+    words = {"span": span, "suffix": f"-{cuda}" if cuda else "", "versions": versions}
     return {
         "whose": assembler.whose,
         "ptxas_fix": assembler.fix.format_map(words),
