@@ -144,9 +144,11 @@ class _Locking:
             self.files.append(LockedFile(asked, path, platform, before, text, by_platform.get(platform), is_current))
 
     def _before(self, path: Path) -> str | None:
-        """The lock that is there; what somebody wrote by hand is none, and is here where it may be replaced."""
+        """The lock that is there; an empty file is none, nor what somebody wrote by hand, where it may be replaced."""
         text = _read(path)
-        return None if text is None or (self._how.replaces and not is_made_by_tool(text)) else text
+        if text is None or not text.strip():
+            return None
+        return None if self._how.replaces and not is_made_by_tool(text) else text
 
     def _held(self, held: Callable[[Platform], _Found], nothing: _Found) -> Callable[[Platform], _Found]:
         return as_far_as_read(held, nothing) if self._how.replaces else held

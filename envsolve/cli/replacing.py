@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from envsolve.model.request import Request
 
 _ANOTHER_NAME = Hint("give -o another name")
+_OF_ANSWERS = ("", ".yml", ".yaml", ".json", ".txt", ".toml", ".lock")
+"""What names of answers end in; a file of another kind, such as notes.md, was no answer before."""
 _APART = "keep what is asked for in a file of its own"
 
 force_option = option("--force", is_flag=True, help="Replace the file of -o even where somebody wrote it by hand.")
@@ -37,7 +39,7 @@ def refuse_hand_written(output: str | None, platforms: Iterable[str], way: Hint 
         from envsolve.lock.hand_written import refuse_hand_written as refuse
 
         for path in there:
-            refuse(path, way, BY_FORCE, in_doubt=False)
+            refuse(path, way, BY_FORCE, in_doubt=path.suffix.casefold() not in _OF_ANSWERS)
 
 
 def refuse_to_replace(request: Request, matrix: Matrix, options: dict[str, Any]) -> None:

@@ -36,6 +36,8 @@ _MADE = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 """How the comments on top of a file say that a tool made it: in a whole sentence, or with the name of the tool."""
+_FRAMEWORKS = ("torch", "tensorflow", "jax", "cupy", "onnxruntime", "paddlepaddle", "keras")
+"""Packages that a list of requirements may hold alone."""
 _OF_MERGE = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 """Begins the lines that git puts around both sides of a merge."""
 _YAML_KEY = re.compile(r"""^(["']?)([\w-]+)\1[ \t]*:""", re.MULTILINE)
@@ -188,8 +190,8 @@ def _keys_of_braces(text: str) -> set[str] | None:
 def _says_what_is_wanted(text: str) -> bool:
     """Whether it is an environment.yml, other settings in YAML, TOML or JSON, a Dockerfile or a list of requirements.
 
-    One key of YAML counts where it holds more than a scalar. One bare word is no list: what else could hold it cannot
-    be told.
+    One key of YAML counts where it holds more than a scalar. One bare word is no list, unless it is a framework: what
+    else could hold it cannot be told.
     """
     keys = _top_keys(text)
     if "dependencies" in keys or len(keys) > 1 or (keys and (_is_in_braces(text) or _holds_more(text))):
@@ -201,7 +203,8 @@ def _says_what_is_wanted(text: str) -> bool:
     lines = [content for line in joined_lines(text) if (content := _COMMENT.sub("", line).strip())]
     asked = [line for line in lines if not line.startswith("-")]
     can_be_installed = all(name_of(line) is not None or _ADDRESS.match(line) for line in asked)
-    return can_be_installed and bool(lines) and (len(lines) > 1 or not lines[0].isidentifier())
+    is_word = len(lines) == 1 and lines[0].isidentifier() and lines[0].casefold() not in _FRAMEWORKS
+    return can_be_installed and bool(lines) and not is_word
 
 
 def _holds_more(text: str) -> bool:

@@ -103,14 +103,16 @@ def name_of(requirement: str) -> str | None:
 
 
 def _text_of(path: Path) -> str | None:
+    """What a file holds; None where there is none, or nothing in it."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return None
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from None
     except UnicodeDecodeError:
         raise _unreadable(path, "it is not UTF-8") from None
+    return text if text.strip() else None
 
 
 def _is_toml(path: Path) -> bool:

@@ -122,6 +122,13 @@ def test_a_conda_lock_replaces_what_cannot_be_read_by_force_alone(
     assert path.read_text().startswith("# Made by envsolve ")
 
 
+def test_a_file_of_another_kind_stays_whatever_it_says(envsolve: Envsolve, tmp_path: Path) -> None:
+    for name in ("notes.md", "train.py"):
+        path = tmp_path / name
+        path.write_text("my notes\n")
+        assert_refused(envsolve(*STACK, "-o", str(path)), path, "my notes\n")
+
+
 def test_export_refuses_and_replaces_alike(envsolve: Envsolve, tmp_path: Path) -> None:
     lock, path = tmp_path / "pylock.toml", tmp_path / "requirements.txt"
     lock.write_text(

@@ -365,6 +365,15 @@ def test_all_files_of_a_project_hold_the_same_versions(project: Project, world: 
     assert pins_in(project.read())["numpy"] == pins_in_pylock(project)["numpy"] == "2.5.0"
 
 
+@pytest.mark.parametrize("name", ["requirements.txt", "pylock.toml"])
+def test_an_empty_file_is_none(name: str, project: Project) -> None:
+    project.say('["requirements.txt", "locks/pylock.toml"]', f'["{name}"]')
+    (project.directory / name).write_text("\n")
+    done = project("lock")
+    assert done.code == 0, done.err
+    assert "Made by envsolve" in (project.directory / name).read_text()
+
+
 @pytest.mark.parametrize(
     ("output", "name"),
     [
