@@ -8,7 +8,7 @@ on JSON pages, and files where their version is looked at.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,8 @@ _MOST_LISTS = 10_000
 _FILES = re.compile(rb'"files":\s*\[\s*\{')
 _AFTER_VERSION = (b"-", b".tar.gz", b".zip")
 """What follows the version in the name of a wheel, or of a source distribution."""
+_FILE_NAME = re.compile(rb'"filename":\s*"(?:[^"-]*-([^"-]*)-[^"]*\.whl|([^"]*\.(?:tar\.gz|zip)))"')
+"""The version of a wheel, or the whole name of a source distribution, whose version has no such place of its own."""
 _BEFORE_OBJECT = (b"},{", b"}, {", b"[{", b"[ {")
 _AFTER_OBJECT = (b"},{", b"}, {", b"}]", b"} ]")
 # What stands between two objects comes first: only the first object has nothing before it, only the last nothing after.
@@ -37,10 +39,15 @@ _LONGEST_ENTRY = 8192
 """Bytes; an entry has 600 to 900. Longer ones are found by reading the whole page."""
 _FEW = 40
 """Versions looked up one by one, after which reading the whole page is less work."""
+Places = Mapping[bytes, list[int]]
+"""Where on a page the files of a version are named, by the version as their names write it."""
 
 
 class Project:
     """The versions of a project in ascending order, and the files of each.
+
+    For the first version the page is searched; for further ones, an index of it tells where their files are. Most pages
+    are asked for one version, and the index takes as long as two searches; NumPy's page is asked for nine.
 
     ``spellings`` are further ways in which the page writes a version. ``unpack`` gives the page once more where a
     version is looked at that was not before, and the page was let go of. ``is_sound`` is False once the page turned out
@@ -48,7 +55,7 @@ class Project:
     """
 
     __slots__ = (
-        *("_body", "_content_type", "_files", "_listing", "_unpack"),
+        *("_body", "_content_type", "_files", "_listing", "_places", "_unpack", "_was_searched"),
         *("is_sound", "name", "spellings", "url", "versions"),
     )
 
@@ -71,6 +78,8 @@ class Project:
         self._unpack = unpack
         self._files = dict(files or {})
         self._listing: Listing | None = None
+        self._places: Places | None = None
+        self._was_searched = False
         self.spellings = dict(spellings or {})
         self._body = body
         if versions is None:
@@ -91,8 +100,12 @@ class Project:
         return found
 
     def fold(self) -> None:
-        """Let go of the unpacked page; a version that is not looked up yet unpacks it again."""
-        self._body = None
+        """Let go of the unpacked page; a version that is not looked up yet unpacks it again.
+
+        A page that was indexed stays: it is one of few, and is looked into again and again.
+        """
+        if self._places is None:
+            self._body = None
 
     def _look_up(self, position: int) -> tuple[RawFile, ...]:
         if self._listing is None and len(self._files) < _FEW and is_json(self._content_type):
@@ -104,10 +117,19 @@ class Project:
             spelled = dict.fromkeys(
                 it for each in stated for it in (each, each.replace("-", "_"))
             )  # as wheels write it
-            found = [_files_of(body, self.name, each) for each in spelled]
+            found = [_files_of(body, self.name, each, self._named(body, each)) for each in spelled]
+            self._was_searched = True
             if all(found):
                 return tuple({file[0]: file for files in found for file in files}.values())
         return self._of_whole(position)
+
+    def _named(self, body: bytes, version: str) -> Iterable[int]:
+        """Where files of ``version`` are named; and where something only looks like it."""
+        if not self._was_searched:
+            return _searched(body, version)
+        if self._places is None:
+            self._places = _places(body, self.name)
+        return self._places.get(version.encode(), ())
 
     def _of_whole(self, position: int) -> tuple[RawFile, ...]:
         listing = self._whole()
@@ -183,23 +205,45 @@ def _decoder() -> JSONDecoder:
     return JSONDecoder()
 
 
-def _files_of(body: bytes, name: str, version: str) -> tuple[RawFile, ...]:
-    """The files of one version, found by their names; () where they are not to be found in this way."""
-    found: dict[str, RawFile] = {}
-    key, needle = key_of(version), b"-" + version.encode()
+def _searched(body: bytes, version: str) -> Iterator[int]:
+    """Where ``version`` stands in the name or the address of a file."""
+    needle = b"-" + version.encode()
     position = body.find(needle)
     while position != -1:
         after = position + len(needle)
         if body.startswith(_AFTER_VERSION, after):
-            start, end = _object_around(body, position)
-            raw = _decoded(body[start:end])
-            if raw is None:
-                return ()
-            its_version = version_of(name, raw[0])
-            if its_version is not None and key_of(its_version) == key:
-                found[raw[0]] = raw
-            after = end
+            yield position
         position = body.find(needle, after)
+
+
+def _places(body: bytes, name: str) -> Places:
+    """The index of a page of ``name``."""
+    found: dict[bytes, list[int]] = {}
+    for match in _FILE_NAME.finditer(body):
+        version, of_source = match.groups()
+        if version is None:
+            version = (version_of(name, of_source.decode("utf-8", "replace")) or "").encode()
+        if version in found:
+            found[version].append(match.start())
+        else:
+            found[version] = [match.start()]
+    return found
+
+
+def _files_of(body: bytes, name: str, version: str, places: Iterable[int]) -> tuple[RawFile, ...]:
+    """The files of one version, named at ``places``; () where they are not to be found in this way."""
+    found: dict[str, RawFile] = {}
+    key, end = key_of(version), 0
+    for place in places:
+        if place < end:  # a file says its version in its name and in its address
+            continue
+        start, end = _object_around(body, place)
+        raw = _decoded(body[start:end])
+        if raw is None:
+            return ()
+        its_version = version_of(name, raw[0])
+        if its_version is not None and key_of(its_version) == key:
+            found[raw[0]] = raw
     return tuple(found.values())
 
 

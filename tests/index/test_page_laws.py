@@ -261,3 +261,18 @@ def test_a_page_that_is_let_go_of_meanwhile_is_read_to_the_end() -> None:
     project.spellings = spellings
     listing = read_page(NAME, body, JSON_TYPE, URL)
     assert [project.files(at) for at in range(len(project.versions))] == list(listing.files)
+
+
+def test_a_page_that_is_looked_into_again_is_unpacked_once_more_and_then_stays() -> None:
+    body, unpacked = PAGES[JSON_TYPE], list[int]()
+
+    def unpack() -> bytes:
+        unpacked.append(1)
+        return body
+
+    project = Project(NAME, URL, JSON_TYPE, unpack, body=body)
+    listing = read_page(NAME, body, JSON_TYPE, URL)
+    for position in reversed(range(len(project.versions))):
+        assert project.files(position) == listing.files[position]
+        project.fold()
+    assert len(unpacked) == 1
