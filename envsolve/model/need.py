@@ -113,6 +113,14 @@ class Markers:
             known = self.known[key] = self._evaluate(*key)
         return known
 
+    def prepare(self) -> None:
+        """Load what markers are worked out with, 5 ms: for who is about to wait for metadata, which will hold some.
+
+        Nothing where some are known, since that is mostly all.
+        """
+        if not self.known:
+            import packaging.markers  # noqa: F401 - for later
+
     def _evaluate(self, marker: str, extra: str) -> bool:
         from packaging.markers import InvalidMarker, UndefinedComparison
 
