@@ -130,20 +130,18 @@ def write_all(files: Sequence[tuple[Path, str]]) -> None:
 
 
 def _beside(path: Path, text: str) -> Path:
-    """A temporary file with ``text`` beside ``path``, with the permissions that ``path`` is to have."""
-    from tempfile import NamedTemporaryFile
+    """A temporary file with ``text`` beside ``path``, with the permissions that ``path`` is to have.
 
-    temporary = None
+    Made here, as the module tempfile takes 3 ms to import; its name is by chance, and nothing may be there already.
+    """
+    temporary = path.with_name(f".envsolve-{os.urandom(8).hex()}")
+    number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with NamedTemporaryFile(
-            "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=".envsolve-", delete=False
-        ) as file:
-            temporary = Path(file.name)
+        with os.fdopen(number, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
         temporary.chmod(_mode(path))
     except BaseException:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     return temporary
 
