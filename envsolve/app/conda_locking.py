@@ -74,7 +74,7 @@ def lock_conda(asked: CondaLockRequest, matrix: Matrix, environ: Mapping[str, st
     try:
         return locking.made()
     except OutsideError as error:
-        name_index(error, asked.request)
+        name_index(error, asked.request, locking.parts.indexes)
         raise
     finally:
         locking.parts.close()

@@ -37,7 +37,8 @@ _EARLY = 16
 class Places(NamedTuple):
     """The indexes by address, in the order they are asked; ``default`` is the last of them.
 
-    ``is_plain`` says that nobody named the default. ``mapped`` ties packages to an index of their own.
+    ``is_plain`` says that nobody named the default; ``origin`` names the variable or the file that does, "" where the
+    request names it. ``mapped`` ties packages to an index of their own.
     """
 
     extra: tuple[str, ...]
@@ -45,6 +46,7 @@ class Places(NamedTuple):
     is_plain: bool
     mapped: Mapping[str, str]
     notes: tuple[str, ...] = ()
+    origin: str = ""
 
 
 class Lines:
@@ -166,17 +168,20 @@ def places(request: Request, given: Given, settings: IndexSettings) -> Places:
         is_plain=named is None,
         mapped=dict(settings.package_indexes),
         notes=(unread,) if unread else (),
+        origin=settings.origin if settings.index_url else "",
     )
 
 
-def name_index(error: OutsideError, request: Request) -> None:
-    """Have ``error`` of a server say how another index than that one is named in ``request``."""
+def name_index(error: OutsideError, request: Request, where: Places | None) -> None:
+    """Have ``error`` of a server of ``where`` say who named that index, and how another is named in ``request``."""
     from envsolve.index.failures import ANOTHER_INDEX
 
     of_pytorch = (request.packages.pytorch_index_url or PYTORCH_INDEX).rstrip("/")
     key, what = "index-url", "another index, such as a mirror,"
     if error.address.startswith(f"{without_credentials(of_pytorch)}/"):
         key, what = "pytorch-index-url", "another index of PyTorch, such as a mirror,"
+    if where is not None and where.origin and error.address.startswith(without_credentials(where.default)):
+        error.cause = (*error.cause, f"{where.origin} names that index")
     hint = Hint(f"{what} is named with {request.asker.named(key)}")
     error.hints = tuple(hint if it == ANOTHER_INDEX else it for it in error.hints)
 

@@ -83,7 +83,7 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], started
         require_platforms([it.problem.platform for it in targets], request.format)
         locks = [_Lock(asked, matrix, target, wanted, where, lines).made() for target in targets]
     except OutsideError as error:
-        name_index(error, asked.request)
+        name_index(error, asked.request, where)
         raise
     finally:
         lines.close()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from envsolve.errors import Hint, OutsideError
 
 _OFFLINE = Hint("without a network, --offline uses what was fetched before")
 ANOTHER_INDEX = Hint("another index, such as a mirror, is named with --index-url")
-_BEHIND_PROXY = Hint("behind a proxy, set HTTPS_PROXY to its address")
 _HINTS = {
     "index-unreachable": (_OFFLINE, ANOTHER_INDEX),
     "index-timeout": (Hint("a slow network gets more seconds for each answer with UV_HTTP_TIMEOUT=120"), ANOTHER_INDEX),
@@ -54,8 +54,20 @@ def outside_error(failure: Failure, tries: Tries) -> OutsideError:
         cause.append(f"so it went {tries.number} times")
     hints = _HINTS.get(failure.code, ())
     if failure.code in {"index-unreachable", "index-timeout"}:
-        named = Hint(f"the proxy {tries.proxy} is from the environment: correct it, or name the host in NO_PROXY")
-        hints = (_BEHIND_PROXY if tries.proxy is None else named, *hints)
+        hints = (*_on_proxies(tries), *hints)
     error = OutsideError(failure.code, f"{tries.url} {_WORDS[failure.code]}", tuple(cause), hints)
     error.address = tries.url
     return error
+
+
+def _on_proxies(tries: Tries) -> Iterator[Hint]:
+    """The proxy that was gone through, or the variable that names one; none leads to this machine itself."""
+    if tries.proxy is not None:
+        yield Hint(f"the proxy {tries.proxy} is from the environment: correct it, or name the host in NO_PROXY")
+        return
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(tries.url)
+    host = parts.hostname or ""
+    if host not in ("localhost", "::1") and not host.startswith("127."):
+        yield Hint(f"behind a proxy, set {parts.scheme.upper()}_PROXY to its address")

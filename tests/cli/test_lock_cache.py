@@ -161,6 +161,32 @@ def test_an_index_that_is_away_leaves_what_is_fresh(locking: Locking) -> None:
     assert locking().out == first.out
 
 
+def test_an_index_that_is_away_is_told_with_the_setting_that_names_it(
+    locking: Locking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", locking.url)
+    locking.index.stop()
+    words = locking.line("--no-cache")
+    at = words.index("--index-url")
+    done = locking.envsolve(*words[:at], *words[at + 2 :])
+    assert done.code == 3
+    assert "cause: PIP_INDEX_URL names that index\n" in done.err
+    assert "names that index" not in locking("--no-cache").err
+
+
+def test_an_index_in_a_folder_that_is_not_there_is_no_index_without_the_package(
+    locking: Locking, tmp_path: Path
+) -> None:
+    folder = tmp_path / "simple"
+    words = locking.line("--no-cache", "--index-url", folder.as_uri())
+    done = locking.envsolve(*words)
+    assert (done.code, done.err.splitlines()[0]) == (3, "error: index-unreachable"), done.err
+    assert f"cause: there is no folder {folder}\n" in done.err
+    assert "is named with --index-url\n" in done.err
+    folder.mkdir()
+    assert "package-not-found" in locking.envsolve(*words).err
+
+
 def test_processes_share_a_cache(locking: Locking) -> None:
     command = [sys.executable, "-m", "envsolve", *locking.line()]
     locking.index.latency_ms = 20

@@ -25,6 +25,7 @@ import pytest
 from envsolve import __version__
 from envsolve.errors import OutsideError, UsageError
 from envsolve.index.address import address_of
+from envsolve.index.failures import Failure, Tries, outside_error
 from envsolve.index.fetch import Fetcher
 from envsolve.index.http import HttpFetcher
 from tests.index.flaky import Answer, Flaky, flaky_proxy, flaky_server
@@ -395,7 +396,23 @@ def test_a_server_that_is_not_there_is_named_with_the_ways_out(fetcher: HttpFetc
     assert (error.code, error.message) == ("index-unreachable", f"{url} cannot be reached")
     assert error.cause == ("Connection refused", "so it went 4 times")
     hints = " ".join(hint.text for hint in error.hints)
-    assert all(word in hints for word in ("HTTPS_PROXY", "--offline", "--index-url"))
+    assert all(word in hints for word in ("--offline", "--index-url"))
+
+
+@pytest.mark.parametrize(
+    ("url", "variable"),
+    [
+        ("https://packages.example.org/simple/", "HTTPS_PROXY"),
+        ("http://packages.example.org/simple/", "HTTP_PROXY"),
+        ("http://127.0.0.1:3141/simple/", None),
+        ("http://localhost:3141/simple/", None),
+        ("http://[::1]:3141/simple/", None),
+    ],
+)
+def test_the_variable_of_a_proxy_is_that_of_the_scheme(url: str, variable: str | None) -> None:
+    error = outside_error(Failure("index-timeout", "no byte came in time", again=True), Tries(url, None, 1))
+    told = [it.text for it in error.hints if "proxy" in it.text]
+    assert told == ([] if variable is None else [f"behind a proxy, set {variable} to its address"])
 
 
 def test_a_name_that_nobody_knows_is_said_in_words() -> None:
