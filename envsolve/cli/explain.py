@@ -25,6 +25,18 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 4096
 _SUFFIXES = (".log", ".txt", ".out", ".err")
+_NO_TEXT = {
+    b"\x7fELF": "a program or a library",
+    b"MZ": "a program or a library",
+    b"PK\x03\x04": "an archive",
+    b"\x1f\x8b": "compressed",
+    b"\xfd7zXZ\0": "compressed",
+    b"\x28\xb5\x2f\xfd": "compressed",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"%PDF": "a PDF file",
+}
+"""How files begin that are no text: a screenshot of an error, a library that an error names."""
 _HINT = Hint("give the error text, a log file, or - for standard input", "python train.py 2>&1 | envsolve explain -")
 
 
@@ -103,10 +115,24 @@ def _stream(words: tuple[str, ...]) -> BinaryIO:
     text = " ".join(words)
     if len(words) == 1 and len(text) <= _LONGEST_NAME and _names_a_file(text):
         try:
-            return Path(text).open("rb")
+            stream = Path(text).open("rb")  # noqa: SIM115 - closed by who reads it
         except (OSError, ValueError) as error:
             raise _unreadable(text, error) from error
+        _require_text(stream, text)
+        return stream
     return io.BytesIO(text.encode("utf-8", "surrogateescape"))
+
+
+def _require_text(stream: io.BufferedReader, name: str) -> None:
+    """Raise UsageError where a file is plainly no text, in whose bytes a few letters could look like a GPU."""
+    try:
+        begins = stream.peek(8)
+    except OSError:
+        return  # a folder, for example: reading it tells
+    for signature, what in _NO_TEXT.items():
+        if begins.startswith(signature):
+            stream.close()
+            raise UsageError("log-unreadable", f"{name} is {what}, not a text", hints=(_HINT,))
 
 
 def _names_a_file(text: str) -> bool:

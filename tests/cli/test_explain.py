@@ -127,6 +127,43 @@ def test_a_host_file_sharpens_it_too(envsolve: Envsolve, tmp_path: Path) -> None
     assert "--gpu 8.6" in done.out
 
 
+def test_of_several_causes_the_first_is_told_as_the_likeliest(envsolve: Envsolve) -> None:
+    text = "CUDA error: no kernel image is available for execution on the device"
+    assert (
+        "  The GPU is newer than this build of the program (the likeliest of 3 causes)\n"
+        in envsolve("explain", text).out
+    )
+    sure = "The NVIDIA driver on your system is too old (found version 11040)"
+    assert "likeliest" not in envsolve("explain", sure).out
+
+
+def test_a_newer_driver_beside_the_text_is_not_to_be_updated(envsolve: Envsolve) -> None:
+    text = "The NVIDIA driver on your system is too old (found version 11040)"
+    assert "fix: Update the NVIDIA driver to 525.60.13 or newer." in envsolve("explain", text).out
+    beside = envsolve("explain", text, "--driver", "610").out
+    assert "fix: Driver 610 runs such builds, so have the program meet it: " in beside
+    assert "Update the NVIDIA driver" not in beside
+
+
+@pytest.mark.parametrize(
+    ("begins", "what"),
+    [
+        (b"\x7fELF\x02\x01", "a program or a library"),
+        (b"MZ\x90\0", "a program or a library"),
+        (b"PK\x03\x04", "an archive"),
+        (b"\x1f\x8b\x08", "compressed"),
+        (b"\x89PNG\r\n", "a picture"),
+        (b"%PDF-1.7", "a PDF file"),
+    ],
+)
+def test_a_file_that_is_no_text_is_refused(begins: bytes, what: str, envsolve: Envsolve, tmp_path: Path) -> None:
+    file = tmp_path / "failure.log"
+    file.write_bytes(begins + b" P4 T4 sm_61")
+    done = envsolve("explain", str(file))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: log-unreadable\n  {file} is {what}, not a text\n")
+
+
 def test_an_unknown_text_is_not_explained(envsolve: Envsolve) -> None:
     done = envsolve("explain", "ValueError: the moon is full, and torch 2.4.0 is installed")
     assert done.code == 1

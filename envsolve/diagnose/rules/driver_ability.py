@@ -68,19 +68,25 @@ def driver_is(case: Case, can: Ability | None) -> str:
     if can is None:
         return "" if case.driver is None else f"The driver is {case.driver}, of a branch from before CUDA 9.0."
     runs = f"it supports CUDA {can.full} in full and runs builds for CUDA {can.newest} and older"
+    own = cuda_beside(case, can)
+    if own is not None:
+        return (
+            f"The text is of a driver for CUDA {can.full}, and driver {case.driver}, which is told beside it, "
+            f"supports CUDA {own}: the program met another driver, before an update, on another machine, or as an "
+            "old libcuda on the loader's path or in a container."
+        )
     if case.driver is not None:
-        own = case.knowledge.cuda_of(case.driver)
-        if own is not None and own.major > can.full.major:
-            return (
-                f"The text is of a driver for CUDA {can.full}, and driver {case.driver}, which is told beside it, "
-                f"supports CUDA {own}: the program met another driver, before an update, on another machine, or as an "
-                "old libcuda on the loader's path or in a container."
-            )
         return f"The driver is {case.driver}: {runs}."
     branches = [str(it.branch) for it in case.knowledge.matrix.cuda.branches if it.cuda == can.full]
     if not branches:
         return f"As for the driver, {runs}."
     return f"That is a driver of branch R{' or R'.join(sorted(branches))}: {runs}."
+
+
+def cuda_beside(case: Case, can: Ability) -> CudaVersion | None:
+    """The CUDA of the driver that is told beside a text which is of another, older one; None where it is that one."""
+    own = None if case.driver is None else case.knowledge.cuda_of(case.driver)
+    return own if own is not None and own.major > can.full.major else None
 
 
 def life(case: Case, capability: ComputeCapability | None) -> tuple[str, int | None, int | None]:

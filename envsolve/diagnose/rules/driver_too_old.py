@@ -12,6 +12,7 @@ from envsolve.diagnose.rules.driver_ability import (
     Ability,
     ability,
     ability_for,
+    cuda_beside,
     driver_is,
     floor_of,
     life,
@@ -152,6 +153,12 @@ def cause_of(case: Case, can: Ability | None, wanted: Wanted | None, number: str
     fields["needs"] = wanted.sentence if wanted is not None else _needs(case)
     if can is not None and not too_old_for_gpu(case):
         fields["instead"] = _instead(case, can)
+    beside = None if can is None else cuda_beside(case, can)
+    if beside is not None and wanted is not None and runs(beside, wanted.cuda):
+        fields["update"] = (
+            f"Driver {case.driver} runs such builds, so have the program meet it: restart the machine, or the "
+            "container, after an update, and take a folder with an old libcuda off the loader's path."
+        )
     remedy = None if can is None or case.driver is not None else Remedy(cuda=f"<={can.newest}")
     return Cause("driver-too-old", fields, remedy)
 
