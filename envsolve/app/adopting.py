@@ -17,14 +17,13 @@ from envsolve.app.adopting_poetry import values_of_poetry
 from envsolve.app.conda_asked import asked_on
 from envsolve.app.held_stack import HeldStack, held_stack
 from envsolve.app.lock_frameworks import FRAMEWORK_OF
-from envsolve.errors import UsageError
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.names import normalized
 from envsolve.model.request import Packages
 from envsolve.project import Settings
-from envsolve.project.reading import PYPROJECT, read_text
+from envsolve.project.reading import PYPROJECT, no_toml, read_text
 
 _ENVIRONMENTS = ("environment.yml", "environment.yaml")
 _INPUTS = ("requirements.in", "requirements.txt")
@@ -104,7 +103,7 @@ def _toml(path: Path) -> Mapping[str, Any]:
     try:
         return tomli.loads(read_text(path))
     except tomli.TOMLDecodeError as error:
-        raise UsageError("file-unreadable", f"{path} is no TOML: {error}") from None
+        raise no_toml(path, error) from None
 
 
 def _of_environment(path: Path, platform: Platform, matrix: Matrix) -> Adopted:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from envsolve.app.asked_packages import Given
 from envsolve.app.network import Network
 from envsolve.errors import Hint, OutsideError
+from envsolve.index.address import address_of
 from envsolve.index.client import Indexes, Pool
 from envsolve.index.fetch import PAGE_LIMIT, Response
 from envsolve.index.file_metadata import FileMetadata
@@ -154,7 +155,13 @@ def settings_of(environ: Mapping[str, str]) -> IndexSettings:
 
 
 def places(request: Request, given: Given, settings: IndexSettings) -> Places:
-    """The indexes of ``request``. Those on the command line come before those in files."""
+    """The indexes of ``request``. Those on the command line come before those in files.
+
+    Raises UsageError where what it names is no address.
+    """
+    for url in (request.index_url, *request.extra_index_urls):
+        if url is not None and not url.startswith("file:"):
+            address_of(url)
     named = request.index_url or given.index_url
     if named is not None:
         settings = IndexSettings()

@@ -82,6 +82,8 @@ def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str,
     try:
         frameworks = framework_requests(settings.frameworks, matrix)
     except UsageError as error:
+        if "frameworks" in part.typed:
+            raise
         refuse_value(project, key_of(part, "frameworks"), error)
     request = Request(
         frameworks=frameworks,

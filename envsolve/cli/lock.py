@@ -123,7 +123,7 @@ def project_file(directory: str | None) -> Path:
 
     Raises UsageError ``no-project`` where there is none.
     """
-    from envsolve.project import find_project
+    from envsolve.project.reading import WRITE_ONE, find_project, misspelled_table
 
     start = Path(directory) if directory else Path.cwd()
     if directory and not start.is_dir():
@@ -133,7 +133,7 @@ def project_file(directory: str | None) -> Path:
         raise UsageError(
             "no-project",
             f"neither {start} nor a directory above it has a pyproject.toml with [tool.envsolve], or an envsolve.toml",
-            hints=(Hint("write one", "envsolve init --framework pytorch"),),
+            hints=(misspelled_table(start) or WRITE_ONE,),
         )
     return found
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from itertools import pairwise
 
 import click
+from click.core import ParameterSource
 
 from envsolve.cli.output import TO_A_PLACE, deliver, forget_stdout, output_failed
 from envsolve.cli.report import report
@@ -181,6 +182,15 @@ def _usage_error(error: click.ClickException) -> UsageError:
     hints = []
     if isinstance(error, click.NoSuchOption) and error.possibilities:
         hints.append(Hint(f"did you mean {' or '.join(sorted(error.possibilities))}?"))
+    if isinstance(error, click.BadParameter) and _is_from_environment(error):
+        error.param_hint = error.param.envvar if error.param is not None else None
     command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx is not None else "envsolve"
     hints.append(Hint("see all options", f"{command} --help"))
     return UsageError("usage", error.format_message().rstrip("."), hints=tuple(hints))
+
+
+def _is_from_environment(error: click.BadParameter) -> bool:
+    """Whether a variable holds the value that is wrong, and no option that somebody typed."""
+    if error.ctx is None or error.param is None or not isinstance(error.param.envvar, str):
+        return False
+    return error.ctx.get_parameter_source(error.param.name or "") is ParameterSource.ENVIRONMENT

@@ -15,6 +15,7 @@ from envsolve.project.project import Machine, Output, Part, Project, Settings
 
 PYPROJECT, OWN_FILE = "pyproject.toml", "envsolve.toml"
 TABLE = ("tool", "envsolve")
+WRITE_ONE = Hint("write one", "envsolve init --framework pytorch")
 
 
 def find_project(start: Path) -> Path | None:
@@ -34,6 +35,24 @@ def find_project(start: Path) -> Path | None:
     return None
 
 
+def misspelled_table(start: Path) -> Hint | None:
+    """What to say where a pyproject.toml of ``start`` or above has a table that is nearly the one to look for.
+
+    Raises UsageError for one that cannot be read.
+    """
+    start = start.absolute()
+    paths = (it / PYPROJECT for it in (start, *start.parents))
+    return next((hint for it in paths if it.is_file() and (hint := _nearly(it, _parsed(it, read_text(it))))), None)
+
+
+def _nearly(path: Path, document: Mapping[str, Any]) -> Hint | None:
+    from difflib import get_close_matches
+
+    tool = document.get("tool")
+    close = get_close_matches(TABLE[-1], tool, n=1, cutoff=0.75) if isinstance(tool, dict) else []
+    return Hint(f"did you mean [tool.envsolve]? {path} has [tool.{close[0]}]") if close else None
+
+
 def read_project(path: Path) -> Project:
     """The project that ``path`` describes.
 
@@ -51,7 +70,7 @@ def project_of(path: Path, text: str) -> Project:
         raise UsageError(
             "no-project",
             f"{path.name} has no table [tool.envsolve]",
-            hints=(Hint("write one", "envsolve init --framework pytorch"),),
+            hints=(_nearly(path, document) or WRITE_ONE,),
         )
     prefix = TABLE if path.name == PYPROJECT else ()
     lines = lines_of(text)
@@ -101,9 +120,14 @@ def _parsed(path: Path, text: str) -> Mapping[str, Any]:
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        raise UsageError("file-unreadable", f"{path} is no TOML: {error}") from None
+        raise no_toml(path, error) from None
     except RecursionError:
         raise UsageError("file-unreadable", f"{path} is no TOML that can be read: it is nested too deep") from None
+
+
+def no_toml(path: Path, error: tomli.TOMLDecodeError) -> UsageError:
+    """The error for a file that breaks the rules of TOML, with the place that the parser names."""
+    return UsageError("file-unreadable", f"{path} is no TOML: {error}", hints=(Hint("mend the file at that place"),))
 
 
 def _table(path: Path, document: Mapping[str, Any], text: str) -> Mapping[str, Any] | None:

@@ -13,7 +13,7 @@ from packaging.version import InvalidVersion, Version
 from envsolve.errors import Hint, UsageError
 from envsolve.project.keys import ALIASES, KEYS
 from envsolve.project.lines import Statement, statements_of
-from envsolve.project.reading import PYPROJECT, TABLE
+from envsolve.project.reading import PYPROJECT, TABLE, no_toml
 
 _ON_ONE_LINE = 3
 """Entries of a list that stand on one line; more get a line each."""
@@ -31,7 +31,7 @@ def with_table(path: Path, text: str, values: Mapping[str, object], *, replace: 
     try:
         document = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        raise UsageError("file-unreadable", f"{path} is no TOML: {error}") from None
+        raise no_toml(path, error) from None
     prefix = TABLE if path.name == PYPROJECT else ()
     if not replace and _exists(document, prefix):
         what = (

@@ -133,6 +133,14 @@ def test_a_peer_variable_that_cannot_be_read_is_named(
     assert name in result.err
 
 
+def test_a_variable_that_holds_a_wrong_value_is_named_and_not_its_option(
+    envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENVSOLVE_DRIVER", "abc")
+    assert "Invalid value for ENVSOLVE_DRIVER: 'abc' is not" in envsolve("-f", "pytorch").err
+    assert "Invalid value for '--driver': 'x' is not" in envsolve("-f", "pytorch", "--driver", "x").err
+
+
 def test_an_output_that_cannot_be_written_is_named(envsolve: Envsolve, tmp_path: Path) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "-o", str(tmp_path / "no" / "environment.yml"))
     assert result.code == 2

@@ -158,6 +158,15 @@ def test_nothing_is_written_where_nothing_fits(init: Init) -> None:
     assert init.files == set()
 
 
+def test_a_framework_that_is_mistyped_is_not_told_of_a_file_that_is_not_there(init: Init) -> None:
+    done = init("-f", "jxa")
+    assert (done.code, init.files) == (2, set())
+    assert done.err.splitlines()[:2] == [
+        "error: unknown-framework",
+        "  'jxa' is no framework that envsolve knows",
+    ]
+
+
 PIXI = """\
 [workspace]
 channels = ["conda-forge"]

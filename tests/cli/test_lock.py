@@ -230,6 +230,29 @@ def test_without_a_project_it_is_said_how_to_begin(
     assert "envsolve init --framework pytorch" in done.err
 
 
+@pytest.mark.parametrize("directory", [".", "src/package"])
+def test_a_table_that_is_nearly_the_one_is_told(
+    directory: str, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "pyproject.toml"
+    file.write_text('[tool.envsolv]\nframeworks = ["pytorch"]\n', encoding="utf-8")
+    (tmp_path / directory).mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(tmp_path / directory)
+    done = envsolve("lock")
+    assert done.err.startswith("error: no-project\n")
+    assert f"hint: did you mean [tool.envsolve]? {file} has [tool.envsolv]\n" in done.err
+
+
+def test_a_file_that_is_no_toml_is_to_be_mended(
+    envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.envsolve]\nframeworks = ["pytorch"\n', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    done = envsolve("lock")
+    assert (done.code, done.err.splitlines()[0]) == (2, "error: file-unreadable")
+    assert done.err.endswith("hint: mend the file at that place\n")
+
+
 def test_mistakes_in_the_project_are_told_with_their_line(project: Project) -> None:
     project.say('frameworks = ["pytorch"]', 'frameworks = ["pytroch"]')
     done = project("lock")
