@@ -147,13 +147,14 @@ class _Locking:
 
     def _stacks(self, targets: tuple[Target, ...]) -> tuple[tuple[Stack, ...], tuple[str, ...]]:
         """The best stack for each target, of what the channels have, near to what existing locks hold."""
-        involved = tuple(self._near_to_held(it) for it in targets if it.problem.frameworks)
-        if not involved:
+        asked = tuple(it for it in targets if it.problem.frameworks)
+        if not asked:
             return tuple((target, None) for target in targets), ()
+        involved = tuple(map(self._near_to_held, asked))
         try:
             solutions, differing = solutions_of(involved, Solver(self._matrix, self._builds))
         except UnsolvableError:
-            raise self._not_there(involved) from None
+            raise self._not_there(asked) from None  # which is not to speak of what is nearest to a lock
         found = iter(zip(involved, map(self._builds.told, solutions), strict=True))
         return tuple(next(found) if it.problem.frameworks else (it, None) for it in targets), differing
 

@@ -92,7 +92,9 @@ class Stacks:
             return Attempt(request, problem, None)
         from envsolve.app.lock_refusal import stack_refusal
 
-        error = stack_refusal(request, problem, self._solver, typed=self._typed)
+        asked = self._target.request  # the way out is the newest that fits, not what is nearest to a lock that is there
+        plain = request._replace(prefer=asked.prefer, held=asked.held)
+        error = stack_refusal(plain, problem, self._solver, typed=self._typed)
         if depends_on_python(self._wanted) and self._typed.python is None:
             named = self._typed.asker.named("python")
             error.hints = (Hint(f"what is asked of a framework depends on the Python: name one with {named}"),)

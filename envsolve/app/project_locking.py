@@ -246,7 +246,11 @@ class _Locking:
         keeps = request.prefer is Policy.NEWEST_FRAMEWORK
         near = request._replace(prefer=Policy.LOCKED) if keeps else request
         kept = self._held(held, Held()) if keeps else None
-        solved = solve_request(near, self._matrix, self._environ, kept, recorded=asked.as_recorded)
+        try:
+            solved = solve_request(near, self._matrix, self._environ, kept, recorded=asked.as_recorded)
+        except UnsolvableError:
+            solve_request(request, self._matrix, self._environ)  # refuses too, and speaks of the newest that fits
+            raise
         self.notes += [_SOURCE.sub(r'sources = ["\1"]', text) for text in solved.notes]
         return solved.texts, solved.solutions
 

@@ -118,3 +118,14 @@ def test_a_lock_is_no_file_of_requirements(envsolve: Envsolve, mirrored: Path, t
     done = envsolve("-r", str(lock), "--gpu", "none", "--format", "explicit")
     assert (done.code, done.out) == (2, "")
     assert "is a lock, and -r reads what is asked for" in done.err
+
+
+def test_a_way_out_is_the_newest_that_fits_whatever_a_lock_holds(
+    locking: Locking, envsolve: Envsolve, cache: Path, tmp_path: Path
+) -> None:
+    locking(OLD)
+    asked = ("-f", "tensorflow>=99", "--gpu", "8.6", "--driver", NEW, "--cache-dir", str(cache), "--format", "explicit")
+    beside = envsolve(*asked, "-o", str(tmp_path / "conda-linux-64.lock"))
+    alone = envsolve(*asked, "-o", str(tmp_path / "other.lock"))
+    assert (beside.code, beside.err) == (1, alone.err)
+    assert "hint: the newest tensorflow that fits is " in beside.err

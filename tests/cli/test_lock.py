@@ -577,3 +577,16 @@ def test_the_host_files_of_a_target_are_its_own(project: Project) -> None:
     done = project("lock")
     assert done.code == 2
     assert "targets.lab2: lab2 has no NVIDIA GPU" in done.err
+
+
+def test_a_way_out_is_the_newest_that_fits_whatever_an_environment_file_holds(project: Project) -> None:
+    project.say('["requirements.txt", "locks/pylock.toml"]', '["environment.yml"]')
+    project.say("project-dependencies = true\n", "")
+    project.say('["pytorch"]', '["pytorch<2.8"]')
+    done = project("lock")
+    assert done.code == 0, done.err
+    project.say('"pytorch<2.8"', '"pytorch>=99"')
+    beside = project("lock")
+    (project.directory / "environment.yml").unlink()
+    assert (beside.code, beside.err) == (1, project("lock").err)
+    assert "hint: the newest pytorch that fits is " in beside.err

@@ -139,6 +139,25 @@ def test_a_stack_that_was_locked_stays_until_it_is_let_go(
     assert pins_in(written(path))["torch"] == "2.15.0"
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("-f", "pytorch>=99"),
+        ("-f", "pytorch", "--gpu", "GTX 1080", "--cuda", ">=13"),
+        ("-f", "jax>=0.7", "--cuda", "<12"),
+    ],
+)
+def test_a_way_out_is_the_newest_that_fits_whatever_a_lock_holds(
+    asked: tuple[str, ...], envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "requirements.txt"
+    assert lock(envsolve, world, "-f", "pytorch==2.8.0", "-o", str(path), "--source", "pypi").code == 0
+    beside = lock(envsolve, world, *asked, "-o", str(path))
+    alone = lock(envsolve, world, *asked, "-o", str(tmp_path / "other.txt"))
+    assert (beside.code, beside.err) == (1, alone.err)
+    assert "hint:" in beside.err
+
+
 def test_each_platform_gets_a_file_of_its_own(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
     for platform in ("win_amd64", "manylinux_2_28_x86_64"):
         world.add("native", releases("native", ["1.0"], tags=f"cp311-cp311-{platform}"))
