@@ -98,15 +98,15 @@ class Store:
         told = key.encode("utf-8", "surrogatepass")
         path = self._path(bucket, key, told)
         try:
-            content, used = _read(path, told)
+            content, facts = _read(path, told)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             self._fail("read", error)
             return None
         if content is None:
-            _unlink(path)
-        elif time.time() - used > _USE_INTERVAL:
+            _discard(path, facts)
+        elif time.time() - facts.st_mtime > _USE_INTERVAL:
             with suppress(OSError):
                 os.utime(path)
         return content
@@ -263,8 +263,8 @@ def _problem(directory: Path, root: Path) -> str | None:
     return None
 
 
-def _read(path: str, told: bytes) -> tuple[bytes | None, float]:
-    """The content of a file that is whole and was written under the key ``told``, else None; and when it was used."""
+def _read(path: str, told: bytes) -> tuple[bytes | None, os.stat_result]:
+    """The content of a file that is whole and was written under the key ``told``, else None; and which file it was."""
     number = os.open(path, _READ)
     try:
         facts = os.fstat(number)
@@ -275,7 +275,15 @@ def _read(path: str, told: bytes) -> tuple[bytes | None, float]:
             content += more
     finally:
         os.close(number)
-    return (content if head == _head(told, content) else None), facts.st_mtime
+    return (content if head == _head(told, content) else None), facts
+
+
+def _discard(path: str, read: os.stat_result) -> None:
+    """Remove the file that was ``read``, unless another thread or process has put a new one in its place."""
+    with suppress(OSError):
+        there = os.stat(path)  # noqa: PTH116 - a string
+        if (there.st_ino, there.st_mtime_ns) == (read.st_ino, read.st_mtime_ns):
+            os.unlink(path)  # noqa: PTH108
 
 
 def _head(told: bytes, content: bytes) -> bytes:

@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from envsolve.errors import UsageError
+from envsolve.index import store as store_module
 from envsolve.index.store import Amount, Store, parse_size, store_at
 
 KEY = "https://packages.example.org/simple/torch/"
@@ -122,6 +124,23 @@ def test_a_damaged_file_counts_as_absent_and_heals(store: Store, damage: str) ->
     assert not path.exists()
     store.write("pages", KEY, b"content")
     assert store.read("pages", KEY) == b"content"
+
+
+def test_what_another_writes_while_damage_is_found_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.write("pages", "key", b"first")
+    (path,) = kept_files(store)
+    path.write_bytes(b"damaged")
+    read = store_module._read
+
+    def read_slowly(*arguments: Any) -> Any:
+        found = read(*arguments)
+        Store(store.directory).write("pages", "key", b"second")
+        return found
+
+    monkeypatch.setattr(store_module, "_read", read_slowly)
+    assert store.read("pages", "key") is None
+    monkeypatch.undo()
+    assert store.read("pages", "key") == b"second"
 
 
 def test_no_flipped_bit_goes_unseen(store: Store) -> None:
