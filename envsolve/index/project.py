@@ -1,8 +1,8 @@
 """What an index has of one project, as far as somebody looks.
 
 The pages of a lock name hundreds of thousands of files (138 MB of JSON for 411 packages, measured), of which it needs a
-few of each project. So a page stays as it came, packed; its versions are read at once, from the list that PEP 700 puts
-on JSON pages, and files where their version is looked at.
+few of each project. So a page stays as it came, packed, but for the few that are looked into again; its versions are
+read at once, from the list that PEP 700 puts on JSON pages, and files where their version is looked at.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Project:
     """
 
     __slots__ = (
-        *("_body", "_content_type", "_files", "_listing", "_places", "_unpack", "_was_searched"),
+        *("_body", "_content_type", "_files", "_indexed", "_listing", "_unpack", "_was_searched"),
         *("is_sound", "name", "spellings", "url", "versions"),
     )
 
@@ -78,7 +78,7 @@ class Project:
         self._unpack = unpack
         self._files = dict(files or {})
         self._listing: Listing | None = None
-        self._places: Places | None = None
+        self._indexed: tuple[bytes, Places] | None = None
         self._was_searched = False
         self.spellings = dict(spellings or {})
         self._body = body
@@ -102,34 +102,38 @@ class Project:
     def fold(self) -> None:
         """Let go of the unpacked page; a version that is not looked up yet unpacks it again.
 
-        A page that was indexed stays: it is one of few, and is looked into again and again.
+        A page that was indexed stays as long as somebody may look into it.
         """
-        if self._places is None:
-            self._body = None
+        self._body = None
+        if self._listing is not None:
+            self._indexed = None
 
     def _look_up(self, position: int) -> tuple[RawFile, ...]:
         if self._listing is None and len(self._files) < _FEW and is_json(self._content_type):
-            body = self._body  # read once: another thread may fold the page
-            if body is None:
-                body = self._body = self._unpack()
+            body, places = self._page()
             text = self.versions[position]
             stated = (text, *self.spellings.get(text, ()))
             spelled = dict.fromkeys(
                 it for each in stated for it in (each, each.replace("-", "_"))
             )  # as wheels write it
-            found = [_files_of(body, self.name, each, self._named(body, each)) for each in spelled]
-            self._was_searched = True
+            found = [_files_of(body, self.name, each, _named(body, places, each)) for each in spelled]
             if all(found):
                 return tuple({file[0]: file for files in found for file in files}.values())
         return self._of_whole(position)
 
-    def _named(self, body: bytes, version: str) -> Iterable[int]:
-        """Where files of ``version`` are named; and where something only looks like it."""
+    def _page(self) -> tuple[bytes, Places | None]:
+        """The page, and its index from the second look on. Others may fold it meanwhile, so each is read once."""
+        indexed = self._indexed
+        if indexed is not None:
+            return indexed
+        body = self._body
+        if body is None:
+            body = self._body = self._unpack()
         if not self._was_searched:
-            return _searched(body, version)
-        if self._places is None:
-            self._places = _places(body, self.name)
-        return self._places.get(version.encode(), ())
+            self._was_searched = True
+            return body, None
+        indexed = self._indexed = body, _places(body, self.name)
+        return indexed
 
     def _of_whole(self, position: int) -> tuple[RawFile, ...]:
         listing = self._whole()
@@ -140,7 +144,7 @@ class Project:
 
     def _whole(self) -> Listing:
         if self._listing is None:
-            body = self._body
+            body = self._body if self._indexed is None else self._indexed[0]
             body = self._unpack() if body is None else body
             try:
                 self._listing = read_page(self.name, body, self._content_type, self.url)
@@ -203,6 +207,11 @@ def _decoder() -> JSONDecoder:
     from json import JSONDecoder
 
     return JSONDecoder()
+
+
+def _named(body: bytes, places: Places | None, version: str) -> Iterable[int]:
+    """Where files of ``version`` are named; and where something only looks like it."""
+    return _searched(body, version) if places is None else places.get(version.encode(), ())
 
 
 def _searched(body: bytes, version: str) -> Iterator[int]:
