@@ -92,7 +92,7 @@ class Stacks:
             return Attempt(request, problem, None)
         from envsolve.app.lock_refusal import stack_refusal
 
-        asked = self._target.request  # the way out is the newest that fits, not what is nearest to a lock that is there
+        asked = self._target.request  # nobody typed that a lock is to be kept, so that no way out is to say so
         plain = request._replace(prefer=asked.prefer, held=asked.held)
         error = stack_refusal(plain, problem, self._solver, typed=self._typed)
         if depends_on_python(self._wanted) and self._typed.python is None:

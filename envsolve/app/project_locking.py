@@ -249,7 +249,8 @@ class _Locking:
         try:
             solved = solve_request(near, self._matrix, self._environ, kept, recorded=asked.as_recorded)
         except UnsolvableError:
-            solve_request(request, self._matrix, self._environ)  # refuses too, and speaks of the newest that fits
+            if keeps:
+                solve_request(request, self._matrix, self._environ)  # refuses too, without asking for what is held
             raise
         self.notes += [_SOURCE.sub(r'sources = ["\1"]', text) for text in solved.notes]
         return solved.texts, solved.solutions

@@ -17,7 +17,7 @@ from packaging.specifiers import SpecifierSet
 from envsolve.matrix.load import CudaTable
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
-from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.request import FrameworkRequest, Held, Policy, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
 from envsolve.solve.conflict import Constraint, Kind
@@ -115,7 +115,7 @@ class _Relax:
     def _versions(self) -> Iterator[WayOut]:
         for number in self._numbers(Kind.VERSION):
             asked = self._problem.frameworks[number]
-            newest = self._with_version(number, SpecifierSet())
+            newest = self._newest(number)
             if newest is None:
                 continue
             near = self._nearest_above(number, newest)
@@ -123,9 +123,17 @@ class _Relax:
                 yield self._version(number, near, f"the nearest {asked.framework} that fits is")
             yield self._version(number, newest, f"the newest {asked.framework} that fits is")
 
-    def _with_version(self, number: int, specifier: SpecifierSet) -> Solution | None:
+    def _newest(self, number: int) -> Solution | None:
+        """With the newest version of a framework that fits, whatever the request prefers or a lock holds."""
+        plain = self._request._replace(prefer=Policy.NEWEST_FRAMEWORK, held=Held())
+        newest = self._with_version(number, SpecifierSet(), plain)
+        if newest is None or plain == self._request:
+            return newest
+        return self._with_version(number, SpecifierSet(f"=={newest.choices[number].release.version}"), self._request)
+
+    def _with_version(self, number: int, specifier: SpecifierSet, request: Request) -> Solution | None:
         frameworks = self._asking(number, specifier)
-        request = self._request._replace(frameworks=frameworks, format=_any_source(self._request.format))
+        request = request._replace(frameworks=frameworks, format=_any_source(request.format))
         return self._try(request, self._problem._replace(frameworks=frameworks))
 
     def _asking(self, number: int, specifier: SpecifierSet) -> tuple[FrameworkRequest, ...]:
@@ -142,7 +150,7 @@ class _Relax:
         if not meant or best < max(meant):
             return None
         newer = sorted(version for version, _ in table.by_version if max(meant) < version < best)
-        found = (self._with_version(number, SpecifierSet(f"=={version}")) for version in newer)
+        found = (self._with_version(number, SpecifierSet(f"=={version}"), self._request) for version in newer)
         return next((solution for solution in found if solution is not None), None)
 
     def _version(self, number: int, solution: Solution, words: str) -> WayOut:
