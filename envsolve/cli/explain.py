@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import os
@@ -28,8 +29,11 @@ _SUFFIXES = (".log", ".txt", ".out", ".err")
 _NO_TEXT = {
     b"\x7fELF": "a program or a library",
     b"MZ": "a program or a library",
+    b"\xcf\xfa\xed\xfe": "a program or a library",
+    b"\xca\xfe\xba\xbe": "a program or a library",
     b"PK\x03\x04": "an archive",
     b"\x1f\x8b": "compressed",
+    b"BZh": "compressed",
     b"\xfd7zXZ\0": "compressed",
     b"\x28\xb5\x2f\xfd": "compressed",
     b"\x89PNG": "a picture",
@@ -37,6 +41,7 @@ _NO_TEXT = {
     b"%PDF": "a PDF file",
 }
 """How files begin that are no text: a screenshot of an error, a library that an error names."""
+_HEAD = 1024
 _HINT = Hint("give the error text, a log file, or - for standard input", "python train.py 2>&1 | envsolve explain -")
 
 
@@ -111,6 +116,7 @@ def _stream(words: tuple[str, ...]) -> BinaryIO:
     if words in ((), ("-",)):
         if sys.stdin is None:
             raise UsageError("nothing-to-explain", "there is no standard input to read", hints=(_HINT,))
+        _require_text(sys.stdin.buffer, "standard input")
         return sys.stdin.buffer
     text = " ".join(words)
     if len(words) == 1 and len(text) <= _LONGEST_NAME and _names_a_file(text):
@@ -123,16 +129,27 @@ def _stream(words: tuple[str, ...]) -> BinaryIO:
     return io.BytesIO(text.encode("utf-8", "surrogateescape"))
 
 
-def _require_text(stream: io.BufferedReader, name: str) -> None:
+def _require_text(stream: BinaryIO, name: str) -> None:
     """Raise UsageError where a file is plainly no text, in whose bytes a few letters could look like a GPU."""
+    if not isinstance(stream, io.BufferedReader):
+        return
     try:
-        begins = stream.peek(8)
-    except OSError:
-        return  # a folder, for example: reading it tells
-    for signature, what in _NO_TEXT.items():
-        if begins.startswith(signature):
-            stream.close()
-            raise UsageError("log-unreadable", f"{name} is {what}, not a text", hints=(_HINT,))
+        head = stream.peek(_HEAD)[:_HEAD]
+    except OSError as error:
+        raise _unreadable(name, error) from error
+    what = next((it for signature, it in _NO_TEXT.items() if head.startswith(signature)), None)
+    if what is not None and not _is_utf_8(head):
+        stream.close()
+        raise UsageError("log-unreadable", f"{name} is {what}, not a text", hints=(_HINT,))
+
+
+def _is_utf_8(head: bytes) -> bool:
+    """Whether it may be text all the same: a log may begin with the letters MZ."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # which may end within a character
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in head
 
 
 def _names_a_file(text: str) -> bool:

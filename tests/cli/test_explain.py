@@ -143,17 +143,41 @@ def test_a_newer_driver_beside_the_text_is_not_to_be_updated(envsolve: Envsolve)
     beside = envsolve("explain", text, "--driver", "610").out
     assert "fix: Driver 610 runs such builds, so have the program meet it: " in beside
     assert "Update the NVIDIA driver" not in beside
+    assert "CUDA 11.8 or older" not in beside
+    assert "libcuda off" not in envsolve("explain", text, "--driver", "610", "--platform", "win-64").out
+
+
+@pytest.mark.parametrize(
+    ("capability", "says"),
+    [
+        ("12.0", "fix: Update the NVIDIA driver to branch R570 or newer."),
+        ("3.5", "only a build for an older CUDA does"),
+    ],
+)
+def test_a_newer_driver_beside_the_text_is_not_met_where_it_is_none_for_the_gpu(
+    capability: str, says: str, envsolve: Envsolve
+) -> None:
+    text = "The NVIDIA driver on your system is too old (found version 11040)"
+    told = envsolve("explain", text, "--gpu", capability, "--driver", "525").out
+    assert says in told
+    assert "so have the program meet it" not in told
 
 
 @pytest.mark.parametrize(
     ("begins", "what"),
     [
-        (b"\x7fELF\x02\x01", "a program or a library"),
+        (b"\x7fELF\x02\x01\x01\0", "a program or a library"),
         (b"MZ\x90\0", "a program or a library"),
-        (b"PK\x03\x04", "an archive"),
+        (b"\xcf\xfa\xed\xfe\x07\0", "a program or a library"),
+        (b"\xca\xfe\xba\xbe\0\0", "a program or a library"),
+        (b"PK\x03\x04\x14\0", "an archive"),
         (b"\x1f\x8b\x08", "compressed"),
+        (b"BZh91AY&SY\xe8", "compressed"),
+        (b"\xfd7zXZ\0", "compressed"),
+        (b"\x28\xb5\x2f\xfd", "compressed"),
         (b"\x89PNG\r\n", "a picture"),
-        (b"%PDF-1.7", "a PDF file"),
+        (b"\xff\xd8\xff\xe0", "a picture"),
+        (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3", "a PDF file"),
     ],
 )
 def test_a_file_that_is_no_text_is_refused(begins: bytes, what: str, envsolve: Envsolve, tmp_path: Path) -> None:
@@ -162,6 +186,21 @@ def test_a_file_that_is_no_text_is_refused(begins: bytes, what: str, envsolve: E
     done = envsolve("explain", str(file))
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"error: log-unreadable\n  {file} is {what}, not a text\n")
+
+
+def test_a_picture_on_standard_input_is_refused_too(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = io.BufferedReader(io.BytesIO(b"\x89PNG\r\n P4 T4 sm_61"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(picture))
+    done = envsolve("explain", "-")
+    assert (done.code, done.out) == (2, "")
+    assert "  standard input is a picture, not a text\n" in done.err
+
+
+@pytest.mark.parametrize("begins", ["MZ-node7: ", "BZh: ", "%PDF "])
+def test_a_log_that_begins_like_a_program_is_read(begins: str, envsolve: Envsolve, tmp_path: Path) -> None:
+    file = tmp_path / "failure.log"
+    file.write_text(f"{begins}naïve\nCUDA error: no kernel image is available for execution on the device\n", "utf-8")
+    assert "gpu-too-new-for-build" in envsolve("explain", str(file)).out
 
 
 def test_an_unknown_text_is_not_explained(envsolve: Envsolve) -> None:

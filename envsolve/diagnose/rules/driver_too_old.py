@@ -151,16 +151,22 @@ def cause_of(case: Case, can: Ability | None, wanted: Wanted | None, number: str
     if number is not None and can is not None:
         fields |= {"number": number, "found": f"CUDA {can.full}"}
     fields["needs"] = wanted.sentence if wanted is not None else _needs(case)
-    if can is not None and not too_old_for_gpu(case):
-        fields["instead"] = _instead(case, can)
     beside = None if can is None else cuda_beside(case, can)
-    if beside is not None and wanted is not None and runs(beside, wanted.cuda):
-        fields["update"] = (
-            f"Driver {case.driver} runs such builds, so have the program meet it: restart the machine, or the "
-            "container, after an update, and take a folder with an old libcuda off the loader's path."
-        )
+    if beside is not None and wanted is not None and runs(beside, wanted.cuda) and "gpu_limit" not in fields:
+        fields["update"] = _meeting_the_newer(case)
+    elif can is not None and not too_old_for_gpu(case):
+        fields["instead"] = _instead(case, can)
     remedy = None if can is None or case.driver is not None else Remedy(cuda=f"<={can.newest}")
     return Cause("driver-too-old", fields, remedy)
+
+
+def _meeting_the_newer(case: Case) -> str:
+    """What to say where the driver that is told beside the text is new enough."""
+    library = "" if case.windows else ", and take a folder with an old libcuda off the loader's path"
+    return (
+        f"Driver {case.driver} runs such builds, so have the program meet it: restart the machine, or the container, "
+        f"after an update{library}."
+    )
 
 
 def _of_pytorch(cause: Cause) -> Cause:
