@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.network import Network
-from envsolve.errors import Hint, OutsideError
+from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.address import address_of
 from envsolve.index.client import Indexes, Pool
 from envsolve.index.fetch import PAGE_LIMIT, Response
 from envsolve.index.file_metadata import FileMetadata
-from envsolve.index.local import WithFolders
+from envsolve.index.local import WithFolders, path_of
 from envsolve.index.one_index import Trust
 from envsolve.index.settings import IndexSettings, default_index, read_settings
 from envsolve.index.store import Store, store_at
@@ -38,8 +38,8 @@ _EARLY = 16
 class Places(NamedTuple):
     """The indexes by address, in the order they are asked; ``default`` is the last of them.
 
-    ``is_plain`` says that nobody named the default; ``origin`` names the variable or the file that does, "" where the
-    request names it. ``mapped`` ties packages to an index of their own.
+    ``is_plain`` says that nobody named the default; ``origin`` is the setting that does, "" where the request or a
+    file of requirements names it. ``mapped`` ties packages to an index of their own.
     """
 
     extra: tuple[str, ...]
@@ -72,7 +72,7 @@ class Lines:
         indexes = Indexes((*where.extra, where.default), self.pool, where.mapped)
         known = [name for name in names if not (where.is_plain and name in OF_PYTORCH)]
         asked = [name for name in known if not indexes.at_hand(name)[0]]
-        if asked:
+        if asked and not all(it.startswith("file:") for it in (*where.extra, where.default)):
             self._fetcher.prepare()
         for name in asked:
             self._early.submit(partial(_ask, indexes, name))
@@ -157,11 +157,11 @@ def settings_of(environ: Mapping[str, str]) -> IndexSettings:
 def places(request: Request, given: Given, settings: IndexSettings) -> Places:
     """The indexes of ``request``. Those on the command line come before those in files.
 
-    Raises UsageError where what it names is no address.
+    Raises UsageError where what it names is no address, or a folder that is not there.
     """
-    for url in (request.index_url, *request.extra_index_urls):
-        if url is not None and not url.startswith("file:"):
-            address_of(url)
+    for key, url in (("index-url", request.index_url), *(("extra-index-urls", it) for it in request.extra_index_urls)):
+        if url is not None:
+            _require_place(url, request.asker.named(key))
     named = request.index_url or given.index_url
     if named is not None:
         settings = IndexSettings()
@@ -169,6 +169,8 @@ def places(request: Request, given: Given, settings: IndexSettings) -> Places:
     extra = (*request.extra_index_urls, *given.extra_index_urls, *settings.extra_index_urls)
     unread = settings.find_links and f"places of files (find-links of {settings.find_links_origin}) are not looked at"
     default = named or default_index()
+    if settings.index_url and default.startswith("file:"):
+        _require_place(default, settings.origin)
     return Places(
         extra=tuple(dict.fromkeys(url for url in extra if url != default)),
         default=default,
@@ -179,6 +181,18 @@ def places(request: Request, given: Given, settings: IndexSettings) -> Places:
     )
 
 
+def _require_place(url: str, named_by: str) -> None:
+    """Raise UsageError where ``url`` is no address of an index, or that of a folder which is not there.
+
+    A page that a folder lacks is only a package that the index does not have.
+    """
+    if not url.startswith("file:"):
+        address_of(url)
+    elif not path_of(url).is_dir():
+        message = f"there is no folder {path_of(url)} for an index to be in"
+        raise UsageError("url-invalid", message, (f"{named_by} names it",), (Hint("check the name of the folder"),))
+
+
 def name_index(error: OutsideError, request: Request, where: Places | None) -> None:
     """Have ``error`` of a server of ``where`` say who named that index, and how another is named in ``request``."""
     from envsolve.index.failures import ANOTHER_INDEX
@@ -187,10 +201,14 @@ def name_index(error: OutsideError, request: Request, where: Places | None) -> N
     key, what = "index-url", "another index, such as a mirror,"
     if error.address.startswith(f"{without_credentials(of_pytorch)}/"):
         key, what = "pytorch-index-url", "another index of PyTorch, such as a mirror,"
-    if where is not None and where.origin and error.address.startswith(without_credentials(where.default)):
+    if where is not None and where.origin and _lies_below(error.address, where.default):
         error.cause = (*error.cause, f"{where.origin} names that index")
     hint = Hint(f"{what} is named with {request.asker.named(key)}")
     error.hints = tuple(hint if it == ANOTHER_INDEX else it for it in error.hints)
+
+
+def _lies_below(address: str, index: str) -> bool:
+    return not index.startswith("file:") and address.startswith(f"{address_of(index).url.rstrip('/')}/")
 
 
 class _Nothing:

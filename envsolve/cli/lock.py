@@ -133,7 +133,7 @@ def project_file(directory: str | None) -> Path:
         raise UsageError(
             "no-project",
             f"neither {start} nor a directory above it has a pyproject.toml with [tool.envsolve], or an envsolve.toml",
-            hints=(misspelled_table(start) or WRITE_ONE,),
+            hints=(*misspelled_table(start), WRITE_ONE),
         )
     return found
 

@@ -134,7 +134,7 @@ def _beside(path: Path, text: str) -> Path:
 
     Made here, as the module tempfile takes 3 ms to import; its name is by chance, and nothing may be there already.
     """
-    temporary = path.with_name(f".envsolve-{os.urandom(8).hex()}")
+    temporary = path.parent / f".envsolve-{os.urandom(8).hex()}"
     number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(number, "w", encoding="utf-8", newline="\n") as file:

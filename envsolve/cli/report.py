@@ -13,6 +13,8 @@ from envsolve.cli.output import printable
 from envsolve.errors import EnvsolveError, Hint, MatrixError, UnsolvableError
 
 _LONGEST = 200
+_OF_OTHERS = ("ENVSOLVE_DEBUG", "ENVSOLVE_TEST_", "ENVSOLVE_UPDATE_SNAPSHOTS")
+"""Variables that stand for no option, or that the tests read."""
 _LOGIN = re.compile(r"(?<!ssh)://\S*@")
 """Up to the last ``@``, as what is typed may hold a password that nothing delimits. Of ssh it names the account."""
 _ASK = Hint("see what can be asked for", "envsolve solve --help")
@@ -48,13 +50,23 @@ def report(error: EnvsolveError, arguments: Sequence[str], *, as_json: bool) -> 
 
         click.echo(printable(json.dumps({"error": error.as_json()}, indent=2, ensure_ascii=False)))
     _say("error:", "red", f"{error.code}\n  {_shown(error.message)}")
-    for cause in _causes(error) or (_shown(f"typed: {shlex.join(['envsolve', *arguments])}"),):
+    for cause in _causes(error) or (_shown(f"typed: {_typed(arguments)}"),):
         _say("cause:", "yellow", cause)
     if isinstance(error, UnsolvableError) and error.matrix_date is not None:
         _say("cause:", "yellow", f"so far as the compatibility matrix of {error.matrix_date} knows")
     for hint in error.hints:
         _say("hint:", "green", hint.text if hint.command is None else f"{hint.text}\n  {hint.command}")
     return error.exit_code
+
+
+def _typed(arguments: Sequence[str]) -> str:
+    """The command line, after the variables that options are also read from."""
+    variables = (f"{name}={shlex.quote(value)}" for name, value in sorted(os.environ.items()) if _sets_option(name))
+    return " ".join((*variables, shlex.join(["envsolve", *arguments])))
+
+
+def _sets_option(name: str) -> bool:
+    return name.startswith("ENVSOLVE_") and not name.startswith(_OF_OTHERS)
 
 
 def _causes(error: EnvsolveError) -> Sequence[str]:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from envsolve.errors import OutsideError
-from envsolve.index.failures import ANOTHER_INDEX
 from envsolve.index.fetch import PAGE_LIMIT, Fetcher, Response
 
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)\Z")
@@ -23,32 +22,22 @@ class WithFolders:
         self._others = others
 
     def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
-        """See Fetcher. Raises OutsideError for a file that cannot be read, and for a page below no folder at all."""
+        """See Fetcher. Raises OutsideError for a file that is there and cannot be read."""
         if not url.startswith("file:"):
             return self._others.fetch(url, headers, limit=limit)
-        path = _path_of(url)
+        path = path_of(url)
         if path.is_dir():
             path /= "index.html"
         try:
             return _read(path, url, (headers or {}).get("Range", ""), limit)
         except (FileNotFoundError, NotADirectoryError):
-            if url.endswith("/") and not path.parent.is_dir():
-                raise _no_folder(path.parent, url) from None
             return Response(_NOT_THERE, {}, b"", url)
         except OSError as error:
             raise OutsideError("file-unreadable", f"cannot read {path}: {error.strerror or error}") from None
 
 
-def _no_folder(path: Path, url: str) -> OutsideError:
-    """The error for an index whose folder is not there, which is not one that lacks a package."""
-    error = OutsideError(
-        "index-unreachable", f"{url} cannot be reached", (f"there is no folder {path}",), (ANOTHER_INDEX,)
-    )
-    error.address = url
-    return error
-
-
-def _path_of(url: str) -> Path:
+def path_of(url: str) -> Path:
+    """The file or folder at a ``file:`` address."""
     from urllib.parse import urlsplit
     from urllib.request import url2pathname  # imports half of an HTTP library
 

@@ -15,6 +15,8 @@ from envsolve.project.project import Machine, Output, Part, Project, Settings
 
 PYPROJECT, OWN_FILE = "pyproject.toml", "envsolve.toml"
 TABLE = ("tool", "envsolve")
+_NEARLY = 0.87
+"""The part of their letters that two names have in common: one is missing, added, or beside its place."""
 WRITE_ONE = Hint("write one", "envsolve init --framework pytorch")
 
 
@@ -35,22 +37,23 @@ def find_project(start: Path) -> Path | None:
     return None
 
 
-def misspelled_table(start: Path) -> Hint | None:
+def misspelled_table(start: Path) -> tuple[Hint, ...]:
     """What to say where a pyproject.toml of ``start`` or above has a table that is nearly the one to look for.
 
     Raises UsageError for one that cannot be read.
     """
     start = start.absolute()
     paths = (it / PYPROJECT for it in (start, *start.parents))
-    return next((hint for it in paths if it.is_file() and (hint := _nearly(it, _parsed(it, read_text(it))))), None)
+    return next((hints for it in paths if it.is_file() and (hints := _nearly(it, _parsed(it, read_text(it))))), ())
 
 
-def _nearly(path: Path, document: Mapping[str, Any]) -> Hint | None:
-    from difflib import get_close_matches
+def _nearly(path: Path, document: Mapping[str, Any]) -> tuple[Hint, ...]:
+    from difflib import SequenceMatcher
 
     tool = document.get("tool")
-    close = get_close_matches(TABLE[-1], tool, n=1, cutoff=0.75) if isinstance(tool, dict) else []
-    return Hint(f"did you mean [tool.envsolve]? {path} has [tool.{close[0]}]") if close else None
+    tables = [name for name, value in tool.items() if isinstance(value, dict)] if isinstance(tool, dict) else []
+    near = [it for it in tables if SequenceMatcher(None, it.lower(), TABLE[-1]).ratio() >= _NEARLY]
+    return tuple(Hint(f"did you mean [tool.envsolve]? {path} has [tool.{name}]") for name in near[:1])
 
 
 def read_project(path: Path) -> Project:
@@ -70,7 +73,7 @@ def project_of(path: Path, text: str) -> Project:
         raise UsageError(
             "no-project",
             f"{path.name} has no table [tool.envsolve]",
-            hints=(_nearly(path, document) or WRITE_ONE,),
+            hints=(*_nearly(path, document), WRITE_ONE),
         )
     prefix = TABLE if path.name == PYPROJECT else ()
     lines = lines_of(text)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from envsolve.app.lock_indexes import Lines
+from envsolve.app.lock_indexes import Lines, Places, name_index
 from envsolve.app.network import Network
 from envsolve.errors import OutsideError
 from envsolve.index.settings import IndexSettings
+from envsolve.model.request import Request
 
 
 def test_who_asks_when_a_command_has_ended_opens_no_connection() -> None:
@@ -18,3 +19,21 @@ def test_who_asks_when_a_command_has_ended_opens_no_connection() -> None:
     with pytest.raises(OutsideError, match="fetch-cancelled"):
         index.project("alpha")
     lines.close()
+
+
+@pytest.mark.parametrize(
+    ("default", "failing", "is_named"),
+    [
+        ("https://devpi.example.org/root/pypi", "https://devpi.example.org/root/pypi/numpy/", True),
+        ("https://user:secret@devpi.example.org/root/pypi/", "https://devpi.example.org/root/pypi/numpy/", True),
+        ("https://DevPI.Example.org/root/pypi", "https://devpi.example.org/root/pypi/numpy/", True),
+        ("https://devpi.example.org/root/pypi", "https://devpi.example.org/root/pypi-internal/numpy/", False),
+        ("https://devpi.example.org/root/pypi", "https://download.pytorch.org/whl/cu126/torch/", False),
+        ("file:///srv/simple", "https://download.pytorch.org/whl/cu126/torch/", False),
+    ],
+)
+def test_a_failure_is_told_with_the_setting_of_that_index_alone(default: str, failing: str, is_named: bool) -> None:
+    error = OutsideError("index-unreachable", f"{failing} cannot be reached", ("Connection refused",))
+    error.address = failing
+    name_index(error, Request(()), Places((), default, False, {}, origin="PIP_INDEX_URL"))
+    assert error.cause == ("Connection refused", *(("PIP_INDEX_URL names that index",) if is_named else ()))

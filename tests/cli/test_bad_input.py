@@ -141,6 +141,35 @@ def test_a_variable_that_holds_a_wrong_value_is_named_and_not_its_option(
     assert "Invalid value for '--driver': 'x' is not" in envsolve("-f", "pytorch", "--driver", "x").err
 
 
+def test_what_was_typed_is_told_with_the_variables_beside_it(
+    envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENVSOLVE_GPU", "RTX 9999")
+    done = envsolve("-f", "pytorch", "--driver", "610")
+    assert done.code == 2
+    assert "cause: typed: ENVSOLVE_GPU='RTX 9999' envsolve -f pytorch --driver 610\n" in done.err
+    monkeypatch.setenv("ENVSOLVE_INDEX_URL", "https://user:secret@packages.example.org/simple")
+    assert "secret" not in envsolve("-f", "pytorch", "--driver", "610").err
+
+
+@pytest.mark.parametrize("output", ["missing/..", "missing/file.yml"])
+def test_an_output_that_is_no_place_for_a_file_is_one_clear_error(
+    output: str, envsolve: Envsolve, tmp_path: Path
+) -> None:
+    done = envsolve("-f", "pytorch", "--gpu", "8.6", "--driver", "610", "-o", str(tmp_path / output))
+    assert (done.code, done.err.splitlines()[0]) == (2, "error: output-not-writable"), done.err
+    assert envsolve("-f", "pytorch", "--gpu", "8.6", "--driver", "610", "-o", "/missing/..").code == 2
+
+
+@pytest.mark.parametrize("policy", ["widest-gpu", "newest-cuda"])
+def test_the_newest_that_fits_is_so_whatever_is_preferred(policy: str, envsolve: Envsolve) -> None:
+    asked = ("-f", "pytorch>=99", "--gpu", "8.6", "--driver", "610")
+    plain, preferring = envsolve(*asked).err, envsolve(*asked, "--prefer", policy).err
+    newest = plain.partition("hint: the newest pytorch that fits is ")[2].partition(" ")[0]
+    assert newest
+    assert f"hint: the newest pytorch that fits is {newest} " in preferring
+
+
 def test_an_output_that_cannot_be_written_is_named(envsolve: Envsolve, tmp_path: Path) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "-o", str(tmp_path / "no" / "environment.yml"))
     assert result.code == 2

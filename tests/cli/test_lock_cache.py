@@ -175,14 +175,17 @@ def test_an_index_that_is_away_is_told_with_the_setting_that_names_it(
 
 
 def test_an_index_in_a_folder_that_is_not_there_is_no_index_without_the_package(
-    locking: Locking, tmp_path: Path
+    locking: Locking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "simple"
     words = locking.line("--no-cache", "--index-url", folder.as_uri())
     done = locking.envsolve(*words)
-    assert (done.code, done.err.splitlines()[0]) == (3, "error: index-unreachable"), done.err
-    assert f"cause: there is no folder {folder}\n" in done.err
-    assert "is named with --index-url\n" in done.err
+    assert (done.code, done.err.splitlines()[0]) == (2, "error: url-invalid"), done.err
+    assert f"  there is no folder {folder} for an index to be in\ncause: --index-url names it\n" in done.err
+    monkeypatch.setenv("PIP_INDEX_URL", folder.as_uri())
+    at = words.index("--index-url")
+    without = [it for number, it in enumerate(words[:-2]) if number not in (at, at + 1)]
+    assert "cause: PIP_INDEX_URL names it\n" in locking.envsolve(*without).err
     folder.mkdir()
     assert "package-not-found" in locking.envsolve(*words).err
 

@@ -1,0 +1,58 @@
+"""Indexes in folders: what is there is read, and what is not is an answer as well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envsolve.errors import OutsideError
+from envsolve.index.fetch import Response
+from envsolve.index.local import WithFolders
+
+
+class Nobody:
+    """A Fetcher that is not to be asked."""
+
+    def fetch(self, url: str, headers: object = None, *, limit: int = 0) -> Response:
+        raise AssertionError(url)
+
+
+@pytest.fixture
+def fetcher() -> WithFolders:
+    return WithFolders(Nobody())
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    page = tmp_path / "simple" / "torch" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_bytes(b"0123456789")
+    return page
+
+
+def test_a_folder_is_its_index_html(fetcher: WithFolders, page: Path) -> None:
+    response = fetcher.fetch(f"{page.parent.as_uri()}/")
+    assert (response.status, response.body, response.headers["content-type"]) == (200, b"0123456789", "text/html")
+
+
+@pytest.mark.parametrize("missing", ["simple/jax/", "cu132/torch/", "simple/torch/torch-2.0.whl.metadata"])
+def test_what_is_not_there_is_what_the_index_does_not_have(missing: str, fetcher: WithFolders, page: Path) -> None:
+    """Also a whole folder: a mirror of PyTorch's index need not have each of its CUDA versions."""
+    assert fetcher.fetch(f"{page.parents[2].as_uri()}/{missing}").status == 404
+
+
+@pytest.mark.parametrize(("asked", "body"), [("2-4", b"234"), ("-3", b"789"), ("8-", b"89"), ("8-99", b"89")])
+def test_a_part_is_read_by_itself(asked: str, body: bytes, fetcher: WithFolders, page: Path) -> None:
+    response = fetcher.fetch(page.as_uri(), {"Range": f"bytes={asked}"})
+    assert (response.status, response.body) == (206, body)
+    assert response.headers["content-range"].endswith("/10")
+
+
+def test_what_cannot_be_read_is_an_error(fetcher: WithFolders, page: Path) -> None:
+    with pytest.raises(OutsideError, match="response-too-large"):
+        fetcher.fetch(page.as_uri(), limit=9)
+    page.unlink()
+    page.mkdir()
+    with pytest.raises(OutsideError, match="file-unreadable"):
+        fetcher.fetch(f"{page.parent.as_uri()}/")
