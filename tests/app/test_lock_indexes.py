@@ -24,11 +24,11 @@ def test_who_asks_when_a_command_has_ended_opens_no_connection() -> None:
 @pytest.mark.parametrize(
     ("default", "failing", "is_named"),
     [
-        ("https://devpi.example.org/root/pypi", "https://devpi.example.org/root/pypi/numpy/", True),
-        ("https://user:secret@devpi.example.org/root/pypi/", "https://devpi.example.org/root/pypi/numpy/", True),
-        ("https://DevPI.Example.org/root/pypi", "https://devpi.example.org/root/pypi/numpy/", True),
-        ("https://devpi.example.org/root/pypi", "https://devpi.example.org/root/pypi-internal/numpy/", False),
-        ("https://devpi.example.org/root/pypi", "https://download.pytorch.org/whl/cu126/torch/", False),
+        ("https://devpi.example.org/team/stable", "https://devpi.example.org/team/stable/numpy/", True),
+        ("https://user:secret@devpi.example.org/team/stable/", "https://devpi.example.org/team/stable/numpy/", True),
+        ("https://DevPI.Example.org/team/stable", "https://devpi.example.org/team/stable/numpy/", True),
+        ("https://devpi.example.org/team/stable", "https://devpi.example.org/team/stable-internal/numpy/", False),
+        ("https://devpi.example.org/team/stable", "https://download.pytorch.org/whl/cu126/torch/", False),
         ("file:///srv/simple", "https://download.pytorch.org/whl/cu126/torch/", False),
     ],
 )
