@@ -337,7 +337,9 @@ def _refuse_requirements(request: Request) -> None:
         return
     from envsolve.app.command import command_of
     from envsolve.app.conda_asked import is_environment_file
+    from envsolve.index.requirement_file import require_readable
 
+    require_readable(packages.files)
     given = " ".join(packages.requirements or packages.files)
     hints = [Hint("write a lock for conda", command_of(request._replace(format="conda-lock")))]
     if not any(map(is_environment_file, packages.files)):

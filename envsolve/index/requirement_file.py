@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -166,6 +166,13 @@ def _not_supported(line: str, option: str, place: str) -> UsageError:
         message = f"{place}: {line!r} is a project that is being edited, which no lock can hold"
         return UsageError("editable-not-supported", message, hints=(hint,))
     return UsageError("requirements-invalid", f"{place}: envsolve does not know the option {option}")
+
+
+def require_readable(names: Iterable[str]) -> None:
+    """Raise UsageError where one of the files cannot be read; standard input stays as it is."""
+    for name in names:
+        if name != "-":
+            _text(name)
 
 
 def _text(name: str) -> str:

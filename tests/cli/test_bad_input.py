@@ -53,6 +53,7 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
         (["-f", "pytorch", "--gpu", "none", "--cuda", "12"], "contradictory-options", "--cuda"),
         (["-f", "pytorch", "--gpuu", "8.6"], "usage", "--gpu"),
         (["-f", "pytorch", "pandas"], "requirements-not-supported", "pandas"),
+        (["-r", "missing.in"], "requirements-unreadable", "cannot read missing.in"),
         (["-f", "pytorch", "--gpu", "8.6", "-c", "x\n- evil"], "usage", "control characters"),
         (["-f", "pytorch", "--gpu", "8.6", "-c", ""], "usage", "empty"),
         (["-f", "pytorch", "--gpu", "8.6", "--extra-index-url", "http://x y"], "usage", "spaces"),
@@ -229,8 +230,10 @@ def test_a_capability_that_no_gpu_has_is_refused_in_a_host_file_too(
     ("name", "ways_out"), [("environment.yml", ["conda-lock"]), ("requirements.in", ["conda-lock", "requirements"])]
 )
 def test_requirements_of_the_main_job_are_sent_to_the_locks_that_take_them(
-    name: str, ways_out: list[str], envsolve: Envsolve
+    name: str, ways_out: list[str], envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).touch()
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "--driver", "580.65.06", "-r", name)
     assert result.code == 2
     assert [line.rpartition("--format ")[2] for line in result.err.splitlines() if "--format" in line] == ways_out
