@@ -60,8 +60,12 @@ def report(error: EnvsolveError, arguments: Sequence[str], *, as_json: bool) -> 
 
 
 def _typed(arguments: Sequence[str]) -> str:
-    """The command line, after the variables that options are also read from."""
-    variables = (f"{name}={shlex.quote(value)}" for name, value in sorted(os.environ.items()) if _sets_option(name))
+    """The command line, after the variables that options are also read from.
+
+    Addresses in variables are left out: they may hold a token, and nobody typed them into what is shown here.
+    """
+    set_ = ((name, value) for name, value in sorted(os.environ.items()) if _sets_option(name))
+    variables = (f"{name}={'...' if '://' in value else shlex.quote(value)}" for name, value in set_)
     return " ".join((*variables, shlex.join(["envsolve", *arguments])))
 
 

@@ -150,7 +150,10 @@ def test_what_was_typed_is_told_with_the_variables_beside_it(
     assert done.code == 2
     assert "cause: typed: ENVSOLVE_GPU='RTX 9999' envsolve -f pytorch --driver 610\n" in done.err
     monkeypatch.setenv("ENVSOLVE_INDEX_URL", "https://user:secret@packages.example.org/simple")
-    assert "secret" not in envsolve("-f", "pytorch", "--driver", "610").err
+    monkeypatch.setenv("ENVSOLVE_CHANNEL", "https://conda.example.org/t/secret/channel")
+    done = envsolve("-f", "pytorch", "--driver", "610")
+    assert "typed: ENVSOLVE_CHANNEL=... ENVSOLVE_GPU='RTX 9999' ENVSOLVE_INDEX_URL=... envsolve -f" in done.err
+    assert "secret" not in done.err
 
 
 @pytest.mark.parametrize("output", ["missing/..", "missing/file.yml"])
