@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from envsolve.app.targets import target_of
 from envsolve.app.virtual_packages import virtual_packages
+from envsolve.boundary.files import FileError, read_text
 from envsolve.create.plan import Kind, Plan, WheelFile, clean_lock
 from envsolve.create.refusals import not_exact
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.lock.environment_file import LONGEST, Entries, EnvironmentFile, read_entries, read_environment
 from envsolve.lock.recorded_facts import facts_in_header
-from envsolve.lock.text_file import FileError, clean, read_text
+from envsolve.lock.text_file import clean
 from envsolve.matrix.load import Matrix
 from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.host import Platform

@@ -14,12 +14,13 @@ from typing import NamedTuple
 from envsolve import __version__
 from envsolve.app.exact_files import Asking
 from envsolve.app.export_conda import Exported, export_conda
+from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.conda_file import HeldFormat, format_of
 from envsolve.lock.conda_lock_file import LONGEST
 from envsolve.lock.formats import CONDA_FORMATS, VENV_FORMATS
 from envsolve.lock.held_pins import read_recorded
-from envsolve.lock.text_file import FileError, clean, read_text
+from envsolve.lock.text_file import clean
 from envsolve.lock.whole_conda import NotWholeError, Origin
 from envsolve.model.host import Platform
 

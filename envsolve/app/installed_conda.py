@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.files import FileError
 from envsolve.diagnose.environment.reading import bytes_of, names_of
 from envsolve.lock.package_address import package_of
-from envsolve.lock.text_file import FileError
 from envsolve.model.conda import CondaPackage
 
 _LONGEST = 32 * 1024 * 1024

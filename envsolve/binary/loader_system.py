@@ -7,13 +7,13 @@ its directories are those that distributions compile in.
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.binary.elf import Abi
 from envsolve.binary.loader_cache import FLAGS, chosen_files, read_cache
+from envsolve.boundary.programs import run_program
 
 _TIMEOUT = 10.0
 _LINE = re.compile(r'([\w.]+)(?:\[0x([0-9a-f]+)\])?=(?:"(.*)"|0x([0-9a-f]+))')
@@ -70,19 +70,11 @@ def _system(
 def _diagnostics(interpreter: str) -> dict[str, list[str]]:
     """What the loader says about itself, by key, numbers in decimal; nothing where it is older than 2.33."""
     try:
-        done = subprocess.run(
-            [interpreter, "--list-diagnostics"],
-            capture_output=True,
-            check=False,
-            env={},
-            timeout=_TIMEOUT,
-            encoding="utf-8",
-            errors="surrogateescape",
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        finished = run_program([interpreter, "--list-diagnostics"], {}, _TIMEOUT)
+    except OSError:
         return {}
     found: dict[str, list[str]] = {}
-    for line in done.stdout.splitlines() if done.returncode == 0 else ():
+    for line in finished.output.splitlines() if finished.exit_code == 0 else ():
         match = _LINE.fullmatch(line)
         if match is not None:
             found.setdefault(match[1], []).append(match[3] if match[4] is None else str(int(match[4], 16)))

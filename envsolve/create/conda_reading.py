@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from envsolve.boundary.files import FileError
 from envsolve.create.plan import Kind, Plan, clean_lock, wheel_file
 from envsolve.create.refusals import not_exact, other_platform, without_hash
 from envsolve.lock.conda_file import HeldFormat
@@ -15,7 +16,6 @@ from envsolve.lock.explicit_file import explicit_of
 from envsolve.lock.pip_package import PipPackage
 from envsolve.lock.pixi_lock_file import DEFAULT, PixiPlatform, pixi_lock_of
 from envsolve.lock.recorded_facts import facts_in_header, facts_in_metadata
-from envsolve.lock.text_file import FileError
 from envsolve.lock.yaml_document import document_of
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform

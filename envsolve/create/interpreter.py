@@ -16,9 +16,9 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from envsolve.boundary.programs import find_program
 from envsolve.create.child import ask, run
 from envsolve.errors import Hint, OutsideError
-from envsolve.model.program import find_program
 
 _ASKS = (
     "import json, sys, sysconfig; "

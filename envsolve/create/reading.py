@@ -12,6 +12,7 @@ from pathlib import Path
 import tomli
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from envsolve.boundary.files import FileError, read_text
 from envsolve.create.conda_reading import of_conda
 from envsolve.create.plan import Kind, Plan, WheelFile, clean_lock
 from envsolve.create.refusals import LOCKS, not_exact, other_platform
@@ -19,7 +20,6 @@ from envsolve.errors import UsageError
 from envsolve.lock.conda_file import HeldFormat, format_of
 from envsolve.lock.conda_lock_file import LONGEST
 from envsolve.lock.held_pins import read_recorded
-from envsolve.lock.text_file import FileError, read_text
 from envsolve.model.host import Platform
 
 _OTHER_FILES = re.compile(r"^\s*(?:-r|-c|-e|--requirement|--constraint|--editable)\b", re.MULTILINE)

@@ -15,10 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.programs import find_program
 from envsolve.create.child import ask
 from envsolve.create.netrc_file import netrc_text
 from envsolve.index.settings import IndexSettings, default_index
-from envsolve.model.program import find_program
 from envsolve.model.request import without_credentials
 
 _OF_UV = (

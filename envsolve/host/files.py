@@ -31,11 +31,6 @@ def exists(path: Path) -> bool:
     return os.path.exists(path)  # noqa: PTH110 - never raises
 
 
-def is_program(path: Path) -> bool:
-    """Whether ``path`` is a file that this user may run."""
-    return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113 - never raises
-
-
 def is_open_to_us(path: Path) -> bool:
     """Whether this user may read and write ``path``."""
     return os.access(path, os.R_OK | os.W_OK)

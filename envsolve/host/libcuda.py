@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.host.child import Finished, run_child
+from envsolve.boundary.programs import Finished, run_program
 from envsolve.host.gpus import grouped
 from envsolve.host.loader import cuda_candidates, load_problem, without_relative_entries
 from envsolve.host.machine import Machine
@@ -34,7 +34,7 @@ class LibcudaProbe(NamedTuple):
         command = (sys.executable, "-I", os.fspath(CHILD), *cuda_candidates(self.machine))
         environ = without_relative_entries(self.machine.environ)
         environ.pop("CUDA_VISIBLE_DEVICES", None)
-        return reading_of(run_child(command, environ, self.machine.timeout), self.name)
+        return reading_of(run_program(command, environ, self.machine.timeout), self.name)
 
 
 def reading_of(finished: Finished, source: str = Source.LIBCUDA) -> Reading:

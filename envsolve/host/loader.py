@@ -7,12 +7,12 @@ Linux driver package may hide it. The current directory is never searched: a fil
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from envsolve.host.files import exists, is_program
+from envsolve.boundary.programs import absolute_entries, is_program
+from envsolve.host.files import exists
 from envsolve.host.machine import Machine
 from envsolve.host.trouble import Trouble
 from envsolve.host.wsl import WSL_LIBRARIES, is_wsl
@@ -49,12 +49,8 @@ def cuda_candidates(machine: Machine) -> tuple[str, ...]:
 def find_nvidia_smi(machine: Machine) -> str | None:
     """The program on PATH, or where WSL and Windows keep it. Relative entries of PATH are not searched."""
     name = "nvidia-smi.exe" if machine.platform.is_windows else "nvidia-smi"
-    directories = machine.environ.get("PATH", "").split(os.pathsep)
-    for directory in (*directories, *_known_directories(machine)):
-        program = Path(directory) / name
-        if program.is_absolute() and is_program(program):
-            return str(program)
-    return None
+    directories = (*absolute_entries(machine.environ.get("PATH", "")), *_known_directories(machine))
+    return next((str(it) for directory in directories if is_program(it := Path(directory, name))), None)
 
 
 def _known_directories(machine: Machine) -> tuple[str, ...]:

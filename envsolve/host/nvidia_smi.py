@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from envsolve.host.child import Finished, run_child
+from envsolve.boundary.programs import Finished, run_program
 from envsolve.host.gpus import grouped
 from envsolve.host.loader import find_nvidia_smi
 from envsolve.host.machine import Machine
@@ -74,7 +74,7 @@ class NvidiaSmiProbe(NamedTuple):
         return (gpus, None) if gpus else (None, failure(answer))
 
     def _run(self, program: str, *arguments: str) -> Finished:
-        return run_child((program, *arguments), self.machine.environ, self.machine.timeout)
+        return run_program((program, *arguments), self.machine.environ, self.machine.timeout)
 
 
 def header_facts(text: str) -> tuple[DriverVersion | None, CudaVersion | None]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from envsolve.boundary.programs import find_program, run_program
 from envsolve.index.address import Address, Login, Origin
-from envsolve.model.program import find_program
 
 if TYPE_CHECKING:
     from netrc import netrc
@@ -152,19 +152,8 @@ def _from_keyring_command(services: Sequence[str], user: str | None) -> Login | 
 
 def _said(command: list[str]) -> list[str]:
     """The lines that a command prints; none where it fails. What it complains about is of no use to a user here."""
-    import subprocess
-
-    environ = os.environ | {"PYTHONIOENCODING": "utf-8"}
     try:
-        done = subprocess.run(
-            command,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=_KEYRING_TIMEOUT,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
+        finished = run_program(command, os.environ | {"PYTHONIOENCODING": "utf-8"}, _KEYRING_TIMEOUT)
+    except OSError:
         return []
-    return done.stdout.decode("utf-8", "replace").splitlines()
+    return finished.output.splitlines() if finished.exit_code == 0 else []

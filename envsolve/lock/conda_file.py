@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.conda_lock_file import LONGEST, CondaLockFile, conda_lock_of
 from envsolve.lock.environment_file import Entries, read_entries
@@ -20,7 +21,6 @@ from envsolve.lock.explicit_file import MARK, explicit_of
 from envsolve.lock.held_pins import HeldPin, name_of, pin_of
 from envsolve.lock.pixi_lock_file import DEFAULT, PixiLockFile, pixi_lock_of
 from envsolve.lock.recorded_facts import facts_in_header, facts_in_metadata
-from envsolve.lock.text_file import FileError, read_text
 from envsolve.lock.yaml_document import document_of, mapping
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
+from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import UsageError
 from envsolve.lock.conda_lock import MAIN
 from envsolve.lock.package_address import package_of
 from envsolve.lock.pip_package import PipPackage, pip_package
-from envsolve.lock.text_file import FileError, read_text, shown
+from envsolve.lock.text_file import shown
 from envsolve.lock.yaml_document import document_of, is_null, mapping, sequence, text, text_or_none
 from envsolve.model.conda import CondaPackage, without_token
 

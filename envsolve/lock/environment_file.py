@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.conda_lock import MAIN, Asked
 from envsolve.lock.pip_section import EditableError, PipEntry, PipSection, pip_entry, pip_section
 from envsolve.lock.selectors import holds, select
 from envsolve.lock.sound_pins import without_credentials_in
-from envsolve.lock.text_file import FileError, clean, read_text, shown
+from envsolve.lock.text_file import clean, shown
 from envsolve.lock.yaml_document import compose, items_of, line_of, scalar_of, table_of
 from envsolve.model.conda import without_token
 from envsolve.model.host import Platform

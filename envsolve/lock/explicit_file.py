@@ -9,11 +9,11 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import UsageError
 from envsolve.lock.held_pins import HeldPin, pin_of
 from envsolve.lock.package_address import package_of
 from envsolve.lock.pip_package import PipPackage, pip_package
-from envsolve.lock.text_file import FileError, read_text
 from envsolve.model.conda import CondaPackage
 
 LONGEST = 4 * 1024 * 1024

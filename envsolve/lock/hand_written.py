@@ -15,8 +15,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
-from envsolve.lock.text_file import FileError, read_text
 
 LONGEST = 16 * 1024 * 1024
 """Bytes; what is longer is no lock that envsolve would read."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-from envsolve.lock.text_file import FileError, shown
+from envsolve.boundary.files import FileError
+from envsolve.lock.text_file import shown
 from envsolve.model.conda import CondaPackage, without_token
 
 _FILE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9._-]*)-([^-]+)-([^-]+)\.(?:conda|tar\.bz2)\Z")

@@ -6,10 +6,11 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from envsolve.boundary.files import FileError
 from envsolve.index.page import version_of
 from envsolve.lock.held_pins import HeldPin
 from envsolve.lock.sound_pins import without_credentials_in
-from envsolve.lock.text_file import FileError, shown
+from envsolve.lock.text_file import shown
 from envsolve.model.names import is_name, normalized
 
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.!+_-]*\Z")

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.files import FileError
 from envsolve.lock.sound_pins import STRONG, without_credentials_in
-from envsolve.lock.text_file import FileError, shown
+from envsolve.lock.text_file import shown
 from envsolve.model.package import Hashes
 
 _COMMENT = re.compile(r"(?:^|\s)#.*$")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from packaging.version import InvalidVersion, Version
 
+from envsolve.boundary.files import FileError
 from envsolve.index.fitting import Interpreter
 from envsolve.lock.conda_file import HeldFormat
 from envsolve.lock.conda_lock import MAIN, CondaLock, PlatformLock
@@ -23,7 +24,7 @@ from envsolve.lock.pixi_lock_file import PixiEnvironment, PixiLockFile, PixiPlat
 from envsolve.lock.python_lock import SCHEMA_VERSION
 from envsolve.lock.recorded import UNNAMED, Comments, RecordedLock, RecordedPart, comments_of, exported, sound_facts
 from envsolve.lock.recorded_facts import facts_in_header, facts_in_metadata
-from envsolve.lock.text_file import FileError, shown
+from envsolve.lock.text_file import shown
 from envsolve.lock.toml import Value
 from envsolve.lock.yaml_document import document_of
 from envsolve.model.conda import CondaPackage, VirtualPackage

@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from envsolve.boundary.files import FileError
 from envsolve.lock.held_pins import joined_lines, pin_of
 from envsolve.lock.recorded import Comments, comments_of
 from envsolve.lock.sound_pins import without_credentials_in
-from envsolve.lock.text_file import FileError, shown
+from envsolve.lock.text_file import shown
 from envsolve.lock.whole_conda import NotWholeError
 from envsolve.model.names import is_name, normalized
 from envsolve.model.need import check_marker

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from envsolve.boundary.files import FileError
 from envsolve.lock.header import one_line
-from envsolve.lock.text_file import FileError, shown
+from envsolve.lock.text_file import shown
 
 if TYPE_CHECKING:
     from yaml import MarkedYAMLError, Node

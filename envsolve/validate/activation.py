@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.host.child import run_child
-from envsolve.model.program import find_program
+from envsolve.boundary.programs import find_program, run_program
 from envsolve.validate.inventory import Inventory
 
 IS_WINDOWS = os.name == "nt"
@@ -83,7 +82,7 @@ def _with_scripts(environ: dict[str, str], inventory: Inventory) -> Activation:
         return Activation(environ)
     shell = find_program("bash", os.environ) or find_program("sh", os.environ) or "/bin/sh"
     try:
-        done = run_child([shell, "-c", _SOURCE_ALL, os.fspath(inventory.executable)], environ, _TIMEOUT)
+        done = run_program([shell, "-c", _SOURCE_ALL, os.fspath(inventory.executable)], environ, _TIMEOUT)
         left = json.loads(done.output)
     except (OSError, ValueError):
         why = f"the scripts in {inventory.prefix / SCRIPTS} do not run through"

@@ -12,7 +12,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
@@ -22,6 +21,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from envsolve.boundary.programs import GRACE, end_session
 from envsolve.errors import Hint, OutsideError
 
 PROGRAM = Path(__file__).parent / "inside" / "run.py"
@@ -33,8 +33,6 @@ _ENDED_BY = {
     "SIGKILL": "Something killed it; mostly that is the system, short of memory.",
     "SIGILL": "The processor lacks an instruction that the build uses, mostly of AVX.",
 }
-GRACE = 2.0
-"""Seconds to wait for a killed process. One that sleeps inside the kernel does not die; it is left behind."""
 
 
 class Ending(NamedTuple):
@@ -101,7 +99,7 @@ class Children:
             self._closed = True
             running = list(self._running)
         for process in running:
-            _kill(process)
+            end_session(process)
 
     def run(
         self, python: Path, probe: str, job: Mapping[str, object], environ: Mapping[str, str], timeout: float
@@ -149,7 +147,7 @@ class Children:
         except subprocess.TimeoutExpired:
             ending = Ending(timeout=timeout)
         finally:
-            _kill(process)
+            end_session(process)
             with self._lock:
                 self._running.discard(process)
         return ending, tail.text()
@@ -178,19 +176,6 @@ class _Tail:
                 self._length += len(piece)
                 while self._length - len(self._pieces[0]) >= LONGEST_TAIL:
                     self._length -= len(self._pieces.popleft())
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the process and everything it started in its session, and collect it if it dies."""
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        if sys.platform == "win32":
-            subprocess.run(
-                ["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False, timeout=GRACE
-            )
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(GRACE)
 
 
 def _lines(file: Path) -> list[dict[str, object]]:

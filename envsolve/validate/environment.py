@@ -8,9 +8,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from envsolve.boundary.programs import find_program, run_program
 from envsolve.errors import Hint, OutsideError, UsageError
-from envsolve.host.child import run_child
-from envsolve.model.program import find_program
 from envsolve.validate.child import Children, Outcome
 from envsolve.validate.inventory import Inventory, inventory_of
 
@@ -67,7 +66,7 @@ def _require_new_enough(python: Path, environ: Mapping[str, str]) -> None:
     """Raise UsageError for a Python that does not understand the probes: one that is too old cannot say so itself."""
     command = [os.fspath(python), "-c", "import sys; print('%d %d' % tuple(sys.version_info[:2]))"]
     try:
-        version = tuple(map(int, run_child(command, environ, _TIMEOUT).output.split()))
+        version = tuple(map(int, run_program(command, environ, _TIMEOUT).output.split()))
     except (OSError, ValueError):
         return
     if version and version < _OLDEST:

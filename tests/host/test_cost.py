@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from envsolve.boundary.programs import run_program
 from envsolve.errors import UsageError
-from envsolve.host.child import run_child
 from envsolve.host.machine import Machine, this_glibc, this_platform
 from envsolve.model.host import Platform
 from tests.host.child_detection import REPOSITORY
@@ -58,7 +58,7 @@ def test_a_hanging_child_is_killed_with_its_own_children(tmp_path: Path) -> None
     note = tmp_path / "grandchild"
     script = f"sleep 600 & echo $! > '{note}'; wait"
     start = time.monotonic()
-    finished = run_child(["/bin/sh", "-c", script], {"PATH": os.defpath}, 0.5)
+    finished = run_program(["/bin/sh", "-c", script], {"PATH": os.defpath}, 0.5)
     assert finished.hung
     assert time.monotonic() - start < 5
     grandchild = int(note.read_text(encoding="utf-8"))
@@ -70,7 +70,7 @@ def test_a_hanging_child_is_killed_with_its_own_children(tmp_path: Path) -> None
 
 
 def test_a_child_runs_in_the_root_directory_with_exactly_the_given_variables() -> None:
-    finished = run_child(["/bin/sh", "-c", "pwd; echo $GIVEN-$HOME"], {"GIVEN": "yes"}, 5)
+    finished = run_program(["/bin/sh", "-c", "pwd; echo $GIVEN-$HOME"], {"GIVEN": "yes"}, 5)
     assert (finished.exit_code, finished.output) == (0, "/\nyes-\n")
 
 

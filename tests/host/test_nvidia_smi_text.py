@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envsolve.host.child import Finished
+from envsolve.boundary.programs import Finished
 from envsolve.host.libcuda import reading_of
 from envsolve.host.nvidia_smi import FIELDS, failure, header_facts, rows
 from envsolve.host.trouble import Trouble

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envsolve.boundary.files import FileError
 from envsolve.errors import UsageError
 from envsolve.lock.conda_lock_file import CondaLockFile, Locked, LockedPlatform, conda_lock_of, read_conda_lock
 from envsolve.lock.held_pins import HeldPin
 from envsolve.lock.pip_package import PipPackage
-from envsolve.lock.text_file import FileError
 from envsolve.lock.yaml_document import document_of
 from envsolve.model.conda import CondaPackage
 from tests.lock.written_yaml import documents

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envsolve.boundary.files import FileError
 from envsolve.errors import UsageError
 from envsolve.lock.held_pins import HeldPin
 from envsolve.lock.pip_package import PipPackage
@@ -18,7 +19,6 @@ from envsolve.lock.pixi_lock_file import (
     pixi_lock_of,
     read_pixi_lock,
 )
-from envsolve.lock.text_file import FileError
 from envsolve.lock.yaml_document import document_of
 from envsolve.model.conda import CondaPackage
 from tests.laws import examples

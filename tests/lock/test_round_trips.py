@@ -12,6 +12,7 @@ from envsolve.app.exact_files import Asking
 from envsolve.app.export_conda import export_conda
 from envsolve.app.export_python import Asked, export_python
 from envsolve.app.network import Network
+from envsolve.boundary.files import FileError
 from envsolve.errors import EnvsolveError
 from envsolve.lock import held_pins
 from envsolve.lock.conda_file import HeldFormat, format_of
@@ -21,7 +22,6 @@ from envsolve.lock.explicit import explicit
 from envsolve.lock.pylock_toml import pylock_toml
 from envsolve.lock.python_lock import PythonLock
 from envsolve.lock.requirements_txt import requirements_txt
-from envsolve.lock.text_file import FileError
 from envsolve.lock.whole_conda import Origin, whole_lock
 from envsolve.lock.whole_python import WholePython, pylock_in, requirements_in
 from tests.lock.conda_locks import conda_locks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tomli
 
-from envsolve.lock.text_file import FileError
+from envsolve.boundary.files import FileError
 from envsolve.lock.whole_conda import NotWholeError
 from envsolve.lock.whole_python import WholePin, pylock_in, requirements_in
 

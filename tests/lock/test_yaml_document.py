@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from textwrap import dedent
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envsolve.lock.text_file import FileError, read_text, shown
+from envsolve.boundary.files import FileError
+from envsolve.lock.text_file import shown
 from envsolve.lock.yaml_document import compose, document_of, items_of, scalar_of, table_of, text_or_none
 
 _BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -130,46 +130,6 @@ def _refusal(text: str) -> str:
     except FileError as error:
         return error.reason
     return ""
-
-
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        (b"a\xc3\xa9", "aé"),
-        (b"\xef\xbb\xbfa", "a"),
-        ("aé".encode("utf-16"), "aé"),
-        (b"\xfe\xff\x00a", "a"),
-        (b"", ""),
-    ],
-)
-def test_text_is_read_in_the_encodings_that_conda_reads(content: bytes, text: str, tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(content)
-    assert read_text(path, 10) == text
-
-
-def test_a_file_that_is_not_there_is_no_mistake(tmp_path: Path) -> None:
-    assert read_text(tmp_path / "file", 10) is None
-
-
-@pytest.mark.parametrize("content", [b"\xff", b"\xff\xfea", b"a" * 2049])
-def test_what_is_no_text_or_too_long_is_refused(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(content)
-    with pytest.raises(FileError):
-        read_text(path, 2048)
-
-
-def test_what_cannot_be_opened_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="directory"):
-        read_text(tmp_path, 10)
-    with pytest.raises(FileError):
-        read_text(Path("\0"), 10)
-
-
-def test_what_never_ends_is_refused() -> None:
-    with pytest.raises(FileError, match="longer than 1 KiB"):
-        read_text(Path("/dev/zero"), 1024)
 
 
 def test_a_quotation_is_short_on_one_line_and_without_credentials() -> None:

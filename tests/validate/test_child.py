@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from envsolve.boundary.programs import GRACE
 from envsolve.errors import OutsideError
-from envsolve.validate.child import GRACE, Children, Outcome
+from envsolve.validate.child import Children, Outcome
 from tests.validate.compiled import CUDART, ON_LOAD, compiled
 
 HERE = Path(sys.executable)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.model.program import find_program
+from envsolve.boundary.programs import find_program
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs of the tests are for other systems")
 

@@ -1,0 +1,166 @@
+"""Reading files that others wrote: regular files only, up to a limit, and never waiting for ever.
+
+A checkout or an environment may hold a FIFO that no program writes to, a link to ``/dev/zero``, or a file of many
+gigabytes. A pipe is read only where the user named it on the command line (``-r <(...)``, ``-``).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+SILENCE = 30.0
+"""Seconds to wait for the next bytes of a pipe."""
+_CHUNK = 1 << 16
+_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+"""Opening a FIFO waits for a writer otherwise, and opening a terminal may make it the controlling one."""
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_CAN_POLL = hasattr(select, "poll")
+"""Windows has no poll, and opens no FIFO by a path."""
+
+
+class FileError(Exception):
+    """Why a file cannot be read as what it should be: a sentence, and the line where that is known."""
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason, line)
+        self.reason = reason
+        self.line = line
+
+    def at(self, path: Path | str) -> str:
+        """The place in the file at ``path``, as a person or an editor finds it."""
+        return str(path) if self.line is None else f"{path}:{self.line}"
+
+
+def read_bytes(path: Path | str, limit: int, *, follow: bool = True) -> bytes | None:
+    """The content of the regular file at ``path``; None where there is no such file.
+
+    Raises FileError for anything but a regular file, for a file longer than ``limit`` bytes and for one that cannot be
+    read; without ``follow`` also where ``path`` is a link.
+    """
+    if not follow and os.path.islink(path):  # noqa: PTH114 - it never raises
+        raise FileError("it is a link")
+    descriptor = _opened(path, 0 if follow else _NO_LINK)
+    if descriptor is None:
+        return None
+    try:
+        _require_regular(descriptor)
+        return _limited(_pieces(descriptor), limit)
+    except OSError as error:
+        raise _unreadable(error) from None
+    finally:
+        os.close(descriptor)
+
+
+def read_text(path: Path | str, limit: int) -> str | None:
+    """The text of the regular file at ``path``; None where there is no such file. Errors as in :func:`read_bytes`."""
+    content = read_bytes(path, limit)
+    return None if content is None else decoded(content)
+
+
+def read_argument(name: str, limit: int) -> bytes | None:
+    """The content of what the user named on the command line: a file, a pipe, or ``-`` for standard input.
+
+    None where there is no such file. Raises FileError as :func:`read_bytes` does, and for a pipe that is silent for
+    :data:`SILENCE` seconds.
+    """
+    if name == "-":
+        return _limited(_stdin_pieces(), limit)
+    descriptor = _opened(name, 0)
+    if descriptor is None:
+        return None
+    try:
+        _require_readable(descriptor)
+        return _limited(_pieces(descriptor), limit)
+    except OSError as error:
+        raise _unreadable(error) from None
+    finally:
+        os.close(descriptor)
+
+
+def decoded(content: bytes) -> str:
+    """``content`` as text: UTF-8, or the UTF-16 that ``>`` writes in Windows PowerShell. Raises FileError."""
+    try:
+        return content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileError("it is not UTF-8") from None
+
+
+def _opened(path: Path | str, flags: int) -> int | None:
+    try:
+        return os.open(path, _READ | _NO_WAIT | flags)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise _unreadable(error) from None
+
+
+def _unreadable(error: OSError | ValueError) -> FileError:
+    return FileError(getattr(error, "strerror", None) or "its name is not a valid file name")
+
+
+def _require_regular(descriptor: int) -> None:
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISDIR(mode):
+        raise FileError("it is a directory")
+    if not stat.S_ISREG(mode):
+        raise FileError("it is a pipe or a device, not a regular file")
+
+
+def _require_readable(descriptor: int) -> None:
+    """Raise FileError for a directory, and for a device that never ends, as ``/dev/zero`` does."""
+    facts = os.fstat(descriptor)
+    if stat.S_ISDIR(facts.st_mode):
+        raise FileError("it is a directory")
+    if stat.S_ISBLK(facts.st_mode) or (stat.S_ISCHR(facts.st_mode) and not _has_end(descriptor, facts)):
+        raise FileError("it is a device, not a file")
+
+
+def _has_end(device: int, facts: os.stat_result) -> bool:
+    """Whether a device is a terminal, where a person ends the text, or the null device."""
+    return os.isatty(device) or facts.st_rdev == os.stat(os.devnull).st_rdev  # noqa: PTH116 - a constant
+
+
+def _limited(pieces: Iterable[bytes], limit: int) -> bytes:
+    content = bytearray()
+    for piece in pieces:
+        content += piece
+        if len(content) > limit:
+            raise FileError(f"it is longer than {limit // 1024} KiB")
+    return bytes(content)
+
+
+def _stdin_pieces() -> Iterator[bytes]:
+    if sys.stdin is None:
+        raise FileError("standard input is closed")
+    try:
+        descriptor = sys.stdin.fileno()
+    except (OSError, ValueError):  # a notebook or a test runner put an object without a file in its place
+        yield sys.stdin.read().encode("utf-8", "surrogateescape")
+        return
+    _require_readable(descriptor)
+    yield from _pieces(descriptor)
+
+
+def _pieces(descriptor: int) -> Iterator[bytes]:
+    """The bytes of a file up to its end. A terminal is waited for, as a person types there; a pipe for a while."""
+    waits = _CAN_POLL and stat.S_ISFIFO(os.fstat(descriptor).st_mode)
+    while True:
+        if waits and not _is_ready(descriptor):
+            raise FileError(f"nothing was written to this pipe for {SILENCE:g} seconds")
+        piece = os.read(descriptor, _CHUNK)
+        if not piece:
+            return
+        yield piece
+
+
+def _is_ready(descriptor: int) -> bool:
+    """Whether the pipe has bytes or has ended, after a wait. One that no program has opened yet has not ended."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN | select.POLLHUP)
+    return bool(poll.poll(SILENCE * 1000))

@@ -1,0 +1,153 @@
+"""Running programs that may hang, crash or print without end, and finding them.
+
+A driver in trouble blocks nvidia-smi for ever, and an environment's Python runs code that nobody checked. So every run
+has a time limit, the output that is read has a size limit, and all that the program started ends with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+LONGEST_OUTPUT = 1 << 20
+"""Bytes of output that are read of a program unless the caller says otherwise."""
+GRACE = 1.0
+"""Seconds to wait for a killed program. One that sleeps inside the kernel does not die; it is left behind."""
+_CHUNK = 1 << 16
+
+
+class Finished(NamedTuple):
+    """How a program ended, and what it wrote to standard output.
+
+    ``exit_code`` is negative for a signal, and None where envsolve stopped the program: because it ``hung`` or because
+    it ``flooded``, which is to print more than the limit. The output is then what came before.
+    """
+
+    exit_code: int | None
+    output: str
+    flooded: bool = False
+
+    @property
+    def hung(self) -> bool:
+        """Whether it was stopped for taking too long."""
+        return self.exit_code is None and not self.flooded
+
+
+def find_program(name: str, environ: Mapping[str, str]) -> str | None:
+    """The first program called ``name`` in the absolute entries of PATH; None where there is none.
+
+    The current directory is never searched, as it may be a checkout of somebody else: Windows looks there first, and so
+    does ``shutil.which``; elsewhere an empty or relative entry of PATH means the same.
+    """
+    for directory in absolute_entries(environ.get("PATH", os.defpath)):
+        for suffix in _suffixes(environ):
+            path = Path(directory, f"{name}{suffix}")
+            if is_program(path):
+                return str(path)
+    return None
+
+
+def absolute_entries(path: str) -> Iterator[str]:
+    """The absolute directories of a value such as PATH."""
+    return (entry for entry in path.split(os.pathsep) if os.path.isabs(entry))  # noqa: PTH117 - a text
+
+
+def is_program(path: Path) -> bool:
+    """Whether ``path`` is a file that this user may run."""
+    return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113 - it never raises
+
+
+def run_program(
+    command: Sequence[str], environ: Mapping[str, str], timeout: float, *, limit: int = LONGEST_OUTPUT
+) -> Finished:
+    """Run ``command`` for at most ``timeout`` seconds and read at most ``limit`` bytes of its standard output.
+
+    It runs in its own session and from the root directory, so that it finds nothing in the current one. It has no
+    standard input, and its errors are dropped. OSError passes where it cannot be started.
+    """
+    import subprocess
+
+    process = subprocess.Popen(
+        list(command),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=dict(environ),
+        cwd=os.sep,
+        start_new_session=True,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+    output = _Output(process, limit)
+    try:
+        code: int | None = process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        code = None
+    finally:
+        end_session(process)
+    content = output.content()
+    return Finished(None if output.flooded else code, content.decode("utf-8", "replace"), output.flooded)
+
+
+class _Output:
+    """What a program prints, read as it comes; a program that prints more than the limit is ended."""
+
+    def __init__(self, process: Popen[bytes], limit: int) -> None:
+        self.flooded = False
+        self._process = process
+        self._limit = limit
+        self._content = bytearray()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def content(self) -> bytes:
+        """All that was read. A process that outlived the program and has its output open is not waited for."""
+        self._reader.join(GRACE)
+        return bytes(self._content[: self._limit])
+
+    def _read(self) -> None:
+        stream = self._process.stdout
+        assert stream is not None
+        with contextlib.suppress(OSError, ValueError), stream:
+            while piece := os.read(stream.fileno(), _CHUNK):
+                self._content += piece
+                if len(self._content) > self._limit:
+                    self.flooded = True
+                    end_session(self._process)
+                    return
+
+
+def end_session(process: Popen[bytes]) -> None:
+    """Kill a program that was started in a session of its own, and all that it started; collect it if it dies."""
+    import subprocess
+
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        if sys.platform == "win32":
+            _kill_tree(process.pid)
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE)
+
+
+def _kill_tree(number: int) -> None:
+    """Kill a process of Windows and those it started, by the system's own program."""
+    import subprocess
+
+    taskkill = Path(os.environ.get("SYSTEMROOT", r"C:\Windows"), "System32", "taskkill.exe")
+    subprocess.run([str(taskkill), "/F", "/T", "/PID", str(number)], capture_output=True, check=False, timeout=GRACE)
+
+
+def _suffixes(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What may stand behind the name of a program: on Windows the extensions of programs."""
+    if sys.platform == "win32":
+        return ("", *environ.get("PATHEXT", ".COM;.EXE;.BAT;.CMD").split(os.pathsep))
+    return ("",)

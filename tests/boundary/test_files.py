@@ -1,0 +1,136 @@
+"""What others named is read as a file, up to a limit, and never waited for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from envsolve.boundary import files
+from envsolve.boundary.files import FileError, decoded, read_argument, read_bytes, read_text
+
+LIMIT = 4096
+needs_fifo = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes in directories")
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> Path:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    return path
+
+
+def reason(path: Path | str, *, follow: bool = True) -> str:
+    with pytest.raises(FileError) as caught:
+        read_bytes(path, LIMIT, follow=follow)
+    return caught.value.reason
+
+
+def test_a_regular_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "requirements.in"
+    path.write_bytes(b"numpy\n")
+    assert read_bytes(path, LIMIT) == b"numpy\n"
+    assert read_argument(str(path), LIMIT) == b"numpy\n"
+
+
+@pytest.mark.parametrize("name", ["missing", "file/below"])
+def test_a_missing_file_is_none(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    assert read_bytes(tmp_path / name, LIMIT) is None
+    assert read_argument(str(tmp_path / name), LIMIT) is None
+
+
+def test_a_file_of_the_limit_is_read_and_one_byte_more_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"a" * LIMIT)
+    assert read_bytes(path, LIMIT) == b"a" * LIMIT
+    path.write_bytes(b"a" * (LIMIT + 1))
+    assert reason(path) == "it is longer than 4 KiB"
+
+
+def test_a_directory_is_refused(tmp_path: Path) -> None:
+    assert "directory" in reason(tmp_path)
+    with pytest.raises(FileError, match="directory"):
+        read_argument(str(tmp_path), LIMIT)
+
+
+def test_a_name_that_no_file_can_have_is_refused() -> None:
+    assert reason("a\0b") == "its name is not a valid file name"
+
+
+@needs_fifo
+def test_a_fifo_is_refused_at_once_although_no_program_writes_to_it(fifo: Path) -> None:
+    assert reason(fifo) == "it is a pipe or a device, not a regular file"
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="this system has no /dev/zero")
+def test_a_link_to_a_device_that_never_ends_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/dev/zero")
+    assert reason(tmp_path / "link") == "it is a pipe or a device, not a regular file"
+    with pytest.raises(FileError, match="device"):
+        read_argument("/dev/zero", LIMIT)
+
+
+def test_the_null_device_is_an_empty_argument() -> None:
+    assert read_argument(os.devnull, LIMIT) == b""
+
+
+@needs_fifo
+def test_a_link_is_refused_where_none_may_be_followed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    (tmp_path / "link").symlink_to("file")
+    assert read_bytes(tmp_path / "link", LIMIT) == b"content"
+    assert reason(tmp_path / "link", follow=False) == "it is a link"
+
+
+@needs_fifo
+def test_a_pipe_that_the_user_names_is_read_to_its_end(fifo: Path) -> None:
+    writer = threading.Thread(target=fifo.write_bytes, args=(b"numpy\n" * 100,))
+    writer.start()
+    assert read_argument(str(fifo), LIMIT) == b"numpy\n" * 100
+    writer.join()
+
+
+@needs_fifo
+def test_a_pipe_that_no_program_writes_to_is_an_error(fifo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "SILENCE", 0.1)
+    with pytest.raises(FileError, match=r"nothing was written to this pipe for 0\.1 seconds"):
+        read_argument(str(fifo), LIMIT)
+
+
+@needs_fifo
+def test_a_pipe_is_read_no_further_than_the_limit(fifo: Path) -> None:
+    program = "import sys\nwith open(sys.argv[1], 'wb') as out:\n    while True: out.write(bytes(65536))"
+    writer = subprocess.Popen([sys.executable, "-c", program, str(fifo)], stderr=subprocess.DEVNULL)
+    try:
+        with pytest.raises(FileError, match="longer than 4 KiB"):
+            read_argument(str(fifo), LIMIT)
+    finally:
+        writer.kill()
+        writer.wait()
+
+
+def test_standard_input_is_read_up_to_the_limit() -> None:
+    program = f"from envsolve.boundary.files import read_argument; print(read_argument('-', {LIMIT}))"
+
+    def answer(text: bytes) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run([sys.executable, "-c", program], input=text, capture_output=True, check=False)
+
+    assert answer(b"numpy").stdout.strip() == b"b'numpy'"
+    assert b"longer than 4 KiB" in answer(b"a" * (LIMIT + 1)).stderr
+
+
+@pytest.mark.parametrize("content", [b"caf\xc3\xa9", b"\xef\xbb\xbfcaf\xc3\xa9", "café".encode("utf-16")])
+def test_text_is_utf_8_or_the_utf_16_of_powershell(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "text").write_bytes(content)
+    assert read_text(tmp_path / "text", LIMIT) == "café"
+
+
+@pytest.mark.parametrize("content", [b"caf\xe9", b"\xff\xfea"])
+def test_other_encodings_are_refused(content: bytes) -> None:
+    with pytest.raises(FileError, match="not UTF-8"):
+        decoded(content)
