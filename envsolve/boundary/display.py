@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
+
 
 def one_line(text: str) -> str:
-    r"""``text`` on one line, with control, format and bidirectional characters escaped: ``\x1b``, ``\u202e``.
+    r"""``text`` on one line, with control, format and bidirectional characters escaped as ``\uXXXX``.
 
     A terminal would obey them, and a line break would let the text forge a line of envsolve's own, such as ``hint:``.
     """
@@ -12,11 +16,24 @@ def one_line(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """``text`` with the characters that :func:`one_line` escapes, but with its line breaks and tabs as they are."""
-    if text.isprintable():
-        return text
-    return "".join(character if character in "\n\t" else _visible(character) for character in text)
+    r"""``text`` of several lines with the same characters escaped, but for line breaks, tabs and colours.
+
+    A document of JSON stays the same document, as ``\uXXXX`` is how JSON writes a character.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join(line if line.isprintable() else _escaped_line(line) for line in lines)
+
+
+def escaped_character(character: str) -> str:
+    r"""``character`` as ``\uXXXX``, one beyond the first 65,536 as two of them, as in JSON."""
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def _escaped_line(line: str) -> str:
+    parts = _COLOUR.split(line)
+    return "".join(part if at % 2 else "".join(map(_visible, part)) for at, part in enumerate(parts))
 
 
 def _visible(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+    return character if character.isprintable() or character == "\t" else escaped_character(character)

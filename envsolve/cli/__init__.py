@@ -1,4 +1,4 @@
-"""The command line: words in, words out. It takes no decision of its own."""
+"""The command line: words to a request, answers to text. It decides nothing on its own."""
 
 from __future__ import annotations
 
@@ -11,29 +11,68 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     Imports are part of the run, and garbage collection is off for all of it: the process is short, keeps nearly
     everything it makes, and would spend a tenth of its time looking for garbage.
-    """
-    import gc
 
-    gc.disable()
+    No traceback leaves it, whenever an interrupt comes and whatever fails, an import of a broken installation too. With
+    ENVSOLVE_DEBUG set an internal error is raised as it is.
+    """
+    try:
+        code = _run(arguments)
+    except KeyboardInterrupt:
+        code = _last_words("interrupted", 130)
+    except Exception as error:
+        import os
+
+        if os.environ.get("ENVSOLVE_DEBUG"):
+            raise
+        code = _last_words(_internal_error(error), 3)
+    _end(code, is_ours=arguments is None)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    import gc
     import sys
 
-    from envsolve.cli.unchanged import give_again
-
+    gc.disable()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    is_ours = arguments is None
+
+    from envsolve.cli.early import start_early
+
+    start_early(words)
+
+    from envsolve.cli.main import run
+
+    return run(words)
+
+
+def _internal_error(error: Exception) -> str:
+    """The error in its three parts, for failures that leave nothing else to print them with."""
+    text = f"{type(error).__name__}: {error}".encode("ascii", "backslashreplace").decode().splitlines()[0]
+    cause = "envsolve failed before it could print a better message"
+    hint = "set ENVSOLVE_DEBUG=1, run it again, and report what it prints"
+    if isinstance(error, ImportError):
+        cause, hint = "this installation of envsolve is not complete", "install envsolve again"
+    return f"error: internal-error\n  {text}\ncause: {cause}\nhint: {hint}"
+
+
+def _last_words(text: str, code: int) -> int:
+    """Print ``text`` on stderr, where that is possible, and return ``code``. A second interrupt changes nothing."""
+    import sys
+
+    _ignore_interrupts()
     try:
-        if give_again(words):
-            _end(0, is_ours=is_ours)
+        sys.stderr.write(f"{text}\n")
+    except (AttributeError, OSError, ValueError):
+        return code  # there is no stderr, or it is closed
+    return code
 
-        from envsolve.cli.early import start_early
 
-        start_early(words)
+def _ignore_interrupts() -> None:
+    """Let no further Ctrl-C end the process with a traceback: it is about to end."""
+    import signal
+    import threading
 
-        from envsolve.cli.main import run
-    except KeyboardInterrupt:  # from here on, run tells it
-        sys.stderr.write("interrupted\n")
-        _end(130, is_ours=is_ours)
-    _end(run(words), is_ours=is_ours)
+    if threading.current_thread() is threading.main_thread():  # no other thread may, or gets interrupts
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _end(code: int, *, is_ours: bool) -> NoReturn:
@@ -47,6 +86,7 @@ def _end(code: int, *, is_ours: bool) -> NoReturn:
 
     if not is_ours:
         sys.exit(code)
+    _ignore_interrupts()
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:

@@ -33,13 +33,14 @@ class _Silent:
 def check(prefix: str, verbose: bool) -> None:
     """Print what is wrong with the GPU stack of ``prefix`` on this machine; all evidence with ``verbose``."""
     from envsolve.app.doctoring import Asked, diagnose
+    from envsolve.boundary.display import escaped, one_line
     from envsolve.cli.finding_text import EVIDENCE, finding_lines
     from envsolve.errors import EnvsolveError
 
     try:
         diagnosed = diagnose(Asked(_Silent(), prefix=prefix), os.environ)
     except EnvsolveError as error:
-        click.echo(f"{_BAD} {NAME}: {error.message}\n")
+        click.echo(f"{_BAD} {NAME}: {one_line(error.message)}\n")
         return
     if diagnosed.ok:
         click.echo(f"{_GOOD} {NAME}: nothing is broken\n")
@@ -47,7 +48,7 @@ def check(prefix: str, verbose: bool) -> None:
         click.echo(f"{_BAD} {NAME}:\n")
     for finding in diagnosed.findings:
         most = len(finding.evidence) if verbose else EVIDENCE
-        click.echo("\n".join((*finding_lines(finding, most=most), "")))
+        click.echo(escaped("\n".join((*finding_lines(finding, most=most), ""))))
 
 
 @hookimpl  # type: ignore[untyped-decorator]  # conda ships no types

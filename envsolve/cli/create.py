@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from envsolve.boundary.display import escaped
 from envsolve.cli.create_lock import named_lock, solved_lock
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
@@ -99,7 +100,7 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
     with interruptible():
         validation = validation_of(asked, os.environ)
     if not options["quiet"] or not validation.report.is_unbroken:
-        click.echo(as_text(validation), nl=False, err=True, color=Palette.wanted())
+        click.echo(escaped(as_text(validation)), nl=False, err=True, color=Palette.wanted())
     for text in validation.report.notes:
         note(text, quiet=options["quiet"])
     return validation

@@ -109,7 +109,7 @@ def cli(verbose: bool) -> None:
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code. Whatever goes wrong, no traceback reaches the user.
 
-    With ENVSOLVE_DEBUG set an error nobody thought of is raised as it is.
+    With ENVSOLVE_DEBUG set an internal error is raised as it is.
     """
     asked = os.environ.get(COMPLETE_VARIABLE)
     if asked and not arguments:
@@ -138,7 +138,7 @@ def _without_arguments() -> str:
 
 
 def _as_error(error: Exception) -> EnvsolveError | None:
-    """What the user is told of ``error``; None where nobody thought of it."""
+    """The error to show for ``error``; None where it is an internal one."""
     if isinstance(error, click.ClickException):
         return _usage_error(error)
     return error if isinstance(error, EnvsolveError) else None
@@ -162,10 +162,12 @@ def _answer(arguments: list[str]) -> int:
 
 
 def _internal(error: Exception) -> OutsideError:
+    if isinstance(error, MemoryError):
+        return OutsideError("out-of-memory", "envsolve ran out of memory", hints=(Hint("free memory, and try again"),))
     return OutsideError(
         "internal-error",
-        f"envsolve failed in a way nobody thought of: {type(error).__name__}: {error}",
-        hints=(Hint("run it again with ENVSOLVE_DEBUG=1 and report what it prints"),),
+        f"internal error; please report it: {type(error).__name__}: {error}",
+        hints=(Hint("set ENVSOLVE_DEBUG=1, run it again, and report what it prints"),),
     )
 
 

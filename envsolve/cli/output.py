@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from envsolve.boundary.display import escaped, escaped_character
 from envsolve.errors import Hint, OutsideError, UsageError
 
 PLATFORM = "{platform}"
@@ -32,7 +33,7 @@ def deliver(text: str, output: str | None, *, color: bool | None = None) -> None
         write_whole(Path(str(output)), text)
         return
     try:
-        click.echo(printable(text), nl=False, color=color)
+        click.echo(printable(escaped(text)), nl=False, color=color)
         sys.stdout.flush()
     except BrokenPipeError:
         raise
@@ -50,7 +51,7 @@ def printable(text: str) -> str:
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        return "".join(it if _has_bytes(it, encoding) else _escaped(it) for it in text)
+        return "".join(it if _has_bytes(it, encoding) else escaped_character(it) for it in text)
     return text
 
 
@@ -60,11 +61,6 @@ def _has_bytes(character: str, encoding: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _escaped(character: str) -> str:
-    units = character.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def deliver_each(texts: Sequence[tuple[str, str]], output: str | None) -> None:

@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from envsolve.boundary.display import one_line
+
 _WIDTH = 78
 
 
@@ -25,7 +27,7 @@ class Progress:
         """Say what is being done to ``text``."""
         if self._wanted:
             self._shown = True
-            click.echo(f"\r{f'{self._doing}: {text}'[:_WIDTH]:<{_WIDTH}}", err=True, nl=False)
+            click.echo(f"\r{f'{self._doing}: {one_line(text)}'[:_WIDTH]:<{_WIDTH}}", err=True, nl=False)
 
     def clear(self) -> None:
         """Take the line away."""

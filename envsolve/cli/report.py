@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import click
 
+from envsolve.boundary.display import escaped, one_line
 from envsolve.cli.output import printable
 from envsolve.errors import EnvsolveError, Hint, MatrixError, UnsolvableError
 
@@ -48,14 +49,14 @@ def report(error: EnvsolveError, arguments: Sequence[str], *, as_json: bool) -> 
     if as_json:
         import json
 
-        click.echo(printable(json.dumps({"error": error.as_json()}, indent=2, ensure_ascii=False)))
-    _say("error:", "red", f"{error.code}\n  {_shown(error.message)}")
+        click.echo(printable(escaped(json.dumps({"error": error.as_json()}, indent=2, ensure_ascii=False))))
+    _say("error:", "red", error.code, _shown(error.message))
     for cause in _causes(error) or (_shown(f"typed: {_typed(arguments)}"),):
         _say("cause:", "yellow", cause)
     if isinstance(error, UnsolvableError) and error.matrix_date is not None:
         _say("cause:", "yellow", f"so far as the compatibility matrix of {error.matrix_date} knows")
     for hint in error.hints:
-        _say("hint:", "green", hint.text if hint.command is None else f"{hint.text}\n  {hint.command}")
+        _say("hint:", "green", hint.text, hint.command)
     return error.exit_code
 
 
@@ -87,18 +88,21 @@ def note(text: str, *, quiet: bool) -> None:
         _say("note:", "cyan", text)
 
 
-def _say(word: str, colour: str, text: str) -> None:
+def _say(word: str, colour: str, text: str, below: str | None = None) -> None:
+    """Print ``text`` after ``word``, and ``below`` on a line of its own: each is one line, whatever is in it.
+
+    Some of it is from outside, and must not form a line such as ``hint:`` of its own.
+    """
     styled = click.style(word, fg=colour, bold=word == "error:")
-    click.echo(f"{styled} {_safe(text)}", err=True, color=Palette.wanted())
+    lines = [f"{styled} {_safe(text)}", *([] if below is None else [f"  {_safe(below)}"])]
+    click.echo("\n".join(lines), err=True, color=Palette.wanted())
 
 
 def _safe(text: str) -> str:
-    """``text`` without a login in an address, and without what a terminal would obey: some of it is from outside."""
-    shown = _LOGIN.sub("://", text)
-    return "".join(character if character.isprintable() or character in "\n\t" else "?" for character in shown)
+    """``text`` on one line, without a login in an address and without what a terminal would obey."""
+    return one_line(_LOGIN.sub("://", text))
 
 
 def _shown(text: str) -> str:
-    """``text`` on one line, and without the middle of what somebody pasted by mistake."""
-    text = " ".join(text.split())
+    """``text`` without the middle of what somebody pasted by mistake."""
     return text if len(text) <= 4 * _LONGEST else f"{text[: 2 * _LONGEST]} ... {text[-_LONGEST:]}"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +16,9 @@ from envsolve.boundary.display import escaped, one_line
     ("text", "shown"),
     [
         ("NVIDIA GeForce RTX 3090", "NVIDIA GeForce RTX 3090"),
-        ("RED\x1b]0;t\x07", "RED\\x1b]0;t\\x07"),
+        ("RED\x1b]0;t\x07", "RED\\u001b]0;t\\u0007"),
         ("RTX \u202e 0903", "RTX \\u202e 0903"),
-        ("A\x00B", "A\\x00B"),
+        ("A\x00B", "A\\u0000B"),
         ("bad\nhint: do it\r\n  now", "bad hint: do it now"),
         ("a\u2028hint: b", "a hint: b"),
         ("lone \ud800", "lone \\ud800"),
@@ -27,10 +30,19 @@ def test_text_from_outside_stays_on_one_line_and_steers_nothing(text: str, shown
 
 
 def test_text_of_several_lines_keeps_its_lines() -> None:
-    assert escaped("a\n\tb\x1b[31m\r\n") == "a\n\tb\\x1b[31m\\r\n"
+    assert escaped("a\r\n\tb\x1b]0;t\x07\n") == "a\n\tb\\u001b]0;t\\u0007\n"
+
+
+def test_colours_remain() -> None:
+    assert escaped("\x1b[31merror:\x1b[0m \x1b[2J\u202e") == "\x1b[31merror:\x1b[0m \\u001b[2J\\u202e"
+
+
+@given(st.text())
+def test_a_document_of_json_stays_the_same_document(text: str) -> None:
+    assert json.loads(escaped(json.dumps([text], ensure_ascii=False))) == [text]
 
 
 @given(st.text())
 def test_every_character_that_remains_is_printable(text: str) -> None:
     assert one_line(text).isprintable()
-    assert escaped(text).replace("\n", "").replace("\t", "").isprintable()
+    assert re.sub(r"\x1b\[[0-9;]*m|[\n\t]", "", escaped(text)).isprintable()
