@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from benchmarks.lock_tools import ENVSOLVE, PIP, UV, Run
 
-COLD, REWORDED, WARM, REPEAT = "cold", "reworded", "warm", "repeat"
-STATES = (COLD, REWORDED, WARM, REPEAT)
+COLD, WARM = "cold", "warm"
+STATES = (COLD, WARM)
 STACKS = ("W1", "W2", "W3", "W4a", "W4b", "W5")
 Figure = Callable[[Run], float]
 
@@ -78,8 +78,6 @@ TARGETS = (
     Target("cold at 80 ms, times uv", STACKS, (80,), COLD, seconds, UV, 1.0),
     Target("cold at 0 ms, times uv", STACKS, (0,), COLD, seconds, UV, 1.8),
     Target("warm, times uv", STACKS, (0,), WARM, seconds, UV, 3.0),
-    Target("reworded, times uv", STACKS, (0,), REWORDED, seconds, UV, 3.0),
-    Target("repeat, times uv", STACKS, (0,), REPEAT, seconds, UV, 2.0),
     Target("W6 cold at 0 ms, times uv", ("W6",), (0,), COLD, seconds, UV, 2.0),
     Target("cold, times as fast as pip", STACKS, (0,), COLD, seconds, PIP, 8.0, faster=True),
     Target("warm, times as fast as pip", STACKS, (0,), WARM, seconds, PIP, 15.0, faster=True),

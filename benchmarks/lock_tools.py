@@ -42,16 +42,12 @@ _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE
 
 
 class Job(NamedTuple):
-    """One lock to write: from the requirements in ``asked`` to ``output``.
-
-    ``reworded`` asks in other words, to which no answer is kept.
-    """
+    """One lock to write: from the requirements in ``asked`` to ``output``."""
 
     asked: Path
     index_url: str
     cache: Path
     output: Path
-    reworded: bool = False
 
 
 class Tool(NamedTuple):
@@ -78,8 +74,7 @@ def envsolve_at(executable: Path) -> Tool:
 
     def command(job: Job) -> list[str]:
         asked = ["-r", str(job.asked), "--format", "requirements", "--python", PYTHON, "--platform", "linux-64"]
-        words = ["--no-progress"] if job.reworded else []
-        return [str(executable), *asked, *words, *_places(job), "-o", str(job.output)]
+        return [str(executable), *asked, *_places(job), "-o", str(job.output)]
 
     return Tool(ENVSOLVE, command)
 

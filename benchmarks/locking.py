@@ -2,12 +2,10 @@
 
     .venv-test/bin/python -m benchmarks.locking [--workloads W1 W2] [--latency 0 20 80] [--runs 5] [--minutes 20]
 
-Without ``--index-url`` or ``--replay`` the recorded index of the tests is asked. Cold: nothing is kept. Reworded: the
-cache was filled just before, the output is not there, and envsolve is asked in other words, so that it has to resolve
-again. Warm: in the same words. Repeat: with the output there. All but cold are measured at the first latency alone,
-since they ask for nothing. Tools take turns, and so do workloads: rounds that go
-through all of them slow down together, ratios are those of runs of one round, and medians are shown. When the time is
-over, what was measured until then is shown.
+Without ``--index-url`` or ``--replay`` the recorded index of the tests is asked. Cold: nothing is kept. Warm: the cache
+was filled just before, the output is not there; measured at the first latency alone, since nothing is asked for. Tools
+take turns, and so do workloads: rounds that go through all of them slow down together, ratios are those of runs of one
+round, and medians are shown. When the time is over, what was measured until then is shown.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.lock_indexes import Index, NamedIndex, RecordedIndex, ReplayIndex
-from benchmarks.lock_tables import COLD, REPEAT, REWORDED, STACKS, WARM, Cell, every_figure, ratio_table, target_table
+from benchmarks.lock_tables import COLD, STACKS, WARM, Cell, every_figure, ratio_table, target_table
 from benchmarks.lock_tools import KILLED, PIP, UV, Job, Run, Tool, envsolve_at, pins_in, pip_of, run, uv_at
 
 RESOLUTIONS = Path(__file__).parent.parent / "tests" / "index" / "recorded" / "resolutions.toml"
@@ -57,7 +55,7 @@ class Bench:
             for latency in latencies:
                 self._index.delay(latency)
                 for workload in workloads:
-                    states = (COLD, REWORDED, WARM, REPEAT) if latency == latencies[0] else (COLD,)
+                    states = (COLD, WARM) if latency == latencies[0] else (COLD,)
                     self._take_turns(workload, latency, states, number)
                     if time.monotonic() > self._deadline:
                         return
@@ -79,11 +77,10 @@ class Bench:
         """Run ``tool`` once and keep what it cost; what it pinned."""
         home = self._directory / tool.name
         asked = self._directory / f"{cell.workload}.in"
-        job = Job(asked, self._index.url, home / "cache", home / f"{cell.workload}.out", cell.state == REWORDED)
+        job = Job(asked, self._index.url, home / "cache", home / f"{cell.workload}.out")
         if cell.state == COLD:
             shutil.rmtree(job.cache, ignore_errors=True)
-        if cell.state != REPEAT:
-            job.output.unlink(missing_ok=True)
+        job.output.unlink(missing_ok=True)
         home.mkdir(exist_ok=True)
         self._index.asked()
         taken = run(tool.command(job), home, MOST_SECONDS)

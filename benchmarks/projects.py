@@ -44,7 +44,7 @@ COMMANDS = {
     "uv lock --check": (str(BIN / "uv"), "lock", "--check"),
     "envsolve lock": (str(BIN / "envsolve"), "lock"),
     "envsolve lock --check": (str(BIN / "envsolve"), "lock", "--check"),
-    "envsolve lock, all of the work": (str(BIN / "envsolve"), "lock", "--no-cache"),
+    "envsolve lock --no-cache": (str(BIN / "envsolve"), "lock", "--no-cache"),
 }
 
 

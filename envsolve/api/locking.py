@@ -32,7 +32,7 @@ def python_lock(request: Request, matrix: Matrix, network: Network, existing: st
     asked = LockRequest(request, network)
     if existing is not None:
         asked = asked._replace(held=held_by_python_lock(_file_for(existing)))
-    solved = lock(asked, matrix, os.environ).solved
+    solved = lock(asked, matrix, os.environ)
     return Lock(solved.texts, solved.solutions, solved.notes)
 
 

@@ -30,8 +30,7 @@ class Given(NamedTuple):
     """What is asked for by name, with where it was asked; constraints likewise; indexes that files name.
 
     Each requirement stands once for each place, of which a few count. ``direct`` are the files that direct references
-    name. ``files`` are those that were read, ``is_fixed`` says that nothing else decided on it. ``hashed`` are the
-    requirements and constraints that name the hashes a file may have.
+    name. ``hashed`` are the requirements and constraints that name the hashes a file may have.
     """
 
     needs: tuple[tuple[Need, str], ...]
@@ -39,8 +38,6 @@ class Given(NamedTuple):
     direct: Mapping[str, PackageFile]
     index_url: str | None
     extra_index_urls: tuple[str, ...]
-    files: tuple[str, ...] = ()
-    is_fixed: bool = True
     hashed: tuple[tuple[Need, Hashes], ...] = ()
 
     @property
@@ -71,8 +68,6 @@ def given(packages: Packages, lines: Sequence[Line] = ()) -> Given:
         {},
         asked.index_url,
         asked.extra_index_urls,
-        asked.files,
-        asked.is_fixed,
         tuple(dict.fromkeys((need, line.hashes) for need, line in read if line.hashes)),
     )
     return found._replace(direct=_files(found))

@@ -5,7 +5,6 @@ Neither the solver nor the matrix is loaded for it, so that a server answers whi
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -16,12 +15,11 @@ from envsolve.model.request import Request
 
 
 class Start(NamedTuple):
-    """What a request asks of which indexes, and the connection to them; ``since`` is when that began.
+    """What a request asks of which indexes, and the connection to them.
 
     Who has one closes its ``lines``.
     """
 
-    since: float
     wanted: Given
     where: Places
     lines: Lines
@@ -32,10 +30,9 @@ def start(request: Request, network: Network, environ: Mapping[str, str]) -> Sta
 
     Raises UsageError where a file or a setting cannot be read.
     """
-    since = time.time()
     wanted = given(request.packages)
     settings = settings_of(environ)
     where = places(request, wanted, settings)
     lines = Lines(network, settings, environ, builds=request.packages.allow_builds)
     lines.have_pages(list(dict.fromkeys(need.name for need, _ in wanted.needs if not need.url)), where)
-    return Start(since, wanted, where, lines)
+    return Start(wanted, where, lines)

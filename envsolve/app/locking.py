@@ -22,9 +22,7 @@ from envsolve.app.network import Network
 from envsolve.app.solving import Solved, matrix_date_of, request_without_credentials
 from envsolve.app.stack_wheels import Limits, bounds_of, index_of, indexes_for, needs_of, notes_of, strangers
 from envsolve.app.targets import Target, targets_of
-from envsolve.app.unchanged import Grounds
 from envsolve.errors import OutsideError, UnsolvableError
-from envsolve.index.configured import LOOKED_FOR
 from envsolve.index.fitting import Interpreter, platform_tags
 from envsolve.lock.answer import Answer
 from envsolve.lock.formats import require_platforms, write_python_lock
@@ -63,20 +61,13 @@ class LockRequest(NamedTuple):
     recorded: Request | None = None
 
 
-class Locked(NamedTuple):
-    """The locks, and what they rest on; None where the same command may give others without a sign of it."""
-
-    solved: Solved
-    grounds: Grounds | None
-
-
-def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], started: Start | None = None) -> Locked:
+def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], started: Start | None = None) -> Solved:
     """The Python lock for each platform of the request, in its format; with what was ``started`` for it before.
 
     Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where an index fails.
     """
     request, hidden = request_without_credentials(asked.request)
-    since, wanted, where, lines = started or start(asked.request, asked.network, environ)
+    wanted, where, lines = started or start(asked.request, asked.network, environ)
     try:
         require_wheels(request)
         targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
@@ -90,18 +81,7 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], started
     texts = tuple((made.platform, write_python_lock(made.lock, request.format)) for made in locks)
     solutions = tuple(made.solution for made in locks if made.solution is not None)
     notes = (*(note for made in locks for note in made.notes), *where.notes, *lines.notes, *hidden)
-    solved = Solved(texts, tuple(dict.fromkeys(notes)), solutions)
-    return Locked(solved, _grounds(asked.request, wanted, matrix, lines, since))
-
-
-def _grounds(request: Request, wanted: Given, matrix: Matrix, lines: Lines, since: float) -> Grounds | None:
-    if not wanted.is_fixed:
-        return None
-    tables = (str(path) for path in matrix.directory.glob("*.toml"))
-    detected = not request.hosts and (not request.gpus or request.gpus == ("auto",))
-    detected = detected or any(it.host.readings for it in request.named_hosts)
-    files = (*wanted.files, *request.hosts, str(matrix.directory), *tables, *LOOKED_FOR)
-    return Grounds(tuple(files), since, lines.pool.expires, detected)
+    return Solved(texts, tuple(dict.fromkeys(notes)), solutions)
 
 
 class _Made(NamedTuple):

@@ -7,7 +7,6 @@ that still runs; what it makes possible is told beside it.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
@@ -18,7 +17,6 @@ from envsolve.app.network import Network
 from envsolve.app.project_requests import PLATFORM, Asked, asked_by, key_of
 from envsolve.app.solving import solve_request
 from envsolve.app.targets import platforms_of
-from envsolve.app.unchanged import Grounds
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.lock.formats import CONDA_FORMATS, PYTHON_FORMATS, format_for_file, write_conda_lock
 from envsolve.lock.hand_written import BY_FORCE, is_made_by_tool, refuse_hand_written
@@ -33,7 +31,6 @@ from envsolve.project.reading import refuse_value
 
 _Found = TypeVar("_Found")
 _FEW = 4
-_A_DAY = 86_400.0
 _SOURCE = re.compile(r"--source (\S+)(?= takes it)")
 _KEEP = Hint("keep it under another name and ask for it in requirement-files, for example requirements.in")
 _OF_PYTHON = "the lock is for Python"
@@ -72,11 +69,10 @@ class LockedFile(NamedTuple):
 
 
 class LockedProject(NamedTuple):
-    """Every file of a project, what to tell beside them, and what they rest on; None where that cannot be looked at."""
+    """Every file of a project, what to tell beside them."""
 
     files: tuple[LockedFile, ...]
     notes: tuple[str, ...]
-    grounds: Grounds | None
 
 
 def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Mapping[str, str]) -> LockedProject:
@@ -94,7 +90,7 @@ def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Ma
             locking.lock(project, it)
     files = tuple(locking.files)
     notes = tuple(dict.fromkeys((*locking.notes, *_let_go_in_vain(how, files))))
-    return LockedProject(files, notes, _grounds(project, asked, files, locking, matrix))
+    return LockedProject(files, notes)
 
 
 def capability_in(matrix: Matrix) -> Callable[[str], str]:
@@ -116,10 +112,8 @@ class _Locking:
         self._how, self._matrix, self._environ = how, matrix, environ
         self._scratch = scratch
         self._locked: dict[str, FileFor] = {}
-        self.since = time.time()
         self.files: list[LockedFile] = []
         self.notes: list[str] = []
-        self.grounds: list[Grounds | None] = []
 
     def lock(self, project: Project, asked: Asked) -> None:
         """Take the file of ``asked``, or its files for several platforms, in."""
@@ -171,11 +165,10 @@ class _Locking:
             asked.recorded,
         )
         locked = lock(question, self._matrix, self._environ)
-        there = all(Path(asked.path(platform)).exists() for platform, _ in locked.solved.texts)
-        self.notes += [text for text in locked.solved.notes if not (there and text.startswith(_OF_PYTHON))]
-        self.grounds.append(locked.grounds)
-        self._locked.setdefault(asked.part.name, self._kept(asked, locked.solved.texts))
-        return tuple(locked.solved.texts), locked.solved.solutions
+        there = all(Path(asked.path(platform)).exists() for platform, _ in locked.texts)
+        self.notes += [text for text in locked.notes if not (there and text.startswith(_OF_PYTHON))]
+        self._locked.setdefault(asked.part.name, self._kept(asked, locked.texts))
+        return tuple(locked.texts), locked.solutions
 
     def _held_by_any(self, asked: Asked) -> FileFor:
         """The file of ``asked``, or where it is not there yet another Python lock of the same part."""
@@ -217,19 +210,10 @@ class _Locking:
             )
             locked = lock_conda(question, self._matrix, self._environ)
         self.notes += locked.notes
-        self.grounds.append(None if request.packages.files else self._of_conda())
         apart = PLATFORM in asked.output.file
         parts = [locked.lock._replace(parts=(part,)) for part in locked.lock.parts] if apart else [locked.lock]
         texts = tuple(text for part in parts for text in write_conda_lock(part, request.format))
         return texts, locked.solutions
-
-    def _of_conda(self) -> Grounds:
-        """The settings of conda; what channels list changes nothing in a lock whose packages stay."""
-        from envsolve.conda.condarc import condarc_places
-
-        home = self._environ.get("HOME") or self._environ.get("USERPROFILE")
-        places = condarc_places(self._environ, Path(home) if home else None)
-        return Grounds(tuple(map(str, places)), self.since, float("inf"), detected=False)
 
     def _stack(self, asked: Asked) -> tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]:
         from envsolve.lock.held import read_held
@@ -334,35 +318,4 @@ def _holds_frameworks_only(request: Request) -> UsageError:
         "requirements-not-supported",
         f"the format {request.format!r} holds frameworks only, and {given} is to be locked along with them",
         hints=(Hint('write a lock: outputs = ["pylock.toml"], requirements.txt or conda-lock.yml'),),
-    )
-
-
-def _grounds(
-    project: Project,
-    asked: Sequence[Asked],
-    files: Sequence[LockedFile],
-    locking: _Locking,
-    matrix: Matrix,
-) -> Grounds | None:
-    """What all of it rests on, the files themselves included; None where some of that shows no sign of a change.
-
-    What indexes list counts for a day, however soon they want to be asked again: as long as all pins stay, it could
-    only say that a file is gone.
-    """
-    upgraded = any(it.request.packages.upgraded for it in asked)
-    if not all(locking.grounds):
-        return None
-    found = [it for it in locking.grounds if it is not None]
-    hosts = [name for it in asked for name in it.request.hosts if not it.request.named_hosts]
-    hosts += [name for it in asked for machine in it.part.machines for name in machine.hosts]
-    tables = [str(path) for path in (matrix.directory, *matrix.directory.glob("*.toml"))]
-    own = [str(project.file), *(it.path for it in files)]
-    detected = any(
-        not machine.hosts and machine.gpus in ((), ("auto",)) for it in asked for machine in it.part.machines
-    )
-    return Grounds(
-        tuple(dict.fromkeys((*own, *hosts, *tables, *(name for it in found for name in it.files)))),
-        locking.since,
-        locking.since + _A_DAY if not upgraded else min((it.expires for it in found), default=float("inf")),
-        detected or any(it.detected for it in found),
     )

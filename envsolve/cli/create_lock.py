@@ -147,7 +147,7 @@ def _text(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[st
         from envsolve.cli.python_lock import python_lock, refuse_what_is_condas
 
         refuse_what_is_condas(request)
-        solved = python_lock(request, matrix, options).solved
+        solved = python_lock(request, matrix, options)
         return solved.texts[0][1], solved.notes
     from envsolve.cli.conda_lock import conda_lock, conda_session
     from envsolve.lock.formats import write_conda_lock

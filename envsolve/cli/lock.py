@@ -66,9 +66,7 @@ def lock(**options: Any) -> int:
     from envsolve.matrix import Matrix, find_matrix
     from envsolve.project import read_project
 
-    start = Path.cwd()
-    file = project_file(options["project"])
-    project = overridden(read_project(file), _given(options))
+    project = overridden(read_project(project_file(options["project"])), _given(options))
     directory = options["matrix_directory"]
     matrix = Matrix(Path(directory).absolute() if directory else find_matrix())
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
@@ -100,10 +98,6 @@ def lock(**options: Any) -> int:
     for text in notes:
         note(text, quiet=False)
     is_current = all(it.is_current for it in changes)
-    if writes or is_current:
-        settled = [it._replace(is_current=True, changes=(), reasons=()) for it in changes]
-        again = (_answer(settled, {**options, "as_json": True}), (*_notes(settled, locked, "written"), *facts))
-        _remember(locked, again, [path for path, _ in written], (start, project.directory))
     return 1 if options["check"] and not is_current else 0
 
 
@@ -233,25 +227,3 @@ def _told(change: FileChange, verb: str) -> str:
     )
     packages = f"{count} package{'' if count == 1 else 's'} changed" if count else same
     return f"{verb}, {packages}"
-
-
-def _remember(
-    locked: LockedProject, again: tuple[str, tuple[str, ...]], written: Sequence[Path], between: tuple[Path, Path]
-) -> None:
-    """Keep that all is as it should be for the next time, as long as everything that was looked at stands.
-
-    ``again`` is what is then printed, and noted.
-    """
-    if locked.grounds is None:
-        return
-    from envsolve.app.unchanged import Answer, remember
-    from envsolve.cli.unchanged import without_views
-
-    start, directory = between
-    above = [it for it in (start, *start.parents) if it.is_relative_to(directory)]
-    projects = [str(it / name) for it in above for name in ("envsolve.toml", "pyproject.toml")]
-    files = [str(directory / name) for name in locked.grounds.files]
-    grounds = locked.grounds._replace(files=tuple(dict.fromkeys((*files, *projects))))
-    answer, notes = again
-    words, _ = without_views(click.get_current_context().find_root().obj)
-    remember(words, Answer(answer, None, notes), grounds, [str(directory / path) for path in written], str(directory))

@@ -149,7 +149,7 @@ def _answer(arguments: list[str]) -> int:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - for the rest of the process
         raise OutsideError("stdout-closed", "there is no standard output to print to", hints=(TO_A_PLACE,))
     try:
-        code = cli.main(arguments, prog_name="envsolve", standalone_mode=False, obj=tuple(arguments))
+        code = cli.main(arguments, prog_name="envsolve", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
         deliver(error.format_message() + "\n", None)

@@ -21,10 +21,8 @@ from envsolve.model.request import Request, without_credentials
 
 if TYPE_CHECKING:
     from envsolve.app.lock_start import Start
-    from envsolve.app.locking import Locked
     from envsolve.app.network import Network
     from envsolve.app.solving import Solved
-    from envsolve.app.unchanged import Grounds
     from envsolve.matrix import Matrix
 
 _A_LOCK = "a Python lock", f"requirements.{PLATFORM}.txt"
@@ -41,22 +39,19 @@ def print_python_lock(words: Request, options: dict[str, Any]) -> int:
     refuse_what_is_condas(words)
     require_file_for_each(words.platforms, options["output"], _A_LOCK)
     require_other_file(words.packages.files, options["output"])
-    keeps_pins = options["output"] not in (None, "-") and Path(options["output"]).exists()
     with _started(words, options) as started:
         from envsolve.cli.solve import with_frameworks
 
         request, matrix = with_frameworks(words, options)
         refuse_to_replace(request, matrix, options)
         held = _held_by(options["output"], anything=options["force"])
-        solved, grounds = python_lock(request, matrix, options, held, started)
+        solved = python_lock(request, matrix, options, held, started)
     require_file_for_each([platform for platform, _ in solved.texts], options["output"], _A_LOCK)
     deliver_each(solved.texts, options["output"])
     for text in solved.notes:
         note(text, quiet=options["quiet"])
     for fact in solved.because if options["verbose"] else ():
         note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
-    if grounds is not None and len(solved.texts) == 1 and not options["upgraded"] and not options["verbose"]:
-        _remember(solved, grounds, options, keeps_pins=keeps_pins)
     return 0
 
 
@@ -74,7 +69,7 @@ def _started(words: Request, options: dict[str, Any]) -> Iterator[Start]:
 
 def python_lock(
     request: Request, matrix: Matrix, options: dict[str, Any], held: Any = None, started: Start | None = None
-) -> Locked:
+) -> Solved:
     """Make the lock with progress on a terminal; ``held`` gives the pins of the one that is there, None without one."""
     from envsolve.app.locking import LockRequest, lock
 
@@ -96,17 +91,6 @@ def refuse_what_is_condas(request: Request) -> None:
     """Raise UsageError where a request for a Python lock names a channel or an environment.yml."""
     _refuse_channels(request)
     _refuse_environment_files(request)
-
-
-def _remember(solved: Solved, grounds: Grounds, options: dict[str, Any], *, keeps_pins: bool) -> None:
-    """Keep the answer for the next time the same command is typed."""
-    from envsolve.app.unchanged import Answer, remember
-
-    output = None if options["output"] in (None, "-") else str(options["output"])
-    notes = () if options["quiet"] else solved.notes
-    if output is None or PLATFORM not in output:
-        words = click.get_current_context().find_root().obj
-        remember(words, Answer(solved.texts[0][1], output, notes, keeps_pins), grounds)
 
 
 def require_file_for_each(platforms: Sequence[Platform], output: str | None, kind: tuple[str, str]) -> None:

@@ -47,11 +47,6 @@ class Pool:
         for index in list(self._indexes.values()):
             index.keep()
 
-    @property
-    def expires(self) -> float:
-        """Until when all that was said counts, in seconds since the epoch; 0 where some of it may not be kept."""
-        return min((index.expires for index in self._indexes.values()), default=0.0)
-
     def recalled(self, key: str) -> object:
         """What was remembered under ``key``, or None."""
         return read_plain(self._parts[1].read("results", key))

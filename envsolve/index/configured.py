@@ -47,13 +47,8 @@ class Machine(NamedTuple):
     platform: str
 
 
-LOOKED_FOR: set[str] = set()
-"""Every configuration file that was looked for, there or not: what has to be looked at again to know of a change."""
-
-
 def read_file(path: Path) -> bytes | None:
     """The content of a configuration file, None where there is none. Raises UsageError where it cannot be read."""
-    LOOKED_FOR.add(str(path))
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - a dozen of absent files are tried at each start
             return file.read()

@@ -172,13 +172,6 @@ class Index:
         if kept is not None and once is not None and once.is_known:
             self._keep(name, kept, once.value)
 
-    @property
-    def expires(self) -> float:
-        """Until when all that it said counts, in seconds since the epoch; 0 where some of it may not be kept."""
-        asked = [name for name, once in list(self._projects.items()) if once.is_known]
-        kept = (self._kept.get(name) for name in asked)
-        return min((0.0 if it is None else it.expires for it in kept), default=float("inf"))
-
     def _keep(self, name: str, kept: Kept, project: Project | None) -> None:
         seen = {} if project is None else project.seen
         metadata = list(self._metadata.get(name, {}).items())

@@ -46,17 +46,12 @@ class Line(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What files ask for: requirements, constraints, and the indexes they name.
-
-    ``files`` are those that were read; ``is_fixed`` says that nothing but these files decided on it.
-    """
+    """What files ask for: requirements, constraints, and the indexes they name."""
 
     requirements: tuple[Line, ...] = ()
     constraints: tuple[Line, ...] = ()
     index_url: str | None = None
     extra_index_urls: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    is_fixed: bool = True
 
     def __add__(self, other: Asked) -> Asked:  # type: ignore[override]  # two of them are one, not a longer tuple
         return Asked(
@@ -64,8 +59,6 @@ class Asked(NamedTuple):
             self.constraints + other.constraints,
             other.index_url or self.index_url,
             self.extra_index_urls + other.extra_index_urls,
-            self.files + other.files,
-            self.is_fixed and other.is_fixed,
         )
 
 
@@ -81,8 +74,6 @@ def read_requirement_file(name: str, *, constraint: bool = False, environ: Mappi
         tuple(reading.constraints),
         reading.index_url,
         tuple(reading.extra_index_urls),
-        tuple(reading.files),
-        reading.is_fixed,
     )
 
 
@@ -95,8 +86,6 @@ class _Reading:
         self.constraints: dict[Line, None] = {}
         self.index_url: str | None = None
         self.extra_index_urls: list[str] = []
-        self.files: list[str] = []
-        self.is_fixed = True
 
     def read(self, name: str, within: tuple[str, ...], *, constraint: bool) -> None:
         """Read one more file, which those in ``within`` led to. Raises UsageError."""
@@ -104,8 +93,6 @@ class _Reading:
             circle = " includes ".join((*within, name))
             raise UsageError("requirements-circular", f"{circle}: a file cannot include itself")
         text = _text(name)
-        self.files.append(name)
-        self.is_fixed = self.is_fixed and name != "-" and _VARIABLE.search(text) is None
         origin = f"{'-c' if constraint else '-r'} {name}"
         asked = self.constraints if constraint else self.requirements
         for number, line in _lines(text):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -262,53 +259,6 @@ def test_mistakes_in_the_project_are_told_with_their_line(project: Project) -> N
     project.say('"requirements.txt"', '"requirements.lck"')
     project.say("pytroch", "pytorch")
     assert "pyproject.toml:14: outputs: the name requirements.lck does not say" in project("lock").err
-
-
-PROGRAM = """
-import atexit, sys
-
-@atexit.register
-def tell():
-    print("worked" if "envsolve.app.project_locking" in sys.modules else "gave", file=sys.stderr)
-
-from envsolve.cli import main
-
-main(sys.argv[1:])
-"""
-
-
-def test_locking_again_does_none_of_the_work(project: Project, tmp_path: Path) -> None:
-    below = tmp_path / "src"
-    below.mkdir()
-
-    def lock(*words: str, cwd: Path = tmp_path) -> str:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ENVSOLVE_", "PIP_", "UV_"))}
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, "lock", "--cache-dir", str(tmp_path / "cache"), *words],
-            cwd=cwd,
-            env={**kept, "PIP_CONFIG_FILE": os.devnull, "HOME": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout + done.stderr
-
-    assert lock().endswith("worked\n")
-    again = lock()
-    assert again.endswith("gave\n")
-    assert "nothing to change" in again
-    assert lock("-q") == "gave\n"
-    assert lock("--check").endswith("gave\n")
-    assert lock("--diff", "-q") == "gave\n"
-    assert '"status": "current"' in lock("--json", "-q")
-    assert lock("--check", cwd=below).endswith("gave\n")
-    assert lock("--check", "--project", str(tmp_path), cwd=Path("/")).endswith("gave\n")
-    assert lock("-U").endswith("worked\n")
-    (tmp_path / "requirements.txt").unlink()
-    assert lock().endswith("worked\n")
-    assert lock().endswith("gave\n")
-    project.say("535.183.01", "535.309.01")
-    assert lock().endswith("worked\n")
 
 
 @pytest.mark.parametrize("outputs", ['"requirements.txt"', '"locks/pylock.toml"'])
