@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from envsolve.cli.options import Parsed, color_option, file_name, option
+from envsolve.cli.options import FileName, color_option, option
 from envsolve.cli.output import deliver
 from envsolve.errors import Hint, OutsideError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 cache_dir_option = option(
     "--cache-dir",
     "given",
-    type=Parsed("directory", file_name),
+    type=FileName("directory"),
     metavar="DIR",
     help="The directory of the cache, instead of this user's.",
 )

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from envsolve.cli import known_values
 from envsolve.cli.export import asking, index_options, network_options, output_option, wanted_format
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli.options import FileName, matrix_option, option, output_options
 from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.replacing import refuse_hand_written
 from envsolve.cli.report import note
@@ -21,11 +22,11 @@ _FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
 
 
 @click.command()
-@click.option("--prefix", metavar="DIR", type=Parsed("directory", file_name), help="The environment's directory.")
+@click.option("--prefix", metavar="DIR", type=FileName("directory"), help="The environment's directory.")
 @click.option(
     "--python",
     metavar="EXE",
-    type=Parsed("file", file_name),
+    type=FileName("file"),
     help="The environment's interpreter. Default: that of the active environment.",
 )
 @click.option(
@@ -33,6 +34,7 @@ _FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
     "format_name",
     envvar="ENVSOLVE_FORMAT",
     metavar="NAME",
+    shell_complete=known_values.formats,
     help=(
         f"{', '.join(_FORMATS)}. Default: as the file name of -o says, else conda-lock for a conda environment and "
         "requirements for any other."

@@ -18,6 +18,10 @@ def completion(shell: str) -> None:
                          after compinit; or save it as _envsolve in a directory of fpath
     fish:                envsolve completion fish > ~/.config/fish/completions/envsolve.fish
     """  # noqa: D301 - \b is click's mark of lines that stay as they are
-    from envsolve.cli.completing import script
+    from click.shell_completion import get_completion_class
 
-    deliver(script(shell), None)
+    from envsolve.cli.main import cli
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    deliver(kind(cli, {}, "envsolve", "_ENVSOLVE_COMPLETE").source(), None)

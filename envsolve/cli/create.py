@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from envsolve.boundary.display import escaped
+from envsolve.cli import known_values
 from envsolve.cli.create_lock import named_lock, solved_lock
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli.options import FileName, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note
@@ -35,12 +36,13 @@ _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (
 
 
 @click.command()
-@click.argument("prefix", type=Parsed("directory", file_name))
+@click.argument("prefix", type=FileName("directory"))
 @options_of_solve(REQUEST)
 @option(
     "--format",
     "format_name",
     metavar="NAME",
+    shell_complete=known_values.formats,
     help=(
         f"The lock to make it from: {', '.join(VENV_FORMATS)} (a venv), {', '.join(CONDA_FORMATS)} (conda packages). "
         "Default: conda packages where the stack that envsolve prints has any, else a venv."
@@ -50,7 +52,7 @@ _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (
     "--lock",
     "lock_file",
     metavar="FILE",
-    type=Parsed("file", file_name),
+    type=FileName("file"),
     help="Make it from a lock: conda-lock.yml, explicit, exact environment.yml, pixi.lock, pylock.toml, requirements.",
 )
 @option("--force", is_flag=True, help="Replace an environment that envsolve made; never any other directory.")

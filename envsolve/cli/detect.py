@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli.options import FileName, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import note
 from envsolve.model.host import Host
@@ -20,7 +20,7 @@ from envsolve.model.host import Host
 @option(
     "-o",
     "--output",
-    type=Parsed("file", file_name),
+    type=FileName("file"),
     metavar="FILE",
     help="Write to FILE, whole or not at all, instead of stdout.",
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli.options import FileName, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
 from envsolve.errors import UsageError
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--prefix", metavar="DIR", type=Parsed("directory", file_name), help="The environment's directory.")
+@click.option("--prefix", metavar="DIR", type=FileName("directory"), help="The environment's directory.")
 @click.option(
     "--python",
     metavar="EXE",
-    type=Parsed("file", file_name),
+    type=FileName("file"),
     help="The environment's interpreter. Default: that of the active environment.",
 )
 @option("--fix-plan", is_flag=True, help="Print the environment that would mend it, instead of the findings.")

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli import known_values
+from envsolve.cli.options import FileName, Member, Parsed, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion, DriverVersion
-from envsolve.model.words import gpu_name, member_of
+from envsolve.model.words import gpu_name
 
 if TYPE_CHECKING:
     from envsolve.app.explaining import Asked, Explained
@@ -62,7 +63,7 @@ def _gpu(text: str) -> str:
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar="[TEXT|FILE|-]")
+@click.argument("words", nargs=-1, metavar="[TEXT|FILE|-]", type=FileName("file"))
 @option(
     "-f",
     "--framework",
@@ -70,6 +71,7 @@ def _gpu(text: str) -> str:
     multiple=True,
     metavar="SPEC",
     type=Parsed("spec", str),
+    shell_complete=known_values.frameworks,
     help="The framework it is about, such as pytorch or tensorflow==2.10.0. Repeatable; default: as the text tells.",
 )
 @option(
@@ -77,16 +79,21 @@ def _gpu(text: str) -> str:
     "gpus",
     multiple=True,
     type=Parsed("gpu", _gpu),
+    shell_complete=known_values.gpus,
     help="The GPU of the machine: a product ('RTX 3090'), a compute capability (8.6), or auto for this machine's.",
 )
 @option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the machine.")
-@option(
-    "--host", metavar="FILE", type=Parsed("file", file_name), help="The machine, written by `envsolve detect --json`."
-)
-@option("--platform", type=Parsed("name", member_of(Platform)), help="Platform of the machine.")
-@option("--prefix", metavar="DIR", type=Parsed("directory", file_name), help="The environment it happened in.")
+@option("--host", metavar="FILE", type=FileName("file"), help="The machine, written by `envsolve detect --json`.")
+@option("--platform", type=Member("name", Platform), help="Platform of the machine.")
+@option("--prefix", metavar="DIR", type=FileName("directory"), help="The environment it happened in.")
 @option("--python", metavar="VERSION", type=Parsed("version", _python), help="The version of Python.")
-@option("--cuda", metavar="VERSION", type=Parsed("version", _cuda), help="The CUDA that the framework was built with.")
+@option(
+    "--cuda",
+    metavar="VERSION",
+    type=Parsed("version", _cuda),
+    shell_complete=known_values.toolkits,
+    help="The CUDA that the framework was built with.",
+)
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
 @matrix_option
 @output_options

@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from envsolve.cli.options import Parsed, file_name, option, output_options, stacked
+from envsolve.cli import known_values
+from envsolve.cli.options import FileName, Member, Parsed, file_name, option, output_options, stacked
 from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.replacing import force_option, refuse_hand_written
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.formats import format_for_file
 from envsolve.model.host import Platform
-from envsolve.model.words import member_of
 
 _FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "environment")
 
@@ -24,12 +24,13 @@ format_option = click.option(
     "format_name",
     envvar="ENVSOLVE_FORMAT",
     metavar="NAME",
+    shell_complete=known_values.formats,
     help=f"{', '.join(_FORMATS[:-1])} or environment (of single builds). Default: as the file name of -o says.",
 )
 output_option = option(
     "-o",
     "--output",
-    type=Parsed("file", file_name),
+    type=FileName("file"),
     metavar="FILE",
     help=f"Write to FILE instead of standard output; {PLATFORM} in it stands for each platform.",
 )
@@ -53,13 +54,13 @@ index_options = stacked(
 network_options = stacked(
     option("--offline", is_flag=True, help="Do not use the network: what indexes said is taken from the cache."),
     option("--refresh", is_flag=True, help="Ask the indexes again for what is in the cache."),
-    option("--cache-dir", metavar="DIR", help="Keep what indexes said in DIR."),
+    option("--cache-dir", metavar="DIR", type=FileName("directory"), help="Keep what indexes said in DIR."),
     option("--no-cache", is_flag=True, help="Keep nothing and use nothing that was kept."),
 )
 
 
 @click.command()
-@click.argument("file", metavar="FILE", type=Parsed("file", file_name))
+@click.argument("file", metavar="FILE", type=FileName("file"))
 @format_option
 @output_option
 @force_option
@@ -67,7 +68,7 @@ network_options = stacked(
     "--platform",
     "platforms",
     multiple=True,
-    type=Parsed("name", member_of(Platform)),
+    type=Member("name", Platform),
     help="A platform of a lock of conda packages. Repeatable; default: all that it holds.",
 )
 @click.option("--environment", metavar="NAME", help="The environment of a pixi.lock; default: the one called default.")

@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from envsolve.cli.lock import network_of
-from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli.options import FileName, matrix_option, option, output_options
 from envsolve.cli.output import deliver, write_all
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
@@ -65,11 +65,11 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     "outputs",
     multiple=True,
     metavar="FILE",
-    type=Parsed("file", file_name),
+    type=FileName("file"),
     help="A file to lock into; its name says the format. Repeatable. Default: pylock.toml.",
 )
 @option("--ci", type=click.Choice(_CI), help="Write a job that checks the locks, too.")
-@option("--project", metavar="DIR", type=Parsed("directory", file_name), help="The directory; default: this one.")
+@option("--project", metavar="DIR", type=FileName("directory"), help="The directory; default: this one.")
 @option("--no-lock", is_flag=True, help="Write what is asked for, and no lock yet.")
 @option("--force", is_flag=True, help="Replace [tool.envsolve] and files that are there already.")
 @option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")

@@ -1,58 +1,38 @@
-"""The values that parameters are known to take, for completion: words of the request, and what the matrix names."""
+"""The values that options are known to take, for completion: words of the request, and what the matrix names.
+
+Each of these is a ``shell_complete`` of click. Any other value is as good, and the command judges it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
-from envsolve.model.host import Platform
-from envsolve.model.release import Source
-from envsolve.model.request import Policy
+from envsolve.errors import EnvsolveError
 
 if TYPE_CHECKING:
     from envsolve.matrix import Matrix
 
-    _ParamType = click.ParamType[Any]
-else:
-    _ParamType = click.ParamType
-
-Values = Callable[[click.Context, str], Iterable[str]]
-"""What a parameter may be, given the line before it and what was typed of it: those that begin so, or all."""
+Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 _LEFT_OUT = ("nvidia", "geforce", "tesla")
 """What people leave out at the front of a product's name, as :class:`~envsolve.matrix.GpuNames` has it."""
 
 
-class Known(_ParamType):
-    """A value of which some are known; any other is as good, and the command judges it."""
+def _known(values: Callable[[click.Context, str], Iterable[str]]) -> Completer:
+    """Those of ``values`` that begin with what was typed, in any case; none where the matrix cannot be read."""
 
-    name = "known"
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+        try:
+            found = dict.fromkeys(values(ctx, incomplete))
+        except EnvsolveError:
+            return []  # a message would stand in the middle of what is being typed
+        return [value for value in found if value.casefold().startswith(incomplete.casefold())]
 
-    def __init__(self, values: Values) -> None:
-        self._values = values
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The known values that begin with what was typed, in any case."""
-        typed = incomplete.casefold()
-        found = dict.fromkeys(self._values(ctx, incomplete))
-        return [CompletionItem(value) for value in found if value.casefold().startswith(typed)]
-
-
-def type_of_known(parameter: click.Parameter, command: str) -> click.ParamType[Any] | None:
-    """The type that completes ``parameter`` of ``command``; None where it has one, or nothing is known of it."""
-    if isinstance(parameter.type, click.Choice) or getattr(parameter, "is_flag", False):
-        return None
-    metavar = str(parameter.metavar or "").strip("[].")
-    if metavar in _PATHS:
-        return click.Path(file_okay=_PATHS[metavar])
-    if (command, parameter.name) in _OF_COMMANDS:
-        return _OF_COMMANDS[command, parameter.name]
-    values = _VALUES.get(str(parameter.name))
-    return None if values is None or metavar == "INDEX" else Known(values)
+    return complete
 
 
 def _matrix(ctx: click.Context) -> Matrix:
@@ -60,22 +40,6 @@ def _matrix(ctx: click.Context) -> Matrix:
 
     directory = ctx.params.get("matrix_directory")
     return Matrix(Path(directory) if directory else find_matrix())
-
-
-def _frameworks(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
-    return _matrix(ctx).framework_names
-
-
-def _tables(ctx: click.Context, typed: str) -> Iterable[str]:
-    return (*_frameworks(ctx, typed), "cuda", "cudnn")
-
-
-def _facts(ctx: click.Context, typed: str) -> Iterable[str]:
-    return (*_tables(ctx, typed), "python", "driver")
-
-
-def _toolkits(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
-    return (str(toolkit.version) for toolkit in _matrix(ctx).cuda.toolkits)
 
 
 def _gpus(ctx: click.Context, typed: str) -> Iterator[str]:
@@ -117,25 +81,15 @@ def _formats(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
 
 
 def _channels(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
+    from envsolve.model.release import Source
+
     return (source.channel for source in Source if source.channel is not None)
 
 
-_PATHS = {"FILE": True, "EXE": True, "TEXT|FILE|-": True, "DIR": False}
-"""Placeholders of paths, and whether a path may be a file."""
-_OF_COMMANDS: dict[tuple[str, str | None], click.ParamType[Any]] = {
-    ("create", "prefix"): click.Path(file_okay=False),
-    ("show", "what"): Known(_tables),
-}
-_VALUES: dict[str, Values] = {
-    "frameworks": _frameworks,
-    "gpus": _gpus,
-    "cuda": _toolkits,
-    "platform": lambda *_: Platform,
-    "platforms": lambda *_: Platform,
-    "sources": lambda *_: Source,
-    "prefer": lambda *_: Policy,
-    "format_name": _formats,
-    "channels": _channels,
-    "why": _facts,
-}
-"""By the names that parameters have in every command."""
+frameworks = _known(lambda ctx, _: _matrix(ctx).framework_names)
+tables = _known(lambda ctx, _: (*_matrix(ctx).framework_names, "cuda", "cudnn"))
+facts = _known(lambda ctx, _: (*_matrix(ctx).framework_names, "cuda", "cudnn", "python", "driver"))
+toolkits = _known(lambda ctx, _: (str(toolkit.version) for toolkit in _matrix(ctx).cuda.toolkits))
+gpus = _known(_gpus)
+formats = _known(_formats)
+channels = _known(_channels)

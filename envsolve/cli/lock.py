@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options, package_name
+from envsolve.cli.options import FileName, Parsed, matrix_option, option, output_options, package_name
 from envsolve.cli.output import deliver, write_all
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
@@ -34,7 +34,7 @@ _UPGRADE = "envsolve lock -U"
 @option(
     "--project",
     metavar="DIR",
-    type=Parsed("directory", file_name),
+    type=FileName("directory"),
     help="The directory of the project; default: this one, or the nearest above it with [tool.envsolve].",
 )
 @option("--check", is_flag=True, help="Write nothing; exit 1 where a file is missing or not as it should be.")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -15,11 +16,11 @@ from envsolve.cli.output import TO_A_PLACE, deliver, forget_stdout, output_faile
 from envsolve.cli.report import report
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 _INTERRUPTED = 130
 _PIPE_CLOSED = 0
-COMPLETE_VARIABLE = "_ENVSOLVE_COMPLETE"
-"""Set by the scripts of ``envsolve completion`` to what they ask."""
-
 _VERSION_WORDS = frozenset({"--version", "-v", "--verbose"})
 _COMMANDS = (
     "solve",
@@ -53,6 +54,17 @@ class LazyGroup(click.Group):
         command = getattr(import_module(f"envsolve.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands; where an option begins, the options of ``solve`` too, which a line without a command means."""
+        items = super().shell_complete(ctx, incomplete)
+        if not incomplete.startswith("-"):
+            return items
+        solve = self.get_command(ctx, "solve")
+        assert solve is not None
+        with solve.make_context("solve", [], parent=ctx, resilient_parsing=True) as context:
+            items += solve.shell_complete(context, incomplete)
+        return list({item.value: item for item in items}.values())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put ``solve`` in front of a line that names no command; ``--version``, which ends it, goes behind ``-v``."""
@@ -111,11 +123,6 @@ def run(arguments: list[str]) -> int:
 
     With ENVSOLVE_DEBUG set an internal error is raised as it is.
     """
-    asked = os.environ.get(COMPLETE_VARIABLE)
-    if asked and not arguments:
-        from envsolve.cli.completing import complete
-
-        return complete(asked)
     as_json = _wants_json(arguments)
     try:
         return _answer(arguments or [_without_arguments()])

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.cli.options import Parsed, color_option, matrix_option, option, quiet_option, stacked
+from envsolve.cli import known_values
+from envsolve.cli.options import Member, Parsed, color_option, matrix_option, option, quiet_option, stacked
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note, report
 from envsolve.errors import Hint, UnsolvableError, UsageError
@@ -17,7 +18,7 @@ from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.request import parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion
-from envsolve.model.words import gpu_name, member_of
+from envsolve.model.words import gpu_name
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
@@ -27,13 +28,17 @@ if TYPE_CHECKING:
 
 filter_options = stacked(
     click.option(
-        "--cuda", type=Parsed("spec", parse_cuda_versions), help="Builds compiled with this CUDA: '12.*', '<13', 11.8."
+        "--cuda",
+        type=Parsed("spec", parse_cuda_versions),
+        shell_complete=known_values.toolkits,
+        help="Builds compiled with this CUDA: '12.*', '<13', 11.8.",
     ),
     click.option(
         "--gpu",
         "gpus",
         multiple=True,
         type=Parsed("gpu", gpu_name),
+        shell_complete=known_values.gpus,
         help=(
             "Builds that run on it, by machine code or PTX, as the solver judges: a product ('RTX 3090'), a compute "
             "capability (8.6), auto (this machine's) or none (CPU builds). Repeatable: on all of them."
@@ -52,14 +57,14 @@ filter_options = stacked(
         "--source",
         "sources",
         multiple=True,
-        type=Parsed("name", member_of(Source)),
+        type=Member("name", Source),
         help=f"{', '.join(Source)}. Repeatable: any of them.",
     ),
     click.option(
         "--platform",
         "platforms",
         multiple=True,
-        type=Parsed("name", member_of(Platform)),
+        type=Member("name", Platform),
         help=f"{', '.join(Platform)}. Repeatable: any of them.",
     ),
 )
@@ -81,6 +86,7 @@ def matrix() -> None:
     "frameworks",
     multiple=True,
     type=Parsed("spec", str),
+    shell_complete=known_values.frameworks,
     help="Builds of this framework, with versions if you like: 'pytorch>=2.5'. Repeatable: any of them.",
 )
 @filter_options
@@ -111,7 +117,7 @@ def list_builds(**options: Any) -> None:
 
 
 @matrix.command(short_help="Every build of a framework with its evidence; or the table of cuda, or of cudnn.")
-@click.argument("what", metavar="FRAMEWORK[==VERSION]")
+@click.argument("what", metavar="FRAMEWORK[==VERSION]", shell_complete=known_values.tables)
 @filter_options
 @common_options
 def show(what: str, **options: Any) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from envsolve.cli.report import Detail, Palette
+from envsolve.model.words import member_of
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     _ParamType = click.ParamType[Any]
 else:
     _ParamType = click.ParamType
@@ -37,6 +41,40 @@ class Parsed(_ParamType):
             return self._parse(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+def file_name(text: str) -> str:
+    """``text`` as it is; ValueError where it is empty."""
+    if not text:
+        raise ValueError("a file name cannot be empty")
+    return text
+
+
+class FileName(Parsed):
+    """The name of a file or a directory, which may not be empty; the shell completes it."""
+
+    def __init__(self, name: Literal["file", "directory"], parse: Callable[[str], str] = file_name) -> None:
+        super().__init__(name, parse)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The shell's own completion of files or of directories."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="dir" if self.name == "directory" else "file")]
+
+
+class Member(Parsed):
+    """A word of an enumeration."""
+
+    def __init__(self, name: str, members: type[StrEnum]) -> None:
+        super().__init__(name, member_of(members))
+        self._members = members
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Those that begin with what was typed."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(it.value) for it in self._members if it.startswith(incomplete)]
 
 
 def option(*names: str, **attributes: Any) -> Decorator:
@@ -67,13 +105,6 @@ def _remember_detail(context: click.Context, parameter: click.Parameter, count: 
     return count
 
 
-def file_name(text: str) -> str:
-    """``text`` as it is; ValueError where it is empty."""
-    if not text:
-        raise ValueError("a file name cannot be empty")
-    return text
-
-
 def package_name(text: str) -> str:
     """``text`` as it is; ValueError where it is no name of a package, as with versions behind it."""
     from envsolve.model.names import is_name
@@ -87,6 +118,7 @@ matrix_option = option(
     "--matrix",
     "matrix_directory",
     metavar="DIR",
+    type=FileName("directory"),
     help="Read the compatibility matrix from DIR instead of the one that envsolve ships.",
 )
 

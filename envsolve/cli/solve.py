@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options, package_name
+from envsolve.cli import known_values
+from envsolve.cli.options import (
+    FileName,
+    Member,
+    Parsed,
+    matrix_option,
+    option,
+    output_options,
+    package_name,
+)
 from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note
@@ -18,7 +27,7 @@ from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.request import Held, Packages, Policy, Request, parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion
-from envsolve.model.words import gpu_name, member_of, one_word, parse_moment
+from envsolve.model.words import gpu_name, one_word, parse_moment
 
 if TYPE_CHECKING:
     from envsolve.app.solving import HeldOn, Solved
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
 _COMMANDS = ("solve", "init", "lock", "create", "validate", "doctor", "explain", "detect", "status", "matrix", "cache")
 _VERSIONS = Parsed("spec", parse_versions)
 _WORD = Parsed("address", one_word)
-_FILE = Parsed("file", file_name)
+_FILE = FileName("file")
 
 
 @click.command()
@@ -38,6 +47,7 @@ _FILE = Parsed("file", file_name)
     "frameworks",
     multiple=True,
     type=Parsed("spec", str),
+    shell_complete=known_values.frameworks,
     help=(
         "tensorflow, pytorch, jax, cupy, onnxruntime or paddlepaddle, with versions if you like: 'pytorch>=2.5'. "
         "Repeatable."
@@ -66,10 +76,16 @@ _FILE = Parsed("file", file_name)
     "gpus",
     multiple=True,
     type=Parsed("gpu", gpu_name),
+    shell_complete=known_values.gpus,
     help=("auto (default: detect), none (CPU), a product ('RTX 3090') or a compute capability (8.6). Repeatable."),
 )
 @option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the target.")
-@option("--cuda", type=Parsed("spec", parse_cuda_versions), help="Restrict the CUDA toolkit: '12.*', '<13'.")
+@option(
+    "--cuda",
+    type=Parsed("spec", parse_cuda_versions),
+    shell_complete=known_values.toolkits,
+    help="Restrict the CUDA toolkit: '12.*', '<13'.",
+)
 @option(
     "--host",
     "hosts",
@@ -82,19 +98,19 @@ _FILE = Parsed("file", file_name)
     "--platform",
     "platforms",
     multiple=True,
-    type=Parsed("name", member_of(Platform)),
+    type=Member("name", Platform),
     help="Target platform; default: this one's. Repeatable: the same releases for each, where possible.",
 )
 @option(
     "--source",
     "sources",
     multiple=True,
-    type=Parsed("name", member_of(Source)),
+    type=Member("name", Source),
     help="conda-forge, pypi, pytorch, pytorch-channel or jax-releases, in order of preference. Repeatable.",
 )
 @option(
     "--prefer",
-    type=Parsed("policy", member_of(Policy)),
+    type=Member("policy", Policy),
     default=Policy.NEWEST_FRAMEWORK.value,
     show_default=True,
     help=(
@@ -103,13 +119,24 @@ _FILE = Parsed("file", file_name)
     ),
 )
 @option(
-    "--why", multiple=True, metavar="NAME", help="Say why the answer holds it: pytorch, cuda, cudnn, python, driver."
+    "--why",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=known_values.facts,
+    help="Say why the answer holds it: pytorch, cuda, cudnn, python, driver.",
 )
 @option(
     "--why-not", "why_not", multiple=True, metavar="SPEC", help="Say why not 'pytorch==2.15', 'cuda==13'. Repeatable."
 )
 @option(
-    "-c", "--channel", "channels", multiple=True, type=_WORD, metavar="CHANNEL", help="A conda channel. Repeatable."
+    "-c",
+    "--channel",
+    "channels",
+    multiple=True,
+    type=_WORD,
+    metavar="CHANNEL",
+    shell_complete=known_values.channels,
+    help="A conda channel. Repeatable.",
 )
 @option("--index-url", type=_WORD, help="The Python index to use instead of the default one.")
 @option(
@@ -138,6 +165,7 @@ _FILE = Parsed("file", file_name)
     "--format",
     "format_name",
     metavar="NAME",
+    shell_complete=known_values.formats,
     help=f"{', '.join((*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS))}; default: what -o's name says, else environment.",
 )
 @option(
@@ -151,7 +179,12 @@ _FILE = Parsed("file", file_name)
 @option("--json", "as_json", is_flag=True, help="Short for --format json.")
 @option("--offline", is_flag=True, help="Do not use the network: a lock is made from the cache, the rest needs none.")
 @option("--refresh", is_flag=True, help="Ask the indexes again for what is in the cache.")
-@option("--cache-dir", metavar="DIR", help="Keep what indexes said in DIR; `envsolve cache dir` prints the default.")
+@option(
+    "--cache-dir",
+    metavar="DIR",
+    type=FileName("directory"),
+    help="Keep what indexes said in DIR; `envsolve cache dir` prints the default.",
+)
 @option("--no-cache", is_flag=True, help="Keep nothing and use nothing that was kept.")
 @option("--no-progress", is_flag=True, help="No progress on a terminal.")
 @matrix_option

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli import known_values
+from envsolve.cli.options import FileName, Member, Parsed, matrix_option, option, output_options
 from envsolve.cli.output import PLATFORM, deliver
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.request import Request
 from envsolve.model.versions import DriverVersion
-from envsolve.model.words import gpu_name, member_of
+from envsolve.model.words import gpu_name
 
 if TYPE_CHECKING:
     from envsolve.app.status import FileStatus
@@ -40,12 +41,13 @@ _WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machin
 
 
 @click.command()
-@click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=FileName("file"))
 @option(
     "--gpu",
     "gpus",
     multiple=True,
     type=Parsed("gpu", gpu_name),
+    shell_complete=known_values.gpus,
     help="auto (default: detect), none (CPU), a product ('RTX 3090') or a compute capability (8.6). Repeatable.",
 )
 @option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the machine.")
@@ -54,10 +56,10 @@ _WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machin
     "hosts",
     multiple=True,
     metavar="FILE",
-    type=Parsed("file", file_name),
+    type=FileName("file"),
     help="A machine written by `envsolve detect --json`. Repeatable: the files must run on every one.",
 )
-@option("--platform", type=Parsed("name", member_of(Platform)), help="The machine's platform; default: this one's.")
+@option("--platform", type=Member("name", Platform), help="The machine's platform; default: this one's.")
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
 @matrix_option
 @output_options

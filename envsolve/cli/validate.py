@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from envsolve.cli import known_values
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import Parsed, file_name, matrix_option, option, output_options
+from envsolve.cli.options import FileName, Parsed, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
 from envsolve.errors import Hint, UsageError
@@ -44,11 +45,11 @@ def _index(text: str) -> int:
 
 
 @click.command()
-@click.option("--prefix", metavar="DIR", type=Parsed("directory", file_name), help="The environment's directory.")
+@click.option("--prefix", metavar="DIR", type=FileName("directory"), help="The environment's directory.")
 @click.option(
     "--python",
     metavar="EXE",
-    type=Parsed("file", file_name),
+    type=FileName("file"),
     help="The environment's interpreter. Default: that of the active environment.",
 )
 @click.option(
@@ -58,6 +59,7 @@ def _index(text: str) -> int:
     multiple=True,
     metavar="NAME",
     type=Parsed("name", str),
+    shell_complete=known_values.frameworks,
     help="Prove this framework alone, which must be installed. Repeatable; default: every one that is.",
 )
 @option(
@@ -94,7 +96,9 @@ def _index(text: str) -> int:
     help="How long a framework may take; default: 120, 600 where its kernels are compiled first.",
 )
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
-@option("--junit", metavar="FILE", type=Parsed("file", _report_file), help="Write a JUnit XML report to FILE as well.")
+@option(
+    "--junit", metavar="FILE", type=FileName("file", _report_file), help="Write a JUnit XML report to FILE as well."
+)
 @option("--no-progress", is_flag=True, help="No progress on a terminal.")
 @matrix_option
 @output_options
