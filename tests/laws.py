@@ -1,8 +1,8 @@
-"""How many examples a law is tried on: the fast suite tries a fifth of what ``.ci/run`` does.
+"""How many examples a law is tried on: the fast suite tries a fifth of what ``CI=1 .ci/run`` does.
 
     LAWS_TIMES=50 .venv-test/bin/python -m pytest -m hypothesis
 
-draws fifty times as many as ``.ci/run``, by chance.
+draws fifty times as many as ``CI=1 .ci/run``, by chance.
 """
 
 from __future__ import annotations
