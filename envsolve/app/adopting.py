@@ -16,7 +16,7 @@ from envsolve.app.adopting_pixi import values_of_pixi
 from envsolve.app.adopting_poetry import values_of_poetry
 from envsolve.app.conda_asked import asked_on
 from envsolve.app.held_stack import HeldStack, held_stack
-from envsolve.app.lock_frameworks import FRAMEWORK_OF
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
@@ -141,8 +141,8 @@ def _of_stack(path: Path, stack: HeldStack) -> Adopted:
 
 def _framework(requirement: str) -> str | None:
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
-    return None if name is None else FRAMEWORK_OF.get(normalized(name[0])) or _of_own_name(name[0])
+    return None if name is None else FRAMEWORK_OF_WHEEL.get(normalized(name[0])) or _of_own_name(name[0])
 
 
 def _of_own_name(name: str) -> str | None:
-    return name if name in FRAMEWORK_OF.values() else None
+    return name if name in FRAMEWORK_OF_WHEEL.values() else None

@@ -7,8 +7,7 @@ from typing import Any
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.conda_asked import FRAMEWORK_PACKAGES
-from envsolve.app.lock_frameworks import FRAMEWORK_OF
+from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
 from envsolve.lock.wheels import PYTORCH_INDEX
 from envsolve.model.names import normalized
 from envsolve.project.writing import natural
@@ -71,7 +70,7 @@ class Packages:
 
 def framework_of(name: str) -> str | None:
     """The framework that a package of conda or of a Python index is."""
-    return FRAMEWORK_PACKAGES.get(name) or FRAMEWORK_OF.get(normalized(name))
+    return FRAMEWORK_OF_CONDA.get(name) or FRAMEWORK_OF_WHEEL.get(normalized(name))
 
 
 def table_of(value: object) -> Mapping[str, Any]:

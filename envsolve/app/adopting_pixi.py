@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from envsolve.app.adopting_packages import OF_PYTORCH, Packages, Values, counted, is_of_pytorch, table_of, texts_of
-from envsolve.app.conda_asked import TOOLKITS
 from envsolve.conda.specs import specifier_of
+from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
 from envsolve.model.request import without_credentials
@@ -81,7 +81,7 @@ def _package(name: str, asked: object, found: Packages) -> None:
         found.tell(f"{name} is left out: it comes with an environment")
     elif name == "python":
         found.bound("python", specifier)
-    elif name in TOOLKITS:
+    elif name in CUDA_PACKAGES:
         found.bound("cuda", specifier)
     else:
         found.add(name, specifier, texts_of(table.get("extras", [])), str(table.get("env-markers", "")))

@@ -13,9 +13,9 @@ from packaging.version import InvalidVersion, Version
 from envsolve.app.asked_packages import Given, for_target, given
 from envsolve.app.conda_asked import asked_on
 from envsolve.app.held_stack import HeldStack, Installed, framework_of
-from envsolve.app.lock_frameworks import FRAMEWORK_OF
 from envsolve.conda.names import conda_names
 from envsolve.conda.specs import specifier_of
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.fitting import Interpreter
 from envsolve.lock.formats import CONDA_FORMATS, PYTHON_FORMATS
 from envsolve.lock.sound_pins import without_credentials_in
@@ -92,7 +92,7 @@ def _against(need: Need, packages: Iterable[Installed], *, required: bool) -> st
     """What no pin of ``packages`` meets of ``need``; a file by its address is not looked at."""
     if need.url:
         return None
-    of_framework = FRAMEWORK_OF.get(need.name)
+    of_framework = FRAMEWORK_OF_WHEEL.get(need.name)
     found = [it for it in packages if _is(it, need.name) or (of_framework and framework_of(it) == of_framework)]
     if not found:
         return "which it does not hold" if required else None

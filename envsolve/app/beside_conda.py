@@ -13,12 +13,12 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target
-from envsolve.app.lock_frameworks import FRAMEWORK_OF, RIVALS
 from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places
 from envsolve.app.stack_wheels import Limits, bounds_of, indexes_for, needs_of, notes_of, strangers
 from envsolve.app.targets import glibc_for
 from envsolve.conda.names import present_projects
 from envsolve.errors import Hint, UnsolvableError
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, rivals_of
 from envsolve.index.fitting import Interpreter
 from envsolve.matrix.load import Matrix
 from envsolve.model.asker import Asker
@@ -124,7 +124,7 @@ def python_among(
 def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present], asker: Asker) -> None:
     """Raise UnsolvableError where conda installs a framework whose wheel the stack has: it would be over its files."""
     for release in () if solution is None else (choice.release for choice in solution.choices):
-        for name in (release.package, *RIVALS.get(release.framework, ())):
+        for name in (release.package, *rivals_of(release.framework)):
             if release.source.is_wheel and name in present:
                 raise UnsolvableError(
                     "packages-conflict",
@@ -142,7 +142,7 @@ def _notes(found: Found, present: Mapping[str, Present]) -> Iterator[str]:
 
 def _frameworks(pins: Iterable[Pin], solution: Solution | None) -> Iterator[str]:
     known = set() if solution is None else {choice.release.framework for choice in solution.choices}
-    found = (FRAMEWORK_OF[pin.name] for pin in pins if pin.name in FRAMEWORK_OF)
+    found = (FRAMEWORK_OF_WHEEL[pin.name] for pin in pins if pin.name in FRAMEWORK_OF_WHEEL)
     yield from dict.fromkeys(it for it in found if it not in known)
 
 

@@ -18,8 +18,10 @@ from envsolve.app.targets import Target
 from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions, specifier_of
 from envsolve.errors import Hint, UsageError
+from envsolve.frameworks import FRAMEWORK_OF_CONDA
 from envsolve.lock.conda_lock import MAIN, Asked
 from envsolve.lock.conda_specs import conda_specs
+from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.request import FrameworkRequest, Packages
@@ -31,21 +33,6 @@ if TYPE_CHECKING:
     from envsolve.lock.pip_section import PipSection
     from envsolve.model.package import Hashes
 
-FRAMEWORK_PACKAGES = {
-    "pytorch": "pytorch",
-    "pytorch-gpu": "pytorch",
-    "tensorflow": "tensorflow",
-    "tensorflow-gpu": "tensorflow",
-    "jax": "jax",
-    "jaxlib": "jax",
-    "cupy": "cupy",
-    "onnxruntime": "onnxruntime",
-    "paddlepaddle": "paddlepaddle",
-    "paddlepaddle-gpu": "paddlepaddle",
-}
-"""Conda packages that are a GPU framework, or that are nothing but a name for one."""
-TOOLKITS = ("cuda-version", "cudatoolkit", "pytorch-cuda")
-"""Conda packages whose version is that of CUDA."""
 _SUFFIXES = (".yml", ".yaml")
 PIP_SECTION = "the pip section of "
 """Where a requirement comes from that is to be pip's, whatever channels have."""
@@ -180,7 +167,7 @@ def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> 
         specifier = specifier_of(spec.version) or SpecifierSet()
         if spec.name == "python" and len(specifier):
             python = specifier if python is None else python & specifier
-        if spec.name in TOOLKITS and len(specifier) and not problem.cpu:
+        if spec.name in CUDA_PACKAGES and len(specifier) and not problem.cpu:
             cuda = specifier if cuda is None else cuda & specifier
     frameworks = {it.framework: it.specifier for it in request.frameworks}
     for name, specifier in _of_frameworks(asked):
@@ -204,8 +191,8 @@ def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> 
 def _of_frameworks(asked: CondaAsked) -> Iterator[tuple[str, SpecifierSet]]:
     for it in asked.conda:
         spec = parse_match_spec(it.spec)
-        if spec.name in FRAMEWORK_PACKAGES:
-            yield FRAMEWORK_PACKAGES[spec.name], specifier_of(spec.version) or SpecifierSet()
+        if spec.name in FRAMEWORK_OF_CONDA:
+            yield FRAMEWORK_OF_CONDA[spec.name], specifier_of(spec.version) or SpecifierSet()
 
 
 def with_frameworks(target: Target, names: Sequence[str]) -> Target:

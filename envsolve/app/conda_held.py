@@ -6,17 +6,16 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from envsolve.app.conda_asked import FRAMEWORK_PACKAGES, TOOLKITS
 from envsolve.app.conda_part import Kept
+from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
 from envsolve.lock.conda_file import HeldConda, read_held
 from envsolve.model.conda import CondaPackage
+from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
 from envsolve.model.request import Held, Packages
 
 _PLATFORM = re.compile(r"^ +platform: ([a-z]+-[a-z0-9]+)$", re.MULTILINE)
-_OF_WHEELS = {"torch": "pytorch"}
-"""Projects that are a framework by another name than conda's."""
 
 
 def kept_in(path: Path, platform: Platform, packages: Packages) -> Kept:
@@ -51,7 +50,7 @@ def _stack_of(held: HeldConda, gone: Collection[str]) -> Held:
     if let_go:
         return Held(tuple(it for it in stays if _framework(it[0]) is not None))
     python = versions.get("python")
-    cuda = next((versions[name] for name in TOOLKITS if name in versions), None)
+    cuda = next((versions[name] for name in CUDA_PACKAGES if name in versions), None)
     return Held(
         stays,
         None if python is None else ".".join(python.split(".")[:2]),
@@ -70,4 +69,4 @@ def _is_gone(name: str, gone: Collection[str]) -> bool:
 
 
 def _framework(name: str) -> str | None:
-    return FRAMEWORK_PACKAGES.get(_OF_WHEELS.get(name, name))
+    return FRAMEWORK_OF_CONDA.get(name) or FRAMEWORK_OF_WHEEL.get(name)

@@ -15,13 +15,14 @@ from packaging.version import InvalidVersion, Version
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.channel_builds import takes
 from envsolve.app.conda_asked import PIP_SECTION, CondaAsked, Listing, Split
-from envsolve.app.lock_frameworks import FRAMEWORK_OF, pythons_of_stack
+from envsolve.app.lock_frameworks import pythons_of_stack
 from envsolve.app.lock_indexes import OF_PYTORCH
 from envsolve.app.lock_stacks import interpreter_of
 from envsolve.conda.names import conda_names
 from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions
 from envsolve.errors import Hint, UnsolvableError
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.lock.conda_lock import MAIN, Asked
 from envsolve.model.asker import Asker
 from envsolve.model.need import Markers, Need, parse_need
@@ -44,15 +45,15 @@ def frameworks_in(given: Given, anyway: frozenset[str], problem: Problem) -> Fra
     """What of ``given`` is asked of the stack of ``problem``, beside the frameworks ``anyway``."""
     python, holds = pythons_of_stack(given, anyway, problem)
     found = [(need, origin) for need, origin in given.needs if _is_of_stack(need) and holds(need.marker)]
-    frameworks = tuple((FRAMEWORK_OF[need.name], SpecifierSet(need.specifier)) for need, _ in found)
-    hashed = {FRAMEWORK_OF[need.name] for need, _ in given.hashed if _is_of_stack(need) and holds(need.marker)}
+    frameworks = tuple((FRAMEWORK_OF_WHEEL[need.name], SpecifierSet(need.specifier)) for need, _ in found)
+    hashed = {FRAMEWORK_OF_WHEEL[need.name] for need, _ in given.hashed if _is_of_stack(need) and holds(need.marker)}
     in_section = any(origin.startswith(PIP_SECTION) for _, origin in found)
     asked = anyway.union(name for name, _ in frameworks)
     return FrameworksIn(frameworks, python, as_wheels=in_section or bool(hashed & asked))
 
 
 def _is_of_stack(need: Need) -> bool:
-    return need.name in FRAMEWORK_OF and not need.url
+    return need.name in FRAMEWORK_OF_WHEEL and not need.url
 
 
 def split_needs(
@@ -75,7 +76,7 @@ def split_needs(
     def may_be_conda(need: Need, origin: str) -> bool:
         return need.name not in hashed and _may_be_conda(need, origin)
 
-    needs = [it for it in python.needs if it[0].name not in FRAMEWORK_OF or it[0].url]
+    needs = [it for it in python.needs if it[0].name not in FRAMEWORK_OF_WHEEL or it[0].url]
     names = frozenset(name for it in needs if may_be_conda(*it) for name in conda_names(it[0].name))
     found = listed(names) if names else {}
     conda, by_pip, left, elsewhere = [], [], [], set()
@@ -108,7 +109,7 @@ def _refuse_hashes_of_conda(hashed: Collection[str], solution: Solution | None) 
         return
     for choice in solution.choices:
         release = choice.release
-        names = sorted(it for it in hashed if FRAMEWORK_OF.get(it) == release.framework)
+        names = sorted(it for it in hashed if FRAMEWORK_OF_WHEEL.get(it) == release.framework)
         if names and not release.source.is_wheel:
             raise UnsolvableError(
                 "hash-mismatch",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve import __version__
 from envsolve.app.command import recorded_command
-from envsolve.app.conda_asked import FRAMEWORK_PACKAGES, CondaAsked, Split, split
+from envsolve.app.conda_asked import CondaAsked, Split, split
 from envsolve.app.conda_refusal import Unfit
 from envsolve.app.network import Network
 from envsolve.app.solving import matrix_date_of
@@ -19,6 +19,7 @@ from envsolve.app.targets import Target
 from envsolve.app.virtual_packages import virtual_packages
 from envsolve.conda.session import CondaConflict, Listed, Question, Session
 from envsolve.errors import UnsolvableError
+from envsolve.frameworks import FRAMEWORK_OF_CONDA
 from envsolve.lock.answer import Answer
 from envsolve.lock.conda_lock import PlatformLock
 from envsolve.lock.conda_specs import channel_name, channels_of, with_conda_forge
@@ -304,7 +305,7 @@ def _without_last_stroke(pin: Pin) -> Pin:
 def _require_all_joined(target: Target, packages: Sequence[CondaPackage]) -> None:
     """Raise Joined where a framework came in that the stack does not know: it may be for another GPU."""
     known = {it.framework for it in target.problem.frameworks}
-    came = dict.fromkeys(FRAMEWORK_PACKAGES[it.name] for it in packages if it.name in FRAMEWORK_PACKAGES)
+    came = dict.fromkeys(FRAMEWORK_OF_CONDA[it.name] for it in packages if it.name in FRAMEWORK_OF_CONDA)
     new = tuple(it for it in came if it not in known)
     if new and not target.problem.cpu:
         raise Joined(new)

@@ -13,11 +13,11 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from envsolve.app.channel_builds import ChannelBuilds
-from envsolve.app.conda_asked import TOOLKITS
 from envsolve.app.conda_refusal import Unfit
 from envsolve.conda.specs import conda_versions
 from envsolve.errors import UnsolvableError
 from envsolve.model.conda import CondaPackage
+from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.release import Release
 from envsolve.model.solution import Solution
@@ -40,7 +40,7 @@ def other_toolkit(unfit: Unfit, packages: Packages) -> Iterator[SpecifierSet]:
     own = str(solution.toolkit.version)
     compiled = any(it.startswith("compute_") for choice in solution.choices for it in choice.runs_as.values())
     for bound in (f"<{own}",) if compiled else ("", f"<{own}"):
-        name = TOOLKITS[0]
+        name = CUDA_PACKAGES[0]
         specs = [*_specs(unfit, solution, chosen, len(chosen)), *([f"{name} {bound}"] if bound else [])]
         found = {it.name: it.version for it in packages(specs) or ()}
         toolkit = ".".join(found.get(name, "").split(".")[:2])

@@ -18,6 +18,7 @@ from envsolve.diagnose.machine import Limits, MachineReport, Surroundings, exami
 from envsolve.diagnose.machine.inventory import VARIABLES
 from envsolve.diagnose.reading import masked
 from envsolve.errors import EnvsolveError, Hint, UsageError
+from envsolve.frameworks import frameworks_among
 from envsolve.host.machine import TIMEOUT_VARIABLE, Machine
 from envsolve.host.pci import PciTable
 from envsolve.matrix import Matrix, find_matrix
@@ -26,7 +27,6 @@ from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host
 from envsolve.validate.activation import Activation, activated
 from envsolve.validate.child import Children
-from envsolve.validate.frameworks import frameworks_among
 
 if TYPE_CHECKING:
     from envsolve.model.request import Request
@@ -230,11 +230,11 @@ def _in_the_way(requirements: str, diagnosed: Diagnosed) -> Iterator[str]:
     """What is installed of the modules that ``requirements`` bring under another name, and pip would leave there."""
     if diagnosed.environment.is_conda:
         return
-    from envsolve.app.lock_frameworks import RIVALS
+    from envsolve.frameworks import FRAMEWORKS
 
     asked = {match[0] for line in requirements.splitlines() if (match := _PROJECT.match(line))}
     there = {str(row["name"]) for row in _rows(diagnosed.inventory.get("packages")) if isinstance(row, dict)}
-    for rivals in map(set, RIVALS.values()):
+    for rivals in (set(it.rivals) for it in FRAMEWORKS.values()):
         for name in sorted((rivals & there) - asked if rivals & asked else ()):
             yield f"uninstall {name} first: {' and '.join(sorted(rivals & asked))} installs the same module"
 

@@ -10,21 +10,19 @@ from typing import NamedTuple
 
 from packaging.version import InvalidVersion, Version
 
-from envsolve.app.conda_asked import FRAMEWORK_PACKAGES, TOOLKITS
 from envsolve.app.held_build import Beside, extras_in, installed_of
-from envsolve.app.lock_frameworks import FRAMEWORK_OF
+from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_CPU_WHEEL, FRAMEWORK_OF_WHEEL
 from envsolve.lock.conda_file import HeldFormat, kind_of, read_held
 from envsolve.lock.dockerfile_file import is_dockerfile
 from envsolve.lock.held_pins import HeldPin, read_pins, read_recorded, read_unpinned
 from envsolve.matrix.load import Matrix
+from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDNN_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.release import Release
 
 _PYTHON_LOCKS = (".toml", ".txt", ".in")
-_CUDNN = ("libcudnn", "cudnn", "nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13")
 _CPU_BUILD = re.compile(r"(?:^|_)cpu(?=_|$)")
 """How conda-forge and the channel of PyTorch name builds for the CPU: ``cpu_generic_py312h0_0``, ``py3.9_cpu_0``."""
-_CPU_WHEELS = {"tensorflow-cpu": "tensorflow", "onnxruntime": "onnxruntime", "paddlepaddle": "paddlepaddle"}
 
 
 class Installed(NamedTuple):
@@ -72,8 +70,8 @@ def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | No
             rows = installed_of(rows, _beside(path, packages), recorded)
         found[framework] = found.get(framework, ()) + rows
     python = versions.get("python") or (recorded or {}).get("python")
-    cuda = next((versions[name] for name in TOOLKITS if name in versions), None)
-    cudnn = next((versions[name] for name in _CUDNN if name in versions), None)
+    cuda = next((versions[name] for name in CUDA_PACKAGES if name in versions), None)
+    cudnn = next((versions[name] for name in CUDNN_PACKAGES if name in versions), None)
     unpinned = tuple(dict.fromkeys(it.name for it in frameworks if not it.version and framework_of(it) not in found))
     return HeldStack(found, named, _minor(python), _minor(cuda), _version(cudnn), recorded, unpinned, tuple(packages))
 
@@ -97,8 +95,8 @@ def packages_in(path: Path, platform: Platform) -> tuple[list[Installed], Mappin
 def framework_of(package: Installed) -> str | None:
     """The framework that a package is; None for all others."""
     if package.build is None:
-        return FRAMEWORK_OF.get(package.name) or _CPU_WHEELS.get(package.name)
-    return FRAMEWORK_PACKAGES.get(package.name)
+        return FRAMEWORK_OF_WHEEL.get(package.name) or FRAMEWORK_OF_CPU_WHEEL.get(package.name)
+    return FRAMEWORK_OF_CONDA.get(package.name)
 
 
 def is_for_the_cpu(package: Installed, recorded: Mapping[str, object] | None) -> bool:
@@ -109,7 +107,7 @@ def is_for_the_cpu(package: Installed, recorded: Mapping[str, object] | None) ->
     """
     if package.build is None:
         version = _version(package.version)
-        told = package.name in _CPU_WHEELS or (version is not None and version.local == "cpu")
+        told = package.name in FRAMEWORK_OF_CPU_WHEEL or (version is not None and version.local == "cpu")
     else:
         told = _CPU_BUILD.search(package.build) is not None
     return told or _recorded_for_the_cpu(package, recorded or {})

@@ -14,6 +14,7 @@ from envsolve.app.asked_packages import Given
 from envsolve.app.lock_indexes import Places
 from envsolve.app.targets import Target
 from envsolve.errors import Hint, UsageError
+from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL
 from envsolve.index.fitting import Interpreter
 from envsolve.model.need import Markers, Need
 from envsolve.model.package import Pin
@@ -21,28 +22,6 @@ from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem, Solution
 
-FRAMEWORK_OF = {
-    "torch": "pytorch",
-    "tensorflow": "tensorflow",
-    "jax": "jax",
-    "onnxruntime-gpu": "onnxruntime",
-    "paddlepaddle-gpu": "paddlepaddle",
-    "cupy-cuda11x": "cupy",
-    "cupy-cuda12x": "cupy",
-    "cupy-cuda13x": "cupy",
-}
-"""Packages that are a GPU framework, however they come into a request."""
-NEED_GPU = ("cupy",)
-"""Frameworks that do nothing without a GPU: their default builds are no way out where there is none."""
-RIVALS = {
-    "onnxruntime": ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino"),
-    "tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "intel-tensorflow"),
-    "paddlepaddle": ("paddlepaddle", "paddlepaddle-gpu"),
-    "cupy": ("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x"),
-}
-"""Packages that install the same module; an environment holds one of them."""
-_WHOLE = {"tensorflow-cpu": "tensorflow"}
-"""Builds for the CPU that go by a name of their own, and what all other packages ask for, which runs there as well."""
 _CUDA_EXTRA = re.compile(r"and-cuda|cuda(\d\d)?(?:-pip)?")
 _PYTHONS = range(8, 20)
 
@@ -59,7 +38,7 @@ def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
     cuda = request.cuda
     for need in _of_frameworks(wanted):
         if holds(need.marker):
-            asked.setdefault(FRAMEWORK_OF[need.name], []).append(need.specifier)
+            asked.setdefault(FRAMEWORK_OF_WHEEL[need.name], []).append(need.specifier)
             cuda = _with_extras(need, request, cuda)
     frameworks = tuple(
         FrameworkRequest(name, _all_of(specifiers) & constraint_on(wanted, name, problem))
@@ -86,7 +65,7 @@ def pythons_of_stack(
 
 def left_out(wanted: Given, pins: Sequence[Pin], interpreter: Interpreter) -> Iterator[str]:
     """The frameworks that are asked for on other Pythons alone and that a lock therefore has not, as notes."""
-    there = {FRAMEWORK_OF[pin.name] for pin in pins if pin.name in FRAMEWORK_OF}
+    there = {FRAMEWORK_OF_WHEEL[pin.name] for pin in pins if pin.name in FRAMEWORK_OF_WHEEL}
     yield from left_out_of_stack(wanted, there, interpreter)
 
 
@@ -95,14 +74,14 @@ def left_out_of_stack(wanted: Given, there: AbstractSet[str], interpreter: Inter
     markers = Markers(interpreter.marker_values())
     version = ".".join(map(str, interpreter.python[:2]))
     for need in _of_frameworks(wanted):
-        if FRAMEWORK_OF[need.name] in there or not _is_about_python(need.marker) or markers.holds(need.marker):
+        if FRAMEWORK_OF_WHEEL[need.name] in there or not _is_about_python(need.marker) or markers.holds(need.marker):
             continue
         yield f"{need} is left out: it is asked for where {need.marker}, and the lock is for Python {version}"
 
 
 def _of_frameworks(wanted: Given) -> Iterator[Need]:
     """What is asked of frameworks by the names of their packages, each once."""
-    yield from dict.fromkeys(need for need, _ in wanted.needs if need.name in FRAMEWORK_OF and not need.url)
+    yield from dict.fromkeys(need for need, _ in wanted.needs if need.name in FRAMEWORK_OF_WHEEL and not need.url)
 
 
 def _all_of(specifiers: Iterable[str]) -> SpecifierSet:
@@ -157,7 +136,7 @@ class _Pythons:
         asked: dict[int, set[str]] = {minor: set(anyway) for minor in self._markers}
         for need in _of_frameworks(wanted):
             for minor in self.holding(need.marker) & asked.keys():
-                asked[minor].add(FRAMEWORK_OF[need.name])
+                asked[minor].add(FRAMEWORK_OF_WHEEL[need.name])
         if not asked:
             return self._asked
         best = max(sorted(asked, reverse=True), key=lambda minor: len(asked[minor]))
@@ -179,18 +158,18 @@ def constraint_on(wanted: Given, framework: str, problem: Problem) -> SpecifierS
     return _all_of(
         need.specifier
         for need, _ in wanted.constraints
-        if FRAMEWORK_OF.get(need.name) == framework and pythons.holding(need.marker)
+        if FRAMEWORK_OF_WHEEL.get(need.name) == framework and pythons.holding(need.marker)
     )
 
 
 def asks_for_cuda(wanted: Given) -> bool:
     """Whether a requirement names CUDA, as ``tensorflow[and-cuda]`` does: a GPU is wanted, there or not."""
-    return any(True for need, _ in wanted.needs if need.name in FRAMEWORK_OF for _ in _cuda_asked_by(need))
+    return any(True for need, _ in wanted.needs if need.name in FRAMEWORK_OF_WHEEL for _ in _cuda_asked_by(need))
 
 
 def depends_on_python(wanted: Given) -> bool:
     """Whether markers ask for a framework by the Python, which the stack decides on: all of them count for it."""
-    asked = (need for need, _ in (*wanted.needs, *wanted.constraints) if need.name in FRAMEWORK_OF)
+    asked = (need for need, _ in (*wanted.needs, *wanted.constraints) if need.name in FRAMEWORK_OF_WHEEL)
     return any(_is_about_python(need.marker) for need in asked)
 
 
@@ -222,7 +201,7 @@ def _sources(request: Request, where: Places) -> tuple[Source, ...]:
 def whole(solution: Solution) -> Solution:
     """``solution`` with the framework's own package where it has one for the CPU alone."""
     choices = (
-        choice._replace(release=release._replace(package=_WHOLE.get(release.package, release.package)))
+        choice._replace(release=release._replace(package=ASKED_FOR_AS.get(release.package, release.package)))
         for choice in solution.choices
         for release in [choice.release]
     )

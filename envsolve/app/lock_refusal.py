@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterator, Mapping
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.command import command_of, way_out
-from envsolve.app.lock_frameworks import RIVALS
 from envsolve.app.lock_indexes import OF_PYTORCH
 from envsolve.app.refusal import refusal
 from envsolve.app.stack_wheels import index_of
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
+from envsolve.frameworks import rivals_of
 from envsolve.index.fitting import Interpreter
 from envsolve.model.asker import Asker
 from envsolve.model.need import parse_need
@@ -226,7 +226,7 @@ def _unknown(conflict: Conflict) -> list[str]:
 def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None) -> Iterator[Hint]:
     """What to do where the build of a framework that is asked for by name is not that of the stack."""
     for release in (choice.release for choice in (() if solution is None else solution.choices)):
-        others = set(RIVALS.get(release.framework, ())) - {release.package}
+        others = set(rivals_of(release.framework)) - {release.package}
         framework = request.asker.saying("frameworks", release.framework)
         for ask, parent in conflict.causes:
             if ask.name not in others:

@@ -8,18 +8,10 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.asked_packages import Given
-from envsolve.app.lock_frameworks import (
-    FRAMEWORK_OF,
-    NEED_GPU,
-    asks_for_cuda,
-    constraint_on,
-    depends_on_python,
-    python_of,
-    whole,
-    with_major,
-)
+from envsolve.app.lock_frameworks import asks_for_cuda, constraint_on, depends_on_python, python_of, whole, with_major
 from envsolve.app.targets import Target, glibc_for
 from envsolve.errors import Hint
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, needs_gpu
 from envsolve.index.fitting import Interpreter
 from envsolve.matrix.load import FrameworkTable, Matrix
 from envsolve.model.names import normalized
@@ -70,8 +62,10 @@ class Stacks:
         held = held_by_lock._replace(
             packages=tuple(it for it in held_by_lock.packages if stays(self._typed.packages, it[0]))
         )
-        if any(name in FRAMEWORK_OF and not stays(self._typed.packages, name) for name, _, _ in held_by_lock.packages):
-            others = tuple(it for it in held.packages if it[0] in FRAMEWORK_OF)
+        if any(
+            name in FRAMEWORK_OF_WHEEL and not stays(self._typed.packages, name) for name, _, _ in held_by_lock.packages
+        ):
+            others = tuple(it for it in held.packages if it[0] in FRAMEWORK_OF_WHEEL)
             held = held._replace(packages=others, cuda=None)  # its libraries would hold the framework back
         if held.packages and request.prefer is Policy.NEWEST_FRAMEWORK:
             request = request._replace(prefer=Policy.LOCKED, held=held)
@@ -87,8 +81,8 @@ class Stacks:
         solution = self._solver.solve(request, problem)
         if solution is not None:
             return Attempt(request, problem, self._named_as_asked(solution))
-        needs_gpu = any(it.framework in NEED_GPU for it in problem.frameworks)
-        if problem.cpu and self._target.fell_to_cpu and self._only_index and not needs_gpu:
+        only_gpu = any(needs_gpu(it.framework) for it in problem.frameworks)
+        if problem.cpu and self._target.fell_to_cpu and self._only_index and not only_gpu:
             return Attempt(request, problem, None)
         from envsolve.app.lock_refusal import stack_refusal
 
@@ -129,7 +123,7 @@ class Stacks:
         known = {it.framework for it in attempt.problem.frameworks}
         if attempt.solution is None and known:
             return None
-        new = dict.fromkeys(FRAMEWORK_OF[pin.name] for pin in pins if pin.name in FRAMEWORK_OF)
+        new = dict.fromkeys(FRAMEWORK_OF_WHEEL[pin.name] for pin in pins if pin.name in FRAMEWORK_OF_WHEEL)
         added = tuple(
             FrameworkRequest(name, constraint_on(self._wanted, name, attempt.problem))
             for name in new
@@ -218,7 +212,7 @@ def _folder(release: Release) -> tuple[Source, str]:
 def stays(packages: Packages, name: str) -> bool:
     """Whether the pin of a package in an existing lock is kept; ``-P`` may name a framework as ``-f`` does."""
     names = {normalized(it) for it in packages.upgraded}
-    return not packages.upgrade and not names & {name, FRAMEWORK_OF.get(name, name)}
+    return not packages.upgrade and not names & {name, FRAMEWORK_OF_WHEEL.get(name, name)}
 
 
 def _is_about_python(conflict: Conflict) -> bool:

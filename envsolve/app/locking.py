@@ -8,13 +8,13 @@ one for another GPU or for none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve import __version__
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.command import recorded_command
-from envsolve.app.lock_frameworks import FRAMEWORK_OF, left_out, require_wheels, with_frameworks
+from envsolve.app.lock_frameworks import left_out, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index
 from envsolve.app.lock_stacks import Attempt, Stacks, stays
 from envsolve.app.lock_start import Start, start
@@ -23,6 +23,7 @@ from envsolve.app.solving import Solved, matrix_date_of, request_without_credent
 from envsolve.app.stack_wheels import Limits, bounds_of, index_of, indexes_for, needs_of, notes_of, strangers
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import OutsideError, UnsolvableError
+from envsolve.frameworks import FRAMEWORK_OF_CPU_WHEEL, FRAMEWORKS
 from envsolve.index.fitting import Interpreter, platform_tags
 from envsolve.lock.answer import Answer
 from envsolve.lock.formats import require_platforms, write_python_lock
@@ -42,10 +43,6 @@ if TYPE_CHECKING:
 
 _MOST_STACKS = 24
 _FEW = 4
-_FOR_THE_CPU = {
-    name: f"{name} is a build for the CPU, asked for by that name: {other} is the one for this GPU"
-    for name, other in (("onnxruntime", "onnxruntime-gpu"), ("tensorflow-cpu", "tensorflow"))
-}
 
 
 class LockRequest(NamedTuple):
@@ -165,7 +162,7 @@ class _Lock:
         asked = {it.framework for it in self._asked.request.frameworks}
         for it in attempt.problem.frameworks:
             if it.framework in asked:
-                package = next(name for name, framework in FRAMEWORK_OF.items() if framework == it.framework)
+                package = FRAMEWORKS[it.framework].wheels[0]
                 yield Need(package, (), str(it.specifier), ""), str(self._asked.request.asker)
 
     def _finished(
@@ -206,7 +203,7 @@ class _Lock:
         told = left_out(self._wanted, pins, interpreter)
         notes = (*self._notes(attempt), *told, *(note for pin in pins for note in notes_of(pin)))
         if not attempt.problem.cpu and attempt.problem.gpus:
-            notes = (*notes, *(_FOR_THE_CPU[pin.name] for pin in pins if pin.name in _FOR_THE_CPU))
+            notes = (*notes, *_for_the_cpu(pins))
         if better is not None and better not in passed:
             notes = (f"this is not the newest stack: {_said(better)}", *notes)
         if passed:
@@ -229,6 +226,14 @@ class _Lock:
             named = attempt.request.asker.named("python")
             notes.append(f"the lock is for Python {solution.python}; {named} names another one")
         return (*notes, *(note for note in solution.notes if "NCCL" not in note))
+
+
+def _for_the_cpu(pins: Iterable[Pin]) -> Iterator[str]:
+    for pin in pins:
+        framework = FRAMEWORKS.get(FRAMEWORK_OF_CPU_WHEEL.get(pin.name, ""))
+        if framework is not None:
+            other = framework.wheels[0]
+            yield f"{pin.name} is a build for the CPU, asked for by that name: {other} is the one for this GPU"
 
 
 def _said(error: UnsolvableError) -> str:

@@ -242,13 +242,12 @@ class _Locking:
 
 def without(held: Held, upgraded: tuple[str, ...]) -> Held:
     """What stays of a stack; where one of its frameworks is let go, its Python and CUDA would hold it back."""
-    from envsolve.app.conda_asked import FRAMEWORK_PACKAGES
-    from envsolve.app.lock_frameworks import FRAMEWORK_OF
+    from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
 
     gone = {normalized(name) for name in upgraded}
 
     def framework(name: str) -> str | None:
-        return FRAMEWORK_PACKAGES.get(name) or FRAMEWORK_OF.get(normalized(name))
+        return FRAMEWORK_OF_CONDA.get(name) or FRAMEWORK_OF_WHEEL.get(normalized(name))
 
     def is_gone(name: str) -> bool:
         return normalized(name) in gone or framework(name) in gone

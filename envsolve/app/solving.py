@@ -161,9 +161,9 @@ def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
     except ValueError as error:
         raise UsageError("invalid-framework", str(error)) from error
     normalized = name.lower().replace("_", "-").replace(".", "-")
-    known = _framework_aliases(matrix)
+    known = {name: name for name in matrix.framework_names}
     if normalized not in known:
-        known |= _file_aliases(matrix)
+        known |= _aliases(matrix)
     if normalized in known:
         return FrameworkRequest(known[normalized], specifier)
     import difflib
@@ -189,18 +189,9 @@ def framework_requests(texts: Sequence[str], matrix: Matrix) -> tuple[FrameworkR
     return tuple(asked.values())
 
 
-_ALIASES = {"tf": "tensorflow", "torch": "pytorch"}
-"""Aliases of the interface contract, known without reading a file; those in the files are read where these fail."""
-
-
-def _file_aliases(matrix: Matrix) -> dict[str, str]:
+def _aliases(matrix: Matrix) -> dict[str, str]:
     tables = [matrix.framework(name, Platform.LINUX_64) for name in matrix.framework_names]
     return {alias: table.name for table in tables for alias in table.aliases}
-
-
-def _framework_aliases(matrix: Matrix) -> dict[str, str]:
-    names = {name: name for name in matrix.framework_names}
-    return names | {alias: name for alias, name in _ALIASES.items() if name in names}
 
 
 def matrix_date_of(problem: Problem, matrix: Matrix) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Iterator
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given
-from envsolve.app.lock_frameworks import RIVALS
 from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places
 from envsolve.errors import Hint, UnsolvableError
+from envsolve.frameworks import rivals_of
 from envsolve.index.client import Indexes
 from envsolve.lock.wheels import PYTORCH_INDEX, find_links_of, goes_by_folder
 from envsolve.matrix.load import Matrix
@@ -90,7 +90,7 @@ def bounds_of(solution: Solution, matrix: Matrix, present: Collection[str] = ())
     """What a stack demands of packages around it. A module that is ``present`` under two names is no clash."""
     cudnn = () if solution.problem.cpu else matrix.cudnn
     rivals = {
-        it.release.package: frozenset(RIVALS.get(it.release.framework, ())) - {it.release.package, *present}
+        it.release.package: frozenset(rivals_of(it.release.framework)) - {it.release.package, *present}
         for it in solution.choices
     }
     return Bounds(solution, lambda: matrix.components, cudnn, rivals)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from envsolve.errors import Hint, UsageError
+from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import GpuStatus, Host
 from envsolve.validate.activation import activated
 from envsolve.validate.child import Children
 from envsolve.validate.environment import interpreter, take_inventory
-from envsolve.validate.frameworks import FRAMEWORKS, KnownFramework, frameworks_among
 from envsolve.validate.inventory import Inventory
 from envsolve.validate.own_libraries import is_for_gpus
 from envsolve.validate.places import places_of
@@ -88,7 +88,7 @@ def _plan(
     asked: Asked,
     environ: Mapping[str, str],
     inventory: Inventory,
-    frameworks: Sequence[KnownFramework],
+    frameworks: Sequence[Framework],
     host: Host,
     device: Device,
     matrix: Matrix,
@@ -133,7 +133,7 @@ def _device(asked: Asked, host: Host, inventory: Inventory) -> Device:
     return "cpu" if host.status is GpuStatus.NO_HARDWARE and not is_for_gpus(inventory) else "cuda"
 
 
-def _known(name: str) -> KnownFramework:
+def _known(name: str) -> Framework:
     found = FRAMEWORKS.get(name.casefold()) or next(iter(frameworks_among([name])), None)
     if found is None:
         raise UsageError(
@@ -145,7 +145,7 @@ def _known(name: str) -> KnownFramework:
     return found
 
 
-def _present(wanted: Sequence[KnownFramework], inventory: Inventory) -> tuple[KnownFramework, ...]:
+def _present(wanted: Sequence[Framework], inventory: Inventory) -> tuple[Framework, ...]:
     """The installed frameworks, or those of them that are wanted. Raises UsageError where one of these is missing."""
     installed = frameworks_among(it.name for it in inventory.distributions)
     missing = [framework.title for framework in wanted if framework not in installed]
@@ -159,7 +159,7 @@ def _present(wanted: Sequence[KnownFramework], inventory: Inventory) -> tuple[Kn
     return tuple(wanted) or installed
 
 
-def _notes(device: Device, host: Host, frameworks: Sequence[KnownFramework], inventory: Inventory) -> tuple[str, ...]:
+def _notes(device: Device, host: Host, frameworks: Sequence[Framework], inventory: Inventory) -> tuple[str, ...]:
     gpu_here, for_gpus = host.status is not GpuStatus.NO_HARDWARE, is_for_gpus(inventory)
     notes = []
     if not frameworks:

@@ -19,6 +19,7 @@ from envsolve.app.solving import HeldOn, framework_request, stacks_of
 from envsolve.app.targets import Target
 from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.matrix.load import Matrix
+from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDNN_PACKAGES
 from envsolve.model.fact import Fact
 from envsolve.model.release import Release, Toolkit
 from envsolve.model.request import Policy, Request, parse_cuda_versions, parse_framework, parse_versions
@@ -26,8 +27,8 @@ from envsolve.model.solution import Choice, Problem, Solution
 from envsolve.solve.parts import CUDA, CUDNN, OWNER, PYTHON, Requirement, framework_identifier
 from envsolve.solve.solver import Solver
 
-_TOOLKIT_NAMES = ("cuda", "toolkit", "cuda-toolkit", "cuda-version", "cudatoolkit", "pytorch-cuda")
-_CUDNN_NAMES = ("cudnn", "libcudnn", "nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13")
+_TOOLKIT_NAMES = ("cuda", "toolkit", "cuda-toolkit", *CUDA_PACKAGES)
+_CUDNN_NAMES = ("cudnn", *CUDNN_PACKAGES)
 _NAMES = "python, cuda, cudnn, driver, owner"
 _SPEC = "a framework, CUDA or Python with a version, such as pytorch==2.15, cuda==13 or python==3.12"
 

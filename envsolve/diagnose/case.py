@@ -14,19 +14,13 @@ from packaging.version import InvalidVersion, Version
 
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.quoted import said
+from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Host, Platform
 from envsolve.model.release import Release
 from envsolve.model.versions import CudaVersion, DriverVersion
 
-TITLES = {
-    "pytorch": "PyTorch",
-    "tensorflow": "TensorFlow",
-    "jax": "JAX",
-    "cupy": "CuPy",
-    "onnxruntime": "ONNX Runtime",
-    "paddlepaddle": "PaddlePaddle",
-}
+TITLES = {name: it.title for name, it in FRAMEWORKS.items()}
 """How the makers of each framework write its name."""
 
 
@@ -118,15 +112,14 @@ class Case:
         What is given chooses among those that the text names, and says which it is where the text names none; what
         failed by the text's own words stays of the framework that they name.
         """
-        from envsolve.diagnose.packages import NAMED_IN, frameworks_in, packages_told
-        from envsolve.validate.frameworks import frameworks_among
+        from envsolve.diagnose.packages import frameworks_in, packages_told
 
         found = frameworks_in(self)
         given = [it.name for it in frameworks_among(self.given.packages)]
         lines = [it.line for it in self.sightings]
-        failed = [it for it in found if any(NAMED_IN[it].search(line) for line in lines)]
+        failed = [it for it in found if any(FRAMEWORKS[it].is_mentioned_in(line) for line in lines)]
         told = [*packages_told(self.clues), *self.every("framework")]
-        named = [*failed, *(it for it in found if any(NAMED_IN[it].search(text) for text in told))]
+        named = [*failed, *(it for it in found if any(FRAMEWORKS[it].is_mentioned_in(text) for text in told))]
         first = [it for it in given if it in failed] or [it for it in given if it in named] or failed
         return tuple(dict.fromkeys((*first, *found)))
 
@@ -138,10 +131,8 @@ class Case:
     @property
     def mentioned(self) -> str | None:
         """The framework of the case; for want of one, the first that the text mentions in any line."""
-        from envsolve.diagnose.packages import NAMED_IN
-
         texts = self.every("gpu_name")
-        passing = (it for it, pattern in NAMED_IN.items() if any(map(pattern.search, texts)))
+        passing = (it.name for it in FRAMEWORKS.values() if any(map(it.is_mentioned_in, texts)))
         return self.framework or next(passing, None)
 
     def version_of(self, framework: str | None) -> str | None:
@@ -180,10 +171,8 @@ class Case:
 
     def _built_cuda_told(self, framework: str | None) -> str | None:
         """What the text tells that a framework was built with, but for what it tells of another."""
-        from envsolve.diagnose.packages import NAMED_IN
-
         for clue in self.clues.get("built_cuda", ()):
-            named = [name for name, pattern in NAMED_IN.items() if pattern.search(clue.line)]
+            named = [it.name for it in FRAMEWORKS.values() if it.is_mentioned_in(clue.line)]
             if framework is None or not named or framework in named:
                 return clue.value
         return None

@@ -5,26 +5,14 @@ Names become those of the matrix: ``torch`` and conda's ``pytorch`` are one fram
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.names import normalized
-from envsolve.validate.frameworks import FRAMEWORKS, frameworks_among
 
 if TYPE_CHECKING:
     from envsolve.diagnose.case import Case, Clue
-
-NAMED_IN = {
-    "tensorflow": re.compile(r"(?<!org_)tensorflow|\btf\.|\btfjs|external/local_(xla|tsl)|\bkeras\b", re.IGNORECASE),
-    "pytorch": re.compile(r"torch|\bc10[/:]|\bc10_cuda|\baten\b", re.IGNORECASE),
-    "jax": re.compile(r"\bjax|external/(xla|org_tensorflow)/|xla_bridge|xla_extension|XlaRuntimeError", re.IGNORECASE),
-    "onnxruntime": re.compile(r"onnxruntime|provider_bridge_ort|(CUDA|Tensorrt)ExecutionProvider", re.IGNORECASE),
-    "cupy": re.compile(r"\bcupy", re.IGNORECASE),
-    "paddlepaddle": re.compile(r"paddle", re.IGNORECASE),
-}
-"""By what a line names or comes from each framework: its name, its source tree, its symbols."""
-
 
 _ALIASES = {"tf": "tensorflow", "paddle": "paddlepaddle", "onnx-runtime": "onnxruntime"}
 """Names that people and programs use for packages of another name."""
@@ -58,7 +46,7 @@ def version_in(case: Case, framework: str) -> str | None:
     known = FRAMEWORKS.get(framework)
     if known is None:
         return None
-    versions = (version for name, version in case.packages.items() if version and known.packages.fullmatch(name))
+    versions = (version for name, version in case.packages.items() if version and known.is_installed_as(name))
     return next(versions, None)
 
 
@@ -69,5 +57,5 @@ def _among(packages: Mapping[str, str]) -> Iterator[str]:
 
 def _named_in(line: str) -> Iterator[str]:
     """The frameworks that ``line`` names, in the order in which it does."""
-    found = [(match.start(), name) for name, pattern in NAMED_IN.items() if (match := pattern.search(line))]
+    found = [(place, name) for name, it in FRAMEWORKS.items() if (place := it.place_in(line)) is not None]
     yield from (name for _, name in sorted(found))

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envsolve.errors import Hint, UsageError
+from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.request import Held
 
 _CONDA_PIN = re.compile(r"(?:\S+::)?([A-Za-z0-9._-]+) ?=([0-9][\w.!]*)(?:=(\S+))?\Z")
 _PIP_PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[[\w,.-]*\])? ?== ?([0-9][\w.!+]*)(?: --hash=\S+)*\Z")
 _ENTRY = re.compile(r"""\s*-\s+(["']?)(.*?)\1\s*(?:\s#.*)?\Z""")
-_TOOLKIT_PACKAGES = ("cuda-version", "cudatoolkit", "pytorch-cuda", "cuda-toolkit")
 
 
 def read_held(path: Path, platform: str = "") -> Held:
@@ -39,7 +39,7 @@ def read_held(path: Path, platform: str = "") -> Held:
 
 def _from_lines(text: str) -> Held:
     pins = {name: (version, build) for name, version, build in _pins(text)}
-    toolkit = next((_minor(pins[name][0]) for name in _TOOLKIT_PACKAGES if name in pins), None)
+    toolkit = next((_minor(pins[name][0]) for name in (*CUDA_PACKAGES, "cuda-toolkit") if name in pins), None)
     python = _minor(pins["python"][0]) if "python" in pins else None
     packages = tuple((name, *pin) for name, pin in pins.items() if name != "python")
     return Held(packages, python, toolkit)

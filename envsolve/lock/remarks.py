@@ -9,9 +9,6 @@ from envsolve.lock.header import one_line
 from envsolve.model.release import CudaLibraries, Release, Source
 from envsolve.model.solution import Owner, Solution
 
-_PRELOADS = {"onnxruntime": "import onnxruntime; onnxruntime.preload_dlls()"}
-"""The call after which a framework finds CUDA libraries installed by pip (onnxruntime.ai/docs/execution-providers,
-CUDA-ExecutionProvider, Preload DLLs)."""
 _OWNED_BY = {
     Owner.CONDA: "conda packages of this file",
     Owner.PIP: "wheels that pip installs, or what lies inside them",
@@ -32,9 +29,9 @@ def use_remarks(answer: Answer, *, sets_library_path: bool = False) -> Iterator[
         yield "# The wheel looks for this environment's CUDA libraries on the library path only. After activating it:"
         yield "#   export LD_LIBRARY_PATH=$CONDA_PREFIX/lib"
     for choice in solution.choices:
-        call = _PRELOADS.get(choice.release.framework)
-        if call is not None and choice.release.cuda_libraries is CudaLibraries.DEPENDENCIES:
-            yield from _asks_for_a_call(choice.release, call)
+        release = choice.release
+        if release.source.is_wheel and release.cuda_libraries is CudaLibraries.DEPENDENCIES:
+            yield from _preload_call(release)
 
 
 def needs_library_path(solution: Solution) -> bool:
@@ -57,8 +54,11 @@ def override_remark(cuda: str | None) -> Iterator[str]:
         yield "# before conda or mamba: the builds ask for the virtual package __cuda."
 
 
-def _asks_for_a_call(release: Release, call: str) -> Iterator[str]:
-    """Wheels whose CUDA libraries lie where the loader does not look; conda's lie where it does."""
-    if release.source.is_wheel:
+def _preload_call(release: Release) -> Iterator[str]:
+    """The call for a wheel whose CUDA libraries lie where the loader does not look; conda's lie where it does."""
+    from envsolve.frameworks import FRAMEWORKS  # conda packages, which are most, do without its files
+
+    known = FRAMEWORKS.get(release.framework)
+    if known is not None and known.preload_call is not None:
         yield f"# {release.framework} uses the CUDA libraries of its extras after this call only; without it, the CPU:"
-        yield f"#   {call}"
+        yield f"#   {known.preload_call}"

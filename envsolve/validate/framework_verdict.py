@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
+from envsolve.frameworks import Framework
 from envsolve.model.finding import Finding, Severity
 from envsolve.validate.child import Ending, Outcome
 from envsolve.validate.explanations import finding
 from envsolve.validate.framework_answer import Answer, Burn, Operation, Raised, answer_of
-from envsolve.validate.frameworks import KnownFramework
 from envsolve.validate.places import Place
 from envsolve.validate.report import ProbeReport, Status
 from envsolve.validate.symptoms import WEAK, Sighting, sightings
@@ -34,7 +34,7 @@ class _Found(NamedTuple):
 
 
 def verdict(
-    framework: KnownFramework,
+    framework: Framework,
     device: Literal["cuda", "cpu"],
     outcome: Outcome,
     *,
@@ -187,7 +187,7 @@ def _of_burn(burn: Burn) -> Iterator[_Found]:
         yield _Found("unstable-result", (), (said,))
 
 
-def _findings(framework: KnownFramework, found: Iterable[_Found], places: Collection[Place] | None) -> list[Finding]:
+def _findings(framework: Framework, found: Iterable[_Found], places: Collection[Place] | None) -> list[Finding]:
     """One finding for each id, with the sentences and the evidence of all."""
     merged: dict[str, _Found] = {}
     for it in found:
@@ -202,7 +202,7 @@ def _findings(framework: KnownFramework, found: Iterable[_Found], places: Collec
     ]
 
 
-def _passed(framework: KnownFramework, answer: Answer) -> str:
+def _passed(framework: Framework, answer: Answer) -> str:
     right = [it for it in answer.operations if it.ok]
     worst = max((it.max_error or 0.0 for it in right), default=0.0)
     told = f"{framework.title} {answer.version}: {', '.join(it.name for it in right)} right on {answer.device}"

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
+from envsolve.frameworks import Framework
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
@@ -23,7 +24,7 @@ from envsolve.validate.driver_report import Device as Gpu
 from envsolve.validate.driver_report import report_of
 from envsolve.validate.driver_verdict import detail_of, finding_of
 from envsolve.validate.framework_verdict import verdict
-from envsolve.validate.frameworks import TIMEOUT, TIMEOUT_WITH_JIT, KnownFramework
+from envsolve.validate.frameworks import TIMEOUT, TIMEOUT_WITH_JIT
 from envsolve.validate.inventory import Inventory
 from envsolve.validate.loaded_audit import audit, loaded_libraries
 from envsolve.validate.own_libraries import is_for_gpus, probe_libraries
@@ -55,7 +56,7 @@ class Plan(NamedTuple):
     inventory: Inventory
     environ: Mapping[str, str]
     device: Device
-    frameworks: tuple[KnownFramework, ...]
+    frameworks: tuple[Framework, ...]
     gpus: tuple[int, ...] | Literal["all"] | None
     burn: float
     timeout: float | None
@@ -69,7 +70,7 @@ class Plan(NamedTuple):
 class _Run(NamedTuple):
     """One framework on one GPU (None for the CPU, or for the first GPU where none is named), and what came of it."""
 
-    framework: KnownFramework
+    framework: Framework
     gpu: int | None
     outcome: Outcome
 
@@ -190,7 +191,7 @@ def _runs(plan: Plan, children: Children, gpus: Sequence[Gpu], *, patient: bool)
     """Every framework on every GPU: of one GPU several at once, one GPU after the other."""
     timeout = plan.timeout or (TIMEOUT_WITH_JIT if patient else TIMEOUT)
 
-    def run(framework: KnownFramework, gpu: Gpu | None) -> _Run:
+    def run(framework: Framework, gpu: Gpu | None) -> _Run:
         job = {"device": plan.device, "index": 0, "burn": plan.burn}
         chosen = gpu.number if gpu is not None and plan.gpus is not None else None
         environ = plan.environ if chosen is None else visible(plan.environ, chosen)

@@ -6,14 +6,15 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.app.lock_frameworks import FRAMEWORK_OF, RIVALS, python_of
+from envsolve.app.lock_frameworks import python_of
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, rivals_of
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 
 
-@pytest.mark.parametrize("package", FRAMEWORK_OF)
+@pytest.mark.parametrize("package", FRAMEWORK_OF_WHEEL)
 def test_a_package_that_counts_as_a_framework_is_one_of_its_builds(package: str, matrix: Matrix) -> None:
-    builds = matrix.framework(FRAMEWORK_OF[package], Platform.LINUX_64).releases
+    builds = matrix.framework(FRAMEWORK_OF_WHEEL[package], Platform.LINUX_64).releases
     assert package in {build.package for build in builds if build.source.is_wheel}
 
 
@@ -21,7 +22,7 @@ def test_a_package_that_counts_as_a_framework_is_one_of_its_builds(package: str,
 def test_every_wheel_for_a_gpu_counts_as_its_framework_or_is_kept_apart(framework: str, matrix: Matrix) -> None:
     builds = matrix.framework(framework, Platform.LINUX_64).releases
     wheels = {build.package for build in builds if build.source.is_wheel and build.cuda is not None}
-    known = {package for package, name in FRAMEWORK_OF.items() if name == framework} | set(RIVALS.get(framework, ()))
+    known = {package for package, name in FRAMEWORK_OF_WHEEL.items() if name == framework} | set(rivals_of(framework))
     assert {name for name in wheels if not _is_of_one_toolkit(name)} <= known
 
 

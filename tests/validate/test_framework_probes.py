@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from envsolve.frameworks import Framework, frameworks_among
 from envsolve.validate.child import Children
 from envsolve.validate.framework_verdict import verdict
-from envsolve.validate.frameworks import TIMEOUT_WITH_JIT, KnownFramework, frameworks_among
+from envsolve.validate.frameworks import TIMEOUT_WITH_JIT
 from envsolve.validate.report import ProbeReport, Status
 from tests.fake_driver.builder import GTX_1080_TI, FakeDriver
 
@@ -37,7 +38,7 @@ class Installed(NamedTuple):
     """A framework of one interpreter."""
 
     python: Path
-    framework: KnownFramework
+    framework: Framework
 
     def __str__(self) -> str:
         return f"{self.framework.name} of {self.python.parent.parent.name}"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.validate.child import Ending, Outcome
 from envsolve.validate.framework_verdict import verdict
-from envsolve.validate.frameworks import FRAMEWORKS
 from envsolve.validate.places import Place
 
 CASES = tomllib.loads((Path(__file__).parent / "cases" / "framework_outcomes.toml").read_text(encoding="utf-8"))["case"]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.validate.child import Children, Outcome
 from envsolve.validate.framework_verdict import verdict
-from envsolve.validate.frameworks import FRAMEWORKS
 from envsolve.validate.report import ProbeReport, Status
 
 PYTORCH = FRAMEWORKS["pytorch"]

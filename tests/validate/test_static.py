@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.versions import LibcVersion
-from envsolve.validate.frameworks import FRAMEWORKS
 from envsolve.validate.report import Owner
 from envsolve.validate.static import StaticReport
 from envsolve.validate.static.c_library import needed_glibc, too_old_for
-from envsolve.validate.static.framework_libraries import FRAMEWORK_LIBRARIES
 from envsolve.validate.static.installed import Files
 from tests.binary.layouts import real_loader
 from tests.scripts.fat_binary import fat_binary
@@ -281,7 +280,7 @@ def test_a_file_name_is_a_version_only_where_it_says_more_than_the_soname(
 
 
 def test_every_framework_that_is_proven_is_examined_too() -> None:
-    assert {it.name for it in FRAMEWORK_LIBRARIES} == set(FRAMEWORKS)
+    assert all(it.libraries.package for it in FRAMEWORKS.values())
 
 
 def test_conda_s_metadata_tells_a_cpu_build(environment: Environment) -> None:

@@ -11,22 +11,13 @@ from packaging.version import InvalidVersion, Version
 
 from envsolve.diagnose.environment.conda_meta import CondaMeta, CondaPackage
 from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion
-from envsolve.validate.frameworks import FRAMEWORKS
 from envsolve.validate.static.builds import built_cuda
 from envsolve.validate.static.installed import Files, Installed
-
-_CONDA_NAMES = {
-    "pytorch": ("pytorch", "pytorch-gpu", "pytorch-cpu"),
-    "tensorflow": ("tensorflow-base", "tensorflow"),
-    "jax": ("jaxlib",),
-    "cupy": ("cupy-core", "cupy"),
-    "onnxruntime": ("onnxruntime-novec", "onnxruntime"),
-}
-"""The conda packages whose build strings tell the build, the telling one first."""
 
 
 class Build(NamedTuple):
@@ -46,12 +37,12 @@ class Build(NamedTuple):
     @property
     def name(self) -> str:
         """The framework by envsolve's name."""
-        return self.framework.libraries.name
+        return self.framework.name
 
     @property
     def title(self) -> str:
         """The framework as its makers write it."""
-        return self.framework.libraries.title
+        return self.framework.title
 
     @property
     def label(self) -> str:
@@ -95,7 +86,7 @@ def parsed(version: str | None) -> Version | None:
 
 
 def _build(framework: Installed, packages: Packages, conda: CondaMeta, matrix: Matrix, platform: Platform) -> Build:
-    name = framework.libraries.name
+    name = framework.name
     package = next(_packages(framework, packages), None)
     record = _conda_package(framework, package, conda)
     told = framework.assigned("torch/version.py", "__version__") if name == "pytorch" else None
@@ -107,8 +98,8 @@ def _build(framework: Installed, packages: Packages, conda: CondaMeta, matrix: M
 
 def _packages(framework: Installed, packages: Packages) -> Iterator[Package]:
     """The distributions of the framework, the one that says it brought its module first."""
-    known = FRAMEWORKS[framework.libraries.name]
-    named = [it for it in packages.by_name.values() if known.packages.fullmatch(it.name)]
+    known = FRAMEWORKS[framework.name]
+    named = [it for it in packages.by_name.values() if known.is_installed_as(it.name)]
     init = f"{framework.libraries.package}/__init__.py"
     yield from (it for it in named if any(row.path == init for row in packages.record(it) or ()))
     yield from named
@@ -118,7 +109,7 @@ def _conda_package(framework: Installed, package: Package | None, conda: CondaMe
     """The conda package it came with; None where pip has written over it."""
     if package is not None and package.is_wheel and package.installer is not None and not package.is_of_conda:
         return None
-    names = _CONDA_NAMES.get(framework.libraries.name, ())
+    names = framework.framework.conda_builds
     return next((conda.by_name[name] for name in names if name in conda.by_name), None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envsolve.validate.frameworks import frameworks_among
+from envsolve.frameworks import frameworks_among
 
 _BESIDE = re.compile(
     r"torchvision|torchaudio|torchtext|torchdata|pytorch-(triton|lightning|cuda|mutex)|triton|xformers|flash-attn|vllm"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envsolve.diagnose.environment.metadata import Package
-from envsolve.validate.frameworks import frameworks_among
+from envsolve.frameworks import frameworks_among
 from envsolve.validate.inventory import Inventory
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+)?")
 
 def built_cuda(framework: Installed) -> str | None:
     """The CUDA it was built for, ``12.5`` or, where only the major is told, ``12``; None for a CPU build or unknown."""
-    name = framework.libraries.name
+    name = framework.name
     told: object = None
     if name == "pytorch":
         told = framework.assigned("torch/version.py", "cuda")

@@ -43,7 +43,7 @@ def _libraries(framework: Installed) -> tuple[Path, ...]:
 
 
 def _too_old(framework: Installed, newer: dict[Path, LibcVersion], glibc: LibcVersion) -> Finding:
-    title, name, least = framework.libraries.title, framework.libraries.name, max(newer.values())
+    title, name, least = framework.title, framework.name, max(newer.values())
     return Finding(
         "glibc-too-old",
         f"{title} needs a newer C library than this machine has",

@@ -75,7 +75,7 @@ def _libraries(
 
 
 def _no_code(framework: Installed, gpu: ComputeCapability, bare: Sequence[Path], codes: Codes) -> Finding:
-    title, package = framework.libraries.title, framework.libraries.name
+    title, package = framework.title, framework.name
     return Finding(
         "no-code-for-gpu",
         f"{title} has no code for a GPU of compute capability {gpu}",
@@ -90,7 +90,7 @@ def _no_code(framework: Installed, gpu: ComputeCapability, bare: Sequence[Path],
 
 
 def _ptx_only(framework: Installed, gpu: ComputeCapability, compiled: Sequence[Path], codes: Codes) -> Finding:
-    title = framework.libraries.title
+    title = framework.title
     ptx = codes.of(compiled[0]).ptx_for(gpu)
     return Finding(
         "ptx-only",
@@ -99,23 +99,23 @@ def _ptx_only(framework: Installed, gpu: ComputeCapability, compiled: Sequence[P
         f"{compiled[0].name} holds no machine code for {gpu}; the driver compiles its PTX for {ptx}, which takes "
         "minutes at the first start and a driver that knows the CUDA it was built with",
         "nothing has to be done; a build with machine code for this GPU starts faster",
-        (f"envsolve --framework {framework.libraries.name} --gpu {gpu}",),
+        (f"envsolve --framework {framework.name} --gpu {gpu}",),
         tuple(_evidence(file, codes) for file in compiled),
-        about=framework.libraries.name,
+        about=framework.name,
     )
 
 
 def _library(framework: Installed, name: str, path: Path, gpu: ComputeCapability, fails: str, codes: Codes) -> Finding:
-    title = framework.libraries.title
+    title = framework.title
     return Finding(
         "library-without-code-for-gpu",
         f"{name} has no code for a GPU of compute capability {gpu}",
         Severity.WARNING if component_of(name) in _MANY_GPUS else Severity.ERROR,
         f"{title} itself runs on {gpu}, but {name} holds code for {listed(codes.of(path))} alone: {fails} fail there",
         f"install a release of it that holds code for {gpu}; envsolve picks one that goes with {title}",
-        (f"envsolve --framework {framework.libraries.name} --gpu {gpu}",),
+        (f"envsolve --framework {framework.name} --gpu {gpu}",),
         (_evidence(path, codes),),
-        about=framework.libraries.name,
+        about=framework.name,
     )
 
 

@@ -66,7 +66,7 @@ def examine(
     findings += found
     codes = Codes()
     for framework in files.frameworks:
-        findings += coverage(framework, loaded.get(framework.libraries.name, {}), capabilities, codes)
+        findings += coverage(framework, loaded.get(framework.name, {}), capabilities, codes)
     libraries = (files.located(name, path) for held in loaded.values() for name, path in held.items())
     once = dict.fromkeys(findings)
     ordered = sorted(once, key=lambda it: list(Severity).index(it.severity))
@@ -92,7 +92,7 @@ def _examine_loading(
     findings += damaged(_failed(loadings), files, abi)
     findings += [*missing(scene), *foreign(scene), *two_majors(scene), *stubs(scene)]
     shadowed = [it for loading in loadings for it in loading.shadowed()]
-    return {it.framework.libraries.name: dict(it.found()) for it in loadings}, findings, shadowed
+    return {it.framework.name: dict(it.found()) for it in loadings}, findings, shadowed
 
 
 def _abi(executable: Path) -> Abi | None:

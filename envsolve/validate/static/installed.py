@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.frameworks import FRAMEWORKS, Framework, Libraries
 from envsolve.validate.inside.library_versions import component_of
 from envsolve.validate.inventory import Inventory
 from envsolve.validate.report import Library, Owner
-from envsolve.validate.static.framework_libraries import FRAMEWORK_LIBRARIES, FrameworkLibraries
 from envsolve.validate.static.records import Records
 
 _DRIVER = re.compile(r"cuda|nvcuda|nvml|nvidia-.*", re.IGNORECASE)
@@ -26,8 +26,23 @@ _VERSION = re.compile(r"\.so\.(\d[\d.]*)$")
 class Installed(NamedTuple):
     """A framework, and the directory of the search path that its modules are in."""
 
-    libraries: FrameworkLibraries
+    framework: Framework
     directory: Path
+
+    @property
+    def name(self) -> str:
+        """The framework by envsolve's name."""
+        return self.framework.name
+
+    @property
+    def title(self) -> str:
+        """As its makers write it."""
+        return self.framework.title
+
+    @property
+    def libraries(self) -> Libraries:
+        """What it loads."""
+        return self.framework.libraries
 
     def files(self, *patterns: str) -> tuple[Path, ...]:
         """Its files of these patterns, in their order."""
@@ -58,10 +73,12 @@ class Files:
     def frameworks(self) -> tuple[Installed, ...]:
         """Every framework whose modules are there: of two copies the one that an import takes."""
         found = []
-        for known in FRAMEWORK_LIBRARIES:
+        for known in FRAMEWORKS.values():
             if not self.is_wanted(known.name):
                 continue
-            holders = (it for it in self.inventory.search_path if next(it.glob(f"{known.package}/__init__.py"), None))
+            holders = (
+                it for it in self.inventory.search_path if next(it.glob(f"{known.libraries.package}/__init__.py"), None)
+            )
             directory = next(holders, None)
             if directory is not None:
                 found.append(Installed(known, directory))

@@ -11,10 +11,11 @@ from typing import NamedTuple
 from envsolve.binary.loader import Libraries, Process
 from envsolve.binary.lookup import Lookup
 from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.frameworks import Preload
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.validate.inside.library_versions import component_of
 from envsolve.validate.static.builds import built_cuda, tensorflow_build
-from envsolve.validate.static.framework_libraries import CUDNN_PARTS, Preload
+from envsolve.validate.static.cudnn_parts import CUDNN_PARTS
 from envsolve.validate.static.installed import Files, Installed
 
 _DRIVER = "libcuda.so.1"
@@ -43,7 +44,7 @@ class Loading(NamedTuple):
     @property
     def title(self) -> str:
         """The framework as sentences name it."""
-        return self.framework.libraries.title
+        return self.framework.title
 
     def found(self) -> Iterator[tuple[str, str]]:
         """Each CUDA library once: the name it was asked for by, and its file."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from envsolve.binary.lookup import Lookup
+from envsolve.frameworks import Preload
 from envsolve.model.finding import Finding, Severity
 from envsolve.validate.static.builds import built_cuda
-from envsolve.validate.static.framework_libraries import Preload
 from envsolve.validate.static.installed import is_of_driver
 from envsolve.validate.static.loading import Loading
 from envsolve.validate.static.scene import Scene, plain
@@ -68,7 +68,7 @@ def _missing(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Findi
             *(f"asked for by {it}" for it in dict.fromkeys(plain(lookup.requester) for lookup in lookups)),
             *_looked_in(lookups[0]),
         ),
-        about=loading.framework.libraries.name,
+        about=loading.framework.name,
     )
 
 
@@ -98,7 +98,7 @@ def _hidden(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Findin
         "start programs of this environment without LD_LIBRARY_PATH",
         ("unset LD_LIBRARY_PATH",),
         (f"LD_LIBRARY_PATH={scene.library_path}", *_looked_in(lookups[0])),
-        about=loading.framework.libraries.name,
+        about=loading.framework.name,
     )
 
 
@@ -112,7 +112,7 @@ def _preload(loading: Loading, own: Sequence[str], scene: Scene) -> Finding:
         "call onnxruntime.preload_dlls() before the first session, or import torch first where it is built for the "
         "same CUDA",
         evidence=tuple(f"{name} is {scene.files.own[name]}" for name in own),
-        about=loading.framework.libraries.name,
+        about=loading.framework.name,
     )
 
 

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.finding import Finding, Severity
 from envsolve.validate.inventory import Distribution, Inventory
 from envsolve.validate.static.builds import tensorflow_build
@@ -13,14 +14,6 @@ from envsolve.validate.static.installed import Files, Installed
 from envsolve.validate.static.records import conda_build
 
 _CUDA_SUFFIX = re.compile(r"-cu\d+$")
-_MODULES = {
-    "onnxruntime": re.compile(r"(onnxruntime|ort-nightly)(-.*)?"),
-    "tensorflow": re.compile(r"(intel-)?tensorflow(-base|-cpu|-gpu|-intel|-rocm)?|tf-nightly(-.*)?"),
-    "cupy": re.compile(r"cupy(-.*)?"),
-    "torch": re.compile(r"torch|pytorch-nightly"),
-    "paddle": re.compile(r"paddlepaddle(-.*)?"),
-}
-"""Modules that come in several distributions, and the names these go by."""
 _LIBRARY = re.compile(r"\.(?:so(?:\.\d+)*|dll)$")
 
 
@@ -29,8 +22,8 @@ def cpu_builds(files: Files) -> Iterator[Finding]:
     for framework in files.frameworks:
         shows = _shows_cpu(framework, files.inventory)
         if shows is not None:
-            yield _cpu_build(framework.libraries.name, framework.libraries.title, shows)
-    if files.is_wanted("jax") and not any(it.libraries.name == "jax" for it in files.frameworks):
+            yield _cpu_build(framework.name, framework.title, shows)
+    if files.is_wanted("jax") and not any(it.name == "jax" for it in files.frameworks):
         shows = _jax_without_plugin(files.inventory)
         if shows is not None:
             yield _cpu_build("jax", "JAX", shows)
@@ -43,9 +36,9 @@ def two_owners(files: Files) -> Iterator[Finding]:
     def owned(distribution: Distribution) -> frozenset[str]:
         return files.records.files(distribution.location, distribution.name)
 
-    for module, names in _MODULES.items():
+    for module, names in (it for known in FRAMEWORKS.values() for it in known.owners.items()):
         init = f"{module}/__init__.py"
-        owners = [it for it in inventory.distributions if names.fullmatch(it.name) and init in owned(it)]
+        owners = [it for it in inventory.distributions if re.fullmatch(names, it.name) and init in owned(it)]
         if len(owners) > 1:
             yield _two_owners(owners, f"the module {module}", init)
     components: dict[str, list[Distribution]] = defaultdict(list)
@@ -61,7 +54,7 @@ def two_owners(files: Files) -> Iterator[Finding]:
 
 def _shows_cpu(framework: Installed, inventory: Inventory) -> str | None:
     """How it shows that this is a CPU build; None for any other."""
-    name = framework.libraries.name
+    name = framework.name
     if name == "paddlepaddle":
         return _paddle(framework)
     shown = {"pytorch": _pytorch, "tensorflow": _tensorflow, "onnxruntime": _onnxruntime}

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from envsolve.binary.dll_search import DllLookup, DllSearch
 from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.frameworks import Preload
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.finding import Finding, Severity
 from envsolve.validate.inside.library_versions import component_of
 from envsolve.validate.static.damage import damaged
-from envsolve.validate.static.framework_libraries import Preload
 from envsolve.validate.static.installed import Files, Installed, is_of_driver
 from envsolve.validate.static.loading import Shadowed
 
@@ -26,7 +26,7 @@ def examine_loading(
     for framework in files.frameworks:
         lookups = list(_lookups(framework, files, environ))
         held = {it.name: str(it.path) for it in lookups if it.path is not None and component_of(it.name) is not None}
-        loaded[framework.libraries.name] = held
+        loaded[framework.name] = held
         shadowed += [Shadowed(it.name, str(it.path), tuple(map(str, it.shadowed))) for it in lookups if it.shadowed]
         failed = [it.failure.path for it in lookups if it.failure is not None]
         findings += damaged(failed, files, None)
@@ -62,7 +62,7 @@ def _missing(framework: Installed, lookups: list[DllLookup], files: Files, names
 
 def _not_found(framework: Installed, lookup: DllLookup, names: LibraryNames, *, conda: bool) -> Finding:
     packages = names.packages(lookup.name, conda=conda)
-    title = framework.libraries.title
+    title = framework.title
     where = ""
     if lookup.on_path:
         where = f"; {lookup.on_path[0]} is in PATH, where Python 3.8 and newer do not look"
@@ -82,5 +82,5 @@ def _not_found(framework: Installed, lookup: DllLookup, names: LibraryNames, *, 
             *(f"looked in {directory} ({rule.value})" for rule, directory in lookup.looked_in),
             *(f"in PATH only: {path}" for path in lookup.on_path),
         ),
-        about=framework.libraries.name,
+        about=framework.name,
     )

@@ -14,10 +14,10 @@ from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.conda_meta import CondaPackage
 from envsolve.diagnose.environment.remedies import quoted
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.versions import CudaVersion
 
-_TOOLKITS = ("cuda-version", "cudatoolkit", "pytorch-cuda")
 _WITH_BUILDS = (
     "pytorch",
     "tensorflow-base",
@@ -54,7 +54,7 @@ def solved_without_cuda(scene: Scene) -> Iterator[Finding]:
 
 
 def _toolkit(scene: Scene) -> tuple[CondaPackage, CudaVersion] | None:
-    for name in _TOOLKITS:
+    for name in CUDA_PACKAGES:
         package = scene.conda.by_name.get(name)
         if package is not None:
             try:

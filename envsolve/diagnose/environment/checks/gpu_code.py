@@ -16,12 +16,6 @@ from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.finding import Finding, Severity
 from envsolve.validate.static.coverage import Codes, listed
 
-_IN_PREFIX = {
-    "pytorch": ("lib/libtorch_cuda.so", "Library/bin/torch_cuda.dll"),
-    "tensorflow": ("lib/libtensorflow_cc.so.2",),
-}
-"""Where conda's packages keep the kernels (conda-forge/pytorch-cpu-feedstock, conda-forge/tensorflow-feedstock)."""
-
 
 def code_for_gpus(scene: Scene) -> Iterator[Finding]:
     """Frameworks without code for a GPU of this machine."""
@@ -46,7 +40,7 @@ def _holds_code(file: Path, codes: Codes) -> bool:
 
 def _told(build: Build, scene: Scene, codes: Codes) -> tuple[DeviceCode, tuple[str, ...]] | None:
     """The code of a build: of its file in the prefix, else by the rows of the matrix where they agree, and these."""
-    for name in _IN_PREFIX.get(build.name, ()):
+    for name in build.framework.framework.conda_code:
         file = scene.inventory.prefix / name
         if _holds_code(file, codes):
             return codes.of(file), ()

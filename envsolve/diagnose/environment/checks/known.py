@@ -61,9 +61,7 @@ def _harmful(finding: Finding, scene: Scene) -> Iterator[str]:
     for loading in scene.loads.with_path:
         for lookup in loading.lookups:
             path = lookup.path or (lookup.failure.path if lookup.failure is not None else None)
-            is_meant = finding.about in (lookup.name, loading.framework.libraries.name) and not is_of_driver(
-                lookup.name
-            )
+            is_meant = finding.about in (lookup.name, loading.framework.name) and not is_of_driver(lookup.name)
             if is_meant and path is not None and lookup.rule is Rule.LIBRARY_PATH:
                 yield str(Path(path).parent)
 
@@ -79,9 +77,9 @@ def _who_won(finding: Finding, scene: Scene) -> Iterator[str]:
 def _failing_imports(scene: Scene) -> frozenset[str]:
     """The frameworks of which the import alone asks for a library that is not there; on Windows those that may."""
     if scene.platform.is_windows:
-        return frozenset(it.libraries.name for it in scene.files.frameworks if it.libraries.on_import)
+        return frozenset(it.name for it in scene.files.frameworks if it.libraries.on_import)
     return frozenset(
-        loading.framework.libraries.name
+        loading.framework.name
         for loading in scene.loads.with_path
         for lookup in loading.lookups
         if lookup.path is None and lookup.name in loading.on_import and not is_of_driver(lookup.name)

@@ -54,7 +54,7 @@ def old_cudnn(scene: Scene) -> Iterator[Finding]:
     """Frameworks that would load a cuDNN that is older than the one they were built with."""
     builds = {build.name: build for build in scene.builds}
     for loading in scene.loads.with_path:
-        build = builds.get(loading.framework.libraries.name)
+        build = builds.get(loading.framework.name)
         wanted = _built_with(build) if build is not None and build.name in _LOOK else None
         for name, path in loading.found() if wanted is not None else ():
             version = scene.owners.version_of(path) if component_of(name) == "cudnn" else None
@@ -233,7 +233,7 @@ def _two_releases(
         fix,
         (*commands, *(() if commands else mended(scene))),
         tuple(shown(path) for paths in places.values() for path in paths)[:_SHOWN],
-        about=loading.framework.libraries.name,
+        about=loading.framework.name,
     )
 
 
@@ -257,7 +257,7 @@ def _missing_functions(edge: _Edge, missing: list[str], loading: Loading, scene:
         fix,
         (*commands, *(() if commands else mended(scene))),
         (edge.requester, edge.provider, *(f"not there: {name}" for name in missing[:_SHOWN])),
-        about=loading.framework.libraries.name,
+        about=loading.framework.name,
     )
 
 
@@ -277,5 +277,5 @@ def _old_cxx(loading: Loading, found: str, has: Version, newer: Mapping[str, Ver
         fix,
         commands or ((how,) if how else ()),
         tuple(f"{shown(file)} asks for GLIBCXX_{version}" for file, version in newer.items())[:_SHOWN],
-        about=loading.framework.libraries.name,
+        about=loading.framework.name,
     )

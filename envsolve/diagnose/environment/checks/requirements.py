@@ -24,9 +24,9 @@ from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.remedies import install, mended
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import Wanted
+from envsolve.frameworks import frameworks_among
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.names import normalized
-from envsolve.validate.frameworks import frameworks_among
 
 _COMPANION = "companion-mismatch"
 _BESIDE_TORCH = ("torchvision", "torchaudio", "torchtext", "xformers")

@@ -37,7 +37,7 @@ def visual_c_runtime(scene: Scene) -> Iterator[Finding]:
         }
         lacking = [name for name in _NEEDED if name not in held | own]
         if lacking:
-            yield _missing(framework.libraries.title, framework.libraries.name, lacking, shared)
+            yield _missing(framework.title, framework.name, lacking, shared)
 
 
 def _missing(title: str, name: str, lacking: list[str], directories: tuple[Path, ...]) -> Finding:

@@ -1,0 +1,167 @@
+"""The frameworks that envsolve knows, one for each file of ``data/frameworks``, whose README says what the keys mean.
+
+What is here is what a framework is called and what its files do. Which builds of it there are is the matrix's.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from envsolve.model.names import normalized
+
+
+class Preload(StrEnum):
+    """Whether a framework loads CUDA's libraries from the packages of NVIDIA by their paths, before it needs them."""
+
+    NEVER = "never"
+    AFTER_FAILURE = "after-failure"
+    """Only where the loader has not found them."""
+    LISTED = "listed"
+    """Always, those that it opens by name."""
+    WITH_DEPENDENCIES = "with-dependencies"
+    """Always, each after what it needs, as cuda-pathfinder does."""
+    ASKED = "asked"
+    """Where the program calls for it."""
+
+
+class Opened(NamedTuple):
+    """Libraries that the file ``caller`` opens by name; those that are not ``required`` serve few programs."""
+
+    caller: str
+    libraries: tuple[str, ...]
+    required: bool = True
+
+
+class Libraries(NamedTuple):
+    """Which libraries of a framework load CUDA's, which they open by name later, and which hold its kernels.
+
+    All are patterns of files below the directory that its modules are in.
+    """
+
+    package: str
+    roots: tuple[str, ...]
+    code: tuple[str, ...]
+    dll_roots: tuple[str, ...]
+    dll_directories: tuple[str, ...]
+    on_import: bool
+    preload: Preload
+    opened: tuple[Opened, ...]
+
+
+class Framework(NamedTuple):
+    """A framework; what each field means is in the README of ``data/frameworks``, under the key of that name."""
+
+    name: str
+    title: str
+    mentioned: str
+    needs_gpu: bool
+    wheels: tuple[str, ...]
+    cpu_wheels: Mapping[str, str]
+    rivals: tuple[str, ...]
+    preload_call: str | None
+    conda_packages: tuple[str, ...]
+    conda_builds: tuple[str, ...]
+    conda_code: tuple[str, ...]
+    installed: str
+    owners: Mapping[str, str]
+    libraries: Libraries
+
+    @property
+    def probe(self) -> str:
+        """The module of :mod:`envsolve.validate.inside` that proves it."""
+        return f"on_{self.name}"
+
+    def is_installed_as(self, package: str) -> bool:
+        """Whether an installed package of this normalized name is the framework, or holds it."""
+        return re.fullmatch(self.installed, package) is not None
+
+    def is_mentioned_in(self, line: str) -> bool:
+        """Whether a line of a log names it."""
+        return self.place_in(line) is not None
+
+    def place_in(self, line: str) -> int | None:
+        """Where a line of a log first names it."""
+        found = re.search(self.mentioned, line, re.IGNORECASE)
+        return None if found is None else found.start()
+
+
+def frameworks_among(packages: Iterable[str]) -> tuple[Framework, ...]:
+    """The frameworks that the installed ``packages`` (names in any spelling) are or hold."""
+    names = {normalized(name) for name in packages}
+    return tuple(it for it in FRAMEWORKS.values() if any(map(it.is_installed_as, names)))
+
+
+def rivals_of(framework: str) -> tuple[str, ...]:
+    """Packages that install the same module as ``framework``; none for one of somebody's own matrix."""
+    known = FRAMEWORKS.get(framework)
+    return () if known is None else known.rivals
+
+
+def needs_gpu(framework: str) -> bool:
+    """Whether ``framework`` does nothing without a GPU, so that its builds are no way out where there is none."""
+    known = FRAMEWORKS.get(framework)
+    return known is not None and known.needs_gpu
+
+
+def _read() -> Iterable[tuple[int, Framework]]:
+    package = Path(__file__).parent
+    shipped = package / "_frameworks"
+    directory = shipped if shipped.is_dir() else package.parent / "data" / "frameworks"
+    for path in directory.glob("*.toml"):
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        yield document["order"], _framework(path.stem, document)
+
+
+def _framework(name: str, document: Mapping[str, Any]) -> Framework:
+    wheels, conda, installed = document["wheels"], document["conda"], document["installed"]
+    return Framework(
+        name,
+        document["title"],
+        document["mentioned"],
+        document.get("needs-gpu", False),
+        tuple(wheels["packages"]),
+        wheels.get("cpu", {}),
+        tuple(wheels.get("rivals", ())),
+        wheels.get("preload"),
+        tuple(conda["packages"]),
+        tuple(conda["builds"]),
+        tuple(conda.get("code", ())),
+        installed["packages"],
+        installed.get("owners", {}),
+        _libraries(document["libraries"]),
+    )
+
+
+def _libraries(table: Mapping[str, Any]) -> Libraries:
+    opened = (Opened(it["caller"], tuple(it["libraries"]), it.get("required", True)) for it in table.get("opened", ()))
+    return Libraries(
+        table["package"],
+        tuple(table["roots"]),
+        tuple(table["code"]),
+        tuple(table["dll-roots"]),
+        tuple(table["dll-directories"]),
+        table["on-import"],
+        Preload(table["preload"]),
+        tuple(opened),
+    )
+
+
+FRAMEWORKS: Mapping[str, Framework] = {it.name: it for _, it in sorted(_read(), key=lambda found: found[0])}
+"""By envsolve's name, in the order in which they are proven and told."""
+
+FRAMEWORK_OF_WHEEL: Mapping[str, str] = {wheel: it.name for it in FRAMEWORKS.values() for wheel in it.wheels}
+"""Packages on indexes that are a framework for GPUs, however they come into a request."""
+
+FRAMEWORK_OF_CPU_WHEEL: Mapping[str, str] = {wheel: it.name for it in FRAMEWORKS.values() for wheel in it.cpu_wheels}
+"""Packages on indexes that are a build of a framework for the CPU under a name of its own."""
+
+ASKED_FOR_AS: Mapping[str, str] = {wheel: asked for it in FRAMEWORKS.values() for wheel, asked in it.cpu_wheels.items()}
+"""The package that all others ask for, in whose place such a build stands."""
+
+FRAMEWORK_OF_CONDA: Mapping[str, str] = {name: it.name for it in FRAMEWORKS.values() for name in it.conda_packages}
+"""Conda packages that are a framework, or that are nothing but a name for one."""

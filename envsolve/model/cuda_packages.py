@@ -1,0 +1,8 @@
+"""What packages are called whose version is that of CUDA, or of cuDNN."""
+
+from __future__ import annotations
+
+CUDA_PACKAGES = ("cuda-version", "cudatoolkit", "pytorch-cuda")
+"""Conda packages whose version is that of CUDA, the one that says it for all parts first."""
+CUDNN_PACKAGES = ("libcudnn", "cudnn", "nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13")
+"""Conda packages, then wheels."""
