@@ -83,7 +83,7 @@ RULES_OF_ONE = {
     *("app/beside_conda", "app/conda_needs", "app/held_build", "app/lock_indexes", "app/lock_refusal", "app/making"),
     *("app/stack_wheels", "app/locking", "conda/name_table", "diagnose/case", "diagnose/environment/builds"),
     *("diagnose/environment/checks/conda_cuda", "diagnose/environment/checks/library_versions", "diagnose/packages"),
-    *("diagnose/environment/checks/requirements", "cli/create_lock", "lock/conda_specs", "lock/hand_written"),
+    *("diagnose/environment/checks/requirements", "cli/create_lock", "lock/conda_specs"),
     *("model/release", "solve/preference", "validate/static/builds", "validate/static/packages"),
 }
 """Modules that name a framework for a rule that holds for it alone. None may be added: say it in data/frameworks."""

@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import date
-from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.boundary.files import FileError, open_argument
 from envsolve.errors import UsageError
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.names import is_name
@@ -103,7 +103,10 @@ def log(given: Log) -> AbstractContextManager[BinaryIO]:
     if isinstance(given, bytes):
         return io.BytesIO(given)
     if isinstance(given, os.PathLike):
-        return Path(given).open("rb")
+        try:
+            return open_argument(os.fspath(given))
+        except FileError as error:
+            raise OSError(f"cannot read {os.fspath(given)}: {error.reason}") from None
     return nullcontext(given)
 
 

@@ -102,7 +102,7 @@ def _toml(path: Path) -> Mapping[str, Any]:
 
     try:
         return tomli.loads(read_text(path))
-    except tomli.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise no_toml(path, error) from None
 
 

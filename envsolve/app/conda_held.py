@@ -7,8 +7,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 from envsolve.app.conda_part import Kept
+from envsolve.boundary.files import FileError, read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
 from envsolve.lock.conda_file import HeldConda, read_held
+from envsolve.lock.own_file import LONGEST
 from envsolve.model.conda import CondaPackage
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
@@ -35,8 +37,8 @@ def kept_in(path: Path, platform: Platform, packages: Packages) -> Kept:
 def platforms_in(path: Path) -> tuple[str, ...]:
     """The platforms that packages of the conda-lock.yml at ``path`` are for; none without a file."""
     try:
-        found = _PLATFORM.findall(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError):
+        found = _PLATFORM.findall(read_text(path, LONGEST) or "")
+    except FileError:
         return ()
     return tuple(dict.fromkeys(found))
 

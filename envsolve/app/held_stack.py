@@ -11,10 +11,12 @@ from typing import NamedTuple
 from packaging.version import InvalidVersion, Version
 
 from envsolve.app.held_build import Beside, extras_in, installed_of
+from envsolve.boundary.files import read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_CPU_WHEEL, FRAMEWORK_OF_WHEEL
 from envsolve.lock.conda_file import HeldFormat, kind_of, read_held
 from envsolve.lock.dockerfile_file import is_dockerfile
 from envsolve.lock.held_pins import HeldPin, read_pins, read_recorded, read_unpinned
+from envsolve.lock.own_file import LONGEST
 from envsolve.matrix.load import Matrix
 from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDNN_PACKAGES
 from envsolve.model.host import Platform
@@ -123,7 +125,7 @@ def _recorded_for_the_cpu(package: Installed, recorded: Mapping[str, object]) ->
 
 def _beside(path: Path, packages: Iterable[Installed]) -> Beside:
     """What else is in the file; a pylock.toml has the packages that extras bring, and never extras."""
-    text = "" if path.suffix.lower() == ".toml" else path.read_text(encoding="utf-8-sig", errors="replace")
+    text = "" if path.suffix.lower() == ".toml" else read_text(path, LONGEST) or ""
     return Beside({it.name: it.version for it in packages}, extras_in(text))
 
 

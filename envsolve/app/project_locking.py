@@ -17,10 +17,11 @@ from envsolve.app.network import Network
 from envsolve.app.project_requests import PLATFORM, Asked, asked_by, key_of
 from envsolve.app.solving import solve_request
 from envsolve.app.targets import platforms_of
+from envsolve.boundary.files import FileError, link_in, read_text
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.lock.formats import CONDA_FORMATS, PYTHON_FORMATS, format_for_file, write_conda_lock
-from envsolve.lock.hand_written import BY_FORCE, is_made_by_tool, refuse_hand_written
 from envsolve.lock.maker import same_but_for_maker
+from envsolve.lock.own_file import BY_FORCE, LONGEST, is_own, refuse_to_overwrite
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
@@ -41,7 +42,7 @@ class ProjectLock(NamedTuple):
     """How a project is to be locked. ``show`` and ``counted`` are told of progress.
 
     ``upgrade`` lets go of all pins, ``upgraded`` of those of the packages or frameworks named. ``replaces`` says that
-    files that somebody wrote by hand may go, or that the caller looks after them.
+    files that envsolve did not write may be overwritten, or that the caller looks after them.
     """
 
     network: Network = Network()
@@ -82,8 +83,7 @@ def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Ma
     """
     packages = Packages(upgrade=how.upgrade, upgraded=how.upgraded)
     asked = list(asked_by(project, matrix, environ, packages))
-    if not how.replaces:
-        _refuse_hand_written(project, asked, matrix)
+    _refuse_outputs(project, asked, matrix, overwrites=how.replaces)
     with TemporaryDirectory(prefix="envsolve-") as scratch:
         locking = _Locking(how, matrix, environ, Path(scratch))
         for it in asked:
@@ -138,11 +138,11 @@ class _Locking:
             self.files.append(LockedFile(asked, path, platform, before, text, by_platform.get(platform), is_current))
 
     def _before(self, path: Path) -> str | None:
-        """The lock that is there; an empty file is none, nor what somebody wrote by hand, where it may be replaced."""
+        """The lock that is there; none where the file is empty, or is not ours and may be overwritten."""
         text = _read(path)
         if text is None or not text.strip():
             return None
-        return None if self._how.replaces and not is_made_by_tool(text) else text
+        return None if self._how.replaces and not is_own(text) else text
 
     def _held(self, held: Callable[[Platform], _Found], nothing: _Found) -> Callable[[Platform], _Found]:
         return as_far_as_read(held, nothing) if self._how.replaces else held
@@ -261,13 +261,9 @@ def without(held: Held, upgraded: tuple[str, ...]) -> Held:
 def _read(path: Path) -> str | None:
     """The file as it is; None where there is none. Raises UsageError where it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise UsageError("file-unreadable", f"cannot read {path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise UsageError("file-unreadable", f"cannot read {path}: it is not UTF-8") from None
+        return read_text(path, LONGEST)
+    except FileError as error:
+        raise UsageError("file-unreadable", f"cannot read {path}: {error.reason}") from None
 
 
 def _let_go_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[str]:
@@ -280,14 +276,27 @@ def _let_go_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[s
             yield f"-P {name}: no lock of the project holds it"
 
 
-def _refuse_hand_written(project: Project, asked: Sequence[Asked], matrix: Matrix) -> None:
-    """Raise UsageError where a file to be written is one that a person wrote, and no lock of any tool."""
+def _refuse_outputs(project: Project, asked: Sequence[Asked], matrix: Matrix, *, overwrites: bool) -> None:
+    """Raise UsageError where a file to be written is reached through a link or, unless ``overwrites``, is not ours."""
     for it in asked:
         for path in dict.fromkeys(map(it.path, platforms_of(it.request, matrix))):
             try:
-                refuse_hand_written(Path(path), _KEEP, BY_FORCE)
+                refuse_link(project.directory, path)
+                if not overwrites:
+                    refuse_to_overwrite(Path(path), _KEEP, BY_FORCE)
             except UsageError as error:
                 refuse_value(project, key_of(it.part, "outputs"), error)
+
+
+def refuse_link(directory: Path, name: str) -> None:
+    """Raise UsageError ``output-not-writable`` where the path ``name`` in a project's ``directory`` has a link.
+
+    A link may lead out of the project, or to a file that something else made.
+    """
+    link = link_in(directory, name)
+    if link is not None:
+        message = f"{name} is not written: {link} is a link"
+        raise UsageError("output-not-writable", message, hints=(Hint("remove the link, or name another file"),))
 
 
 def _named(error: EnvsolveError, asked: Asked) -> EnvsolveError:

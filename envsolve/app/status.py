@@ -16,7 +16,9 @@ from packaging.specifiers import SpecifierSet
 from envsolve.app.held_stack import HeldStack, framework_of, held_stack, is_for_the_cpu
 from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target, target_of
+from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UnsolvableError, UsageError
+from envsolve.lock.own_file import LONGEST
 from envsolve.matrix.load import FrameworkTable, Matrix
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
@@ -95,11 +97,11 @@ def status_of(
 def require_settled(path: Path) -> None:
     """Raise UsageError where the file at ``path`` holds both sides of a merge; nothing where it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
-    except OSError:
+        text = read_text(path, LONGEST)
+    except FileError:
         return
-    conflict = _CONFLICT.search(text)
-    if conflict is not None:
+    conflict = _CONFLICT.search(text or "")
+    if text is not None and conflict is not None:
         line = text.count("\n", 0, conflict.start()) + 1
         message = f"cannot read {path}: line {line} begins a conflict of a merge"
         raise UsageError("held-unreadable", message, hints=(Hint("settle it, or lock again"),))

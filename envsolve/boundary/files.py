@@ -6,12 +6,15 @@ gigabytes. A pipe is read only where the user named it on the command line (``-r
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import select
 import stat
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, BinaryIO
 
 SILENCE = 30.0
 """Seconds to wait for the next bytes of a pipe."""
@@ -83,6 +86,57 @@ def read_argument(name: str, limit: int) -> bytes | None:
         os.close(descriptor)
 
 
+def open_argument(name: str) -> BinaryIO:
+    """The file or the pipe that the user named on the command line, to be read in pieces, of any length.
+
+    Raises FileError as :func:`read_argument` does, and where there is no such file; a pipe that is silent for too long
+    raises OSError when it is read.
+    """
+    descriptor = _opened(name, 0)
+    if descriptor is None:
+        raise FileError("there is no such file")
+    try:
+        _require_readable(descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    if _CAN_POLL and stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        return io.BufferedReader(_Pipe(descriptor))
+    return os.fdopen(descriptor, "rb")
+
+
+class _Pipe(io.RawIOBase):
+    """A pipe that is waited for as :data:`SILENCE` says."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not _is_ready(self._descriptor):
+            raise TimeoutError(errno.ETIMEDOUT, _silent())
+        piece = os.read(self._descriptor, len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._descriptor)
+        super().close()
+
+
+def link_in(directory: Path, name: str) -> str | None:
+    """The first part of the path ``name`` in ``directory`` that is a link, as a path in it; None where none is."""
+    parts = Path(name).parts
+    for count in range(1, len(parts) + 1):
+        part = Path(*parts[:count])
+        if (directory / part).is_symlink():
+            return part.as_posix()
+    return None
+
+
 def decoded(content: bytes) -> str:
     """``content`` as text: UTF-8, or the UTF-16 that ``>`` writes in Windows PowerShell. Raises FileError."""
     try:
@@ -152,11 +206,15 @@ def _pieces(descriptor: int) -> Iterator[bytes]:
     waits = _CAN_POLL and stat.S_ISFIFO(os.fstat(descriptor).st_mode)
     while True:
         if waits and not _is_ready(descriptor):
-            raise FileError(f"nothing was written to this pipe for {SILENCE:g} seconds")
+            raise FileError(_silent())
         piece = os.read(descriptor, _CHUNK)
         if not piece:
             return
         yield piece
+
+
+def _silent() -> str:
+    return f"nothing was written to this pipe for {SILENCE:g} seconds"
 
 
 def _is_ready(descriptor: int) -> bool:

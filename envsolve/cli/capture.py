@@ -13,7 +13,7 @@ from envsolve.cli.export import asking, index_options, network_options, output_o
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.options import FileName, matrix_option, option, output_options
 from envsolve.cli.output import PLATFORM, deliver_each
-from envsolve.cli.replacing import refuse_hand_written
+from envsolve.cli.replacing import refuse_to_overwrite
 from envsolve.cli.report import note
 from envsolve.errors import UsageError
 from envsolve.lock.formats import format_told_by
@@ -48,7 +48,7 @@ _FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
 @option(
     "--force",
     is_flag=True,
-    help="Capture an environment that has errors, and replace the file of -o even where somebody wrote it by hand.",
+    help="Capture an environment that has errors, and overwrite the output file even if envsolve did not write it.",
 )
 @option("--validate", is_flag=True, help="Prove the environment by running kernels in it first.")
 @index_options
@@ -82,7 +82,7 @@ def capture(**options: Any) -> int:
         matrix_directory=None if directory is None else Path(directory),
     )
     if not options["force"]:
-        refuse_hand_written(options["output"], (this_platform(),))
+        refuse_to_overwrite(options["output"], (this_platform(),))
     with interruptible():
         found = captured(request, os.environ)
     deliver_each(found.texts, options["output"])

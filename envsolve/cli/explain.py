@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from envsolve.boundary.files import FileError, open_argument
 from envsolve.cli import known_values
 from envsolve.cli.options import FileName, Member, Parsed, matrix_option, option, output_options
 from envsolve.cli.output import deliver
@@ -108,7 +109,7 @@ def explain(**options: Any) -> int:
         try:
             explained = explained_of(stream, _asked(options), os.environ)
         except OSError as error:
-            raise _unreadable(" ".join(options["words"]) or "standard input", error) from error
+            raise _unreadable(" ".join(options["words"]) or "standard input", error.strerror or str(error)) from error
     text = _as_json(explained) if options["as_json"] else _as_text(explained, all_evidence=options["verbose"] > 0)
     deliver(text, None, color=Palette.wanted())
     for remark in explained.notes:
@@ -128,9 +129,9 @@ def _stream(words: tuple[str, ...]) -> BinaryIO:
     text = " ".join(words)
     if len(words) == 1 and len(text) <= _LONGEST_NAME and _names_a_file(text):
         try:
-            stream = Path(text).open("rb")  # noqa: SIM115 - closed by who reads it
-        except (OSError, ValueError) as error:
-            raise _unreadable(text, error) from error
+            stream = open_argument(text)
+        except FileError as error:
+            raise _unreadable(text, error.reason) from error
         _require_text(stream, text)
         return stream
     return io.BytesIO(text.encode("utf-8", "surrogateescape"))
@@ -143,7 +144,7 @@ def _require_text(stream: BinaryIO, name: str) -> None:
     try:
         head = stream.peek(_HEAD)[:_HEAD]
     except OSError as error:
-        raise _unreadable(name, error) from error
+        raise _unreadable(name, error.strerror or str(error)) from error
     what = next((it for signature, it in _NO_TEXT.items() if head.startswith(signature)), None)
     if what is not None and not _is_utf_8(head):
         stream.close()
@@ -166,8 +167,7 @@ def _names_a_file(text: str) -> bool:
     return os.path.lexists(text) or (text.lower().endswith(_SUFFIXES) and " " not in text)
 
 
-def _unreadable(name: str, error: Exception) -> UsageError:
-    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+def _unreadable(name: str, why: str) -> UsageError:
     return UsageError("log-unreadable", f"{name} cannot be read: {why}", hints=(_HINT,))
 
 

@@ -11,7 +11,7 @@ import click
 from envsolve.cli import known_values
 from envsolve.cli.options import FileName, Member, Parsed, file_name, option, output_options, stacked
 from envsolve.cli.output import PLATFORM, deliver_each
-from envsolve.cli.replacing import force_option, refuse_hand_written
+from envsolve.cli.replacing import force_option, refuse_to_overwrite
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.formats import format_for_file
@@ -96,12 +96,12 @@ def export(**options: Any) -> int:
     )
     _require_other_file(options["file"], output)
     if not options["force"]:
-        refuse_hand_written(output, request.platforms)
+        refuse_to_overwrite(output, request.platforms)
     found = exported(request, os.environ)
     platforms = [platform for platform, _ in found.texts]
     require_file_for_each(platforms, output)
     if not options["force"]:
-        refuse_hand_written(output, platforms)
+        refuse_to_overwrite(output, platforms)
     deliver_each(found.texts, output)
     for text in found.notes:
         note(text, quiet=options["quiet"])

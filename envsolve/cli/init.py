@@ -93,6 +93,7 @@ def init(**options: Any) -> int:
     Without a framework it is taken from what the directory has: environment.yml, requirements.txt, requirements.in,
     pixi.toml, conda-lock.yml or the dependencies in pyproject.toml. No file that is there is overwritten.
     """
+    from envsolve.app.project_locking import refuse_link
     from envsolve.matrix import Matrix, find_matrix
     from envsolve.project.reading import OWN_FILE, PYPROJECT, project_of, read_text
     from envsolve.project.writing import with_table
@@ -121,10 +122,12 @@ def init(**options: Any) -> int:
             deliver("".join(_diff(new)), None)
         else:
             for name in new:
+                refuse_link(directory, name)
+            for name in new:
                 Path(name).parent.mkdir(parents=True, exist_ok=True)
             write_all([(Path(name), text) for name, text in new.items()])
         unnamed = tuple(_without_framework(project))
-        refused = [it for it in outputs if it not in new and _is_written_by_hand(it)]
+        refused = [it for it in outputs if it not in new and _is_foreign(it)]
     left = _left(kept, refused, [it for it in kept if it in outputs and it not in refused])
     for text in (*adopted.notes, *unnamed, *notes, *_told(new, adopted, options), *left):
         note(text, quiet=options["quiet"])
@@ -220,7 +223,7 @@ def _pyproject(directory: Path) -> Mapping[str, Any]:
 
     try:
         return tomli.loads(read_text(directory / PYPROJECT)) if (directory / PYPROJECT).is_file() else {}
-    except tomli.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return {}  # told where it is written to
 
 
@@ -323,12 +326,12 @@ def _diff(new: Mapping[str, str]) -> Iterator[str]:
         yield from unified_diff(there.splitlines(keepends=True), text.splitlines(keepends=True), old, name)
 
 
-def _is_written_by_hand(name: str) -> bool:
+def _is_foreign(name: str) -> bool:
     """Whether `envsolve lock` refuses to replace the file of this name."""
-    from envsolve.lock.hand_written import refuse_hand_written
+    from envsolve.lock.own_file import refuse_to_overwrite
 
     try:
-        refuse_hand_written(Path(name))
+        refuse_to_overwrite(Path(name))
     except UsageError:
         return True
     return False
@@ -345,12 +348,12 @@ def _told(new: Mapping[str, str], adopted: Adopted, options: Mapping[str, Any]) 
 
 
 def _left(kept: list[str], refused: list[str], locks: list[str]) -> Iterator[str]:
-    """What to tell of files that are there still: ``refused`` is what a lock will not take the place of."""
+    """What to tell of files that are there still: ``refused`` is what a lock will not overwrite."""
     if kept:
         ways = "`envsolve lock` brings locks up to date, --force replaces any" if locks else "--force replaces any"
         yield f"left as they are: {', '.join(kept)}; {ways}"
     for name in refused:
         yield (
-            f"{name} looks as if somebody wrote it by hand, and `envsolve lock` refuses to replace it without --force: "
-            "name another file under outputs, and this one under requirement-files where it says what is asked for"
+            f"{name} was not written by envsolve, so `envsolve lock` overwrites it only with --force: name another "
+            "file under outputs, and this one under requirement-files if it lists requirements"
         )

@@ -39,7 +39,7 @@ _UPGRADE = "envsolve lock -U"
 )
 @option("--check", is_flag=True, help="Write nothing; exit 1 where a file is missing or not as it should be.")
 @option("--diff", "show_diff", is_flag=True, help="Print which packages would change, and write nothing.")
-@option("--force", is_flag=True, help="Replace a file even where somebody wrote it by hand.")
+@option("--force", is_flag=True, help="Overwrite files even if envsolve did not write them.")
 @option("-U", "--upgrade", is_flag=True, help="Let go of all pins.")
 @option(
     "-P",

@@ -105,7 +105,7 @@ def require_file_for_each(platforms: Sequence[Platform], output: str | None, kin
 
 
 def require_other_file(read: Sequence[str], output: str | None) -> None:
-    """Raise UsageError where -o names a file of -r: what somebody wrote by hand would be gone."""
+    """Raise UsageError where -o names a file of -r: the requirements would be overwritten."""
     if output is not None and any(name != "-" and Path(name).resolve() == Path(output).resolve() for name in read):
         raise UsageError(
             "contradictory-options",

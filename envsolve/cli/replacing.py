@@ -1,4 +1,4 @@
-"""What -o may take the place of: nothing that somebody wrote by hand, unless that is asked for."""
+"""Which files -o may overwrite: those that envsolve wrote, and with --force any other."""
 
 from __future__ import annotations
 
@@ -16,18 +16,16 @@ if TYPE_CHECKING:
     from envsolve.matrix import Matrix
     from envsolve.model.request import Request
 
-_ANOTHER_NAME = Hint("give -o another name")
-_OF_ANSWERS = ("", ".yml", ".yaml", ".json", ".txt", ".toml", ".lock")
-"""What names of answers end in; a file of another kind, such as notes.md, was no answer before."""
-_APART = "keep what is asked for in a file of its own"
+_ANOTHER_NAME = Hint("choose another file name for -o")
+_APART = "keep the requirements in a file of their own"
 
-force_option = option("--force", is_flag=True, help="Replace the file of -o even where somebody wrote it by hand.")
+force_option = option("--force", is_flag=True, help="Overwrite the output file even if envsolve did not write it.")
 
 
-def refuse_hand_written(output: str | None, platforms: Iterable[str], way: Hint = _ANOTHER_NAME) -> None:
-    """Raise UsageError where somebody wrote a file that ``output`` names, for any of ``platforms``, by hand.
+def refuse_to_overwrite(output: str | None, platforms: Iterable[str], way: Hint = _ANOTHER_NAME) -> None:
+    """Raise UsageError where a file that ``output`` names, for any of ``platforms``, is not one that envsolve wrote.
 
-    ``way`` is what to do instead of replacing it.
+    ``way`` is what to do instead of overwriting it.
     """
     if output in (None, "-"):
         return
@@ -35,11 +33,11 @@ def refuse_hand_written(output: str | None, platforms: Iterable[str], way: Hint 
     names = [name.replace(PLATFORM, platform) for platform in platforms] if PLATFORM in name else [name]
     there = [Path(it) for it in names if os.path.isfile(it)]  # noqa: PTH113 - no error for a name that is none
     if there:
-        from envsolve.lock.hand_written import BY_FORCE
-        from envsolve.lock.hand_written import refuse_hand_written as refuse
+        from envsolve.lock.own_file import BY_FORCE
+        from envsolve.lock.own_file import refuse_to_overwrite as refuse
 
         for path in there:
-            refuse(path, way, BY_FORCE, in_doubt=path.suffix.casefold() not in _OF_ANSWERS)
+            refuse(path, way, BY_FORCE)
 
 
 def refuse_to_replace(request: Request, matrix: Matrix, options: dict[str, Any]) -> None:
@@ -52,7 +50,7 @@ def refuse_to_replace(request: Request, matrix: Matrix, options: dict[str, Any])
         from envsolve.app.targets import platforms_of
 
         platforms = platforms_of(request, matrix)
-    refuse_hand_written(output, platforms, _way(request.format))
+    refuse_to_overwrite(output, platforms, _way(request.format))
 
 
 def _way(format_name: str) -> Hint:

@@ -160,7 +160,11 @@ def _found() -> tuple[str, ...]:
 def _require_there(files: tuple[str, ...]) -> None:
     missing = next((name for name in files if not Path(name).is_file()), None)
     if missing is not None:
-        raise UsageError("file-unreadable", f"there is no file {missing}", hints=(Hint("check the name"),))
+        raise UsageError(
+            "file-unreadable",
+            f"{missing} is no regular file" if Path(missing).exists() else f"there is no file {missing}",
+            hints=(Hint("check the name"),),
+        )
 
 
 def _text(found: list[FileStatus], *, of_project: bool) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
 
 _MENTIONED = re.compile(r"^\s*(channel_alias|custom_channels|default_channels)\s*:", re.MULTILINE)
@@ -20,6 +21,9 @@ _DEFAULTS = "defaults"
 _OF_DEFAULTS = ("https://repo.anaconda.com/pkgs/main", "https://repo.anaconda.com/pkgs/r")
 _OF_DEFAULTS_ON_WINDOWS = "https://repo.anaconda.com/pkgs/msys2"
 """Not one channel but several, in this order (DEFAULT_CHANNELS in conda/base/constants.py)."""
+
+_LONGEST = 1024 * 1024
+"""Bytes of a .condarc."""
 
 
 class Condarc(NamedTuple):
@@ -80,10 +84,10 @@ def condarc_places(environ: Mapping[str, str], home: Path | None) -> Iterator[Pa
 
 def _read(path: Path) -> Condarc:
     try:
-        text = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(path, str(error)) from None
-    if not _MENTIONED.search(text):
+        text = read_text(path, _LONGEST) if path.is_file() else None
+    except FileError as error:
+        raise _unreadable(path, error.reason) from None
+    if text is None or not _MENTIONED.search(text):
         return Condarc()
     import yaml
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from envsolve.boundary.files import FileError, decoded, read_argument
 from envsolve.errors import Hint, UsageError
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Problem, Reading
@@ -42,16 +43,20 @@ def read_host_file(path: Path) -> Host:
     import json
 
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        data = json.loads(text)
-    except OSError as error:
-        message = f"cannot read the host file {path}: {error.strerror or error}"
+        content = read_argument(str(path), _LONGEST)
+        if content is None:
+            raise FileError("there is no such file")
+        data = json.loads(decoded(content))
+    except FileError as error:
+        message = f"cannot read the host file {path}: {error.reason}"
         raise UsageError("host-file-unreadable", message, hints=_HINTS) from None
     except (ValueError, RecursionError) as error:
         raise UsageError("host-file-not-json", f"{path} is not JSON: {error}", hints=_HINTS) from None
     return _host(_Table(path, "", data))
 
 
+_LONGEST = 4 * 1024 * 1024
+"""Bytes; a host has a few hundred."""
 _HINTS = (Hint("write one on the target machine", "envsolve detect --json > host.json"),)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from envsolve.index.checks import project_and_version
 from envsolve.index.fetch import Fetcher
-from envsolve.index.kept import read_plain, written_plain
+from envsolve.index.kept import read_markers, written_plain
 from envsolve.index.metadata import Metadata
 from envsolve.index.one_index import Index, Later, MetadataReader, Shelf, Trust, file_address, now
 from envsolve.index.page import RawFile
@@ -47,13 +47,13 @@ class Pool:
         for index in list(self._indexes.values()):
             index.keep()
 
-    def recalled(self, key: str) -> object:
-        """What was remembered under ``key``, or None."""
-        return read_plain(self._parts[1].read("results", key))
+    def known_markers(self, key: str) -> dict[tuple[str, str], bool]:
+        """Which markers hold for the interpreter that ``key`` names, as far as that was worked out before."""
+        return read_markers(self._parts[1].read("results", key))
 
-    def remember(self, key: str, plain: object) -> None:
-        """Keep what was worked out, a value of plain types."""
-        self._parts[1].write("results", key, written_plain(plain))
+    def keep_markers(self, key: str, known: dict[tuple[str, str], bool]) -> None:
+        """Keep which markers hold."""
+        self._parts[1].write("results", key, written_plain(known))
 
 
 class Indexes:

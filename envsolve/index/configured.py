@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.files import FileError, read_bytes
 from envsolve.errors import Hint, UsageError
 
 
@@ -37,6 +38,10 @@ class Configured(NamedTuple):
         return bool(self.index_url or self.extra_index_urls or self.find_links or self.no_index)
 
 
+_LONGEST = 1024 * 1024
+"""Bytes of a configuration file."""
+
+
 class Machine(NamedTuple):
     """Where configuration may be: ``root`` is above ``etc``, ``platform`` as sys.platform spells it."""
 
@@ -50,12 +55,11 @@ class Machine(NamedTuple):
 def read_file(path: Path) -> bytes | None:
     """The content of a configuration file, None where there is none. Raises UsageError where it cannot be read."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - a dozen of absent files are tried at each start
-            return file.read()
-    except OSError as error:
-        if not os.path.exists(path):  # noqa: PTH110 - as above; what lies in a closed folder counts as absent
+        return read_bytes(path, _LONGEST)
+    except FileError as error:
+        if not os.path.exists(path):  # noqa: PTH110 - what lies in a closed folder counts as absent
             return None
-        message = f"{path} configures package indexes and cannot be read: {error.strerror}"
+        message = f"{path} configures package indexes and cannot be read: {error.reason}"
         raise UsageError("index-settings-unreadable", message, hints=(Hint("see who may read it"),)) from error
 
 

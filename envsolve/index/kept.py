@@ -10,7 +10,7 @@ import marshal
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from envsolve.index.fetch import Response, number_of
 from envsolve.index.metadata import Metadata
@@ -47,7 +47,51 @@ class Kept(NamedTuple):
 def read_kept(content: bytes | None) -> Kept | None:
     """What a shelf holds of a project; None where it is nothing, or of another format."""
     fields = read_plain(content)
-    return Kept._make(fields) if isinstance(fields, tuple) and len(fields) == len(Kept._fields) else None
+    return Kept._make(cast("tuple[Any, ...]", fields)) if _fits(fields, _KEPT) else None
+
+
+def _fits(value: object, shape: Any) -> bool:
+    """Whether ``value`` has ``shape``. What is kept may have been altered, and would fail far from here.
+
+    A shape is a type or None, a tuple of shapes for a tuple of that length, an :class:`_Each` for one of any length,
+    a list of shapes of which it may have any, or a dict with one shape for its keys and one for its values.
+    """
+    if isinstance(shape, _Each):
+        return isinstance(value, tuple) and all(_fits(it, shape.shape) for it in value)
+    if isinstance(shape, tuple):
+        return isinstance(value, tuple) and len(value) == len(shape) and all(map(_fits, value, shape))
+    if isinstance(shape, list):
+        return any(_fits(value, it) for it in shape)
+    if isinstance(shape, dict):
+        [(of_key, of_value)] = shape.items()
+        return isinstance(value, dict) and all(_fits(it, of_key) and _fits(value[it], of_value) for it in value)
+    return value is None if shape is None else isinstance(value, shape)
+
+
+class _Each:
+    def __init__(self, shape: object) -> None:
+        self.shape = shape
+
+
+_TEXTS = _Each(str)
+_HASHES = _Each((str, str))
+_TEXT_OR_NONE = [str, None]
+_FILE = (str, str, _HASHES, [int, None], _TEXT_OR_NONE, _TEXT_OR_NONE, _TEXT_OR_NONE, [_HASHES, None])
+"""A RawFile."""
+_NEED = (str, _TEXTS, str, str, str, str)
+_METADATA = (str, str, [_Each(_NEED), None], _TEXT_OR_NONE, _TEXTS, bool)
+_KEPT = (
+    *([float, int], str, str, str, str),
+    *([_TEXTS, None], {str: _TEXTS}, {int: _Each(_FILE)}, {str: _METADATA}),
+)
+"""The fields of a Kept."""
+_KNOWN_MARKERS = {(str, str): bool}
+
+
+def read_markers(content: bytes | None) -> dict[tuple[str, str], bool]:
+    """Which markers hold, as a shelf holds it; empty where that is nothing, or of another format."""
+    found = read_plain(content)
+    return cast("dict[tuple[str, str], bool]", found) if _fits(found, _KNOWN_MARKERS) else {}
 
 
 def read_plain(content: bytes | None) -> object:

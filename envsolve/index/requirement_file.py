@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.files import FileError, decoded, read_argument, read_bytes
 from envsolve.errors import Hint, UsageError
 from envsolve.model.package import Hashes
 from envsolve.model.request import without_credentials
@@ -32,6 +33,8 @@ _WITH_VALUE = {
 _HARMLESS = ("--prefer-binary", "--only-binary", "--trusted-host", "--require-hashes")
 """What a lock does anyway, or what is about the connection alone."""
 _DEEPEST = 20
+_LONGEST = 16 * 1024 * 1024
+"""Bytes; a lock with all hashes of a thousand packages has 5 MB."""
 
 
 class Line(NamedTuple):
@@ -82,6 +85,7 @@ class _Reading:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
+        self._read: set[tuple[str, bool]] = set()
         self.requirements: dict[Line, None] = {}
         self.constraints: dict[Line, None] = {}
         self.index_url: str | None = None
@@ -92,7 +96,10 @@ class _Reading:
         if name in within or len(within) > _DEEPEST:
             circle = " includes ".join((*within, name))
             raise UsageError("requirements-circular", f"{circle}: a file cannot include itself")
-        text = _text(name)
+        if (name, constraint) in self._read:
+            return
+        self._read.add((name, constraint))
+        text = _text(name, typed=not within)
         origin = f"{'-c' if constraint else '-r'} {name}"
         asked = self.constraints if constraint else self.requirements
         for number, line in _lines(text):
@@ -159,20 +166,18 @@ def require_readable(names: Iterable[str]) -> None:
     """Raise UsageError where one of the files cannot be read; standard input stays as it is."""
     for name in names:
         if name != "-":
-            _text(name)
+            _text(name, typed=True)
 
 
-def _text(name: str) -> str:
+def _text(name: str, *, typed: bool) -> str:
+    """The text of a file; only one that the user typed may be a pipe, and not one that another file includes."""
     try:
-        if name == "-":
-            import sys
-
-            return sys.stdin.read()
-        return Path(name).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UsageError("requirements-unreadable", f"cannot read {name}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise UsageError("requirements-unreadable", f"cannot read {name}: it is not UTF-8") from None
+        content = read_argument(name, _LONGEST) if typed else read_bytes(name, _LONGEST)
+        if content is None:
+            raise FileError("there is no such file")
+        return decoded(content)
+    except FileError as error:
+        raise UsageError("requirements-unreadable", f"cannot read {name}: {error.reason}") from None
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -50,7 +50,12 @@ _UNFINISHED_AGE = 3600.0
 """Seconds after which whoever wrote an unfinished file is taken for dead."""
 _READABLE = 40
 _NOT_READABLE = re.compile(r"[^A-Za-z0-9]+")
-_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_READ = (
+    os.O_RDONLY
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # a FIFO is not waited for
+)
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _TAG = """Signature: 8a477f597d28d172789f06886806bc55
 # This directory holds a cache of envsolve: backups may leave it out (bford.info/cachedir).
@@ -268,6 +273,8 @@ def _read(path: str, told: bytes) -> tuple[bytes | None, os.stat_result]:
     number = os.open(path, _READ)
     try:
         facts = os.fstat(number)
+        if not stat.S_ISREG(facts.st_mode):
+            return None, facts
         head = os.read(number, _HEADER_SIZE + len(told))
         length = facts.st_size - len(head)
         content = os.read(number, length)

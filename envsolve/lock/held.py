@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
+from envsolve.lock.own_file import LONGEST
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.request import Held
 
@@ -27,13 +29,12 @@ def read_held(path: Path, platform: str = "") -> Held:
     Raises UsageError where there is one that cannot be read.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        return Held()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        text = read_text(path, LONGEST)
+    except FileError as error:
         hint = Hint("give -o the file of an earlier answer, or another policy than locked")
-        raise UsageError("held-unreadable", f"cannot read {path}: {reason}", hints=(hint,)) from None
+        raise UsageError("held-unreadable", f"cannot read {path}: {error.reason}", hints=(hint,)) from None
+    if text is None:
+        return Held()
     return _from_json(text, platform) if text.lstrip().startswith("{") else _from_lines(text)
 
 

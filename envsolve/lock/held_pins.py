@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.dockerfile_file import SYNTAX, is_dockerfile, requirements_in
+from envsolve.lock.own_file import LONGEST
 from envsolve.lock.python_lock import FACTS_TABLE
 
 _REQUIREMENT = re.compile(
@@ -105,14 +107,10 @@ def name_of(requirement: str) -> str | None:
 def _text_of(path: Path) -> str | None:
     """What a file holds; None where there is none, or nothing in it."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from None
-    except UnicodeDecodeError:
-        raise _unreadable(path, "it is not UTF-8") from None
-    return text if text.strip() else None
+        text = read_text(path, LONGEST)
+    except FileError as error:
+        raise _unreadable(path, error.reason) from None
+    return text if text and text.strip() else None
 
 
 def _is_toml(path: Path) -> bool:

@@ -27,6 +27,8 @@ from envsolve.project.standard_tables import TABLE_KEYS, requires_python, standa
 Values = dict[str, Any]
 _TARGET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 _MISSING = object()
+_MOST_MISTAKES = 20
+"""A file that is not meant for envsolve may have any number."""
 _CLOSE = 0.75
 """How alike a key and what is typed have to be: cudnn is another thing than cuda."""
 _MINORS, _PATCHES = range(6, 30), range(30)
@@ -73,6 +75,8 @@ class _Check:
         """The values of a table whose keys are ``known``."""
         found: Values = {}
         for name, value in table.items():
+            if len(self.mistakes) >= _MOST_MISTAKES:
+                break
             key = known.get(ALIASES.get(name, name))
             if key is None:
                 self._add((*path, name), _unknown(name, known))
@@ -257,7 +261,10 @@ def _unreadable(directory: Path, file: str) -> str | None:
     """Why ``file``, which a project names, cannot be read; None where it can, or is standard input."""
     if file == "-":
         return None
-    return _unnamed(file) or (None if (directory / file).exists() else f"there is no file {file}")
+    path = directory / file
+    if (why := _unnamed(file)) is not None or path.is_file():
+        return why
+    return f"{file} is no regular file" if path.exists() else f"there is no file {file}"
 
 
 def _unnamed(file: str) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import tomli
 
+from envsolve.boundary import files
 from envsolve.errors import Hint, ProjectError, UsageError
 from envsolve.project.checking import Mistake, checked
 from envsolve.project.lines import line_of_entry, lines_of
@@ -15,6 +16,8 @@ from envsolve.project.project import Machine, Output, Part, Project, Settings
 
 PYPROJECT, OWN_FILE = "pyproject.toml", "envsolve.toml"
 TABLE = ("tool", "envsolve")
+LONGEST = 4 * 1024 * 1024
+"""Bytes of a project file."""
 _NEARLY = 0.87
 """The part of their letters that two names have in common: one is missing, added, or beside its place."""
 WRITE_ONE = Hint("write one", "envsolve init --framework pytorch")
@@ -31,7 +34,7 @@ def find_project(start: Path) -> Path | None:
         if (directory / OWN_FILE).is_file():
             return directory / OWN_FILE
         other = directory / PYPROJECT
-        text = read_text(other) if other.is_file() else ""
+        text = text_at(other)
         if text and _table(other, _parsed(other, text), text) is not None:
             return other
     return None
@@ -44,7 +47,7 @@ def misspelled_table(start: Path) -> tuple[Hint, ...]:
     """
     start = start.absolute()
     paths = (it / PYPROJECT for it in (start, *start.parents))
-    return next((hints for it in paths if it.is_file() and (hints := _nearly(it, _parsed(it, read_text(it))))), ())
+    return next((hints for it in paths if (text := text_at(it)) and (hints := _nearly(it, _parsed(it, text)))), ())
 
 
 def _nearly(path: Path, document: Mapping[str, Any]) -> tuple[Hint, ...]:
@@ -80,7 +83,7 @@ def project_of(path: Path, text: str) -> Project:
     values, mistakes = checked(table, _standard(path, document), path.parent)
     mistakes += _beside(path)
     if mistakes:
-        refuse(path, [(_line_of(path, text, it, prefix), it) for it in mistakes], prefix)
+        refuse(path, [(_line_of(path, text, lines, it, prefix), it) for it in mistakes], prefix)
     kept = tuple((key[len(prefix) :], line) for key, line in lines.items() if key[: len(prefix)] == prefix)
     return Project(path, tuple(_parts(values, path.name)), kept)
 
@@ -111,10 +114,19 @@ def read_text(path: Path) -> str:
 
     Raises UsageError ``file-unreadable`` where it cannot be read.
     """
+    text = text_at(path)
+    if text is None:
+        raise UsageError("file-unreadable", f"cannot read {path}: there is no such file")
+    return text
+
+
+def text_at(path: Path) -> str | None:
+    """The same; None where there is no file at ``path``."""
     try:
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise UsageError("file-unreadable", f"cannot read {path}: {error.strerror or error}") from None
+        content = files.read_bytes(path, LONGEST)
+        return None if content is None else content.decode("utf-8-sig")
+    except files.FileError as error:
+        raise UsageError("file-unreadable", f"cannot read {path}: {error.reason}") from None
     except UnicodeDecodeError:
         raise UsageError("file-unreadable", f"cannot read {path}: it is not UTF-8") from None
 
@@ -122,15 +134,14 @@ def read_text(path: Path) -> str:
 def _parsed(path: Path, text: str) -> Mapping[str, Any]:
     try:
         return tomli.loads(text)
-    except tomli.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a ValueError is also a number of thousands of digits
         raise no_toml(path, error) from None
-    except RecursionError:
-        raise UsageError("file-unreadable", f"{path} is no TOML that can be read: it is nested too deep") from None
 
 
-def no_toml(path: Path, error: tomli.TOMLDecodeError) -> UsageError:
+def no_toml(path: Path, error: Exception) -> UsageError:
     """The error for a file that breaks the rules of TOML, with the place that the parser names."""
-    return UsageError("file-unreadable", f"{path} is no TOML: {error}", hints=(Hint("mend the file at that place"),))
+    reason = "it is nested too deep" if isinstance(error, RecursionError) else error
+    return UsageError("file-unreadable", f"{path} is no TOML: {reason}", hints=(Hint("mend the file at that place"),))
 
 
 def _table(path: Path, document: Mapping[str, Any], text: str) -> Mapping[str, Any] | None:
@@ -165,10 +176,12 @@ def _beside(path: Path) -> list[Mistake]:
     return [Mistake((), f"{PYPROJECT} beside it has [tool.envsolve] too: keep one of them")]
 
 
-def _line_of(path: Path, text: str, mistake: Mistake, prefix: tuple[str, ...]) -> int | None:
+def _line_of(
+    path: Path, text: str, lines: Mapping[tuple[str, ...], int], mistake: Mistake, prefix: tuple[str, ...]
+) -> int | None:
     """The line of a mistake in the project whose content is ``text``, or in the file of its standard tables."""
     if mistake.entry is None:
-        return _line(lines_of(text), (*prefix, *mistake.path))
+        return _line(lines, (*prefix, *mistake.path))
     other = _standard_file(path)
     text = text if other == path else read_text(other)
     return line_of_entry(text, mistake.path, mistake.entry) or _line(lines_of(text), mistake.path)

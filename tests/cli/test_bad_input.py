@@ -181,18 +181,21 @@ def test_an_output_that_cannot_be_written_is_named(envsolve: Envsolve, tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
+OURS = "# Made by envsolve 0.1.0:\nname: old\n"
+
+
 def test_a_failure_leaves_the_old_file_as_it_was(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "environment.yml"
-    path.write_text("precious", encoding="utf-8")
+    path.write_text(OURS, encoding="utf-8")
     result = envsolve("-f", "pytorch==2.15.*", "--gpu", "8.9", "--driver", "550.163.01", "-o", str(path))
     assert result.code == 1
-    assert path.read_text(encoding="utf-8") == "precious"
+    assert path.read_text(encoding="utf-8") == OURS
     assert [entry.name for entry in tmp_path.iterdir()] == ["environment.yml"]
 
 
 def test_a_link_stays_and_its_target_is_written(envsolve: Envsolve, tmp_path: Path) -> None:
     target, link = tmp_path / "real.yml", tmp_path / "link.yml"
-    target.write_text("old", encoding="utf-8")
+    target.write_text(OURS, encoding="utf-8")
     link.symlink_to(target)
     assert envsolve("-f", "pytorch", "--gpu", "8.6", "-o", str(link)).code == 0
     assert link.is_symlink()

@@ -85,9 +85,10 @@ def test_a_lock_that_cannot_be_read_is_an_error_and_stays(
     envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "conda-lock.yml"
-    path.write_text("what is this?\n")
+    text = "# Made by envsolve 0.1.0:\nwhat is this?\n"
+    path.write_text(text)
     done = envsolve("-f", "tensorflow", "--gpu", "8.6", "--cache-dir", str(cache), "-o", str(path))
-    assert (done.code, path.read_text()) == (2, "what is this?\n")
+    assert (done.code, path.read_text()) == (2, text)
     assert done.err.startswith("error: held-unreadable\n")
 
 

@@ -357,14 +357,14 @@ def test_an_empty_file_is_none(name: str, project: Project) -> None:
         ("{platform}.txt", "linux-64.txt"),
     ],
 )
-def test_what_a_person_wrote_is_overwritten_by_force_alone(output: str, name: str, project: Project) -> None:
+def test_what_envsolve_did_not_write_is_overwritten_by_force_alone(output: str, name: str, project: Project) -> None:
     project.say('["requirements.txt", "locks/pylock.toml"]', f'["{output}"]')
     project.say("project-dependencies = true\n", "")
     path = project.directory / name
     path.write_text("torch\n")
     done = project("lock")
     assert (done.code, done.err.splitlines()[0]) == (2, "error: not-a-lock")
-    assert f"outputs: {name} looks as if somebody wrote it by hand" in done.err
+    assert f"outputs: {name} is not overwritten: envsolve did not write it" in done.err
     assert path.read_text() == "torch\n"
     done = project("lock", "--force")
     assert done.code == 0, done.err

@@ -130,7 +130,7 @@ def test_a_file_that_cannot_be_locked_is_named(text: str, envsolve: Envsolve, wo
 
 
 def test_a_file_in_another_encoding_is_named(envsolve: Envsolve, world: IndexServer) -> None:
-    Path("asked.in").write_bytes("pandas".encode("utf-16"))
+    Path("asked.in").write_bytes("pandas # é".encode("latin-1"))
     result = lock(envsolve, world, "-r", "asked.in")
     assert (result.code, result.out) == (2, "")
     assert "cannot read asked.in: it is not UTF-8" in result.err

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from envsolve.index.kept import written_plain
+from envsolve.index.store import Store
 from tests.cli.locking import FORMAT, TARGET, Locking, assert_in_three_parts, locking_in, pins_of
 from tests.conftest import Envsolve
 from tests.index.packages import wheel
@@ -216,6 +218,41 @@ def test_a_damaged_cache_heals(locking: Locking, damage: str) -> None:
     again = locking()
     assert (again.out, again.err) == (first.out, "")
     assert asked_by(locking) == []
+
+
+SHAPES = {
+    "a number": 11,
+    "too few fields": (0, 11),
+    "fields of other types": tuple(range(9)),
+    "versions that are no texts": (9e9, "", "", "", "", (1, 2), {}, {}, {}),
+    "files of another shape": (9e9, "", "", "", "", ("1.0", "2.0"), {}, {0: (("alpha-1.0-py3-none-any.whl",),)}, {}),
+    "metadata of another shape": (9e9, "", "", "", "", ("1.0",), {}, {}, {"a": ("alpha", "1.0", 7, None, (), True)}),
+    "tables that are none": (9e9, "", "", "", "", ("1.0",), [], [], []),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_what_is_kept_in_another_shape_counts_as_absent(locking: Locking, shape: object) -> None:
+    right = locking.pins()
+    store = Store(locking.cache)
+    for key in ("alpha", "beta"):
+        store.write("projects", f"{locking.url}{key}/", written_plain(shape))
+    for path in locking.cache.rglob("results/*.kept"):
+        path.unlink()
+    assert locking.pins() == right
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
+@pytest.mark.parametrize("kind", ["fifo", "zero"])
+def test_what_is_kept_in_no_file_counts_as_absent(locking: Locking, kind: str) -> None:
+    right = locking.pins()
+    for path in kept_files(locking):
+        path.unlink()
+        if kind == "fifo":
+            os.mkfifo(path)
+        else:
+            path.symlink_to("/dev/zero")
+    assert locking.pins() == right
 
 
 def test_a_page_that_is_lost_from_the_cache_is_fetched_again(locking: Locking) -> None:

@@ -75,11 +75,11 @@ def test_the_platform_without_a_stack_is_named_and_nothing_is_written(envsolve: 
 def test_no_file_is_replaced_before_all_are_written(bad: str, envsolve: Envsolve, tmp_path: Path) -> None:
     (tmp_path / "linux-64").mkdir()
     old = tmp_path / "linux-64" / "environment.yml"
-    old.write_text("mine", encoding="utf-8")
+    old.write_text("# Made by envsolve 0.1.0:\n", encoding="utf-8")
     result = envsolve("-f", "pytorch", "--gpu", "8.6", *BOTH, "-o", str(tmp_path / bad))
     assert result.code == 2
     assert result.err.startswith("error: output-not-writable")
-    assert old.read_text(encoding="utf-8") == "mine"
+    assert old.read_text(encoding="utf-8") == "# Made by envsolve 0.1.0:\n"
     assert [path.name for path in tmp_path.rglob("*")] == ["linux-64", "environment.yml"]
 
 

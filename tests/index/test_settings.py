@@ -366,7 +366,7 @@ def test_what_cannot_be_read_is_refused(machine: Machine) -> None:
     (machine.home / ".config" / "pip" / "pip.conf").mkdir(parents=True)
     words = refused(machine)
     assert "index-settings-unreadable" in words
-    assert "Is a directory" in words
+    assert "it is a directory" in words
 
 
 def test_a_user_without_a_home_has_variables_all_the_same(tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ class World:
         self.limits = limits
         self.present = present
         self._markers_key = f"markers {sorted(wanted.interpreter.marker_values().items())}"
-        known = indexes.pool.recalled(self._markers_key)
-        self.markers = Markers(wanted.interpreter.marker_values(), known if isinstance(known, dict) else None)
+        known = indexes.pool.known_markers(self._markers_key)
+        self.markers = Markers(wanted.interpreter.marker_values(), known)
         self._markers_known = len(self.markers.known)
         self.fitting = Fitting(wanted)
         self.workers = Workers(_CONNECTIONS)
@@ -203,6 +203,6 @@ class World:
         """End the threads. Raises what went wrong in one of them."""
         self.workers.close()
         if len(self.markers.known) > self._markers_known:
-            self.indexes.pool.remember(self._markers_key, dict(self.markers.known))
+            self.indexes.pool.keep_markers(self._markers_key, dict(self.markers.known))
         if self.workers.failure is not None:
             raise self.workers.failure
