@@ -14,7 +14,7 @@ import pytest
 
 from envsolve.boundary.programs import GRACE
 from envsolve.errors import OutsideError
-from envsolve.validate.child import Children, Outcome
+from envsolve.validate.child import Children, Ending, Outcome
 from tests.validate.compiled import CUDART, ON_LOAD, compiled
 
 HERE = Path(sys.executable)
@@ -34,7 +34,7 @@ def load(children: Children, library: Path, timeout: float = 30.0) -> Outcome:
 def test_a_probe_that_comes_to_its_end_gives_its_result(children: Children, tmp_path: Path) -> None:
     outcome = load(children, compiled(tmp_path / "libcudart.so.12", CUDART.format(number=12080)))
     assert outcome.result is not None
-    assert outcome.ending == (0, None, None)
+    assert outcome.ending == Ending(exit_code=0)
     assert outcome.all_noted("library")[0]["version"] == "12.8"
 
 
