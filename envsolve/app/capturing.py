@@ -94,7 +94,7 @@ def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
     """
     matrix = Matrix(asked.matrix_directory or find_matrix())
     try:
-        asked.progress.show("the environment")
+        asked.progress.show("asking the environment's Python")
         host = detect(thorough=False, environ=environ, pci_table=_table_of(matrix))
         with Children() as children:
             found = find_environment(asked.prefix, asked.python, environ, children)
@@ -124,11 +124,13 @@ def _problems(
     asked: CaptureRequest, found: FoundEnvironment, host: Host, matrix: Matrix, environ: Mapping[str, str]
 ) -> list[str]:
     """What is wrong with the environment, a line each: from its files and, where it is asked for, from running it."""
+    asked.progress.show(f"activating {found.inventory.prefix}")
     activation = activated(environ, found.inventory)
+    asked.progress.show("the environment")
     report = examine_environment(
         found.inventory, host, activation.environ, platform=host.platform, matrix=matrix, shell=environ
     )
-    findings: Sequence[Finding] = (*found.findings, *report.findings)
+    findings: Sequence[Finding] = (*found.findings, *activation.findings, *report.findings)
     problems = [it.title for it in findings if it.severity is Severity.ERROR]
     if asked.validate and found.runs:
         from envsolve.app.validating import Asked as Validating

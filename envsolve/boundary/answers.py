@@ -10,7 +10,6 @@ program could fill the disk through it, but that takes no file of ours: it runs 
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
@@ -19,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from envsolve.boundary.files import FileError, read_bytes
+from envsolve.boundary.files import FileError, json_value, read_bytes
 from envsolve.boundary.programs import Output, end_session, start
 from envsolve.errors import OutsideError
 
@@ -169,20 +168,9 @@ def ask_python(
     if answer.ending.exit_code != 0 or answer.fault:
         raise unanswered(python, answer)
     try:
-        found: object = parsed(answer.content)
-    except ValueError as error:
-        raise not_usable(python, f"gave an answer that cannot be read: {error}") from None
-    return found
-
-
-def parsed(content: bytes | str) -> object:
-    """The value of a JSON document. Raises ValueError, also for one that is nested too deep."""
-    try:
-        return json.loads(content)
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
-    except UnicodeDecodeError:
-        raise ValueError("it is not UTF-8") from None
+        return json_value(answer.content)
+    except FileError as error:
+        raise not_usable(python, f"gave an answer that cannot be read: {error.reason}") from None
 
 
 def unanswered(python: str | Path, answer: Answer) -> OutsideError:

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from envsolve.boundary.answers import Answer, Asking, Ending, not_usable, parsed
+from envsolve.boundary.answers import Answer, Asking, Ending, not_usable
+from envsolve.boundary.files import FileError, json_value
 from envsolve.errors import Hint
 
 __all__ = ["Children", "Ending", "Outcome"]
@@ -87,9 +88,9 @@ def _lines(answer: Answer) -> tuple[list[dict[str, object]], str]:
     lines: list[dict[str, object]] = []
     for line in whole:
         try:
-            found = parsed(line)
-        except ValueError as error:
-            return lines, str(error)
+            found = json_value(line)
+        except FileError as error:
+            return lines, error.reason
         if not isinstance(found, dict):
             return lines, "a line of it is no object"
         lines.append(found)

@@ -94,7 +94,7 @@ def test_an_interpreter_gives_a_value() -> None:
         ("exec cat /dev/zero", "printed more than 64 MiB instead of an answer"),
         ("exit 3", "does not run as a Python interpreter"),
         ("kill -9 $$", "does not run as a Python interpreter"),
-        ("exit 0", "gave an answer that cannot be read: Expecting value"),
+        ("exit 0", "gave an answer that cannot be read: it is not JSON: Expecting value"),
         ('head -c 100000 /dev/zero | tr "\\0" "[" > "$4"', "gave an answer that cannot be read: it is nested too deep"),
         ('printf \'"\\377"\' > "$4"', "gave an answer that cannot be read: it is not UTF-8"),
         ('mkfifo "$4"', "gave an answer that cannot be read: it is a pipe"),
