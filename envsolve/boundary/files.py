@@ -6,12 +6,14 @@ gigabytes. A pipe is read only where the user named it on the command line (``-r
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import stat
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 SILENCE = 30.0
 """Seconds to wait for the next bytes of a pipe."""
@@ -77,6 +79,17 @@ def read_head(path: Path | str, limit: int) -> bytes | None:
         raise _unreadable(error) from None
     finally:
         os.close(descriptor)
+
+
+def open_regular(path: Path | str) -> BinaryIO:
+    """The regular file at ``path``, open to be read in parts. OSError passes, and is raised for anything else."""
+    descriptor = os.open(path, _READ | _NO_WAIT)
+    try:
+        _require_regular(descriptor)
+        return open(descriptor, "rb")  # noqa: PTH123 - a descriptor
+    except FileError as error:
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, error.reason, os.fspath(path)) from None
 
 
 def read_text(path: Path | str, limit: int) -> str | None:

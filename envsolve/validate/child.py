@@ -70,7 +70,7 @@ def _outcome(answer: Answer, seconds: float) -> Outcome:
     lines, fault = _lines(answer)
     stages = [str(line["stage"]) for line in lines if "stage" in line]
     notes = tuple(line["note"] for line in lines if isinstance(line.get("note"), dict))
-    error = {"type": "malformed answer", "text": fault, "trace": []} if fault else _last(lines, "error")
+    error = {"type": "malformed answer", "text": fault, "trace": []} if fault else _error(lines)
     return Outcome(
         result=None if fault else _last(lines, "result"),
         error=error,
@@ -95,6 +95,15 @@ def _lines(answer: Answer) -> tuple[list[dict[str, object]], str]:
             return lines, "a line of it is no object"
         lines.append(found)
     return lines, answer.fault
+
+
+def _error(lines: list[dict[str, object]]) -> dict[str, object] | None:
+    found = _last(lines, "error")
+    if found is None:
+        return None
+    trace = found.get("trace")
+    texts = [str(it) for it in trace] if isinstance(trace, list) else []
+    return {"type": str(found.get("type")), "text": str(found.get("text")), "trace": texts}
 
 
 def _last(lines: list[dict[str, object]], key: str) -> dict[str, object] | None:

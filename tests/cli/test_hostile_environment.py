@@ -19,6 +19,13 @@ SOON = 30.0
 SLEEPS = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
 FLOODS = "import os\nwhile True: os.write(1, bytes(1 << 20))"
 LEAVES_A_CHILD = "import os, time\nif os.fork() == 0: time.sleep(45)"
+LIES = """
+import os, sys
+if sys.orig_argv[1].endswith("run.py") and sys.orig_argv[2] != "inventory":
+    with open(sys.orig_argv[-1], "w") as file:
+        print({answer!r}, file=file)
+    os._exit(0)
+"""
 DEEP = "[" * 100_000
 NAMED = "Metadata-Version: 2.1\nName: alpha\nVersion: 1.0\n"
 VALIDATE, DOCTOR, CAPTURE = ("validate", "--device", "cpu"), ("doctor",), ("capture",)
@@ -180,3 +187,26 @@ def test_a_script_that_never_ends_is_named(environment: Environment, command: tu
     ran = environment.run(*command)
     assert ran.code == 1
     assert f"the activation script {path} does not run to its end" in ran.said
+
+
+@pytest.mark.parametrize(
+    ("device", "answer"),
+    [
+        ("cpu", '{"result": {"operations": [3]}}'),
+        ("cpu", '{"result": {"operations": [{"name": "matmul"}]}}'),
+        ("cpu", '{"note": {"loaded": [3]}}'),
+        ("cpu", '{"note": {"loaded": 3}}'),
+        ("cuda", '{"result": {"devices": 3}}'),
+        ("cuda", '{"result": {"error": {"stage": "cuInit"}}}'),
+        ("cuda", '{"result": {"devices": [{"index": 0}]}}'),
+    ],
+)
+def test_an_answer_to_a_probe_that_makes_no_sense_names_the_interpreter(
+    environment: Environment, device: str, answer: str
+) -> None:
+    environment.write("torch-2.8.0.dist-info/METADATA", "Name: torch\nVersion: 2.8.0\n")
+    environment.write("sitecustomize.py", LIES.format(answer=answer))
+    ran = environment.run("validate", "--device", device)
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith("error: python-not-usable\n")
+    assert str(environment.prefix / "bin") in ran.err
