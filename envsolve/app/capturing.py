@@ -6,13 +6,11 @@ solved and nothing is guessed: what no lock can hold is named.
 
 from __future__ import annotations
 
-import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-
-from packaging.version import Version
 
 from envsolve import __version__
 from envsolve.app.exact_files import Asking, ExactFiles, exact_files
@@ -23,7 +21,6 @@ from envsolve.app.stack_wheels import notes_of
 from envsolve.app.targets import target_of
 from envsolve.app.validating import Progress
 from envsolve.app.virtual_packages import virtual_packages
-from envsolve.create.child import ask
 from envsolve.diagnose.environment import examine_environment, find_environment
 from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.metadata import Package, Packages
@@ -53,12 +50,7 @@ if TYPE_CHECKING:
 
 FORMATS = (*VENV_FORMATS, *CONDA_FORMATS)
 """What an environment can become."""
-_INTERPRETER = (
-    "import json, sys, sysconfig; print(json.dumps([sys.implementation.name, "
-    "bool(sysconfig.get_config_var('Py_GIL_DISABLED')), sys.maxsize > 2**32]))"
-)
-_USUAL = ["cpython", False, True]
-"""CPython with its lock, of 64 bits: what wheels are looked up for."""
+_NUMBERS = re.compile(r"\d+")
 _FEW = 20
 
 
@@ -102,14 +94,14 @@ def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
     """
     matrix = Matrix(asked.matrix_directory or find_matrix())
     try:
-        asked.progress.show("the environment")
+        asked.progress.show("asking the environment's Python")
         host = detect(thorough=False, environ=environ, pci_table=_table_of(matrix))
         with Children() as children:
             found = find_environment(asked.prefix, asked.python, environ, children)
         problems = _problems(asked, found, host, matrix, environ)
         if problems and not asked.force:
             raise _unsound(asked, found.inventory, problems)
-        environment = _looked_at(found, host, environ)
+        environment = _looked_at(found, host)
         format_name = _format(asked, environment)
         asked.progress.show("package indexes")
         text, notes = _written(asked, environment, format_name, matrix, environ)
@@ -132,11 +124,13 @@ def _problems(
     asked: CaptureRequest, found: FoundEnvironment, host: Host, matrix: Matrix, environ: Mapping[str, str]
 ) -> list[str]:
     """What is wrong with the environment, a line each: from its files and, where it is asked for, from running it."""
+    asked.progress.show(f"activating {found.inventory.prefix}")
     activation = activated(environ, found.inventory)
+    asked.progress.show("the environment")
     report = examine_environment(
         found.inventory, host, activation.environ, platform=host.platform, matrix=matrix, shell=environ
     )
-    findings: Sequence[Finding] = (*found.findings, *report.findings)
+    findings: Sequence[Finding] = (*found.findings, *activation.findings, *report.findings)
     problems = [it.title for it in findings if it.severity is Severity.ERROR]
     if asked.validate and found.runs:
         from envsolve.app.validating import Asked as Validating
@@ -164,7 +158,7 @@ def _unsound(asked: CaptureRequest, inventory: Inventory, problems: Sequence[str
     )
 
 
-def _looked_at(found: FoundEnvironment, host: Host, environ: Mapping[str, str]) -> _Environment:
+def _looked_at(found: FoundEnvironment, host: Host) -> _Environment:
     inventory = found.inventory
     conda = installed_conda(inventory.prefix)
     packages = tuple(Packages(inventory.search_path).by_name.values())
@@ -174,7 +168,7 @@ def _looked_at(found: FoundEnvironment, host: Host, environ: Mapping[str, str]) 
             it for it in packages if not it.is_of_conda and _below(it.folder, inventory.prefix) not in of_conda
         )
     if found.runs and packages:
-        interpreter = _interpreter(inventory, host, environ)
+        interpreter = _interpreter(inventory, host)
         wheels, requires = captured(packages, Markers(interpreter.marker_values()))
         return _Environment(inventory, host, conda, wheels, requires, interpreter if wheels else None)
     if packages:
@@ -190,14 +184,13 @@ def _below(folder: Path, prefix: Path) -> str:
     return folder.relative_to(prefix).as_posix() if folder.is_relative_to(prefix) else ""
 
 
-def _interpreter(inventory: Inventory, host: Host, environ: Mapping[str, str]) -> Interpreter:
+def _interpreter(inventory: Inventory, host: Host) -> Interpreter:
     """The Python of the environment. Raises UnsolvableError for one that takes other wheels than CPython does."""
-    answer = ask([str(inventory.executable), "-I", "-c", _INTERPRETER], environ)
-    if json.loads(answer.last_line or "null") != _USUAL:
+    if not inventory.takes_usual_wheels:
         message = f"wheels are looked up for the usual CPython of 64 bits, and {inventory.executable} is another one"
         hints = (Hint("write down what is installed with the Python itself", "python -m pip freeze"),)
         raise UnsolvableError("python-not-supported", message, hints=hints)
-    major, minor, patch = (*Version(inventory.python).release, 0, 0)[:3]
+    major, minor, patch = (*map(int, _NUMBERS.findall(inventory.python)), 0, 0)[:3]
     return Interpreter((major, minor, patch), host.platform, this_glibc())
 
 

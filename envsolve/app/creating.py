@@ -65,6 +65,7 @@ def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], pro
         python = plan.kind.interpreter(prefix, windows=windows) if plan.has_python else None
         if place.record is not None and place.record.state is State.FINISHED:
             if not asked.force and place.record.is_of(plan):
+                progress(f"asking {python}")
                 _require_whole(place, python, environ)
                 return Created(prefix, plan.kind, python, Outcome.UP_TO_DATE, plan.notes)
             _require_force(asked, place, plan)

@@ -16,6 +16,7 @@ from envsolve.diagnose.environment.remedies import named
 from envsolve.diagnose.environment.shells import shell_of
 from envsolve.diagnose.machine import Limits, MachineReport, Surroundings, examine_machine, nearest_the_cause
 from envsolve.diagnose.machine.inventory import VARIABLES
+from envsolve.diagnose.plain_text import printable
 from envsolve.diagnose.reading import masked
 from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.frameworks import frameworks_among
@@ -94,12 +95,17 @@ def diagnose(asked: Asked, environ: Mapping[str, str]) -> Diagnosed:
         host = _host(matrix, environ)
         surroundings = Surroundings(Machine(host.platform, environ), host, limits=Limits(seconds=WALK_SECONDS))
         machine = examine_machine(surroundings, matrix)
-        asked.progress.show("the environment")
+        asked.progress.show("asking the environment's Python")
         found, environment, activation = _environment(asked, environ, host, matrix)
     finally:
         asked.progress.clear()
     findings = tuple(
-        map(_without_secrets, nearest_the_cause((*machine.findings, *found.findings, *environment.findings)))
+        map(
+            _without_secrets,
+            nearest_the_cause(
+                (*machine.findings, *found.findings, *map(printable, activation.findings), *environment.findings)
+            ),
+        )
     )
     inventory = _inventory(machine, environment)
     looked = _looked(found, environ, activation.environ, inventory, host)
@@ -127,7 +133,9 @@ def _environment(
 ) -> tuple[FoundEnvironment, EnvironmentReport, Activation]:
     with Children() as children:
         found = find_environment(asked.prefix, asked.python, environ, children, timeout=INVENTORY_SECONDS)
+    asked.progress.show(f"activating {found.inventory.prefix}")
     activation = activated(environ, found.inventory)
+    asked.progress.show("the environment")
     report = examine_environment(
         found.inventory,
         host,

@@ -6,18 +6,16 @@ https://docs.conda.io/projects/conda/en/stable/dev-guide/api/conda/models/record
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.files import FileError
-from envsolve.diagnose.environment.reading import bytes_of, names_of
+from envsolve.diagnose.environment.conda_meta import record_at
+from envsolve.diagnose.environment.reading import names_of
 from envsolve.lock.package_address import package_of
 from envsolve.model.conda import CondaPackage
 
-_LONGEST = 32 * 1024 * 1024
-"""Bytes of one record, as in envsolve.diagnose.environment.conda_meta."""
 _NO_REQUEST = ("", "None")
 """What stands for the request of a package that came in as a dependency."""
 
@@ -48,9 +46,10 @@ def installed_conda(prefix: Path) -> InstalledConda:
     missing: list[Missing] = []
     directory = prefix / "conda-meta"
     for name in (it for it in names_of(directory) if it.endswith(".json")):
-        told = _told(directory / name)
-        if told is None:
-            missing.append(Missing(name, "", "its record in conda-meta cannot be read"))
+        try:
+            told = record_at(directory / name)
+        except FileError as error:
+            missing.append(Missing(str(directory / name), "", error.reason))
             continue
         found = _package(told)
         if isinstance(found, CondaPackage):
@@ -59,14 +58,6 @@ def installed_conda(prefix: Path) -> InstalledConda:
         else:
             missing.append(found)
     return InstalledConda(tuple(sorted(packages)), tuple(requested), tuple(missing))
-
-
-def _told(path: Path) -> Mapping[str, object] | None:
-    try:
-        told = json.loads(bytes_of(path, _LONGEST) or b"null")
-    except (ValueError, RecursionError):
-        return None
-    return told if isinstance(told, dict) and isinstance(told.get("name"), str) else None
 
 
 def _package(told: Mapping[str, object]) -> CondaPackage | Missing:

@@ -7,7 +7,6 @@ from an index by name, its origin: direct_url.json
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -15,16 +14,15 @@ from typing import Any, NamedTuple
 
 from envsolve.app.exact_files import ExactFiles
 from envsolve.app.installed_conda import Missing
-from envsolve.diagnose.environment.metadata import Package
-from envsolve.diagnose.environment.reading import bytes_of, is_file, text_of
+from envsolve.boundary.files import FileError
+from envsolve.diagnose.environment.metadata import DIRECT_URL, Package, direct_url
+from envsolve.diagnose.environment.reading import bytes_of, is_file
 from envsolve.lock.sound_pins import without_credentials_in
 from envsolve.model.names import normalized
 from envsolve.model.need import Markers, parse_need
 from envsolve.model.package import PackageFile, Pin
 from envsolve.solve.closure.releases import Unfit
 
-_LONGEST = 64 * 1024
-"""Bytes of a direct_url.json."""
 _LONGEST_METADATA = 16 * 1024 * 1024
 _TOOLS = ("pip", "setuptools", "wheel", "distribute")
 """What is in an environment from its beginning; pip freeze leaves it out as well."""
@@ -90,26 +88,26 @@ def wheels_of(packages: Sequence[Package], requires: Mapping[str, set[str]], fil
 
 def origin_of(package: Package) -> Origin:
     """Where ``package`` is from, as its metadata has it."""
+    if package.fault is not None:
+        file, reason = package.fault
+        return Origin(reason=f"{file} is malformed: {reason}")
     if not package.described:
-        return Origin(reason="its metadata cannot be read")
+        return Origin(reason=f"{package.folder} has no metadata with a name and a version")
     if not package.is_wheel:
         return Origin(reason="it was not installed as a wheel, so nothing tells where it is from")
-    text = text_of(package.folder / "direct_url.json", _LONGEST)
-    if text is None:
-        return Origin()
     try:
-        told = json.loads(text)
-        return _of_direct_url(told)
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
-        return Origin(reason="its direct_url.json cannot be read")
+        told = direct_url(package.folder)
+    except FileError as error:
+        return Origin(reason=f"{package.folder / DIRECT_URL} is malformed: {error.reason}")
+    return Origin() if told is None else _of_direct_url(told)
 
 
 def _of_direct_url(told: Mapping[str, Any]) -> Origin:
-    url = without_credentials_in(str(told["url"]))
+    url = without_credentials_in(told["url"])
     if "vcs_info" in told:
         return Origin(reason=f"it is from a repository ({url})")
     if "dir_info" in told:
-        editable = bool(told["dir_info"].get("editable"))
+        editable = told["dir_info"].get("editable") is True
         return Origin(reason="it is a project that is being edited" if editable else "it is from a folder")
     hashes = _hashes(told["archive_info"])
     is_local = not url.startswith(("http://", "https://"))
@@ -122,7 +120,8 @@ def _of_direct_url(told: Mapping[str, Any]) -> Origin:
 
 def _hashes(archive: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """The strong digests; ``hash`` is the older form of ``hashes``."""
-    told = dict(archive.get("hashes") or {})
+    hashes = archive.get("hashes")
+    told = dict(hashes) if isinstance(hashes, dict) else {}
     algorithm, equals, digest = str(archive.get("hash", "")).partition("=")
     if equals:
         told.setdefault(algorithm, digest)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from envsolve.diagnose.environment.malformed_files import malformed_files
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
+from envsolve.model.finding import Finding
 from envsolve.model.host import GpuStatus, Host
 from envsolve.validate.activation import activated
 from envsolve.validate.child import Children
@@ -17,10 +20,12 @@ from envsolve.validate.environment import interpreter, take_inventory
 from envsolve.validate.inventory import Inventory
 from envsolve.validate.own_libraries import is_for_gpus
 from envsolve.validate.places import places_of
-from envsolve.validate.report import Report
+from envsolve.validate.report import ProbeReport, Report, concluded
 from envsolve.validate.validator import Device, Plan, validate
 
 _ROOT = Path("/")
+ENVIRONMENT = "environment"
+"""The probe that is there where activating the environment, or a file of it, is at fault."""
 
 
 class Progress(Protocol):
@@ -70,18 +75,29 @@ def validation_of(asked: Asked, environ: Mapping[str, str]) -> Validation:
     matrix = Matrix(asked.matrix_directory or find_matrix())
     try:
         with Children() as children:
-            asked.progress.show("the environment")
+            asked.progress.show(f"asking {python}")
             inventory = take_inventory(python, environ, children)
             frameworks = _present(wanted, inventory)
             host = _this_host(matrix, environ)
             device = _device(asked, host, inventory)
+            asked.progress.show(f"activating {inventory.prefix}")
+            started = time.perf_counter()
             activation = activated(environ, inventory)
+            findings = (*activation.findings, *malformed_files(inventory))
+            seconds = round(time.perf_counter() - started, 4)
             plan = _plan(asked, activation.environ, inventory, frameworks, host, device, matrix)
             report = validate(plan, children, asked.progress.show)
     finally:
         asked.progress.clear()
     notes = (*activation.notes, *_notes(device, host, frameworks, inventory))
+    if findings:
+        report = report._replace(probes=(_of_environment(findings, seconds), *report.probes))
     return Validation(report._replace(notes=notes), device, host)
+
+
+def _of_environment(findings: tuple[Finding, ...], seconds: float) -> ProbeReport:
+    """What is wrong with the environment's scripts and files, as a probe like the others."""
+    return concluded(ENVIRONMENT, seconds, findings[0].title, findings)
 
 
 def _plan(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.binary.unreadable import Damage, UnreadableLibraryError, unreadable
+from envsolve.boundary.files import open_regular
 
 if TYPE_CHECKING:
     from pefile import PE
@@ -52,7 +53,7 @@ def opened_dll(path: Path) -> Iterator[PE]:
     import pefile
 
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(2)
         if not head:
             raise UnreadableLibraryError(path, Damage.EMPTY, "is empty")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from envsolve.binary.unreadable import Damage, UnreadableLibraryError, unreadable
+from envsolve.boundary.files import open_regular
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -69,7 +70,7 @@ def read_library(path: Path, *, abi: Abi | None = None, truncated: bool = False)
     glibc maps such a library as long as its dynamic segment is there, and the process dies where it reads on.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             library = _read(path, file, abi)
     except OSError as error:
         raise unreadable(path, error) from error
@@ -98,7 +99,7 @@ def opened_elf(path: Path) -> Iterator[ELFFile]:
     from elftools.elf.elffile import ELFFile
 
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             check_header(path, file)
             with _judged(path):
                 yield ELFFile(file)

@@ -20,6 +20,7 @@ from pathlib import Path
 from envsolve.binary.elf import opened_elf
 from envsolve.binary.fat_binary import Code, held_fat_binaries, targets_of_code
 from envsolve.binary.unreadable import unreadable
+from envsolve.boundary.files import open_regular
 from envsolve.model.capability import CodeTarget, DeviceCode
 
 _SECTIONS = (".nv_fatb", "__nv_rel")
@@ -40,7 +41,7 @@ def read_device_code(path: Path) -> DeviceCode:
     total = 0
     sections = _sections(path)
     if sections:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
+        with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
             if sys.platform != "win32":
                 held.madvise(mmap.MADV_RANDOM)  # reading ahead at each header would read all of the code
             for start, end in sections:
@@ -55,7 +56,7 @@ def read_device_code(path: Path) -> DeviceCode:
 def _sections(path: Path) -> list[tuple[int, int]]:
     """Where fat binaries lie: the offsets of their first byte and of the one after their last."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             is_dll = file.read(2) == b"MZ"
     except OSError as error:
         raise unreadable(path, error) from error

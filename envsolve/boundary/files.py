@@ -60,6 +60,39 @@ def read_bytes(path: Path | str, limit: int, *, follow: bool = True) -> bytes | 
         os.close(descriptor)
 
 
+def read_head(path: Path | str, limit: int) -> bytes | None:
+    """The first ``limit`` bytes of the regular file at ``path``; None where there is no such file.
+
+    Raises FileError for anything but a regular file and for one that cannot be read.
+    """
+    descriptor = _opened(path, 0)
+    if descriptor is None:
+        return None
+    try:
+        _require_regular(descriptor)
+        content = bytearray()
+        for piece in _pieces(descriptor):
+            content += piece
+            if len(content) >= limit:
+                break
+        return bytes(content[:limit])
+    except OSError as error:
+        raise _unreadable(error) from None
+    finally:
+        os.close(descriptor)
+
+
+def open_regular(path: Path | str) -> BinaryIO:
+    """The regular file at ``path``, open to be read in parts. OSError passes, and is raised for anything else."""
+    descriptor = os.open(path, _READ | _NO_WAIT)
+    try:
+        _require_regular(descriptor)
+        return open(descriptor, "rb")  # noqa: PTH123 - a descriptor
+    except FileError as error:
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, error.reason, os.fspath(path)) from None
+
+
 def read_text(path: Path | str, limit: int) -> str | None:
     """The text of the regular file at ``path``; None where there is no such file. Errors as in :func:`read_bytes`."""
     content = read_bytes(path, limit)
@@ -143,6 +176,18 @@ def decoded(content: bytes) -> str:
         return content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError:
         raise FileError("it is not UTF-8") from None
+
+
+def json_value(content: bytes) -> object:
+    """The value that ``content`` is as JSON. Raises FileError, also for one that is nested too deep to be read."""
+    import json
+
+    try:
+        return json.loads(decoded(content))
+    except ValueError as error:
+        raise FileError(f"it is not JSON: {error}") from None
+    except RecursionError:
+        raise FileError("it is nested too deep") from None
 
 
 def _opened(path: Path | str, flags: int) -> int | None:

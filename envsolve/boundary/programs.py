@@ -41,6 +41,11 @@ class Finished(NamedTuple):
         """Whether it was stopped for taking too long."""
         return self.exit_code is None and not self.flooded
 
+    @property
+    def last_line(self) -> str:
+        """The last line of the output with anything on it, "" without one."""
+        return next((line.strip() for line in reversed(self.output.splitlines()) if line.strip()), "")
+
 
 def find_program(name: str, environ: Mapping[str, str]) -> str | None:
     """The first program called ``name`` in the absolute entries of PATH; None where there is none.
@@ -61,6 +66,20 @@ def absolute_entries(path: str) -> Iterator[str]:
     return (entry for entry in path.split(os.pathsep) if os.path.isabs(entry))  # noqa: PTH117 - a text
 
 
+def is_system_text(text: str) -> bool:
+    """Whether the system takes ``text`` as a path, an argument or the value of a variable."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:  # a lone surrogate, as JSON may hold one
+        return False
+
+
+def is_variable(name: object, value: object) -> bool:
+    """Whether the system takes ``value`` for an environment variable called ``name``."""
+    texts = isinstance(name, str) and isinstance(value, str) and is_system_text(name) and is_system_text(value)
+    return texts and name != "" and "=" not in str(name)
+
+
 def is_program(path: Path) -> bool:
     """Whether ``path`` is a file that this user may run."""
     return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113 - it never raises
@@ -76,17 +95,8 @@ def run_program(
     """
     import subprocess
 
-    process = subprocess.Popen(
-        list(command),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=dict(environ),
-        cwd=os.sep,
-        start_new_session=True,
-        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-    )
-    output = _Output(process, limit)
+    process = start(command, environ, os.sep, errors=subprocess.DEVNULL)
+    output = Output(process, limit)
     try:
         code: int | None = process.wait(timeout)
     except subprocess.TimeoutExpired:
@@ -97,21 +107,42 @@ def run_program(
     return Finished(None if output.flooded else code, content.decode("utf-8", "replace"), output.flooded)
 
 
-class _Output:
-    """What a program prints, read as it comes; a program that prints more than the limit is ended."""
+def start(command: Sequence[str], environ: Mapping[str, str], directory: str | Path, *, errors: int) -> Popen[bytes]:
+    """Start ``command`` in a session of its own, without standard input. OSError passes."""
+    import subprocess
 
-    def __init__(self, process: Popen[bytes], limit: int) -> None:
+    return subprocess.Popen(
+        list(command),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env=dict(environ),
+        cwd=directory,
+        start_new_session=True,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+
+
+class Output:
+    """What a program prints, read as it comes; a program that prints more than ``limit`` bytes is ended.
+
+    Of what it printed the last ``kept`` bytes are there at least, everything unless that is given.
+    """
+
+    def __init__(self, process: Popen[bytes], limit: int, *, kept: int | None = None) -> None:
         self.flooded = False
         self._process = process
         self._limit = limit
+        self._kept = limit if kept is None else kept
+        self._length = 0
         self._content = bytearray()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def content(self) -> bytes:
-        """All that was read. A process that outlived the program and has its output open is not waited for."""
+        """What was read. A process that outlived the program and has its output open is not waited for."""
         self._reader.join(GRACE)
-        return bytes(self._content[: self._limit])
+        return bytes(self._content[: self._limit] if self._kept == self._limit else self._content[-self._kept :])
 
     def _read(self) -> None:
         stream = self._process.stdout
@@ -119,10 +150,13 @@ class _Output:
         with contextlib.suppress(OSError, ValueError), stream:
             while piece := os.read(stream.fileno(), _CHUNK):
                 self._content += piece
-                if len(self._content) > self._limit:
+                self._length += len(piece)
+                if self._length > self._limit:
                     self.flooded = True
                     end_session(self._process)
                     return
+                if len(self._content) > 2 * self._kept:
+                    del self._content[: -self._kept]
 
 
 def end_session(process: Popen[bytes]) -> None:

@@ -70,11 +70,12 @@ def _installed() -> Iterator[tuple[str, str]]:
 
 
 def _uv() -> str:
-    from envsolve.create.child import ask
+    from envsolve.boundary.answers import PATIENCE
+    from envsolve.boundary.programs import run_program
     from envsolve.create.tools import find_uv
 
     program = find_uv()
     if program is None:
         return "none that reads every lock"
-    words = ask([program, "--version"], os.environ).last_line.split()
+    words = run_program([program, "--version"], os.environ, PATIENCE).last_line.split()
     return f"{words[1]}, {program}"

@@ -1,6 +1,6 @@
 """Other programs at work: what they say goes on as progress, its end is kept, and none outlives the command.
 
-What is shown has no logins in it; an answer that is parsed comes as it was said, and without the warnings beside it.
+What is shown has no logins in it. A question to an interpreter is asked by envsolve.boundary.answers.
 """
 
 from __future__ import annotations
@@ -33,18 +33,6 @@ class Ran(NamedTuple):
     marked: tuple[str, ...] = ()
 
 
-class Answer(NamedTuple):
-    """How a program ended, and what it wrote to its standard output, as it is."""
-
-    code: int
-    text: str
-
-    @property
-    def last_line(self) -> str:
-        """The last line with anything on it, "" without one."""
-        return next((line.strip() for line in reversed(self.text.splitlines()) if line.strip()), "")
-
-
 def run(
     command: Sequence[str],
     environ: Mapping[str, str],
@@ -58,7 +46,7 @@ def run(
     """
     kept: deque[str] = deque(maxlen=_KEPT)
     marked: dict[str, str] = {}
-    with _running(command, environ, subprocess.STDOUT) as process:
+    with _running(command, environ) as process:
         assert process.stdout is not None
         for line in process.stdout:
             said = clean(_COLOUR.sub("", line)).strip()
@@ -71,16 +59,8 @@ def run(
         return Ran(process.wait(), tuple(kept), tuple(dict.fromkeys(marked.values())))
 
 
-def ask(command: Sequence[str], environ: Mapping[str, str]) -> Answer:
-    """What a program answers, for a parser and not to be shown. OSError passes where it cannot be started."""
-    with _running(command, environ, subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        text = process.stdout.read()
-        return Answer(process.wait(), text)
-
-
 @contextmanager
-def _running(command: Sequence[str], environ: Mapping[str, str], errors: int) -> Iterator[subprocess.Popen[str]]:
+def _running(command: Sequence[str], environ: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
     """A program that has ended when this is left.
 
     It is the first of a session of its own, so that the terminal's interrupt comes to us alone and we decide what
@@ -91,9 +71,9 @@ def _running(command: Sequence[str], environ: Mapping[str, str], errors: int) ->
         env=dict(environ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=errors,
+        stderr=subprocess.STDOUT,
         encoding="utf-8",
-        errors="surrogateescape" if errors == subprocess.DEVNULL else "replace",
+        errors="replace",
         start_new_session=True,
         close_fds=False,  # it holds the environment as long as it works on it (envsolve.create.busy)
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),

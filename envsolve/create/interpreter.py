@@ -6,7 +6,7 @@ Python of envsolve itself 3. uv once more, which fetches one where its settings 
 
 from __future__ import annotations
 
-import json
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,14 +16,14 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.boundary.programs import find_program
-from envsolve.create.child import ask, run
+from envsolve.boundary.answers import PATIENCE, ask_python
+from envsolve.boundary.programs import find_program, is_system_text, run_program
+from envsolve.create.child import run
 from envsolve.errors import Hint, OutsideError
 
-_ASKS = (
-    "import json, sys, sysconfig; "
-    "print(json.dumps([list(sys.version_info[:3]), sys.implementation.name, sys.executable, "
-    "bool(sysconfig.get_config_var('Py_GIL_DISABLED')), sys.version_info[3]]))"
+_FACTS = (
+    "[list(sys.version_info[:3]), sys.implementation.name, sys.executable, "
+    "bool(sysconfig.get_config_var('Py_GIL_DISABLED')), sys.version_info[3]]"
 )
 _MINOR = re.compile(r"==(3\.\d+)(?:\.\*|\.\d+)?\Z")
 _ANY = SpecifierSet(">=3.9")
@@ -69,14 +69,15 @@ def pythons_here(environ: Mapping[str, str], versions: SpecifierSet | None = Non
 def runs(python: Path, environ: Mapping[str, str]) -> bool:
     """Whether the interpreter of an environment is there and starts."""
     try:
-        return ask([str(python), "-I", "-c", "import encodings, site"], environ).code == 0
-    except OSError:
+        return ask_python(python, "True", environ) is True
+    except OutsideError:
         return False
 
 
 def _by_uv(uv: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
-    asked = ask([uv, "python", "find", "--system", *_UV, "--no-python-downloads", _for_uv(versions)], environ)
-    return _told(asked.last_line, versions, environ) if asked.code == 0 and asked.last_line else None
+    command = [uv, "python", "find", "--system", *_UV, "--no-python-downloads", _for_uv(versions)]
+    asked = run_program(command, environ, PATIENCE)
+    return _told(asked.last_line, versions, environ) if asked.exit_code == 0 and asked.last_line else None
 
 
 def _for_uv(versions: SpecifierSet) -> str:
@@ -96,13 +97,15 @@ def _candidates(versions: SpecifierSet, environ: Mapping[str, str]) -> Iterator[
 def _told(program: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
     """What a program says of itself, if it is a CPython of ``versions`` with its lock: wheels are locked for that."""
     try:
-        asked = ask([program, "-I", "-c", _ASKS], environ)
-        version, implementation, executable, free_threaded, level = json.loads(asked.last_line)
-    except (OSError, ValueError, TypeError):
+        facts = ask_python(program, _FACTS, environ)
+    except OutsideError:
         return None
-    text = ".".join(map(str, version))
-    fits = asked.code == 0 and implementation == "cpython" and not free_threaded and level == "final"
-    return Found(str(executable), text) if fits and Path(executable).exists() and text in versions else None
+    match facts:
+        case [[int(major), int(minor), int(patch)], "cpython", str(executable), False, "final"]:
+            text = f"{major}.{minor}.{patch}"
+            is_there = is_system_text(executable) and os.path.exists(executable)  # noqa: PTH110 - it never raises
+            return Found(executable, text) if is_there and text in versions else None
+    return None
 
 
 def _not_found(versions: SpecifierSet, uv: str | None) -> OutsideError:

@@ -5,7 +5,6 @@ What stands in the lock becomes words of one line, or it is refused: a line of i
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ import tomli
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from envsolve.create.child import ask
+from envsolve.boundary.answers import ask_python, not_usable
 from envsolve.errors import Hint, UsageError
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s$]+", re.IGNORECASE)
@@ -24,23 +23,23 @@ _FOLDER = re.compile(r"[^\s$&-][^\s$&]*")
 _ALGORITHM = re.compile(r"[a-z0-9_]+")
 _DIGEST = re.compile(r"[0-9a-f]+")
 
+_VERSION = "'.'.join(map(str, sys.version_info[:3]))"
 _MARKERS = (
-    "import json, os, platform, sys; "
-    "v = '.'.join(map(str, sys.version_info[:3])); "
-    "print(json.dumps({'implementation_name': sys.implementation.name, 'implementation_version': v, "
+    f"{{'implementation_name': sys.implementation.name, 'implementation_version': {_VERSION}, "
     "'os_name': os.name, 'platform_machine': platform.machine(), 'platform_release': platform.release(), "
-    "'platform_system': platform.system(), 'platform_version': platform.version(), 'python_full_version': v, "
-    "'platform_python_implementation': platform.python_implementation(), "
-    "'python_version': '.'.join(map(str, sys.version_info[:2])), 'sys_platform': sys.platform}))"
+    "'platform_system': platform.system(), 'platform_version': platform.version(), "
+    f"'python_full_version': {_VERSION}, 'platform_python_implementation': platform.python_implementation(), "
+    "'python_version': '.'.join(map(str, sys.version_info[:2])), 'sys_platform': sys.platform}"
 )
 
 
 def requirements_of(text: str, python: Path, environ: Mapping[str, str]) -> str:
     """The packages of the lock ``text`` that the interpreter ``python`` gets, as a requirements file.
 
-    Raises UsageError ``lock-unreadable`` for an entry of another shape than the specification has.
+    Raises UsageError ``lock-unreadable`` for an entry of another shape than the specification has, OutsideError
+    ``python-not-usable`` where the interpreter does not say what markers are compared with.
     """
-    values = json.loads(ask([str(python), "-I", "-c", _MARKERS], environ).last_line)
+    values = _marker_values(python, environ)
     try:
         packages = [it for it in tomli.loads(text)["packages"] if _applies(it.get("marker"), values)]
         indexes = dict.fromkeys(_word(_ADDRESS, it["index"]) for it in packages if "index" in it)
@@ -52,6 +51,13 @@ def requirements_of(text: str, python: Path, environ: Mapping[str, str]) -> str:
         ) from None
     options = [f"--{'extra-' if number else ''}index-url {it}" for number, it in enumerate(indexes)]
     return "".join(f"{line}\n" for line in (*options, *lines))
+
+
+def _marker_values(python: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
+    found = ask_python(python, _MARKERS, environ)
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise not_usable(python, "gave an answer that makes no sense", ("it was asked for the values of markers",))
+    return found
 
 
 def _applies(marker: str | None, values: Mapping[str, str]) -> bool:

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.boundary.programs import find_program
-from envsolve.create.child import ask
+from envsolve.boundary.answers import PATIENCE
+from envsolve.boundary.programs import find_program, run_program
 from envsolve.create.netrc_file import netrc_text
 from envsolve.index.settings import IndexSettings, default_index
 from envsolve.model.request import without_credentials
@@ -78,11 +78,11 @@ def _candidates() -> Iterator[str]:
 def _will_do(program: str) -> bool:
     """Whether it runs, as what other tools put in a program's place may have nothing behind it, and is new enough."""
     try:
-        answer = ask([program, "--version"], os.environ)
+        answer = run_program([program, "--version"], os.environ, PATIENCE)
     except OSError:
         return False
     version = _UV_VERSION.match(answer.last_line)
-    return answer.code == 0 and version is not None and tuple(map(int, version.groups())) >= _OLDEST_UV
+    return answer.exit_code == 0 and version is not None and tuple(map(int, version.groups())) >= _OLDEST_UV
 
 
 @contextmanager

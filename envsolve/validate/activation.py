@@ -6,32 +6,54 @@ come first on PATH, and of a conda prefix the variables (conda-meta/state) and s
 
 from __future__ import annotations
 
-import json
 import os
+import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.boundary.programs import find_program, run_program
+from envsolve.boundary.answers import Answer, Asking
+from envsolve.boundary.files import FileError, json_value, read_bytes
+from envsolve.boundary.programs import find_program, is_variable
+from envsolve.model.finding import Finding, Severity
 from envsolve.validate.inventory import Inventory
+from envsolve.validate.malformed import malformed
 
 IS_WINDOWS = os.name == "nt"
 SCRIPTS = "etc/conda/activate.d"
-_TIMEOUT = 30.0
-"""Seconds for the scripts of all packages together."""
+STATE = "conda-meta/state"
+SECONDS = 10.0
+"""How long the scripts of all packages together may take."""
+_LONGEST_STATE = 1024 * 1024
 _SOURCE_ALL = """
-for script in "$CONDA_PREFIX"/etc/conda/activate.d/*.sh; do . "$script"; done >/dev/null 2>&1 </dev/null
-exec "$0" -I -c 'import json, os, sys; json.dump(dict(os.environ), sys.stdout)'
+readonly envsolve_answer="$1"
+for envsolve_script in "$CONDA_PREFIX"/etc/conda/activate.d/*.sh; do
+    printf '%s\\0' "$envsolve_script" >> "$envsolve_answer"
+    . "$envsolve_script"
+done
+exec "$0" -I -S -c '
+import json, os, sys
+with open(sys.argv[1], "a") as file:
+    json.dump(dict(os.environ), file)
+' "$envsolve_answer"
 """
+"""The shell writes the name of each script before it runs it, envsolve's own Python what they have left."""
 _OF_THE_SHELL = ("_", "SHLVL", "PWD", "OLDPWD")
+_LONGEST_NAME, _LONGEST_LINE, _LINES = 80, 300, 3
 _SEARCHED = ("PYTHONPATH", "LD_LIBRARY_PATH")
 
 
 class Activation(NamedTuple):
-    """The variables that programs of the environment get, and what could not be done for them."""
+    """The variables that programs of the environment get, and what is wrong with its files or scripts."""
 
     environ: dict[str, str]
-    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to keep in mind about everything else that is found."""
+        return ("the environment was examined without all that activating it sets",) if self.findings else ()
 
 
 def activated(environ: Mapping[str, str], inventory: Inventory) -> Activation:
@@ -49,7 +71,11 @@ def activated(environ: Mapping[str, str], inventory: Inventory) -> Activation:
     programs = [os.fspath(directory) for directory in _program_directories(prefix, conda=inventory.is_conda)]
     others = [entry for entry in environ.get("PATH", "").split(os.pathsep) if entry and entry not in programs]
     found["PATH"] = os.pathsep.join([*programs, *others])
-    return _with_scripts({**found, **_variables(prefix)}, inventory) if inventory.is_conda else Activation(found)
+    if not inventory.is_conda:
+        return Activation(found)
+    variables, malformed_state = _variables(prefix)
+    left, failed = _with_scripts({**found, **variables}, prefix)
+    return Activation(left, (*malformed_state, *failed))
 
 
 def _in_full(path: str) -> str:
@@ -66,25 +92,73 @@ def _program_directories(prefix: Path, *, conda: bool) -> tuple[Path, ...]:
     return (prefix, *(prefix / "Library" / name for name in ("mingw-w64/bin", "usr/bin", "bin")), prefix / "Scripts")
 
 
-def _variables(prefix: Path) -> dict[str, str]:
-    """The variables of ``conda env config vars``; none where the file is not there or not as conda writes it."""
+def _variables(prefix: Path) -> Activation:
+    """The variables of ``conda env config vars``, but for those that no system takes."""
+    path = prefix / STATE
     try:
-        state = json.loads((prefix / "conda-meta/state").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    found = state.get("env_vars") if isinstance(state, dict) else None
-    return {name: value for name, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
+        content = read_bytes(path, _LONGEST_STATE)
+        if content is None:
+            return Activation({})
+        state = json_value(content)
+        told = state.get("env_vars", {}) if isinstance(state, dict) else None
+        if not isinstance(told, dict):
+            raise FileError("it is no object with the variables in env_vars")
+    except FileError as error:
+        return Activation({}, (_malformed_state(prefix, error.reason),))
+    found = {name: value for name, value in told.items() if is_variable(name, value)}
+    wrong = [repr(name)[:_LONGEST_NAME] for name in told if name not in found]
+    findings = [_malformed_state(prefix, f"no variable can be set as it says: {wrong[0]}")] if wrong else []
+    return Activation(found, tuple(findings))
 
 
-def _with_scripts(environ: dict[str, str], inventory: Inventory) -> Activation:
+def _malformed_state(prefix: Path, reason: str) -> Finding:
+    return malformed(
+        prefix / STATE,
+        f"{reason}. conda sets the variables in it when the environment is activated",
+        "Remove the file, and set the variables again with `conda env config vars set`.",
+        (shlex.join(["rm", os.fspath(prefix / STATE)]),),
+        Severity.ERROR,
+    )
+
+
+def _with_scripts(environ: dict[str, str], prefix: Path) -> Activation:
     """What the scripts of the packages leave, run by bash, which they are written for. Those for cmd.exe are not."""
-    if IS_WINDOWS or not any((inventory.prefix / SCRIPTS).glob("*.sh")):
+    if IS_WINDOWS or not any((prefix / SCRIPTS).glob("*.sh")):
         return Activation(environ)
     shell = find_program("bash", os.environ) or find_program("sh", os.environ) or "/bin/sh"
     try:
-        done = run_program([shell, "-c", _SOURCE_ALL, os.fspath(inventory.executable)], environ, _TIMEOUT)
-        left = json.loads(done.output)
-    except (OSError, ValueError):
-        why = f"the scripts in {inventory.prefix / SCRIPTS} do not run through"
-        return Activation(environ, (f"{why}: the environment is looked at without what they set",))
-    return Activation({name: value for name, value in left.items() if name not in _OF_THE_SHELL})
+        with Asking() as asking:
+            answer = asking.ask([shell, "-c", _SOURCE_ALL, sys.executable], environ, SECONDS)
+    except OSError as error:
+        return Activation(environ, (_failed(prefix / SCRIPTS, f"{shell} cannot be run: {error.strerror}"),))
+    names, _, left = answer.content.rpartition(b"\0")
+    script = Path(os.fsdecode(next(filter(None, reversed(names.split(b"\0"))), os.fsencode(prefix / SCRIPTS))))
+    try:
+        variables = json_value(left) if left else None
+    except FileError:
+        variables = None
+    if not isinstance(variables, dict) or not all(is_variable(*it) for it in variables.items()):
+        return Activation(environ, (_failed(script, _how(answer), answer.tail),))
+    return Activation({name: value for name, value in variables.items() if name not in _OF_THE_SHELL})
+
+
+def _how(answer: Answer) -> str:
+    """How the scripts ended, as a sentence about the one that ran last."""
+    if answer.fault:
+        return f"What it left cannot be read: {answer.fault}"
+    if answer.ending.timeout is not None:
+        return f"It was stopped: all scripts together have {answer.ending.timeout:g} seconds"
+    return (answer.ending.crash or f"It ended the shell with exit code {answer.ending.exit_code}").rstrip(".")
+
+
+def _failed(script: Path, how: str, tail: str = "") -> Finding:
+    said = [line.strip()[:_LONGEST_LINE] for line in tail.splitlines() if line.strip()]
+    return Finding(
+        "activation-failed",
+        f"the activation script {script} does not run to its end",
+        Severity.ERROR,
+        f"{how}. Whoever activates the environment meets the same",
+        "Repair or remove the script, or install the package that it is from again.",
+        evidence=(str(script), *said[-_LINES:]),
+        about="activation",
+    )

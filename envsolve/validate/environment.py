@@ -8,13 +8,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from envsolve.boundary.programs import find_program, run_program
+from envsolve.boundary.answers import PATIENCE, Answer, ask_python, not_usable, unanswered
+from envsolve.boundary.programs import find_program
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.validate.child import Children, Outcome
 from envsolve.validate.inventory import Inventory, inventory_of
 
-_TIMEOUT = 60.0
-"""Seconds to list an environment; a network file system may need many of them."""
 _OLDEST = (3, 7)
 IS_WINDOWS = os.name == "nt"
 _NAME_IT = Hint("name the environment's interpreter", "envsolve validate --python PREFIX/bin/python")
@@ -48,7 +47,7 @@ def _meant(prefix: str | None, python: str | None, environ: Mapping[str, str]) -
 
 
 def take_inventory(
-    python: Path, environ: Mapping[str, str], children: Children, *, timeout: float = _TIMEOUT
+    python: Path, environ: Mapping[str, str], children: Children, *, timeout: float = PATIENCE
 ) -> Inventory:
     """Ask the interpreter what its environment holds, for at most ``timeout`` seconds.
 
@@ -56,22 +55,25 @@ def take_inventory(
     """
     outcome = children.run(python, "inventory", {}, environ, timeout)
     if outcome.result is None:
-        if outcome.ending.timeout is None:
-            _require_new_enough(python, environ)
+        if outcome.ending.exit_code is not None:
+            _require_new_enough(python, environ, timeout)
         raise _unanswered(python, outcome, environ)
-    return inventory_of(outcome.result)
-
-
-def _require_new_enough(python: Path, environ: Mapping[str, str]) -> None:
-    """Raise UsageError for a Python that does not understand the probes: one that is too old cannot say so itself."""
-    command = [os.fspath(python), "-c", "import sys; print('%d %d' % tuple(sys.version_info[:2]))"]
     try:
-        version = tuple(map(int, run_program(command, environ, _TIMEOUT).output.split()))
-    except (OSError, ValueError):
+        return inventory_of(outcome.result)
+    except ValueError as error:
+        raise _malformed(python, str(error)) from None
+
+
+def _require_new_enough(python: Path, environ: Mapping[str, str], timeout: float) -> None:
+    """Raise UsageError for a Python that does not understand the probes: one that is too old cannot say so itself."""
+    try:
+        found = ask_python(python, "list(sys.version_info[:2])", environ, options=(), timeout=timeout)
+    except OutsideError:
         return
-    if version and version < _OLDEST:
-        message = f"{python} is Python {'.'.join(map(str, version))}, and probes need 3.7 or newer"
-        raise UsageError("python-too-old", message, hints=(_NAME_IT,))
+    match found:
+        case [int(major), int(minor)] if (major, minor) < _OLDEST:
+            message = f"{python} is Python {major}.{minor}, and probes need 3.7 or newer"
+            raise UsageError("python-too-old", message, hints=(_NAME_IT,))
 
 
 def _named(python: str, environ: Mapping[str, str]) -> Path:
@@ -112,13 +114,16 @@ def _active(environ: Mapping[str, str]) -> list[Path]:
 
 
 def _unanswered(python: Path, outcome: Outcome, environ: Mapping[str, str]) -> OutsideError:
-    if outcome.ending.timeout is not None:
-        message = f"{python} did not answer within {outcome.ending.timeout:g} seconds"
-    else:
-        message = f"{python} does not run as a Python interpreter of 3.7 or newer"
-    last = tuple(line for line in outcome.tail.splitlines() if line.strip())[-1:]
-    error = outcome.error or {}
-    cause = (f"{error['type']}: {error['text']}",) if error else last
+    told = unanswered(python, Answer(b"", "", outcome.ending, outcome.tail))
+    if outcome.error is not None:
+        told.cause = (f"{outcome.error.get('type')}: {outcome.error.get('text')}",)
     if environ.get("PYTHONPATH"):
-        cause += (f"modules in PYTHONPATH come before its own: {environ['PYTHONPATH']}",)
-    return OutsideError("python-not-usable", message, cause, (_NAME_IT,))
+        told.cause += (f"modules in PYTHONPATH come before its own: {environ['PYTHONPATH']}",)
+    told.hints = (_NAME_IT,)
+    return told
+
+
+def _malformed(python: Path, why: str) -> OutsideError:
+    told = not_usable(python, "gave an answer that makes no sense", (why,))
+    told.hints = (_NAME_IT,)
+    return told

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.programs import is_system_text
 from envsolve.model.names import normalized
+
+_VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,2}(?!\d)")
+_USUAL = ["CPython", False, 64]
 
 
 class Distribution(NamedTuple):
@@ -22,7 +28,8 @@ class Inventory(NamedTuple):
 
     ``search_path`` are the directories its modules come from, in order; of two distributions of one name the first
     counts. ``prefix`` is the environment's own directory; ``owns_prefix`` is false for a system's Python, whose prefix
-    (``/usr``) holds much that is not the environment's.
+    (``/usr``) holds much that is not the environment's. ``takes_usual_wheels`` is true for CPython of 64 bits with its
+    lock, which wheels are looked up for.
     """
 
     python: str
@@ -32,6 +39,7 @@ class Inventory(NamedTuple):
     distributions: tuple[Distribution, ...]
     is_conda: bool
     owns_prefix: bool
+    takes_usual_wheels: bool = True
 
     def distribution(self, *names: str) -> Distribution | None:
         """The first installed one of ``names``, which are normalized."""
@@ -44,18 +52,39 @@ class Inventory(NamedTuple):
 
 
 def inventory_of(answer: Mapping[str, object]) -> Inventory:
-    """Read what :mod:`envsolve.validate.inside.inventory` found."""
-    prefix, base_prefix = Path(str(answer["prefix"])), Path(str(answer["base_prefix"]))
-    is_conda = bool(answer["is_conda"])
+    """Read what :mod:`envsolve.validate.inside.inventory` found. Raises ValueError where it cannot have found that."""
+    prefix, base_prefix = _path(answer.get("prefix")), _path(answer.get("base_prefix"))
+    is_conda = answer.get("is_conda") is True
     distributions: dict[str, Distribution] = {}
-    for name, version, directory in answer["distributions"]:  # type: ignore[attr-defined]  # as the probe writes it
-        distributions.setdefault(normalized(name), Distribution(normalized(name), version, Path(directory)))
+    for row in _list(answer, "distributions"):
+        match row:
+            case [str(name), str(version), directory]:
+                distributions.setdefault(normalized(name), Distribution(normalized(name), version, _path(directory)))
+            case _:
+                raise ValueError(f"it has no distribution in {row!r:.80}")
+    python = answer.get("python")
+    if not isinstance(python, str) or _VERSION.match(python) is None:
+        raise ValueError(f"it has no version of Python in {python!r:.80}")
     return Inventory(
-        python=str(answer["python"]),
-        executable=Path(str(answer["executable"])),
+        python=python,
+        executable=_path(answer.get("executable")),
         prefix=prefix,
-        search_path=tuple(map(Path, answer["search_path"])),  # type: ignore[call-overload]  # as the probe writes it
+        search_path=tuple(map(_path, _list(answer, "search_path"))),
         distributions=tuple(distributions.values()),
         is_conda=is_conda,
         owns_prefix=is_conda or prefix != base_prefix,
+        takes_usual_wheels=[answer.get(key) for key in ("implementation", "free_threaded", "bits")] == _USUAL,
     )
+
+
+def _list(answer: Mapping[str, object], key: str) -> list[object]:
+    found = answer.get(key)
+    if not isinstance(found, list):
+        raise ValueError(f"it has no list of {key}")
+    return found
+
+
+def _path(value: object) -> Path:
+    if not isinstance(value, str) or not is_system_text(value) or not os.path.isabs(value):  # noqa: PTH117 - a text
+        raise ValueError(f"it has no absolute path in {value!r:.80}")
+    return Path(value)

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
+from envsolve.boundary.answers import not_usable
 from envsolve.frameworks import Framework
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
@@ -92,7 +93,8 @@ def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Rep
         started = time.perf_counter()
         static = _examined(plan, driver)
         files = _files(static, round(time.perf_counter() - started, 4), plan)
-        libraries, own = loading.result()
+        with _believed(plan, "libraries"):
+            libraries, own = loading.result()
     show(", ".join(framework.title for framework in plan.frameworks))
     runs = _runs(plan, children, driver.reached, patient=any(it.id == _COMPILED_FIRST for it in static.findings))
     frameworks = [*(_judged(run, plan) for run in runs), *_not_tried(plan, driver)]
@@ -114,6 +116,16 @@ def _threads(count: int, children: Children) -> Iterator[ThreadPoolExecutor]:
         except BaseException:
             children.end()
             raise
+
+
+@contextmanager
+def _believed(plan: Plan, probe: str) -> Iterator[None]:
+    """Read what a probe said. Raises OutsideError where that is no answer of ours: the environment may write it too."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        why = f"gave an answer to the probe {probe} that makes no sense"
+        raise not_usable(plan.inventory.executable, why, (f"{type(error).__name__}: {error}",)) from error
 
 
 def visible(environ: Mapping[str, str], index: int) -> dict[str, str]:
@@ -146,12 +158,14 @@ def _driver(plan: Plan, children: Children) -> _Driver:
     count = len(plan.gpus) if isinstance(plan.gpus, tuple) else 1 if plan.gpus is None else plan.gpu_count
     timeout = DRIVER_TIMEOUT + count * (DRIVER_TIMEOUT_PER_GPU + plan.burn)
     outcome = children.run(plan.inventory.executable, "driver", job, environ, timeout)
-    finding = finding_of(outcome, plan.places)
-    chosen = tuple(it for it in report_of(outcome).devices if it.kernel is not None)
-    reached = tuple(it for it in chosen if _can_be_tried(it))
+    with _believed(plan, DRIVER):
+        finding = finding_of(outcome, plan.places)
+        chosen = tuple(it for it in report_of(outcome).devices if it.kernel is not None)
+        reached = tuple(it for it in chosen if _can_be_tried(it))
+        detail = detail_of(outcome) if finding is None else finding.title
     measured = dict(outcome.result or {})
     if finding is None:
-        report = ProbeReport(DRIVER, Status.PASS, outcome.seconds, detail_of(outcome), (), measured)
+        report = ProbeReport(DRIVER, Status.PASS, outcome.seconds, detail, (), measured)
     else:
         found = finding if plan.gpu_count else _without_hardware(finding)
         report = ProbeReport(DRIVER, Status.FAIL, outcome.seconds, found.title, (found,), measured)
@@ -207,7 +221,9 @@ def _runs(plan: Plan, children: Children, gpus: Sequence[Gpu], *, patient: bool)
 
 
 def _judged(run: _Run, plan: Plan) -> ProbeReport:
-    report = verdict(run.framework, plan.device, run.outcome, gpu_present=bool(plan.capabilities), places=plan.places)
+    present = bool(plan.capabilities)
+    with _believed(plan, run.framework.name):
+        report = verdict(run.framework, plan.device, run.outcome, gpu_present=present, places=plan.places)
     return report if run.gpu is None else report._replace(name=f"{report.name} on GPU {run.gpu}")
 
 
@@ -244,7 +260,8 @@ def _less_on_cpu(finding: Finding) -> Finding:
 
 def _loaded(plan: Plan, runs: Sequence[_Run], own: Sequence[Library]) -> tuple[ProbeReport, tuple[Library, ...]]:
     """What the frameworks had loaded: each process is looked at on its own, since each may have its own major."""
-    by_run = [loaded_libraries(run.outcome.noted("loaded") or (), plan.inventory) for run in runs]
+    with _believed(plan, "loaded"):
+        by_run = [loaded_libraries(run.outcome.noted("loaded") or (), plan.inventory) for run in runs]
     libraries = tuple(dict.fromkeys(library for found in by_run for library in found))
     if not libraries:
         return ProbeReport("loaded", Status.SKIP, 0.0, "no framework loaded a CUDA library"), ()

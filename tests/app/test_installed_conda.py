@@ -55,10 +55,11 @@ def test_what_was_asked_for_by_name_is_known(
 
 
 def test_a_record_that_cannot_be_read_is_missing(tmp_path: Path) -> None:
-    (prefix_with(tmp_path) / "conda-meta/broken-1.0-0.json").write_text("{")
+    path = prefix_with(tmp_path) / "conda-meta/broken-1.0-0.json"
+    path.write_text("[" * 100_000)
     found = installed_conda(tmp_path)
     assert [it.name for it in found.packages] == ["own"]
-    assert [str(it) for it in found.missing] == ["broken-1.0-0.json: its record in conda-meta cannot be read"]
+    assert [str(it) for it in found.missing] == [f"{path}: it is nested too deep"]
 
 
 def test_a_directory_that_is_no_prefix_holds_nothing(tmp_path: Path) -> None:

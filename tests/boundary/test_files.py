@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from envsolve.boundary import files
-from envsolve.boundary.files import FileError, decoded, read_argument, read_bytes, read_text
+from envsolve.boundary.files import (
+    FileError,
+    decoded,
+    json_value,
+    open_regular,
+    read_argument,
+    read_bytes,
+    read_head,
+    read_text,
+)
 
 LIMIT = 4096
 needs_fifo = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes in directories")
@@ -50,6 +59,41 @@ def test_a_file_of_the_limit_is_read_and_one_byte_more_is_refused(tmp_path: Path
     assert read_bytes(path, LIMIT) == b"a" * LIMIT
     path.write_bytes(b"a" * (LIMIT + 1))
     assert reason(path) == "it is longer than 4 KiB"
+
+
+def test_the_beginning_of_a_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"a" * LIMIT + b"b" * 200_000)
+    assert read_head(path, LIMIT) == b"a" * LIMIT
+    assert read_head(tmp_path / "missing", LIMIT) is None
+    with pytest.raises(FileError, match="directory"):
+        read_head(tmp_path, LIMIT)
+
+
+@needs_fifo
+def test_only_a_regular_file_is_opened(tmp_path: Path, fifo: Path) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    with open_regular(tmp_path / "file") as file:
+        assert (file.read(3), file.read()) == (b"con", b"tent")
+    for path in (fifo, tmp_path, tmp_path / "missing", Path("/dev/zero")):
+        with pytest.raises(OSError, match=r"pipe|directory|No such file"):
+            open_regular(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "it is not JSON: Expecting value"),
+        (b"[" * 100_000, "it is nested too deep"),
+        (b'"\xff"', "it is not UTF-8"),
+        (b"1" * 5000, "it is not JSON: Exceeds the limit"),
+    ],
+)
+def test_what_is_not_json_is_one_error(content: bytes, why: str) -> None:
+    with pytest.raises(FileError) as caught:
+        json_value(content)
+    assert caught.value.reason.startswith(why)
+    assert json_value(b'{"a": [1]}') == {"a": [1]}
 
 
 def test_a_directory_is_refused(tmp_path: Path) -> None:

@@ -183,7 +183,10 @@ ELSEWHERE = {
         {"url": "https://example.org/beta-2.0.tar.gz", "archive_info": {"hash": f"sha256={'0' * 64}"}},
         "it was built from https://example.org/beta-2.0.tar.gz",
     ),
-    "nothing that can be read": ({"url": FILE}, "its direct_url.json cannot be read"),
+    "nothing that can be read": (
+        {"url": FILE},
+        "direct_url.json is malformed: it has neither vcs_info nor dir_info nor archive_info",
+    ),
 }
 
 

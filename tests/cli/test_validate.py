@@ -210,11 +210,11 @@ def test_an_interrupt_ends_the_probes_and_says_so(fake_driver: FakeDriver, with_
     environ = machine(fake_driver, hang=["cuInit"], TMPDIR=str(tmp_path))
     command = [sys.executable, "-m", "envsolve", "validate", "--prefix", str(with_torch)]
     process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until(lambda: any('"cuInit' in _text_of(it) for it in tmp_path.glob("envsolve-probe-*/result.jsonl")))
+    until(lambda: any('"cuInit' in _text_of(it) for it in tmp_path.glob("envsolve-answer-*/answer")))
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err.strip()) == (130, "", "interrupted")
-    assert list(tmp_path.glob("envsolve-probe-*")) == []
+    assert list(tmp_path.glob("envsolve-answer-*")) == []
 
 
 def _text_of(path: Path) -> str:
@@ -285,9 +285,8 @@ def test_what_the_environment_says_of_other_commands_does_not_count(fake_driver:
 
 def test_a_python_that_is_too_old_is_told_so(envsolve: Envsolve, tmp_path: Path) -> None:
     program = tmp_path / "python"
-    program.write_text(
-        f"#!/bin/sh\ncase \"$*\" in *version_info*) echo 3 6;; *) exec {sys.executable} -c 'x = (';; esac\n"
-    )
+    answers = "*version_info*) echo '[3, 6]' > \"$3\";;"
+    program.write_text(f"#!/bin/sh\ncase \"$*\" in {answers} *) exec {sys.executable} -c 'x = (';; esac\n")
     program.chmod(0o755)
     done = envsolve("validate", "--python", str(program))
     assert (done.code, done.err.partition("\n")[0]) == (2, "error: python-too-old")

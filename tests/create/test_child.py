@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.create.child import ask, run
+from envsolve.create.child import run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs of these tests are for a shell")
 
@@ -40,13 +40,6 @@ def is_alive(pid: int) -> bool:
     """Whether the process is there, and is more than an entry that nobody has taken note of."""
     ran = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return ran.stdout.strip()[:1] not in ("", "Z")
-
-
-def test_an_answer_is_what_was_written_without_the_warnings_beside_it() -> None:
-    program = "echo 'a warning' >&2; echo /opt/t/3.11/bin/python; echo late >&2"
-    assert ask(["/bin/sh", "-c", program], {}).last_line == "/opt/t/3.11/bin/python"
-    assert ask(["/bin/sh", "-c", "echo ' '; exit 3"], {}) == (3, " \n")
-    assert ask(["/bin/sh", "-c", "exit 3"], {}).last_line == ""
 
 
 def test_words_are_heard_however_much_is_said_after_them() -> None:

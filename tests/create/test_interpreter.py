@@ -24,7 +24,7 @@ def program(directory: Path, name: str, says: str) -> None:
 
 def tells(version: str, implementation: str = "cpython", threaded: str = "false", level: str = "final") -> str:
     parts = f"[{', '.join(version.split('.'))}]"
-    return f"""echo '[{parts}, "{implementation}", "'$0'", {threaded}, "{level}"]'"""
+    return f"""echo '[{parts}, "{implementation}", "'$0'", {threaded}, "{level}"]' > "$4\""""
 
 
 def test_without_uv_the_path_is_looked_at_and_what_does_not_fit_is_passed_over(tmp_path: Path) -> None:
@@ -72,10 +72,19 @@ def test_a_python_in_a_directory_that_looks_like_a_token_is_found(tmp_path: Path
     assert found.program == str(tmp_path / "t" / "tools" / "python3.21")
 
 
-def test_a_warning_behind_the_answer_is_no_part_of_it(tmp_path: Path) -> None:
-    program(tmp_path, "python3.21", f"{tells('3.21.3')}; echo 'a warning' >&2")
+def test_what_is_printed_beside_the_answer_is_no_part_of_it(tmp_path: Path) -> None:
+    program(tmp_path, "python3.21", f"echo 'a banner'; {tells('3.21.3')}; echo '[]'")
     environ = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     assert find_python(SpecifierSet("==3.21.*"), None, environ, offline=True).version == "3.21.3"
+
+
+@pytest.mark.parametrize("answer", ["", "[" * 100_000, "[]", "{}", '[["3", "21", "3"], 1, 2, 3, 4]', "null", "\\377"])
+def test_an_answer_that_makes_no_sense_is_passed_over(tmp_path: Path, answer: str) -> None:
+    (tmp_path / "answer").write_text(answer)
+    program(tmp_path, "python3.21", f'cat {tmp_path}/answer > "$4"')
+    program(tmp_path, "python3", tells("3.21.4"))
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    assert find_python(SpecifierSet("==3.21.*"), None, environ, offline=True).version == "3.21.4"
 
 
 def test_an_interpreter_runs_or_does_not(tmp_path: Path) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from envsolve.validate import activation
 from envsolve.validate.activation import activated
 from envsolve.validate.inventory import Inventory
 
@@ -65,12 +69,49 @@ def test_scripts_may_be_written_for_bash_and_leave_something_running(tmp_path: P
     assert activated(BEFORE, environment(tmp_path, is_conda=True)).environ["SEEN"] == "yes"
 
 
-@pytest.mark.parametrize("text", ["exit 3", "exec cat /dev/null"])
-def test_a_script_that_ends_the_shell_is_left_out_with_a_note(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("echo 'no such licence'; exit 3", "It ended the shell with exit code 3."),
+        ("exec cat /dev/null", "It ended the shell with exit code 0."),
+        ("kill -9 $$", "It died with signal 9 (SIGKILL)."),
+        ("yes", "It printed more than 64 MiB and was stopped."),
+        ('mkfifo "$envsolve_answer.pipe"; mv "$envsolve_answer.pipe" "$envsolve_answer"; exit', "it is a pipe"),
+        ('printf \'\\0{"A": 3}\' >> "$envsolve_answer"; exit', "It ended the shell with exit code 0."),
+        ('printf \'\\0{"A=B": ""}\' >> "$envsolve_answer"; exit', "It ended the shell with exit code 0."),
+    ],
+)
+def test_a_script_that_does_not_run_to_its_end_is_a_finding(tmp_path: Path, text: str, how: str) -> None:
+    script(tmp_path, "a.sh", "export FIRST=1")
     script(tmp_path, "bad.sh", text)
-    found = activated(BEFORE, environment(tmp_path, is_conda=True))
-    assert found.environ["CONDA_PREFIX"] == str(tmp_path)
-    assert "do not run through" in found.notes[0]
+    script(tmp_path, "late.sh", "export LATE=1")
+    left, (finding,) = activated(BEFORE, environment(tmp_path, is_conda=True))
+    assert left == {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "CONDA_PREFIX": str(tmp_path)}
+    assert (finding.id, finding.severity) == ("activation-failed", "error")
+    if "pipe" not in text:
+        assert finding.title == f"the activation script {tmp_path}/etc/conda/activate.d/bad.sh does not run to its end"
+    assert how in finding.cause
+
+
+def test_the_end_of_what_a_script_printed_is_evidence(tmp_path: Path) -> None:
+    script(tmp_path, "bad.sh", "echo chatter; echo one; echo 'no such licence' >&2; head -c 900 /dev/zero; exit 3")
+    (finding,) = activated(BEFORE, environment(tmp_path, is_conda=True)).findings
+    assert finding.evidence[1:] == ("one", "no such licence", "\0" * 300)
+
+
+@pytest.mark.parametrize(
+    "text", ["sleep 600", "trap '' TERM; while :; do :; done", "while :; do echo; done > /dev/null"]
+)
+def test_a_script_that_never_ends_is_stopped_and_named(
+    tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activation, "SECONDS", 1.0)
+    script(tmp_path, "bad.sh", text)
+    started = time.monotonic()
+    (finding,) = activated(BEFORE, environment(tmp_path, is_conda=True)).findings
+    assert time.monotonic() - started < 8
+    assert "activate.d/bad.sh" in finding.title
+    assert "all scripts together have 1 seconds" in finding.cause
 
 
 def test_directories_that_are_told_from_here_are_told_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,9 +122,47 @@ def test_directories_that_are_told_from_here_are_told_in_full(tmp_path: Path, mo
     assert found["LD_LIBRARY_PATH"] == f"/opt/lib:{tmp_path}"
 
 
-@pytest.mark.parametrize("state", ["", "[]", '{"env_vars": []}', '{"env_vars": {"A": 1}}'])
-def test_variables_that_conda_did_not_write_count_for_nothing(tmp_path: Path, state: str) -> None:
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        (b"", "it is not JSON"),
+        (b"[]", "it is no object"),
+        (b"null", "it is no object"),
+        (b"[" * 100_000, "it is nested too deep"),
+        (b"\xff", "it is not UTF-8"),
+        (b" " * (1 << 20) + b"{}", "it is longer than 1024 KiB"),
+        (b'{"env_vars": []}', "it is no object"),
+        (b'{"env_vars": {"A": 1}}', "'A'"),
+        (b'{"env_vars": {"A": null}}', "'A'"),
+        (b'{"env_vars": {"": "1"}}', "''"),
+        (b'{"env_vars": {"A=B": "1"}}', "'A=B'"),
+        (b'{"env_vars": {"A\\u0000": "1"}}', "'A\\x00'"),
+        (b'{"env_vars": {"A": "1\\u0000"}}', "'A'"),
+        (b'{"env_vars": {"A": "\\ud800"}}', "'A'"),
+        (b'{"env_vars": {"\\ud800": "1"}}', "'\\ud800'"),
+    ],
+)
+def test_variables_that_conda_did_not_write_are_a_finding(tmp_path: Path, state: bytes, why: str) -> None:
     (tmp_path / "conda-meta").mkdir()
-    (tmp_path / "conda-meta/state").write_text(state)
-    found = activated(BEFORE, environment(tmp_path, is_conda=True)).environ
-    assert found == {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "CONDA_PREFIX": str(tmp_path)}
+    (tmp_path / "conda-meta/state").write_bytes(state)
+    left, (finding,) = activated(BEFORE, environment(tmp_path, is_conda=True))
+    assert left == {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "CONDA_PREFIX": str(tmp_path)}
+    assert (finding.id, finding.severity) == ("file-malformed", "error")
+    assert finding.title == f"{tmp_path}/conda-meta/state is malformed"
+    assert why in finding.cause
+
+
+def test_of_several_variables_those_that_can_be_set_are(tmp_path: Path) -> None:
+    (tmp_path / "conda-meta").mkdir()
+    (tmp_path / "conda-meta/state").write_text('{"env_vars": {"A": "1", "B=C": "2"}}')
+    left, findings = activated(BEFORE, environment(tmp_path, is_conda=True))
+    assert left["A"] == "1"
+    assert len(findings) == 1
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_put_in_the_place_of_the_variables_is_not_read(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    (tmp_path / "conda-meta").mkdir()
+    make(tmp_path / "conda-meta/state")
+    (finding,) = activated(BEFORE, environment(tmp_path, is_conda=True)).findings
+    assert finding.title.endswith("conda-meta/state is malformed")

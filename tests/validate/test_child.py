@@ -14,7 +14,7 @@ import pytest
 
 from envsolve.boundary.programs import GRACE
 from envsolve.errors import OutsideError
-from envsolve.validate.child import Children, Outcome
+from envsolve.validate.child import Children, Ending, Outcome
 from tests.validate.compiled import CUDART, ON_LOAD, compiled
 
 HERE = Path(sys.executable)
@@ -34,7 +34,7 @@ def load(children: Children, library: Path, timeout: float = 30.0) -> Outcome:
 def test_a_probe_that_comes_to_its_end_gives_its_result(children: Children, tmp_path: Path) -> None:
     outcome = load(children, compiled(tmp_path / "libcudart.so.12", CUDART.format(number=12080)))
     assert outcome.result is not None
-    assert outcome.ending == (0, None, None)
+    assert outcome.ending == Ending(exit_code=0)
     assert outcome.all_noted("library")[0]["version"] == "12.8"
 
 
@@ -89,6 +89,35 @@ def test_leaving_ends_what_still_runs(tmp_path: Path) -> None:
     assert is_gone(int(pid_file.read_text()))
     with pytest.raises(OutsideError):
         load(running, library)
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        ("[" * 100_000 + "\n", "it is nested too deep"),
+        ('{"result": {}}\n{"result"\n', "it is not JSON: Expecting"),
+        ("3\n", "a line of it is no object"),
+        ('{"error": {"type": [], "trace": [3]}}\n', "None"),
+    ],
+)
+def test_a_malformed_answer_is_an_error_of_the_probe(
+    children: Children, tmp_path: Path, answer: str, fault: str
+) -> None:
+    (tmp_path / "answer").write_text(answer)
+    program = tmp_path / "python"
+    program.write_text(f'#!/bin/sh\ncat {tmp_path}/answer > "$4"\n')
+    program.chmod(0o755)
+    outcome = children.run(program, "libraries", {}, os.environ, 20.0)
+    assert (outcome.result, outcome.notes) == (None, ())
+    assert outcome.error is not None
+    assert str(outcome.error["text"]).startswith(fault)
+
+
+def test_a_last_line_that_was_cut_off_is_left_out(children: Children, tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.write_text('#!/bin/sh\nprintf \'%s\\n%s\' \'{"result": {"a": 1}}\' \'{"result\' > "$4"\n')
+    program.chmod(0o755)
+    assert children.run(program, "libraries", {}, os.environ, 20.0).result == {"a": 1}
 
 
 def test_a_program_that_is_not_there_is_one_error(children: Children, tmp_path: Path) -> None:

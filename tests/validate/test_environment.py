@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -97,3 +98,45 @@ def test_a_program_that_is_no_python_is_one_error(children: Children, tmp_path: 
     with pytest.raises(OutsideError, match="does not run as a Python interpreter") as raised:
         take_inventory(program, os.environ, children)
     assert raised.value.cause == ("not today",)
+
+
+WHOLE = {
+    "python": "3.11.7",
+    "prefix": "/env",
+    "base_prefix": "/usr",
+    "executable": "/env/bin/python",
+    "search_path": ["/env/lib"],
+    "distributions": [["thing", "1.0", "/env/lib"]],
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"python": 3},
+        {"python": "3"},
+        {"python": "three"},
+        {"prefix": "relative"},
+        {"prefix": "/\0"},
+        {"prefix": "/\ud800"},
+        {"executable": None},
+        {"search_path": "/env/lib"},
+        {"search_path": [3]},
+        {"distributions": {}},
+        {"distributions": [["thing", "1.0"]]},
+        {"distributions": [["thing", 1, "/env/lib"]]},
+        {"distributions": [["thing", "1.0", "lib"]]},
+    ],
+)
+def test_an_answer_that_makes_no_sense_is_one_error(
+    children: Children, tmp_path: Path, wrong: dict[str, object]
+) -> None:
+    (tmp_path / "answer").write_text(json.dumps({"result": {**WHOLE, **wrong}}) + "\n")
+    program = tmp_path / "python"
+    program.write_text(f'#!/bin/sh\nfor file; do :; done; cat {tmp_path}/answer > "$file"\n')
+    program.chmod(0o755)
+    with pytest.raises(OutsideError, match="gave an answer that makes no sense") as raised:
+        take_inventory(program, os.environ, children)
+    assert str(program) in raised.value.message
+    (tmp_path / "answer").write_text(json.dumps({"result": WHOLE}) + "\n")
+    assert take_inventory(program, os.environ, children).prefix == Path("/env")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from envsolve.diagnose.environment.reading import bytes_of, names_of
+from envsolve.boundary.files import FileError, json_value, read_bytes
+from envsolve.diagnose.environment.reading import names_of
 
 _LONGEST = 32 * 1024 * 1024
 """Bytes of one record; those of the largest packages, with 30,000 files, have 8 MB."""
@@ -42,9 +42,18 @@ class CondaMeta:
 
     @cached_property
     def packages(self) -> tuple[CondaPackage, ...]:
-        """All of them by name; a record that cannot be read is passed over, as conda does."""
-        names = (name for name in names_of(self._directory) if name.endswith(".json"))
-        return tuple(package for name in names if (package := _read(self._directory / name)) is not None)
+        """All of them by name; a record that cannot be read is among :attr:`malformed`."""
+        return tuple(it for it in self._read.values() if isinstance(it, CondaPackage))
+
+    @cached_property
+    def malformed(self) -> Mapping[Path, str]:
+        """The records that cannot be read, with why."""
+        return {path: it for path, it in self._read.items() if isinstance(it, str)}
+
+    @cached_property
+    def _read(self) -> Mapping[Path, CondaPackage | str]:
+        paths = (self._directory / name for name in names_of(self._directory) if name.endswith(".json"))
+        return {path: _package(path) for path in paths}
 
     @cached_property
     def by_name(self) -> Mapping[str, CondaPackage]:
@@ -68,16 +77,30 @@ def _folders(package: CondaPackage) -> Iterator[str]:
             yield PurePosixPath(file).parent.as_posix()
 
 
-def _read(path: Path) -> CondaPackage | None:
-    content = bytes_of(path, _LONGEST)
+def record_at(path: Path) -> Mapping[str, object]:
+    """What the record at ``path`` says; its ``name`` is a text. Raises FileError where it is no record."""
+    content = read_bytes(path, _LONGEST)
+    told = json_value(content or b"")
+    if not isinstance(told, dict):
+        raise FileError("it is no object")
+    for key in ("name", *(it for it in ("version", "build") if it in told)):
+        if not isinstance(told.get(key), str):
+            raise FileError(f"its {key} is no text")
+    for key in ("depends", "files"):
+        value = told.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(it, str) for it in value):
+            raise FileError(f"its {key} is no list of texts")
+    return told
+
+
+def _package(path: Path) -> CondaPackage | str:
+    """The package that a record is of, or why it cannot be read."""
     try:
-        told = json.loads(content or b"null")
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(told, dict) or not isinstance(told.get("name"), str):
-        return None
+        told = record_at(path)
+    except FileError as error:
+        return error.reason
     return CondaPackage(
-        name=told["name"],
+        name=str(told["name"]),
         version=str(told.get("version", "")),
         build=str(told.get("build", "")),
         channel=_channel(str(told.get("channel", ""))),

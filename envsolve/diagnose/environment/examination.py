@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.diagnose.environment import malformed_files
 from envsolve.diagnose.environment.checks import (
     conda_and_pip,
     conda_cuda,
@@ -59,6 +60,7 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("remains of installations", remains.renamed),
     ("packages recorded twice", remains.recorded_twice),
     ("records of packages", remains.without_record),
+    ("malformed files", malformed_files.of_environment),
     (".pth files", path_files.path_files),
     ("packages for another CUDA", cuda_packages.leftover_packages),
     ("libraries of conda and of pip", conda_and_pip.libraries_of_both),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.answers import PATIENCE
 from envsolve.diagnose.environment.active import ACTIVE, is_conda_without_python, stale_in
 from envsolve.diagnose.environment.from_files import inventory_from_files, is_environment, program_of, settings_of
 from envsolve.diagnose.environment.programs import fault_of, is_missing, unread
@@ -38,7 +39,7 @@ class FoundEnvironment(NamedTuple):
 
 
 def find_environment(
-    prefix: str | None, python: str | None, environ: Mapping[str, str], children: Children, *, timeout: float = 60.0
+    prefix: str | None, python: str | None, environ: Mapping[str, str], children: Children, *, timeout: float = PATIENCE
 ) -> FoundEnvironment:
     """The environment that is meant, as :func:`~envsolve.validate.environment.interpreter` finds it, or its files.
 

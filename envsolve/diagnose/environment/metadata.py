@@ -5,21 +5,25 @@ Only the head of a METADATA file is read; the description below it may be megaby
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from envsolve.diagnose.environment.reading import names_of, text_of
+from envsolve.boundary.files import FileError, json_value, read_bytes, read_head
+from envsolve.diagnose.environment.reading import is_directory, names_of, text_of
 from envsolve.diagnose.environment.record import Row, read_record
-from envsolve.model.names import normalized
+from envsolve.model.names import is_name, normalized
 
 _HEAD = 256 * 1024
 """Bytes of a METADATA file that are read. The longest head on PyPI, with a thousand requirements, has 70 KB."""
 _FOLDER = re.compile(r"(?P<name>[^~-][^-]*)-(?P<version>[^-]+?)(?:-py[\d.]+)?\.(?P<kind>dist|egg)-info\Z")
+DIRECT_URL = "direct_url.json"
+_BLANK_LINE = re.compile(rb"\r?\n[ \t]*\r?\n")
+_ONE_LINE = ("name", "version", "requires-dist")
+"""Fields that end up in locks and messages."""
 _OF_CONDA = ("conda", "conda-build")
 """What conda's packages say in INSTALLER."""
 
@@ -27,7 +31,8 @@ _OF_CONDA = ("conda", "conda-build")
 class Package(NamedTuple):
     """An installed distribution: normalized name, version, and where its metadata lies.
 
-    ``requires`` are requirements as written. ``described`` says whether its metadata can be read at all.
+    ``requires`` are requirements as written. ``described`` says whether its metadata has a name and a version,
+    ``fault`` which file of metadata is malformed, and why.
     """
 
     name: str
@@ -37,6 +42,7 @@ class Package(NamedTuple):
     requires: tuple[str, ...]
     editable: bool
     described: bool
+    fault: tuple[Path, str] | None = None
 
     @property
     def location(self) -> Path:
@@ -120,24 +126,51 @@ def _packages(directory: Path) -> Iterator[Package]:
 
 
 def _package(folder: Path, name: str, version: str) -> Package:
-    fields = _fields(folder)
+    file, fields, reason = _fields(folder)
     head = dict(reversed(fields))
     installer = text_of(folder / "INSTALLER", 100)
+    reason = reason or _fault(fields, head)
     return Package(
-        name=normalized(head.get("name", name)),
+        name=normalized(head["name"] if is_name(head.get("name", "")) else name),
         version=head.get("version", version),
         folder=folder,
         installer=(installer or "").strip().casefold() or None,
         requires=tuple(value for field, value in fields if field == "requires-dist"),
         editable=_is_editable(folder),
         described="name" in head and "version" in head,
+        fault=(file, reason) if reason else None,
     )
 
 
-def _fields(folder: Path) -> list[tuple[str, str]]:
-    """The fields at the top, by their names in lower case; a folded line continues the one before it."""
-    files = (folder / "METADATA", folder / "PKG-INFO", folder)
-    text = next((text for file in files if (text := text_of(file, _HEAD)) is not None), "")
+def _fault(fields: list[tuple[str, str]], head: Mapping[str, str]) -> str:
+    """Why metadata with these fields is malformed, "" where it is not. Without a name it is none at all."""
+    if not is_name(head.get("name", "none")):
+        return f"its Name is no project name: {head['name']!r:.80}"
+    odd = next((field for field, value in fields if field in _ONE_LINE and not value.isprintable()), None)
+    return "" if odd is None else f"its {odd.title()} has control characters"
+
+
+def _head(folder: Path) -> tuple[Path, bytes, str]:
+    """The file of the metadata, how it begins, and why it cannot be read; without content where there is none."""
+    for file in (folder / "METADATA", folder / "PKG-INFO", *([] if is_directory(folder) else [folder])):
+        try:
+            content = read_head(file, _HEAD)
+        except FileError as error:
+            return file, b"", error.reason
+        if content is not None:
+            return file, _BLANK_LINE.split(content, maxsplit=1)[0], ""
+    return folder, b"", ""
+
+
+def _fields(folder: Path) -> tuple[Path, list[tuple[str, str]], str]:
+    """The file of metadata, the fields at its top by their names in lower case, and why it cannot be read.
+
+    A folded line continues the one before it.
+    """
+    file, content, reason = _head(folder)
+    text = content.decode("utf-8", "replace")
+    if "\ufffd" in text and not _is_utf8(content):
+        reason = "it is not UTF-8"
     found: list[tuple[str, str]] = []
     for line in text.splitlines():
         if not line.strip():
@@ -147,13 +180,39 @@ def _fields(folder: Path) -> list[tuple[str, str]]:
             found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}")
         elif colon:
             found.append((name.strip().casefold(), value.strip()))
-    return [(name, value) for name, value in found if value]
+    return file, [(name, value) for name, value in found if value], reason
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.end == len(content) == _HEAD  # the limit cuts a character in two
+    return True
 
 
 def _is_editable(folder: Path) -> bool:
     try:
-        told = json.loads(text_of(folder / "direct_url.json", _HEAD) or "null")
-    except ValueError:
+        told = direct_url(folder)
+    except FileError:
         return False
-    directory = told.get("dir_info") if isinstance(told, dict) else None
+    directory = told.get("dir_info") if told is not None else None
     return isinstance(directory, dict) and directory.get("editable") is True
+
+
+def direct_url(folder: Path) -> Mapping[str, Any] | None:
+    """What the direct_url.json in ``folder`` says: ``url``, and one of the three objects about it; None without one.
+
+    Raises FileError where it is malformed.
+    """
+    content = read_bytes(folder / DIRECT_URL, _HEAD)
+    if content is None:
+        return None
+    told = json_value(content)
+    if not isinstance(told, dict) or not isinstance(told.get("url"), str):
+        raise FileError("it has no url")
+    if not any(isinstance(told.get(key), dict) for key in ("vcs_info", "dir_info", "archive_info")):
+        raise FileError("it has neither vcs_info nor dir_info nor archive_info")
+    if not isinstance(told.get("archive_info", {}), dict) or not isinstance(told.get("dir_info", {}), dict):
+        raise FileError("its archive_info or dir_info is no object")
+    return told

@@ -7,8 +7,9 @@ may not be listed. pathlib raises for some of these before Python 3.14, hence ``
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
+
+from envsolve.boundary.files import FileError, read_head
 
 _MOST = 20_000
 """Entries of one directory that are looked at."""
@@ -32,11 +33,8 @@ def text_of(path: Path, longest: int) -> str | None:
 def bytes_of(path: Path, longest: int) -> bytes | None:
     """The first ``longest`` bytes of a file; None where it cannot be read, or is a pipe or a device."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return None
-        with path.open("rb") as file:
-            return file.read(longest)
-    except (OSError, ValueError):  # a name with NUL
+        return read_head(path, longest)
+    except FileError:
         return None
 
 

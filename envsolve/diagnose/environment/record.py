@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.files import FileError, decoded, read_bytes
 from envsolve.diagnose.environment.reading import bytes_of
 
 LONGEST = 16 * 1024 * 1024
@@ -30,6 +31,23 @@ def read_record(folder: Path) -> tuple[Row, ...] | None:
     """The rows of the RECORD in a .dist-info ``folder`` that stay below its directory; None where there is none."""
     content = bytes_of(folder / "RECORD", LONGEST)
     return None if content is None else tuple(_rows(content.decode("utf-8", "surrogateescape")))
+
+
+def record_fault(folder: Path) -> str:
+    """Why the RECORD in ``folder`` is malformed, "" where it is not or there is none."""
+    try:
+        content = read_bytes(folder / "RECORD", LONGEST)
+        text = "" if content is None else decoded(content)
+    except FileError as error:
+        return error.reason
+    if "\0" in text:
+        return "it has a NUL character"
+    try:
+        for _ in csv.reader(text.splitlines()):
+            pass
+    except csv.Error as error:
+        return f"it is no table of files: {error}"
+    return ""
 
 
 def _rows(text: str) -> Iterator[Row]:

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import sys
+import sysconfig
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def probe(job: dict[str, object], channel: Channel) -> dict[str, object]:  # noq
         "prefix": sys.prefix,
         "base_prefix": getattr(sys, "base_prefix", sys.prefix),
         "is_conda": os.path.isdir(os.path.join(sys.prefix, "conda-meta")),
+        "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
         "bits": 64 if sys.maxsize > 2**32 else 32,
         "machine": platform.machine(),
         "system": sys.platform,

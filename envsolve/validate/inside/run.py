@@ -1,4 +1,4 @@
-"""The program of every probe: ``python run.py PROBE RESULT_FILE JOB``.
+"""The program of every probe: ``python run.py PROBE JOB RESULT_FILE``.
 
 PROBE names a module beside this one with a function ``probe(job, channel)``; JOB is a JSON object. What comes out goes
 to RESULT_FILE, never to stdout: frameworks print there what they like.
@@ -39,7 +39,7 @@ def load_package(directory: str) -> None:
     spec.loader.exec_module(module)
 
 
-def main(name: str, result_file: str, job: str) -> None:
+def main(name: str, job: str, result_file: str) -> None:
     """Run the probe ``name``; the process ends here, without the clean-up of libraries, which can hang."""
     end_with_parent()
     directory = os.path.dirname(os.path.abspath(__file__))

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.files import FileError, read_text
 from envsolve.frameworks import FRAMEWORKS, Framework, Libraries
 from envsolve.validate.inside.library_versions import component_of
 from envsolve.validate.inventory import Inventory
@@ -20,6 +21,7 @@ _DRIVER = re.compile(r"cuda|nvcuda|nvml|nvidia-.*", re.IGNORECASE)
 """Components that belong to the driver."""
 _IN_MODULES = ("nvidia/*/lib/*.so*", "nvidia/*/bin/*.dll", "nvidia/*/bin/*/*.dll")
 _IN_PREFIX = ("lib/*.so*", "targets/*/lib/*.so*", "Library/bin/*.dll")
+_LONGEST_MODULE = 1024 * 1024
 _VERSION = re.compile(r"\.so\.(\d[\d.]*)$")
 
 
@@ -131,8 +133,8 @@ def _without_dots(path: str) -> Path:
 
 def _statements(path: Path) -> Iterator[ast.Assign | ast.AnnAssign]:
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, ValueError):
+        tree = ast.parse(read_text(path, _LONGEST_MODULE) or "")
+    except (FileError, SyntaxError, ValueError, RecursionError, MemoryError):
         return
     yield from (node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign))
 

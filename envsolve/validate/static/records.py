@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from envsolve.boundary.files import FileError, json_value, read_bytes, read_text
 from envsolve.model.names import normalized
+
+_LONGEST = 32 * 1024 * 1024
+"""Bytes of one record, as in envsolve.diagnose.environment.conda_meta."""
 
 
 class Records:
@@ -35,8 +38,8 @@ def conda_build(prefix: Path, *names: str) -> str | None:
     for name in names:
         for path in sorted((prefix / "conda-meta").glob(f"{name}-*.json")):
             try:
-                told = json.loads(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError):
+                told = json_value(read_bytes(path, _LONGEST) or b"")
+            except FileError:
                 continue
             if isinstance(told, dict) and told.get("name") == name:
                 return str(told.get("build", ""))
@@ -45,7 +48,7 @@ def conda_build(prefix: Path, *names: str) -> str | None:
 
 def _record(directory: Path) -> frozenset[str]:
     try:
-        with (directory / "RECORD").open(encoding="utf-8", newline="") as file:
-            return frozenset(row[0] for row in csv.reader(file) if row)
-    except (OSError, UnicodeDecodeError, csv.Error):
+        text = read_text(directory / "RECORD", _LONGEST) or ""
+        return frozenset(row[0] for row in csv.reader(text.splitlines()) if row)
+    except (FileError, csv.Error):
         return frozenset()

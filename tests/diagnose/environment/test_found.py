@@ -215,7 +215,7 @@ def test_python_home_is_named_where_it_is_the_reason(tmp_path: Path) -> None:
 
 
 def test_a_python_that_is_too_old_is_no_fault(stack: Patient) -> None:
-    _program(stack, "#!/bin/sh\ncase \"$1\" in -c) echo '3 6';; *) exit 1;; esac\n")
+    _program(stack, '#!/bin/sh\ncase "$1" in -c) echo \'[3, 6]\' > "$3";; *) exit 1;; esac\n')
     (finding,) = _found(stack.root).findings
     assert (finding.id, finding.severity) == ("interpreter-too-old", Severity.INFO)
 

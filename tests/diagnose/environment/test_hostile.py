@@ -86,6 +86,10 @@ def _pipes(patient: Patient) -> None:
     """Opening one for reading waits until somebody writes."""
     for name in ("METADATA", "RECORD", "INSTALLER", "direct_url.json"):
         os.mkfifo(_folder(patient) / name)
+    patient.write("torch/__init__.py")
+    for path in (LIBRARY, "torch/lib/libtorch_cuda.so", "torch/version.py"):
+        (patient.site / path).parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(patient.site / path)
     os.mkfifo(patient.site / "odd.pth")
     os.mkfifo(patient.root / "pyvenv.cfg")
     kernel = patient.root / "share/jupyter/kernels/x"

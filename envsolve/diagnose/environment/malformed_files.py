@@ -1,0 +1,80 @@
+"""The files by which Python, pip and conda know an environment: those that are not what they should be, each by name.
+
+conda-meta/state is not among them: envsolve.validate.activation reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envsolve.boundary.files import FileError, decoded, read_bytes
+from envsolve.diagnose.environment.conda_meta import CondaMeta
+from envsolve.diagnose.environment.metadata import DIRECT_URL, Package, Packages, direct_url
+from envsolve.diagnose.environment.record import record_fault
+from envsolve.model.finding import Finding
+from envsolve.validate.inventory import Inventory
+from envsolve.validate.malformed import malformed
+
+if TYPE_CHECKING:
+    from envsolve.diagnose.environment.scene import Scene
+
+_LONGEST_SETTINGS = 64 * 1024
+_LONGEST_HISTORY = 32 * 1024 * 1024
+_MOST = 100
+"""Findings; who repairs so many files makes the environment again."""
+
+
+def malformed_files(
+    inventory: Inventory, packages: Packages | None = None, conda: CondaMeta | None = None
+) -> tuple[Finding, ...]:
+    """A finding for each malformed file, of the first hundred."""
+    every = (packages or Packages(inventory.search_path)).every
+    found = (
+        *_of_prefix(inventory, conda or CondaMeta(inventory.prefix)),
+        *islice((it for package in every for it in _of_package(package)), _MOST),
+    )
+    return found[:_MOST]
+
+
+def of_environment(scene: Scene) -> Iterator[Finding]:
+    """The check of the doctor."""
+    yield from malformed_files(scene.inventory, scene.packages, scene.conda)
+
+
+def _of_prefix(inventory: Inventory, conda: CondaMeta) -> Iterator[Finding]:
+    if not inventory.owns_prefix:
+        return
+    again = "Make the environment again; its packages can be read off `envsolve doctor`."
+    for name, longest, fix in (
+        ("pyvenv.cfg", _LONGEST_SETTINGS, again),
+        ("conda-meta/history", _LONGEST_HISTORY, "Restore the file from a backup, or make the environment again."),
+    ):
+        reason = _text_fault(inventory.prefix / name, longest)
+        if reason:
+            yield malformed(inventory.prefix / name, reason, fix)
+    for path, reason in conda.malformed.items():
+        yield malformed(path, reason, "Remove the file, and install the package that it is about again.")
+
+
+def _text_fault(path: Path, longest: int) -> str:
+    try:
+        text = decoded(read_bytes(path, longest) or b"")
+    except FileError as error:
+        return error.reason
+    return "it has a NUL character" if "\0" in text else ""
+
+
+def _of_package(package: Package) -> Iterator[Finding]:
+    faults = [] if package.fault is None else [package.fault]
+    try:
+        direct_url(package.folder)
+    except FileError as error:
+        faults.append((package.folder / DIRECT_URL, error.reason))
+    reason = record_fault(package.folder)
+    if reason:
+        faults.append((package.folder / "RECORD", reason))
+    for path, why in faults:
+        yield malformed(path, why, f"Remove {package.folder}, and install the package again.")
