@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from envsolve import __version__
+from envsolve.boundary.secrets import without_secrets
 from envsolve.host.fingerprint import fingerprint
 from envsolve.index.store import Store, store_at
 
@@ -107,7 +108,8 @@ def remember(
     if any(_changed_since(path, grounds.since) for path in grounds.files if path not in written):
         return  # what was read is no longer what lies there
     signs = tuple(map(_sign, sorted({*grounds.files, *_own_files()})))
-    content: Any = (signs, grounds.expires, machine, *answer)
+    bare = answer._replace(text=without_secrets(answer.text), notes=tuple(map(without_secrets, answer.notes)))
+    content: Any = (signs, grounds.expires, machine, *bare)
     store.write(_BUCKET, _key(arguments, place), marshal.dumps(content))
 
 

@@ -16,9 +16,10 @@ from subprocess import Popen
 from typing import Any, NamedTuple
 
 from envsolve import __version__
+from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.process import installing, is_installed
 from envsolve.conda.session import not_installed, receive, retries, send, timeout
-from envsolve.model.conda import CondaPackage, without_token
+from envsolve.model.conda import CondaPackage
 
 _BUILD_NUMBER = re.compile(r"(?<!\d)\d{1,9}\Z")
 """At the end of a build, by the convention of recipes; the package itself says it once it is there."""
@@ -127,7 +128,7 @@ def _described(package: CondaPackage) -> dict[str, Any]:
         **package._asdict(),
         "build_number": package.build_number or (int(number[0]) if number else 0),
         "file_name": package.file_name,
-        "url": without_token(package.url),
+        "url": without_secrets(package.url),
         "noarch": noarch,
     }
 

@@ -18,10 +18,11 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
 from envsolve import __version__
+from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.condarc import Condarc
 from envsolve.conda.process import ENGINE, is_installed, process, started
 from envsolve.errors import Hint, OutsideError
-from envsolve.model.conda import CondaPackage, VirtualPackage, without_token
+from envsolve.model.conda import CondaPackage, VirtualPackage
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -199,7 +200,6 @@ class Session:
         return process
 
     def _died(self) -> OutsideError:
-        from envsolve.conda.failures import without_secrets
 
         said = self._end().decode("utf-8", "replace").strip().splitlines()
         return OutsideError(
@@ -246,14 +246,14 @@ def _package(record: Mapping[str, Any]) -> CondaPackage:
         version=record["version"],
         build=record["build"],
         subdir=record["subdir"],
-        url=without_token(record["url"]),
+        url=without_secrets(record["url"]),
         md5=record.get("md5"),
         sha256=record.get("sha256"),
         size=record.get("size"),
         build_number=record["build_number"],
         depends=tuple(record["depends"]),
         constrains=tuple(record.get("constrains", ())),
-        channel=without_token(record.get("channel") or ""),
+        channel=without_secrets(record.get("channel") or ""),
     )
 
 

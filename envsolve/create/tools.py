@@ -18,8 +18,8 @@ from typing import NamedTuple
 from envsolve.boundary.programs import find_program
 from envsolve.create.child import ask
 from envsolve.create.netrc_file import netrc_text
+from envsolve.index.address import address_of
 from envsolve.index.settings import IndexSettings, default_index
-from envsolve.model.request import without_credentials
 
 _OF_UV = (
     *("UV_CACHE_DIR", "UV_LINK_MODE", "UV_HTTP_TIMEOUT", "UV_REQUEST_TIMEOUT", "UV_HTTP_RETRIES", "UV_NATIVE_TLS"),
@@ -121,12 +121,17 @@ def _trust(settings: IndexSettings) -> dict[str, str]:
 
 
 def _indexes(settings: IndexSettings) -> dict[str, str]:
-    default = without_credentials(settings.index_url or default_index())
+    default = _without_login(settings.index_url or default_index())
     found = {"UV_DEFAULT_INDEX": default, "PIP_INDEX_URL": default}
     if settings.extra_index_urls:
-        extra = " ".join(map(without_credentials, settings.extra_index_urls))
+        extra = " ".join(map(_without_login, settings.extra_index_urls))
         found |= {"UV_INDEX": extra, "PIP_EXTRA_INDEX_URL": extra}
     return found
+
+
+def _without_login(url: str) -> str:
+    """``url`` as an installer is told it, whose login stands in the netrc file; a token has no other place."""
+    return address_of(url).url if url.startswith(("http:", "https:")) else url
 
 
 @contextmanager
