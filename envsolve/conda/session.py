@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 from envsolve import __version__
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.condarc import Condarc
+from envsolve.conda.logins import logins_of
 from envsolve.conda.process import ENGINE, is_installed, process, started
 from envsolve.errors import Hint, OutsideError
 from envsolve.model.conda import CondaPackage, VirtualPackage
@@ -92,6 +93,7 @@ class Session:
         if not is_installed():
             raise not_installed()
         self._settings, self._engine = settings, engine
+        self._opening = dict.fromkeys(filter(None, (settings.condarc.alias,)))
         self.meanwhile: Callable[[], object] = lambda: None
         self._process = self._ready(process() if engine is ENGINE else started(engine))
 
@@ -109,8 +111,7 @@ class Session:
         with suppress(OSError):
             job = {
                 "kind": "prepare",
-                "channels": self._addresses(channels, platform),
-                "platform": platform,
+                **self._asked(channels, platform),
                 "names": ["python"],
             }
             send(job, self._process.stdin)
@@ -121,8 +122,7 @@ class Session:
         """What the first channel with a name has of it, for a platform or for all; unknown names are left out."""
         job = {
             "kind": "list",
-            "channels": self._addresses(channels, platform),
-            "platform": platform,
+            **self._asked(channels, platform),
             "names": sorted(set(names)),
         }
         found = self._answer(job)["packages"]
@@ -133,12 +133,19 @@ class Session:
 
     def solve(self, question: Question) -> tuple[CondaPackage, ...]:
         """Everything to install, sorted by name. Raises CondaConflict where nothing fits together."""
-        channels = self._addresses(question.channels, question.platform)
-        answer = self._answer({"kind": "solve", **question._asdict(), "channels": channels})
+        asked = self._asked(question.channels, question.platform)
+        answer = self._answer({"kind": "solve", **question._asdict(), **asked})
         return tuple(sorted(map(_package, answer["records"])))
 
-    def _addresses(self, channels: Sequence[str], platform: str) -> list[str]:
-        return self._settings.condarc.addresses_of(channels, platform)
+    def _asked(self, channels: Sequence[str], platform: str) -> dict[str, Any]:
+        """Where a question is put: the channels by their bare addresses, with what opens them and those before them."""
+        addresses = self._settings.condarc.addresses_of(channels, platform)
+        self._opening |= dict.fromkeys(addresses)
+        return {
+            "channels": list(dict.fromkeys(map(without_secrets, addresses))),
+            "logins": logins_of(self._opening)._asdict(),
+            "platform": platform,
+        }
 
     def close(self) -> None:
         """End the process."""
@@ -187,10 +194,11 @@ class Session:
     def _ready(self, process: Popen[bytes]) -> Popen[bytes]:
         """``process`` with its settings sent."""
         assert process.stdin is not None
+        alias = self._settings.condarc.alias
         settings = {
             "cache_directory": self._settings.cache_directory,
             "mode": self._settings.mode,
-            "channel_alias": self._settings.condarc.alias,
+            "channel_alias": None if alias is None else without_secrets(alias),
             "user_agent": f"envsolve/{__version__}",
             "timeout": timeout(),
             "retries": retries(),
