@@ -159,7 +159,7 @@ def _direct(need: Need, origin: str) -> PackageFile:
     """The one file that ``name @ URL#sha256=...`` names, at the address that opens it."""
     address, _, fragment = need.url.partition("#")
     scheme, path = urlsplit(address).scheme, urlsplit(address).path
-    shown = without_secrets(address)
+    shown, _, _ = without_secrets(need.url).partition("#")
     if scheme not in ("http", "https"):
         raise _refused(
             need, origin, f"{shown} is not an address of a file over http, and only such a file has a digest"

@@ -19,6 +19,8 @@ from envsolve.model.request import FrameworkRequest, Held, Request, parse_framew
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.solver import Solver
 
+LEFT_OUT = "logins and tokens in addresses are left out: keep them in .netrc, .condarc or a keyring"
+
 
 class Solved(NamedTuple):
     """The texts to write, each with the platform it is for, and what to tell beside them.
@@ -146,8 +148,7 @@ def request_without_secrets(request: Request) -> tuple[Request, tuple[str, ...]]
     )
     if of_pytorch is not None:
         bare = bare._replace(packages=bare.packages._replace(pytorch_index_url=without_secrets(of_pytorch)))
-    note = "logins and tokens in addresses are left out: keep them in .netrc, .condarc or a keyring"
-    return bare, (note,) if bare != request else ()
+    return bare, (LEFT_OUT,) if bare != request else ()
 
 
 def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:

@@ -19,9 +19,12 @@ from functools import cache, partial
 HIDDEN = "***"
 """What stands in place of a secret in a text that somebody else wrote."""
 
-_ADDRESS = re.compile(r"""(?<![^\s:'"`=(<,\[])//[^\s:'"`\x1b]*(?::(?!//)[^\s:'"`\x1b]*)*""")
-"""An address from its ``//`` on. One inside another, as in a query, is an address of its own."""
-_WHOLE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//")
+_ADDRESS = re.compile(
+    r"""(?:(?<![^\s:'"`=(<,\[])//|(?:(?<=http:)|(?<=https:))/)[^\s:'"`\x1b]*(?::(?!//)[^\s:'"`\x1b]*)*"""
+)
+"""An address from its ``//`` on, of which a path of this machine keeps one ``/``. One inside another, as in a query, is
+an address of its own."""
+_WHOLE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//|https?:/")
 _LOGIN = re.compile(
     r"""(?!(?:[\w-]+\.[\w.-]+|localhost)(?::\d+)?\s)(?:  # a host, and words after it
         [^/?\#]*@                                         # all up to the last @ before the path
@@ -33,8 +36,11 @@ _BARE_LOGIN = re.compile(r"(?!git@)[^/?#:]*:(?!\d*(?:[/?#]|\Z)).*@(?!sha\d)")
 """In an address without a scheme; a container image has its digest behind the ``@``."""
 _BARE_TOKEN = re.compile(r"(?:[^/]*[.:][^/]*/(?:[^?#]*/)?|localhost/(?:[^?#]*/)?)?t/[^/]")
 """An address of a channel without a scheme, or what follows conda's ``channel_alias``."""
-_LOCAL = re.compile(r"file:|[A-Za-z]:[/\\]|/(?!/)|\.\.?[/\\]|~[^/@]*(?:/|\Z)", re.IGNORECASE)
-"""A folder of this machine: it has no token, and one of its folders may be called ``t``."""
+_LOCAL = re.compile(
+    r"file:|[A-Za-z]:[/\\]|/(?!/)|\.\.?[/\\]|~[^/@]*(?:/|\Z)|.*\.(?:txt|in|ya?ml|toml|lock|json|log|whl)\Z",
+    re.IGNORECASE,
+)
+"""A place on this machine: it has no token, and one of its folders may be called ``t``."""
 _TOKEN = re.compile(r"(?:/|\A)t/(?P<token>[^/?#\\]+)(?=/(?P<next>[^/?#\\]*))?")
 """Of a channel of conda: anaconda.org, quetz and prefix.dev take a token in the path, and conda finds it wherever ``t``
 stands there (conda/common/url.py, split_anaconda_token)."""
@@ -75,18 +81,19 @@ def _without_bare(text: str) -> str:
 
 def _without_addresses(text: str, hidden: str) -> str:
     """``text`` with ``hidden`` in place of the secrets in its addresses."""
-    if "//" in text:
+    if ":/" in text or "//" in text:
         text = _ADDRESS.sub(partial(_address, hidden=hidden), text)
     return _QUERY.sub(partial(_query, hidden=hidden), text) if "=" in text else text
 
 
 def _address(found: re.Match[str], hidden: str) -> str:
-    address = found[0][2:]
+    address = found[0].lstrip("/")
+    slashes = found[0][: -len(address) or None]
     scheme = found.string[max(0, found.start() - len("file:")) : found.start()].lower()
-    if scheme == "file:" or address.startswith("/"):
+    if scheme == "file:" or len(slashes) > len("//"):
         return found[0]
     host, slash, path = _without_login(address, scheme, hidden).partition("/")
-    return f"//{host}{_TOKEN.sub(partial(_token, hidden=hidden), slash + path)}"
+    return f"{slashes}{host}{_TOKEN.sub(partial(_token, hidden=hidden), slash + path)}"
 
 
 def _without_login(address: str, scheme: str, hidden: str) -> str:
@@ -115,15 +122,18 @@ def _is_of_project(folder: str, file: str) -> bool:
 
 
 def _query(found: re.Match[str], hidden: str) -> str:
-    start, *parts = found[0][0], *_SEPARATOR.split(found[0][1:])
+    bare = found[0].rstrip(".,:;)]}>")
+    end = found[0][len(bare) :]
+    start, *parts = bare[0], *_SEPARATOR.split(bare[1:])
     secret = [_SECRET_NAME.match(part) for part in parts]
     if not any(secret):
         return found[0]
     if hidden:
-        return start + "".join(f"{name[0]}{hidden}" if name else part for name, part in zip(secret, parts, strict=True))
+        pairs = zip(secret, parts, strict=True)
+        return start + "".join(f"{name[0]}{hidden}" if name else part for name, part in pairs) + end
     pairs = zip(secret[::2], parts[::2], strict=True)
     kept = [part for name, part in pairs if not name or part == f"{name[0]}{HIDDEN}"]
-    return f"{start}{'&'.join(kept)}" if kept else ""
+    return f"{start}{'&'.join(kept)}{end}" if kept else end
 
 
 _ASSIGNMENT = r"""[\\"']{0,3}\s{0,4}(?::=|[:=])\s{0,4}"""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.programs import find_program
+from envsolve.boundary.secrets import without_secrets
 from envsolve.create.child import ask
 from envsolve.create.netrc_file import netrc_text
 from envsolve.index.address import address_of
@@ -47,6 +48,19 @@ class Network(NamedTuple):
     cache_directory: Path | None = None
     no_cache: bool = False
     offline: bool = False
+
+    def keeps(self, text: str) -> bool:
+        """Whether installers may keep what they fetch for a lock of ``text``: they keep its addresses too."""
+        if self.no_cache or without_secrets(text) != text:
+            return False
+        return all(_without_login(url) == without_secrets(url) for url in self.addresses)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """All that may hold a login."""
+        settings = self.settings
+        named = (url for _, url in settings.package_indexes)
+        return (*self.logins, *filter(None, (settings.index_url,)), *settings.extra_index_urls, *named)
 
 
 def find_uv() -> str | None:
@@ -137,9 +151,7 @@ def _without_login(url: str) -> str:
 @contextmanager
 def _netrc(environ: Mapping[str, str], network: Network, scratch: Path) -> Iterator[Path | None]:
     """A netrc file of the user's own and the logins in addresses; None where there are none in addresses."""
-    settings = network.settings
-    addresses = (*network.logins, settings.index_url or "", *settings.extra_index_urls)
-    text = netrc_text((*addresses, *(url for _, url in settings.package_indexes)), environ)
+    text = netrc_text(network.addresses, environ)
     if not text:
         yield None
         return
