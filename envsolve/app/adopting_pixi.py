@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from envsolve.app.adopting_packages import OF_PYTORCH, Packages, Values, counted, is_of_pytorch, table_of, texts_of
+from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.specs import specifier_of
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
-from envsolve.model.request import without_credentials
 
 _TAKEN = ("workspace", "project", "dependencies", "pypi-dependencies", "pypi-options")
 _NAMED = {
@@ -86,7 +86,7 @@ def _package(name: str, asked: object, found: Packages) -> None:
     else:
         found.add(name, specifier, texts_of(table.get("extras", [])), str(table.get("env-markers", "")))
     if "index" in table:
-        address = without_credentials(str(table["index"]))
+        address = without_secrets(str(table["index"]))
         adds = f'is left out: extra-index-urls = ["{address}"] adds it for all'
         found.tell(f"the index of {name} {OF_PYTORCH if is_of_pytorch(address) else adds}")
     more = [key for key in table if key not in (*_OF_A_PACKAGE, "index")]

@@ -13,7 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from envsolve.app.adopting_packages import OF_PYTORCH, Packages, Values, counted, is_of_pytorch, table_of, texts_of
-from envsolve.model.request import without_credentials
+from envsolve.boundary.secrets import without_secrets
 
 _BOUND = re.compile(r"([\^~])(?!=)\s*(\S+)\Z")
 _WILDCARD = re.compile(r"(?:==)?\s*(\d+(?:\.\d+)*)\.[*xX]\Z")
@@ -121,6 +121,6 @@ def _left_out(poetry: Mapping[str, Any]) -> Iterator[str]:
         yield f"{counted(extras, 'extra', 'extras')} left out"
     sources = poetry.get("source")
     for source in filter(None, map(table_of, sources if isinstance(sources, list) else ())):
-        address = without_credentials(str(source.get("url", "")))
+        address = without_secrets(str(source.get("url", "")))
         adds = f'is left out: extra-index-urls = ["{address}"] adds it' if address else "is left out"
         yield f"the source {source.get('name')} {OF_PYTORCH if is_of_pytorch(address) else adds}"

@@ -8,6 +8,7 @@ from itertools import chain, repeat
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.index.page import version_of
 from envsolve.index.requirement_file import Asked as AskedByFiles
@@ -15,7 +16,7 @@ from envsolve.index.requirement_file import Line, read_requirement_file
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.need import Markers, Need, check_marker, check_specifier, parse_need
 from envsolve.model.package import Hashes, PackageFile
-from envsolve.model.request import Packages, without_credentials
+from envsolve.model.request import Packages
 from envsolve.model.version_order import key_of
 
 _PLACE = re.compile(r"\.{0,2}[/\\]|\.{1,2}$|[a-z+]+://|git\+|[A-Za-z]:\\|\S+\.(whl|tar\.gz|zip)$")
@@ -137,7 +138,7 @@ def _hashed(need: Need, line: Line) -> Need:
 
 
 def _nameless(line: Line) -> UsageError:
-    message = f"{_where(line)}{without_credentials(line.text)!r} is a place, and a lock is made of packages by name"
+    message = f"{_where(line)}{without_secrets(line.text)!r} is a place, and a lock is made of packages by name"
     hints = (
         Hint("name a package of an index, such as 'pandas>=2'"),
         Hint("or a wheel with its digest: 'NAME @ https://...whl#sha256=...'"),
@@ -150,10 +151,10 @@ def _where(line: Line) -> str:
 
 
 def _direct(need: Need, origin: str) -> PackageFile:
-    """The one file that ``name @ URL#sha256=...`` names."""
+    """The one file that ``name @ URL#sha256=...`` names, at the address that opens it."""
     address, _, fragment = need.url.partition("#")
     scheme, path = urlsplit(address).scheme, urlsplit(address).path
-    shown = without_credentials(address)
+    shown, _, _ = without_secrets(need.url).partition("#")
     if scheme not in ("http", "https"):
         raise _refused(
             need, origin, f"{shown} is not an address of a file over http, and only such a file has a digest"
@@ -172,7 +173,7 @@ def _direct(need: Need, origin: str) -> PackageFile:
         raise _refused(need, origin, f"{name} is not the name of a wheel of {need.name}, but of {project or 'nothing'}")
     if not digests:
         raise _refused(need, origin, f"{shown} has no digest: add #sha256=... so that nobody can exchange it")
-    return PackageFile(name, shown, digests)
+    return PackageFile(name, address, digests)
 
 
 def _refused(need: Need, origin: str, reason: str) -> UsageError:

@@ -13,12 +13,12 @@ from packaging.version import InvalidVersion, Version
 from envsolve.app.asked_packages import Given, for_target, given
 from envsolve.app.conda_asked import asked_on
 from envsolve.app.held_stack import HeldStack, Installed, framework_of
+from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.names import conda_names
 from envsolve.conda.specs import specifier_of
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.fitting import Interpreter
 from envsolve.lock.formats import CONDA_FORMATS, PYTHON_FORMATS
-from envsolve.lock.sound_pins import without_credentials_in
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
@@ -57,7 +57,7 @@ def _changed(
     recorded = (held.recorded or {}).get("request")
     if not isinstance(recorded, list):
         return
-    now = {without_credentials_in(str(need)): (need, origin) for need, origin in asked.needs}
+    now = {without_secrets(str(need)): (need, origin) for need, origin in asked.needs}
     frameworks = {str(it) for it in request.frameworks}
     gone = {name: it for it in map(str, recorded) if it not in now and it not in frameworks and (name := _name(it))}
     for text, (need, origin) in now.items():
@@ -81,7 +81,7 @@ def _unmet(asked: Given, request: Request, held: HeldStack, platform: Platform) 
         if python is not None or not need.marker:
             why = _against(need, held.packages, required=True)
             if why is not None:
-                yield without_credentials_in(str(need)), f"{_who(origin, request)} asks for {need}, {why}"
+                yield without_secrets(str(need)), f"{_who(origin, request)} asks for {need}, {why}"
     for need, origin in asked.constraints:
         why = _against(need, held.packages, required=False) if python is not None or not need.marker else None
         if why is not None:

@@ -21,6 +21,7 @@ from envsolve.app.stack_wheels import notes_of
 from envsolve.app.targets import target_of
 from envsolve.app.validating import Progress
 from envsolve.app.virtual_packages import virtual_packages
+from envsolve.boundary.secrets import without_secrets
 from envsolve.diagnose.environment import examine_environment, find_environment
 from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.metadata import Package, Packages
@@ -38,7 +39,7 @@ from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host
 from envsolve.model.need import Markers
 from envsolve.model.package import Closure, Target
-from envsolve.model.request import Request, without_credentials
+from envsolve.model.request import Request
 from envsolve.validate.activation import activated
 from envsolve.validate.child import Children
 
@@ -342,7 +343,7 @@ def _command(asked: CaptureRequest, format_name: str) -> str:
         ("--index-url", (asking.index_url,)),
         ("--pytorch-index-url", (asking.pytorch_index_url,)),
     ):
-        words += [word for url in urls if url is not None for word in (option, without_credentials(url))]
+        words += [word for url in urls if url is not None for word in (option, without_secrets(url))]
     words += ["--allow-builds"] if asking.allow_builds else []
     words += ["--allow-missing"] if asked.allow_missing else []
     words += ["--force"] if asked.force else []

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from envsolve.app.conda_asked import is_environment_file
+from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.condarc import Condarc, read_condarc
 from envsolve.host.machine import this_platform
 from envsolve.lock.environment_file import read_environment
-from envsolve.model.conda import without_token
 
 
 def channel_logins(
@@ -23,7 +23,7 @@ def channel_logins(
     condarc = read_condarc(environ, Path(home) if home else None)
     found = dict.fromkeys((*_of_settings(condarc), *channels, *_of_files(files)))
     addresses = condarc.addresses_of(found, this_platform())
-    return tuple((without_token(it), it) for it in addresses if without_token(it) != it)
+    return tuple((without_secrets(it), it) for it in addresses if without_secrets(it) != it)
 
 
 def _of_settings(condarc: Condarc) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint
 from envsolve.model.asker import key_of
 from envsolve.model.request import Policy, Request, spoken
@@ -13,14 +14,14 @@ _FILE_OF = {"requirements": "requirements.txt", "pylock": "pylock.toml", "conda-
 
 
 def command_of(request: Request) -> str:
-    """The envsolve command a person would type for ``request``, quoted for a POSIX shell."""
+    """The envsolve command a person would type for ``request``, quoted for a POSIX shell and without secrets."""
     words = ["envsolve"]
     for option, values in _options(request):
         for value in values:
             words += [option, value]
     words += ["--exact"] if request.packages.exact else []
     words += ["--allow-builds"] if request.packages.allow_builds else []
-    return shlex.join([*words, *request.packages.requirements])
+    return shlex.join(map(without_secrets, [*words, *request.packages.requirements]))
 
 
 def way_out(text: str, instead: Request, asked: Request) -> Hint:

@@ -31,15 +31,16 @@ from envsolve.app.conda_part import (
 from envsolve.app.conda_refusal import Unfit, conda_refusal, not_on_channels
 from envsolve.app.conda_stacks import leave_out_wheels, narrow, other_toolkit
 from envsolve.app.lock_indexes import name_index
-from envsolve.app.solving import notes_of, request_without_credentials, solutions_of
+from envsolve.app.solving import notes_of, request_without_secrets, solutions_of
 from envsolve.app.targets import Target, targets_of
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.lock.conda_lock import CondaLock, PlatformLock
 from envsolve.lock.conda_specs import channels_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
-from envsolve.model.request import Policy, Request, without_credentials
+from envsolve.model.request import Policy, Request
 from envsolve.model.solution import Solution
 from envsolve.solve.solver import Solver, source_groups
 
@@ -85,7 +86,7 @@ class _Locking:
 
     def __init__(self, asked: CondaLockRequest, matrix: Matrix, environ: Mapping[str, str]) -> None:
         self._asked, self._matrix = asked, matrix
-        self._request, self._hidden = request_without_credentials(asked.request)
+        self._request, self._hidden = request_without_secrets(asked.request)
         targets = targets_of(self._request, matrix, environ)
         self._on = {it.problem.platform: asked_on(asked.request.packages, it.problem.platform) for it in targets}
         self.parts = Parts(asked, self._request, self._on, matrix, environ)
@@ -192,7 +193,7 @@ class _Locking:
             variables=tuple(dict(pair for it in self._on.values() for pair in it.variables).items()),
             own_matrix=any(it.own_matrix for it in answers),
             exclude_newer=request.packages.exclude_newer,
-            default_index=None if indexes is None else without_credentials(indexes.default).rstrip("/"),
+            default_index=None if indexes is None else without_secrets(indexes.default).rstrip("/"),
             default_is_plain=indexes is None or indexes.is_plain,
         )
         notes = dict.fromkeys((*self._notes(stacks), *differing))

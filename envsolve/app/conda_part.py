@@ -17,6 +17,7 @@ from envsolve.app.network import Network
 from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target
 from envsolve.app.virtual_packages import virtual_packages
+from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.session import CondaConflict, Listed, Question, Session
 from envsolve.errors import UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_CONDA
@@ -24,7 +25,7 @@ from envsolve.lock.answer import Answer
 from envsolve.lock.conda_lock import PlatformLock
 from envsolve.lock.conda_specs import channel_name, channels_of, with_conda_forge
 from envsolve.matrix.load import Matrix
-from envsolve.model.conda import CondaPackage, VirtualPackage, without_token
+from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.release import Source
@@ -129,7 +130,7 @@ class Parts:
         self._asked, self._request, self._on = asked, request, on
         self._matrix, self._environ = matrix, environ
         given = (*asked.request.channels, *(channel for it in on.values() for channel in it.channels))
-        self._opened_by = {without_token(channel): channel for channel in given}
+        self._opened_by = {without_secrets(channel): channel for channel in given}
         self._beside: CondaWheels | None = None
         self.notes: list[str] = []
         self.of_conda: frozenset[str] = frozenset()

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.validating import Progress
+from envsolve.boundary.secrets import masked
 from envsolve.diagnose.environment import EnvironmentReport, FoundEnvironment, examine_environment, find_environment
 from envsolve.diagnose.environment.remedies import named
 from envsolve.diagnose.environment.shells import shell_of
 from envsolve.diagnose.machine import Limits, MachineReport, Surroundings, examine_machine, nearest_the_cause
 from envsolve.diagnose.machine.inventory import VARIABLES
 from envsolve.diagnose.plain_text import printable
-from envsolve.diagnose.reading import masked
 from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.frameworks import frameworks_among
 from envsolve.host.machine import TIMEOUT_VARIABLE, Machine

@@ -14,12 +14,13 @@ from packaging.version import InvalidVersion, Version
 from envsolve.app.asked_packages import Given
 from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places, places, settings_of
 from envsolve.app.network import Network
+from envsolve.boundary.secrets import without_secrets
 from envsolve.index.client import Indexes, package_file
 from envsolve.index.fitting import Interpreter
 from envsolve.lock.wheels import PYTORCH_INDEX
 from envsolve.model.host import Platform
 from envsolve.model.package import PackageFile
-from envsolve.model.request import Request, without_credentials
+from envsolve.model.request import Request
 from envsolve.solve.closure.releases import Fit, Fitting, Releases, Unfit, Wanted
 
 _ANY = Wanted(Interpreter((3, 12, 0), Platform.LINUX_64))
@@ -71,7 +72,7 @@ class ExactFiles:
     @property
     def default(self) -> str:
         """The index that is asked last, without credentials."""
-        return without_credentials(self.where.default).rstrip("/")
+        return without_secrets(self.where.default).rstrip("/")
 
     def of(self, name: str, version: str) -> Listed | None:
         """What the first index that knows ``name`` has of ``version``; None without any. Raises OutsideError."""

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from envsolve.app.targets import target_of
 from envsolve.app.virtual_packages import virtual_packages
 from envsolve.boundary.files import FileError, read_text
-from envsolve.create.plan import Kind, Plan, WheelFile, clean_lock
+from envsolve.boundary.secrets import without_secrets
+from envsolve.create.plan import Kind, Plan, WheelFile
 from envsolve.create.refusals import not_exact
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.lock.environment_file import LONGEST, Entries, EnvironmentFile, read_entries, read_environment
@@ -52,7 +53,7 @@ def exact_plan(
     return Plan(
         Kind.CONDA,
         "environment.yml",
-        clean_lock(text),
+        without_secrets(text),
         conda=packages,
         wheels=_wheels(path, entries),
         variables=file.variables,

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from envsolve.boundary.secrets import masked
 from envsolve.diagnose.case import TITLES, Case, Given
 from envsolve.diagnose.cause import Cause, Remedy
 from envsolve.diagnose.diagnosis import Told, diagnoses_of
 from envsolve.diagnose.knowledge import Knowledge
-from envsolve.diagnose.reading import interesting, masked
+from envsolve.diagnose.reading import interesting
 from envsolve.diagnose.scan import Seen, anchors_of, scan
 from envsolve.diagnose.tables import Tables
 from envsolve.errors import Hint, UsageError

@@ -15,6 +15,7 @@ from packaging.version import InvalidVersion, Version
 from envsolve.app.asked_packages import Given
 from envsolve.app.exact_files import Asking, ExactFiles, Listed, exact_files
 from envsolve.app.export_conda import Exported
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.fitting import Interpreter, platform_tags
 from envsolve.index.page import version_of
@@ -26,7 +27,6 @@ from envsolve.lock.whole_conda import NotWholeError, Origin, words_of
 from envsolve.lock.whole_python import WholePin, WholePython
 from envsolve.model.host import Platform
 from envsolve.model.package import Closure, PackageFile, Pin, Target
-from envsolve.model.request import without_credentials
 from envsolve.model.versions import LibcVersion
 
 PYLOCK, REQUIREMENTS = "pylock", "requirements"
@@ -232,7 +232,7 @@ def _of_pylock(read: WholePython, asking: Asking) -> _Places:
     named = [url.rstrip("/") for url in words_of(command, "--index-url")]
     unsaid = any(_is_of_unsaid_index(pin) for pin in read.pins)
     if unsaid and asking.index_url is not None:
-        default, is_plain = without_credentials(asking.index_url).rstrip("/"), False
+        default, is_plain = without_secrets(asking.index_url).rstrip("/"), False
     elif named:
         default, is_plain = named[-1], False
     elif not used or plain in used or unsaid:
@@ -241,7 +241,7 @@ def _of_pylock(read: WholePython, asking: Asking) -> _Places:
         default, is_plain = used.most_common(1)[0][0], False
     given = [url.rstrip("/") for url in words_of(command, "--extra-index-url")]
     order = dict.fromkeys((*_of_frameworks(read), *given, *used))
-    typed = [without_credentials(url).rstrip("/") for url in asking.extra_index_urls] if unsaid else []
+    typed = [without_secrets(url).rstrip("/") for url in asking.extra_index_urls] if unsaid else []
     extra = dict.fromkeys((*typed, *(url for url in order if url in used)))
     return _Places(default, is_plain, tuple(url for url in extra if url != default))
 

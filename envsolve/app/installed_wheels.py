@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from envsolve.app.exact_files import ExactFiles
 from envsolve.app.installed_conda import Missing
 from envsolve.boundary.files import FileError
+from envsolve.boundary.secrets import without_secrets
 from envsolve.diagnose.environment.metadata import DIRECT_URL, Package, direct_url
 from envsolve.diagnose.environment.reading import bytes_of, is_file
-from envsolve.lock.sound_pins import without_credentials_in
 from envsolve.model.names import normalized
 from envsolve.model.need import Markers, parse_need
 from envsolve.model.package import PackageFile, Pin
@@ -103,7 +103,7 @@ def origin_of(package: Package) -> Origin:
 
 
 def _of_direct_url(told: Mapping[str, Any]) -> Origin:
-    url = without_credentials_in(told["url"])
+    url = without_secrets(told["url"])
     if "vcs_info" in told:
         return Origin(reason=f"it is from a repository ({url})")
     if "dir_info" in told:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.network import Network
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.address import address_of
 from envsolve.index.client import Indexes, Pool
@@ -24,7 +25,7 @@ from envsolve.index.one_index import Trust
 from envsolve.index.settings import IndexSettings, default_index, read_settings
 from envsolve.index.store import Store, store_at
 from envsolve.lock.wheels import PYTORCH_INDEX
-from envsolve.model.request import Request, without_credentials
+from envsolve.model.request import Request
 from envsolve.solve.closure.workers import Aside, Workers
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def name_index(error: OutsideError, request: Request, where: Places | None) -> N
 
     of_pytorch = (request.packages.pytorch_index_url or PYTORCH_INDEX).rstrip("/")
     key, what = "index-url", "another index, such as a mirror,"
-    if error.address.startswith(f"{without_credentials(of_pytorch)}/"):
+    if without_secrets(error.address).startswith(f"{without_secrets(of_pytorch)}/"):
         key, what = "pytorch-index-url", "another index of PyTorch, such as a mirror,"
     if where is not None and where.origin and _lies_below(error.address, where.default):
         error.cause = (*error.cause, f"{where.origin} names that index")
@@ -208,7 +209,10 @@ def name_index(error: OutsideError, request: Request, where: Places | None) -> N
 
 
 def _lies_below(address: str, index: str) -> bool:
-    return not index.startswith("file:") and address.startswith(f"{address_of(index).url.rstrip('/')}/")
+    if index.startswith("file:"):
+        return False
+    folder, _, _ = address_of(index).url.partition("?")
+    return address.startswith(f"{folder.rstrip('/')}/")
 
 
 class _Nothing:
@@ -233,4 +237,4 @@ class _Nobody:
         """There is nothing to end."""
 
     def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
-        raise OutsideError("offline", f"{without_credentials(url)} is not in the cache, and --offline asks nobody")
+        raise OutsideError("offline", f"{without_secrets(url)} is not in the cache, and --offline asks nobody")

@@ -11,6 +11,7 @@ from envsolve.app.command import command_of, way_out
 from envsolve.app.lock_indexes import OF_PYTORCH
 from envsolve.app.refusal import refusal
 from envsolve.app.stack_wheels import index_of
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.frameworks import rivals_of
 from envsolve.index.fitting import Interpreter
@@ -18,7 +19,7 @@ from envsolve.model.asker import Asker
 from envsolve.model.need import parse_need
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
-from envsolve.model.request import FrameworkRequest, Packages, Request, without_credentials
+from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.closure.bounds import THE_STACK
 from envsolve.solve.closure.provider import Ask
@@ -86,7 +87,7 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
 
     See envsolve.app.stack_wheels.strangers.
     """
-    folder = without_credentials(index_of(release, request.packages) or "").rstrip("/")
+    folder = without_secrets(index_of(release, request.packages) or "").rstrip("/")
     build = release.full_version.local
     named = request.asker.named("pytorch-index-url")
     return UnsolvableError(
@@ -191,7 +192,7 @@ def _of_folders(lacking: list[Ask], conflict: Conflict, solution: Solution | Non
     releases = {it.release.package: it.release for it in (solution.choices if solution else ())}
     for ask in lacking:
         own = index_of(releases[ask.name], packages) if ask.name in releases else None
-        folder = "" if own is None else without_credentials(own).rstrip("/")
+        folder = "" if own is None else without_secrets(own).rstrip("/")
         if ask.releases is None:
             yield f"{ask.origin} asks for {versions(ask)}"
             yield (

@@ -19,9 +19,10 @@ from envsolve.app.lock_indexes import Lines, Places, name_index
 from envsolve.app.lock_stacks import Attempt, Stacks, stays
 from envsolve.app.lock_start import Start, start
 from envsolve.app.network import Network
-from envsolve.app.solving import Solved, matrix_date_of, request_without_credentials
+from envsolve.app.solving import Solved, matrix_date_of, request_without_secrets
 from envsolve.app.stack_wheels import Limits, bounds_of, index_of, indexes_for, needs_of, notes_of, strangers
 from envsolve.app.targets import Target, targets_of
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_CPU_WHEEL, FRAMEWORKS
 from envsolve.index.fitting import Interpreter, platform_tags
@@ -33,7 +34,7 @@ from envsolve.model.host import Platform
 from envsolve.model.need import Markers, Need
 from envsolve.model.package import Closure, Pin
 from envsolve.model.package import Target as LockTarget
-from envsolve.model.request import Held, Request, without_credentials
+from envsolve.model.request import Held, Request
 from envsolve.model.solution import Solution
 from envsolve.solve.closure.releases import Wanted
 from envsolve.solve.closure.resolve import Conflict, Progress, Question, pins_of
@@ -63,7 +64,7 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], started
 
     Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where an index fails.
     """
-    request, hidden = request_without_credentials(asked.request)
+    request, hidden = request_without_secrets(asked.request)
     wanted, where, lines = started or start(asked.request, asked.network, environ)
     try:
         require_wheels(request)
@@ -174,7 +175,7 @@ class _Lock:
     ) -> _Made:
         solution, interpreter = attempt.solution, attempt.interpreter
         request = self._asked.request
-        bare, _ = request_without_credentials(self._asked.recorded or request)
+        bare, _ = request_without_secrets(self._asked.recorded or request)
         asked = [str(it) for it in request.frameworks] + [str(need) for need, _ in self._wanted.needs]
         answer = matrix_date = None
         if solution is not None:
@@ -187,7 +188,7 @@ class _Lock:
                 __version__,
                 own_matrix=not self._matrix.is_shipped,
             )
-        default = without_credentials(self._where.default).rstrip("/")
+        default = without_secrets(self._where.default).rstrip("/")
         used = {pin.index_url.rstrip("/") for pin in pins if pin.index_url is not None}
         others = tuple(url for url in self._in_order(solution) if url != default and url in used)
         made = PythonLock(
@@ -215,7 +216,7 @@ class _Lock:
         packages = self._target.request.packages
         own = [index_of(choice.release, packages) for choice in (solution.choices if solution else ())]
         urls = (*filter(None, own), *self._where.mapped.values(), *self._where.extra)
-        return list(dict.fromkeys(without_credentials(url).rstrip("/") for url in urls))
+        return list(dict.fromkeys(without_secrets(url).rstrip("/") for url in urls))
 
     def _notes(self, attempt: Attempt) -> tuple[str, ...]:
         solution = attempt.solution

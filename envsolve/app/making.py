@@ -60,7 +60,7 @@ def make(
     notes: list[str] = []
     with scratch_in(prefix) as scratch:
         if plan.kind is Kind.CONDA:
-            notes += _install_conda(asked, plan, prefix, scratch, environ, progress)
+            notes += _install_conda(asked, plan, prefix, environ, progress)
         else:
             _make_venv(asked, plan, prefix, uv, environ, scratch, progress)
         if plan.wheels is not None:
@@ -94,7 +94,7 @@ def _make_venv(
 
 
 def _install_conda(
-    asked: CreateRequest, plan: Plan, prefix: Path, scratch: Path, environ: Mapping[str, str], progress: Progress
+    asked: CreateRequest, plan: Plan, prefix: Path, environ: Mapping[str, str], progress: Progress
 ) -> list[str]:
     from envsolve.conda.installing import Installation, install, missing_scripts, package_cache
 
@@ -108,7 +108,7 @@ def _install_conda(
         else:
             cache = package_cache(environ)
         install(
-            Installation(prefix, this_platform(), plan.conda, cache, scratch, asked.channel_logins, network.offline),
+            Installation(prefix, this_platform(), plan.conda, cache, asked.channel_logins, network.offline),
             progress,
         )
     scripts = missing_scripts(prefix)

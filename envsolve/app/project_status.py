@@ -12,7 +12,7 @@ from envsolve.app.command import recorded_command
 from envsolve.app.command_changes import command_changes
 from envsolve.app.held_stack import HeldStack, held_stack
 from envsolve.app.project_requests import PLATFORM, Asked, asked_by
-from envsolve.app.solving import request_without_credentials
+from envsolve.app.solving import request_without_secrets
 from envsolve.app.status import FileStatus, Verdict, file_status, require_settled, unreadable
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import UsageError
@@ -72,7 +72,7 @@ def _differs(asked: Asked, held: HeldStack, target: Target) -> Iterator[str]:
     if held.recorded is None:
         yield "it was not made by envsolve, or does not say for what"
         return
-    bare, _ = request_without_credentials(asked.as_recorded)
+    bare, _ = request_without_secrets(asked.as_recorded)
     wanted, made = recorded_command(bare), str(held.recorded.get("command", ""))
     same = same_but_for_maker(f"#   {wanted}", f"#   {made}")
     if not same:

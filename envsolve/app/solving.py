@@ -9,14 +9,17 @@ from envsolve import __version__
 from envsolve.app.channel_order import in_order, solver_of
 from envsolve.app.command import command_of, recorded_command
 from envsolve.app.targets import Target, targets_of
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.lock import Answer, write
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
-from envsolve.model.request import FrameworkRequest, Held, Request, parse_framework, without_credentials
+from envsolve.model.request import FrameworkRequest, Held, Request, parse_framework
 from envsolve.model.solution import Problem, Solution
 from envsolve.solve.solver import Solver
+
+LEFT_OUT = "logins and tokens in addresses are left out: keep them in .netrc, .condarc or a keyring"
 
 
 class Solved(NamedTuple):
@@ -53,13 +56,13 @@ def solve_request(
 
     Raises UsageError for a request that contradicts itself or cannot be read, UnsolvableError where nothing fits.
     """
-    request, hidden = request_without_credentials(request)
+    request, hidden = request_without_secrets(request)
     targets, solutions, differing = stacks_of(request, matrix, environ, solver_of(request, matrix), held_on)
     answers = [
         Answer(
             solution,
             target.hosts,
-            _command_of(request if recorded is None else request_without_credentials(recorded)[0], targets),
+            _command_of(request if recorded is None else request_without_secrets(recorded)[0], targets),
             matrix_date_of(target.problem, matrix),
             __version__,
             own_matrix=not matrix.is_shipped,
@@ -135,23 +138,17 @@ def _command_of(request: Request, targets: Sequence[Target]) -> str:
     return f"{command_of(request._replace(hosts=tuple(kinds)))}  # and {left} more hosts like these"
 
 
-def _bare_channels(channels: Sequence[str]) -> tuple[str, ...]:
-    if not channels:
-        return ()
-    from envsolve.model.conda import without_token
-
-    return tuple(map(without_token, channels))
-
-
-def request_without_credentials(request: Request) -> tuple[Request, tuple[str, ...]]:
-    """``request`` with bare addresses, and a note where credentials were left out of them."""
+def request_without_secrets(request: Request) -> tuple[Request, tuple[str, ...]]:
+    """``request`` with bare addresses, and a note where something was left out of them."""
+    of_pytorch = request.packages.pytorch_index_url
     bare = request._replace(
-        channels=_bare_channels(request.channels),
-        index_url=None if request.index_url is None else without_credentials(request.index_url),
-        extra_index_urls=tuple(map(without_credentials, request.extra_index_urls)),
+        channels=tuple(map(without_secrets, request.channels)),
+        index_url=None if request.index_url is None else without_secrets(request.index_url),
+        extra_index_urls=tuple(map(without_secrets, request.extra_index_urls)),
     )
-    note = "user names and passwords in addresses are left out: keep them in .netrc, .condarc or a keyring"
-    return bare, (note,) if bare != request else ()
+    if of_pytorch is not None:
+        bare = bare._replace(packages=bare.packages._replace(pytorch_index_url=without_secrets(of_pytorch)))
+    return bare, (LEFT_OUT,) if bare != request else ()
 
 
 def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:

@@ -11,6 +11,7 @@ from packaging.version import Version
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import rivals_of
 from envsolve.index.client import Indexes
@@ -19,7 +20,7 @@ from envsolve.matrix.load import Matrix
 from envsolve.model.need import Need
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
-from envsolve.model.request import Packages, without_credentials
+from envsolve.model.request import Packages
 from envsolve.model.solution import Solution
 from envsolve.solve.closure.bounds import THE_STACK, Bounds
 from envsolve.solve.closure.world import Limit
@@ -79,7 +80,7 @@ def strangers(solution: Solution | None, pins: Iterable[Pin], packages: Packages
     own = None if release is None else index_of(release, packages)
     if release is None or own is None:
         return
-    folder, build = without_credentials(own).rstrip("/"), release.full_version.local
+    folder, build = without_secrets(own).rstrip("/"), release.full_version.local
     for pin in pins:
         is_elsewhere = pin.name in _BUILT_TOGETHER and pin.index_url is not None and pin.index_url.rstrip("/") != folder
         if is_elsewhere and Version(pin.version).local != build and not pin.files[0].name.endswith(_PURE):

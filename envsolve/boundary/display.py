@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import re
 
+from envsolve.boundary.secrets import without_secrets
+
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 def one_line(text: str) -> str:
-    r"""``text`` on one line, with control, format and bidirectional characters escaped as ``\uXXXX``.
+    r"""``text`` on one line, without secrets, with control, format and bidirectional characters as ``\uXXXX``.
 
     A terminal would obey them, and a line break would let the text forge a line of envsolve's own, such as ``hint:``.
     """
+    text = without_secrets(text)
     return text if text.isprintable() else "".join(map(_visible, " ".join(text.split())))
 
 
 def escaped(text: str) -> str:
-    r"""``text`` of several lines with the same characters escaped, but for line breaks, tabs and colours.
+    r"""``text`` of several lines, without secrets, with the same characters escaped but line breaks, tabs and colours.
 
     A document of JSON stays the same document, as ``\uXXXX`` is how JSON writes a character.
     """
-    lines = text.replace("\r\n", "\n").split("\n")
+    lines = without_secrets(text).replace("\r\n", "\n").split("\n")
     return "\n".join(line if line.isprintable() else _escaped_line(line) for line in lines)
 
 

@@ -46,7 +46,10 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _internal_error(error: Exception) -> str:
     """The error in its three parts, for failures that leave nothing else to print them with."""
-    text = f"{type(error).__name__}: {error}".encode("ascii", "backslashreplace").decode().splitlines()[0]
+    from envsolve.boundary.secrets import without_secrets
+
+    text = without_secrets(f"{type(error).__name__}: {error}").encode("ascii", "backslashreplace").decode()
+    text = text.splitlines()[0]
     cause = "envsolve failed before it could print a better message"
     hint = "set ENVSOLVE_DEBUG=1, run it again, and report what it prints"
     if isinstance(error, ImportError):

@@ -67,7 +67,7 @@ def solved_lock(options: dict[str, Any], scratch: Path) -> Lock:
     from envsolve.app.command import command_of
     from envsolve.app.creating import command_with_prefix
     from envsolve.app.lock_kind import usual_format
-    from envsolve.app.solving import request_without_credentials
+    from envsolve.app.solving import request_without_secrets
     from envsolve.host.machine import this_platform
 
     try:
@@ -84,7 +84,7 @@ def solved_lock(options: dict[str, Any], scratch: Path) -> Lock:
         note(text, quiet=options["quiet"])
     path = scratch / _NAMES[request.format]
     path.write_text(made, "utf-8", newline="\n")
-    bare, _ = request_without_credentials(request._replace(platforms=()))
+    bare, _ = request_without_secrets(request._replace(platforms=()))
     return Lock(path, command_with_prefix(options["prefix"], command_of(bare)), _channel_logins(options))
 
 

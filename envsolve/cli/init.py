@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.cli.lock import network_of
 from envsolve.cli.options import FileName, matrix_option, option, output_options
 from envsolve.cli.output import deliver, write_all
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _MARK = codecs.BOM_UTF8.decode("utf-8")
 _CI = ("github", "gitlab")
+_WITH_ADDRESSES = ("channels", "extra-index-urls", "index-url", "pytorch-index-url", "requirements")
 _INSTALLED = ("pylock.toml", ".txt", "conda-lock.yml", ".lock")
 """How the names of locks end that `envsolve create` takes, whatever platform it is."""
 _OF_STACKS_ALONE = (".yml", ".yaml", ".json", "pixi.toml")
@@ -94,6 +96,7 @@ def init(**options: Any) -> int:
     pixi.toml, conda-lock.yml or the dependencies in pyproject.toml. No file that is there is overwritten.
     """
     from envsolve.app.project_locking import refuse_link
+    from envsolve.app.solving import LEFT_OUT
     from envsolve.matrix import Matrix, find_matrix
     from envsolve.project.reading import OWN_FILE, PYPROJECT, project_of, read_text
     from envsolve.project.writing import with_table
@@ -112,8 +115,11 @@ def init(**options: Any) -> int:
         return with_table(file, before, values, replace=options["force"])
 
     with chdir(directory):
-        after, texts, notes = _with_python_at_hand(file, asking, values, options, matrix)
-        project = project_of(file, after)
+        asked, texts, notes = _with_python_at_hand(file, asking, values, options, matrix)
+        project, bare = project_of(file, asking(asked)), _without_secrets(asked)
+        after = asking(bare)
+        if bare != asked:
+            notes = tuple(dict.fromkeys((*notes, LEFT_OUT)))
         outputs = dict.fromkeys((*texts, *(it.file for part in project.parts for it in part.outputs)))
         texts = {**_ci_file(project, options), **texts}
         kept = [name for name in texts if Path(name).exists() and not options["force"]]
@@ -201,6 +207,15 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield "allow-builds", True
 
 
+def _without_secrets(values: Mapping[str, object]) -> dict[str, object]:
+    """``values`` as they may be written, since a project file is shared."""
+    return {key: _bare(value) if key in _WITH_ADDRESSES else value for key, value in values.items()}
+
+
+def _bare(value: object) -> object:
+    return list(map(_bare, value)) if isinstance(value, list) else without_secrets(str(value))
+
+
 def _bounds(specifier: SpecifierSet) -> str:
     from envsolve.project.writing import natural
 
@@ -282,8 +297,8 @@ def _with_python_at_hand(
     values: Mapping[str, object],
     options: dict[str, Any],
     matrix: Matrix,
-) -> tuple[str, dict[str, str], tuple[str, ...]]:
-    """The project file and the locks, for a Python of this machine where the newest could not be had.
+) -> tuple[Mapping[str, object], dict[str, str], tuple[str, ...]]:
+    """The keys and the locks, for a Python of this machine where the newest could not be had.
 
     ``asking`` writes the keys. Where the packages around the stack have nothing for that Python, it is not asked for.
     """
@@ -293,18 +308,18 @@ def _with_python_at_hand(
     text = asking(values)
     found = python_at_hand(project_of(file, text), matrix, os.environ)
     if found is not None:
-        bound = asking({**values, "python": found.python})
+        bound = {**values, "python": found.python}
         told = (
             f'python = "{found.python}" is asked for: the frameworks would take Python {found.newest}, which is not on '
             "this machine, and there is no uv, which fetches one"
         )
         try:
-            texts, notes = _locks(project_of(file, bound), options, matrix)
+            texts, notes = _locks(project_of(file, asking(bound)), options, matrix)
         except UnsolvableError:
             pass
         else:
             return bound, texts, (told, *notes)
-    return text, *_locks(project_of(file, text), options, matrix)
+    return values, *_locks(project_of(file, text), options, matrix)
 
 
 def _ci_file(project: Project, options: Mapping[str, Any]) -> dict[str, str]:

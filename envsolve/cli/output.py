@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from envsolve.boundary.display import escaped, escaped_character
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 
 PLATFORM = "{platform}"
@@ -23,14 +24,14 @@ TO_A_PLACE = Hint(
 
 
 def deliver(text: str, output: str | None, *, color: bool | None = None) -> None:
-    """Print ``text``, or write it to the file ``output`` names; ``-`` is standard output as well.
+    """Print ``text``, or write it to the file ``output`` names, without secrets; ``-`` is standard output as well.
 
     ``color`` keeps or drops the colour in what is printed; with None a terminal keeps it.
     Raises OutsideError where standard output does not take it, UsageError where the file cannot be written.
     BrokenPipeError passes: whoever closed the pipe has read enough.
     """
     if output not in (None, "-"):
-        write_whole(Path(str(output)), text)
+        write_whole(Path(str(output)), without_secrets(text))
         return
     try:
         click.echo(printable(escaped(text)), nl=False, color=color)

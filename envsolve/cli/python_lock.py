@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.progress import Progress
 from envsolve.cli.replacing import refuse_to_replace
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
-from envsolve.model.request import Request, without_credentials
+from envsolve.model.request import Request
 
 if TYPE_CHECKING:
     from envsolve.app.lock_start import Start
@@ -123,8 +124,8 @@ def _refuse_channels(request: Request) -> None:
         named = request.channels[0]
         raise UsageError(
             "contradictory-options",
-            f"-c {without_credentials(named)} names a conda channel, and a Python lock is made from package indexes",
-            hints=(Hint(f"a file of constraints is named with --constraint {without_credentials(named)}"),),
+            f"-c {without_secrets(named)} names a conda channel, and a Python lock is made from package indexes",
+            hints=(Hint(f"a file of constraints is named with --constraint {without_secrets(named)}"),),
         )
 
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Sequence
 
 import click
 
 from envsolve.boundary.display import escaped, one_line
+from envsolve.boundary.secrets import without_secrets
 from envsolve.cli.output import printable
 from envsolve.errors import EnvsolveError, Hint, MatrixError, UnsolvableError
 
 _LONGEST = 200
 _OF_OTHERS = ("ENVSOLVE_DEBUG", "ENVSOLVE_TEST_", "ENVSOLVE_UPDATE_SNAPSHOTS")
 """Variables that stand for no option, or that the tests read."""
-_LOGIN = re.compile(r"(?<!ssh)://\S*@")
-"""Up to the last ``@``, as what is typed may hold a password that nothing delimits. Of ssh it names the account."""
 _ASK = Hint("see what can be asked for", "envsolve solve --help")
 _MEND = Hint("mend the files at these keys; the README beside them says what each may hold")
 
@@ -67,7 +65,7 @@ def _typed(arguments: Sequence[str]) -> str:
     """
     set_ = ((name, value) for name, value in sorted(os.environ.items()) if _sets_option(name))
     variables = (f"{name}={'...' if '://' in value else shlex.quote(value)}" for name, value in set_)
-    return " ".join((*variables, shlex.join(["envsolve", *arguments])))
+    return " ".join((*variables, shlex.join(["envsolve", *map(without_secrets, arguments)])))
 
 
 def _sets_option(name: str) -> bool:
@@ -94,15 +92,11 @@ def _say(word: str, colour: str, text: str, below: str | None = None) -> None:
     Some of it is from outside, and must not form a line such as ``hint:`` of its own.
     """
     styled = click.style(word, fg=colour, bold=word == "error:")
-    lines = [f"{styled} {_safe(text)}", *([] if below is None else [f"  {_safe(below)}"])]
+    lines = [f"{styled} {one_line(text)}", *([] if below is None else [f"  {one_line(below)}"])]
     click.echo("\n".join(lines), err=True, color=Palette.wanted())
-
-
-def _safe(text: str) -> str:
-    """``text`` on one line, without a login in an address and without what a terminal would obey."""
-    return one_line(_LOGIN.sub("://", text))
 
 
 def _shown(text: str) -> str:
     """``text`` without the middle of what somebody pasted by mistake."""
+    text = without_secrets(text)
     return text if len(text) <= 4 * _LONGEST else f"{text[: 2 * _LONGEST]} ... {text[-_LONGEST:]}"

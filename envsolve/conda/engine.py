@@ -18,10 +18,12 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
+from tempfile import mkstemp
 from typing import Any, BinaryIO
 
 Job = Mapping[str, Any]
@@ -31,21 +33,19 @@ _CACHE_ACTIONS = {"": "cache-or-fetch", "offline": "force-cache-only", "refresh"
 
 
 class Engine:
-    """rattler with the settings of one command: its channels and its cache of what they list."""
+    """rattler with the settings of one command: its channels, what opens them, and its cache of what they list."""
 
-    def __init__(self, settings: Job) -> None:
-        from rattler import ChannelConfig, Client, Gateway, SourceConfig
+    def __init__(self, settings: Job, logins: Job) -> None:
+        from rattler import ChannelConfig, Gateway, SourceConfig
 
         config = read_config()
         alias = settings["channel_alias"]
+        self.logins = logins
         self._channels = ChannelConfig(alias, str(Path.cwd())) if alias else config.channel_config
-        client = Client.from_config(
-            config, max_retries=settings["retries"], user_agent=settings["user_agent"], timeout=settings["timeout"]
-        )
         self._gateway = Gateway(
             cache_dir=settings["cache_directory"],
             default_config=SourceConfig(cache_action=_CACHE_ACTIONS[settings["mode"]]),  # type: ignore[arg-type]
-            client=client,
+            client=client_of(config, settings, logins),
         )
 
     async def listed(self, job: Job) -> str:
@@ -130,7 +130,7 @@ class Engine:
 def main() -> None:
     """Answer jobs until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both processes, and ours decides
-    os.umask(0o077)  # rattler keeps addresses beside what they list, with the tokens in them
+    os.umask(0o077)  # what a private channel lists is for this user alone
     stand_somewhere()
     goes, jobs = sys.stdout.buffer, SimpleQueue[Job]()
     sys.stdout = sys.stderr
@@ -143,8 +143,8 @@ def main() -> None:
     while True:
         job = jobs.get()
         try:
-            if engine is None:
-                engine = Engine(settings)
+            if engine is None or engine.logins != job["logins"]:
+                engine, failed = Engine(settings, job["logins"]), None
             if failed is not None and set(failed[0]) <= set(job["channels"]):
                 raise failed[1]  # it was tried as often as makes sense
             answer = loop.run_until_complete(_answering(engine, job)(job))
@@ -193,13 +193,59 @@ def send(answer: str, stream: BinaryIO) -> None:
     stream.flush()
 
 
-def read_config(more: Iterable[Path] = ()) -> Any:
-    """The settings of rattler of this user and of the system; those in the files ``more`` come before them."""
+def client_of(config: Any, settings: Job, logins: Job) -> Any:
+    """What rattler asks servers with: as ``config`` says, and with ``logins`` (envsolve.conda.logins)."""
+    from rattler import Client, Config
+
+    with _login_file(config, logins["hosts"]) as path:
+        lines = [] if path is None else [f"authentication-override-file = {json.dumps(path)}"]
+        mirrors = (f"{json.dumps(bare)} = [{json.dumps(opened)}]" for bare, opened in logins["mirrors"].items())
+        opening = Config.from_toml("\n".join((*lines, "[mirrors]", *mirrors)))
+        return Client.from_config(
+            config.merge(opening),
+            max_retries=settings["retries"],
+            user_agent=settings["user_agent"],
+            timeout=settings["timeout"],
+        )
+
+
+@contextmanager
+def _login_file(config: Any, hosts: Mapping[str, tuple[str, str]]) -> Iterator[str | None]:
+    """A file of rattler's store with ``hosts`` and what the user's own file has; None without any.
+
+    rattler takes logins from nowhere but files and the keyring, and reads a file as it makes a client.
+    """
+    if not hosts:
+        yield None
+        return
+    own = (os.environ.get("RATTLER_AUTH_FILE"), config.authentication_override_file)
+    known: dict[str, object] = {}
+    for path in filter(None, own):
+        known |= _store_in(Path(path))
+    known |= {host: {"BasicHTTP": {"username": user, "password": word}} for host, (user, word) in hosts.items()}
+    number, name = mkstemp(prefix="envsolve-")  # for this user alone
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            json.dump(known, file)
+        yield name
+    finally:
+        Path(name).unlink()
+
+
+def _store_in(path: Path) -> dict[str, object]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def read_config() -> Any:
+    """The settings of rattler of this user and of the system."""
     from rattler import Config
 
     locations = {str(path): shared for tool in _TOOLS for path, shared in Config.config_search_paths(tool)}
-    found = [(path, shared) for path, shared in locations.items() if _is_file(path)]
-    return _merged(Config, [*found, *((str(path), True) for path in more)])
+    return _merged(Config, [(path, shared) for path, shared in locations.items() if _is_file(path)])
 
 
 def _merged(configs: Any, locations: list[tuple[str, bool]]) -> Any:

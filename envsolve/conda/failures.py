@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
-from envsolve.model.conda import without_token
 
 _ADDRESS = re.compile(r"""[a-z][a-z0-9]*://[^\s'"()<>]+""")
 _SCHEME = re.compile(r"'(\w+)' is not a supported scheme")
@@ -133,14 +133,9 @@ def _channel_in(text: str, job: Mapping[str, Any]) -> str:
     scheme = _SCHEME.search(text)
     for channel in asked:
         if scheme is not None and channel.startswith(f"{scheme[1]}://"):
-            return f"the channel {without_token(channel)}"
-        name = without_token(channel).rstrip("/").rpartition("/")[2]
+            return f"the channel {without_secrets(channel)}"
+        name = without_secrets(channel).rstrip("/").rpartition("/")[2]
         if any(f"/{name}/" in address for address in addresses):
-            return f"the channel {without_token(channel)}"
-    listed = " or ".join(map(without_token, asked))
+            return f"the channel {without_secrets(channel)}"
+    listed = " or ".join(map(without_secrets, asked))
     return f"the channel {listed}" if len(asked) == 1 else f"one of the channels {listed}"
-
-
-def without_secrets(line: str) -> str:
-    """``line`` with what opens an address taken out of every address in it."""
-    return _ADDRESS.sub(lambda found: without_token(found[0]), line)

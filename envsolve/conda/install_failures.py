@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envsolve.conda.failures import Kind, outside, without_secrets
+from envsolve.boundary.secrets import without_secrets
+from envsolve.conda.failures import Kind, outside
 from envsolve.errors import EnvsolveError, Hint, OutsideError
 from envsolve.model.conda import CondaPackage
 

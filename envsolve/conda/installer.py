@@ -18,7 +18,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, BinaryIO
 
-from envsolve.conda.engine import Job, hand_on, read_config, send, stand_somewhere
+from envsolve.conda.engine import Job, client_of, hand_on, read_config, send, stand_somewhere
 from envsolve.conda.package_paths import require_inside
 
 _FROM_INDEX = ("build_number", "constrains", "depends", "license", "license_family", "noarch", "timestamp")
@@ -33,15 +33,10 @@ class Installer:
 
     async def run(self) -> None:
         """Install. Whatever rattler raises passes, and MissingError where packages are not there offline."""
-        from rattler import Client, PackageCache, Subdir, install
+        from rattler import PackageCache, Subdir, install
 
-        config = read_config([Path(it) for it in self._settings["config_files"]])
-        client = Client.from_config(
-            config,
-            max_retries=self._settings["retries"],
-            user_agent=self._settings["user_agent"],
-            timeout=self._settings["timeout"],
-        )
+        config = read_config()
+        client = client_of(config, self._settings, self._settings["logins"])
         cache = Path(self._settings["cache_directory"])
         records = [_record(it) for it in self._job["packages"]]
         if self._settings["mode"] == "offline":

@@ -1,24 +1,24 @@
 """The other end of the process that installs conda packages: an environment at its place, or one error.
 
-Logins reach rattler as mirrors of the addresses they open, in a file that is gone afterwards: so they stand in no
-record that it writes into the environment, and on no command line.
+Logins reach it apart from the addresses they open: so they stand in no record that rattler writes into the
+environment, and on no command line.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import Popen
 from typing import Any, NamedTuple
 
 from envsolve import __version__
+from envsolve.boundary.secrets import without_secrets
+from envsolve.conda.logins import logins_of
 from envsolve.conda.process import installing, is_installed
 from envsolve.conda.session import not_installed, receive, retries, send, timeout
-from envsolve.model.conda import CondaPackage, without_token
+from envsolve.model.conda import CondaPackage
 
 _BUILD_NUMBER = re.compile(r"(?<!\d)\d{1,9}\Z")
 """At the end of a build, by the convention of recipes; the package itself says it once it is there."""
@@ -28,15 +28,13 @@ _LAST_LINES = 3
 class Installation(NamedTuple):
     """What becomes the environment at ``prefix``, and how it is fetched.
 
-    ``cache_directory`` is where packages are kept, ``scratch`` where a file with logins may lie meanwhile. ``logins``
-    are addresses of channels, bare and with what opens them.
+    ``cache_directory`` is where packages are kept. ``logins`` are addresses of channels, bare and with what opens them.
     """
 
     prefix: Path
     platform: str
     packages: tuple[CondaPackage, ...]
     cache_directory: Path
-    scratch: Path
     logins: tuple[tuple[str, str], ...] = ()
     offline: bool = False
 
@@ -51,13 +49,13 @@ def install(
     """
     if not is_installed():
         raise not_installed()
-    with _config_files(asked.logins, asked.scratch) as files:
-        process = start()
-        try:
-            answer = _answer(process, _settings(asked, files), _job(asked), progress)
-        finally:
-            process.kill()
-            said = process.communicate()[1] or b""
+    settings = _settings(asked)
+    process = start()
+    try:
+        answer = _answer(process, settings, _job(asked), progress)
+    finally:
+        process.kill()
+        said = process.communicate()[1] or b""
     if answer is None:
         from envsolve.conda.install_failures import died
 
@@ -100,10 +98,10 @@ def _answer(
     return None
 
 
-def _settings(asked: Installation, config_files: Sequence[Path]) -> dict[str, Any]:
+def _settings(asked: Installation) -> dict[str, Any]:
     return {
         "cache_directory": str(asked.cache_directory.absolute()),
-        "config_files": [str(path) for path in config_files],
+        "logins": logins_of(opened for _, opened in asked.logins)._asdict(),
         "mode": "offline" if asked.offline else "",
         "user_agent": f"envsolve/{__version__}",
         "timeout": timeout(),
@@ -127,33 +125,9 @@ def _described(package: CondaPackage) -> dict[str, Any]:
         **package._asdict(),
         "build_number": package.build_number or (int(number[0]) if number else 0),
         "file_name": package.file_name,
-        "url": without_token(package.url),
+        "url": without_secrets(package.url),
         "noarch": noarch,
     }
-
-
-@contextmanager
-def _config_files(logins: Iterable[tuple[str, str]], scratch: Path) -> Iterator[tuple[Path, ...]]:
-    """A file of rattler's settings that sends what asks for a channel to its address with a login."""
-    rows = [f"{_toml(_folder(bare))} = [{_toml(_folder(opened))}]\n" for bare, opened in logins]
-    if not rows:
-        yield ()
-        return
-    path = scratch / "config.toml"
-    path.touch(0o600)
-    try:
-        path.write_text(f"[mirrors]\n{''.join(rows)}", "utf-8")
-        yield (path,)
-    finally:
-        path.unlink(missing_ok=True)
-
-
-def _folder(address: str) -> str:
-    return address.rstrip("/") + "/"
-
-
-def _toml(text: str) -> str:
-    return json.dumps(text)
 
 
 def missing_scripts(prefix: Path) -> tuple[str, ...]:

@@ -18,10 +18,12 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
 from envsolve import __version__
+from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.condarc import Condarc
+from envsolve.conda.logins import logins_of
 from envsolve.conda.process import ENGINE, is_installed, process, started
 from envsolve.errors import Hint, OutsideError
-from envsolve.model.conda import CondaPackage, VirtualPackage, without_token
+from envsolve.model.conda import CondaPackage, VirtualPackage
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -91,6 +93,7 @@ class Session:
         if not is_installed():
             raise not_installed()
         self._settings, self._engine = settings, engine
+        self._opening = dict.fromkeys(filter(None, (settings.condarc.alias,)))
         self.meanwhile: Callable[[], object] = lambda: None
         self._process = self._ready(process() if engine is ENGINE else started(engine))
 
@@ -108,8 +111,7 @@ class Session:
         with suppress(OSError):
             job = {
                 "kind": "prepare",
-                "channels": self._addresses(channels, platform),
-                "platform": platform,
+                **self._asked(channels, platform),
                 "names": ["python"],
             }
             send(job, self._process.stdin)
@@ -120,8 +122,7 @@ class Session:
         """What the first channel with a name has of it, for a platform or for all; unknown names are left out."""
         job = {
             "kind": "list",
-            "channels": self._addresses(channels, platform),
-            "platform": platform,
+            **self._asked(channels, platform),
             "names": sorted(set(names)),
         }
         found = self._answer(job)["packages"]
@@ -132,12 +133,19 @@ class Session:
 
     def solve(self, question: Question) -> tuple[CondaPackage, ...]:
         """Everything to install, sorted by name. Raises CondaConflict where nothing fits together."""
-        channels = self._addresses(question.channels, question.platform)
-        answer = self._answer({"kind": "solve", **question._asdict(), "channels": channels})
+        asked = self._asked(question.channels, question.platform)
+        answer = self._answer({"kind": "solve", **question._asdict(), **asked})
         return tuple(sorted(map(_package, answer["records"])))
 
-    def _addresses(self, channels: Sequence[str], platform: str) -> list[str]:
-        return self._settings.condarc.addresses_of(channels, platform)
+    def _asked(self, channels: Sequence[str], platform: str) -> dict[str, Any]:
+        """Where a question is put: the channels by their bare addresses, with what opens them and those before them."""
+        addresses = self._settings.condarc.addresses_of(channels, platform)
+        self._opening |= dict.fromkeys(addresses)
+        return {
+            "channels": list(dict.fromkeys(map(without_secrets, addresses))),
+            "logins": logins_of(self._opening)._asdict(),
+            "platform": platform,
+        }
 
     def close(self) -> None:
         """End the process."""
@@ -186,10 +194,11 @@ class Session:
     def _ready(self, process: Popen[bytes]) -> Popen[bytes]:
         """``process`` with its settings sent."""
         assert process.stdin is not None
+        alias = self._settings.condarc.alias
         settings = {
             "cache_directory": self._settings.cache_directory,
             "mode": self._settings.mode,
-            "channel_alias": self._settings.condarc.alias,
+            "channel_alias": None if alias is None else without_secrets(alias),
             "user_agent": f"envsolve/{__version__}",
             "timeout": timeout(),
             "retries": retries(),
@@ -199,7 +208,6 @@ class Session:
         return process
 
     def _died(self) -> OutsideError:
-        from envsolve.conda.failures import without_secrets
 
         said = self._end().decode("utf-8", "replace").strip().splitlines()
         return OutsideError(
@@ -246,14 +254,14 @@ def _package(record: Mapping[str, Any]) -> CondaPackage:
         version=record["version"],
         build=record["build"],
         subdir=record["subdir"],
-        url=without_token(record["url"]),
+        url=without_secrets(record["url"]),
         md5=record.get("md5"),
         sha256=record.get("sha256"),
         size=record.get("size"),
         build_number=record["build_number"],
         depends=tuple(record["depends"]),
         constrains=tuple(record.get("constrains", ())),
-        channel=without_token(record.get("channel") or ""),
+        channel=without_secrets(record.get("channel") or ""),
     )
 
 

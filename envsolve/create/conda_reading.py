@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from envsolve.boundary.files import FileError
-from envsolve.create.plan import Kind, Plan, clean_lock, wheel_file
+from envsolve.boundary.secrets import without_secrets
+from envsolve.create.plan import Kind, Plan, wheel_file
 from envsolve.create.refusals import not_exact, other_platform, without_hash
 from envsolve.lock.conda_file import HeldFormat
 from envsolve.lock.conda_lock import MAIN
@@ -48,7 +49,7 @@ def _of_conda_lock(path: Path, text: str, platform: Platform) -> Plan:
     return Plan(
         Kind.CONDA,
         "conda-lock.yml",
-        clean_lock(text),
+        without_secrets(text),
         conda=_with_digests(path, conda),
         wheels=wheel_file(_direct(path, wheel) for wheel in wheels),
         variables=tuple(variables.items()) if isinstance(variables, dict) else (),
@@ -76,7 +77,7 @@ def _of_explicit(path: Path, text: str, platform: Platform) -> Plan:
     return Plan(
         Kind.CONDA,
         "explicit.lock",
-        clean_lock(text),
+        without_secrets(text),
         conda=_with_digests(path, file.packages),
         wheels=wheel_file(_requirement(*it.groups()) for it in found),
         facts=_with_platform(facts_in_header(text), platform),
@@ -97,7 +98,7 @@ def _of_pixi(path: Path, text: str, platform: Platform) -> Plan:
     return Plan(
         Kind.CONDA,
         "pixi.lock",
-        clean_lock(text),
+        without_secrets(text),
         conda=_with_digests(path, part.conda),
         wheels=wheel_file(_direct(path, wheel) for wheel in part.pip),
         notes=(note,) if others else (),

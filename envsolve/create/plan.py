@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -10,11 +9,7 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.lock.sound_pins import without_credentials_in
 from envsolve.model.conda import CondaPackage
-
-_TOKEN = re.compile(r"""(://[^/\s'"]+)/t/[^/\s'"]+(?=/)""")
-"""Where conda has a token: behind the host. Further on ``t`` is a directory like any other."""
 
 
 class Kind(StrEnum):
@@ -66,11 +61,6 @@ class Plan(NamedTuple):
     def has_python(self) -> bool:
         """Whether the environment has an interpreter in the end."""
         return self.kind is Kind.VENV or any(package.name == "python" for package in self.conda)
-
-
-def clean_lock(text: str) -> str:
-    """``text`` of a lock without the logins that somebody may have written into it, and else to the letter."""
-    return _TOKEN.sub(r"\1", without_credentials_in(text))
 
 
 def wheel_file(requirements: Iterator[str]) -> WheelFile | None:

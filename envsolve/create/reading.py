@@ -13,8 +13,9 @@ import tomli
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from envsolve.boundary.files import FileError, read_text
+from envsolve.boundary.secrets import without_secrets
 from envsolve.create.conda_reading import of_conda
-from envsolve.create.plan import Kind, Plan, WheelFile, clean_lock
+from envsolve.create.plan import Kind, Plan, WheelFile
 from envsolve.create.refusals import LOCKS, not_exact, other_platform
 from envsolve.errors import UsageError
 from envsolve.lock.conda_file import HeldFormat, format_of
@@ -76,7 +77,7 @@ def _of_pylock(path: Path, text: str, platform: Platform, python: SpecifierSet |
     except InvalidSpecifier:
         raise FileError("its requires-python is no range of versions") from None
     wheels = WheelFile("pylock.toml", text)
-    return Plan(Kind.VENV, wheels.name, clean_lock(text), _both(stated, python), wheels=wheels, facts=facts)
+    return Plan(Kind.VENV, wheels.name, without_secrets(text), _both(stated, python), wheels=wheels, facts=facts)
 
 
 def _of_requirements(path: Path, text: str, platform: Platform, python: SpecifierSet | None) -> Plan:
@@ -93,7 +94,7 @@ def _of_requirements(path: Path, text: str, platform: Platform, python: Specifie
     except InvalidSpecifier:
         raise FileError("the Python that it records is no version") from None
     wheels = WheelFile("requirements.txt", text, names_index=_NAMES_INDEX.search(text) is not None)
-    return Plan(Kind.VENV, wheels.name, clean_lock(text), _both(versions, python), wheels=wheels, facts=facts)
+    return Plan(Kind.VENV, wheels.name, without_secrets(text), _both(versions, python), wheels=wheels, facts=facts)
 
 
 def _both(stated: SpecifierSet, asked: SpecifierSet | None) -> SpecifierSet | None:

@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 from envsolve.boundary.answers import PATIENCE
 from envsolve.boundary.programs import find_program, run_program
+from envsolve.boundary.secrets import without_secrets
 from envsolve.create.netrc_file import netrc_text
+from envsolve.index.address import address_of
 from envsolve.index.settings import IndexSettings, default_index
-from envsolve.model.request import without_credentials
 
 _OF_UV = (
     *("UV_CACHE_DIR", "UV_LINK_MODE", "UV_HTTP_TIMEOUT", "UV_REQUEST_TIMEOUT", "UV_HTTP_RETRIES", "UV_NATIVE_TLS"),
@@ -47,6 +48,19 @@ class Network(NamedTuple):
     cache_directory: Path | None = None
     no_cache: bool = False
     offline: bool = False
+
+    def keeps(self, text: str) -> bool:
+        """Whether installers may keep what they fetch for a lock of ``text``: they keep its addresses too."""
+        if self.no_cache or without_secrets(text) != text:
+            return False
+        return all(_without_login(url) == without_secrets(url) for url in self.addresses)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """All that may hold a login."""
+        settings = self.settings
+        named = (url for _, url in settings.package_indexes)
+        return (*self.logins, *filter(None, (settings.index_url,)), *settings.extra_index_urls, *named)
 
 
 def find_uv() -> str | None:
@@ -121,20 +135,23 @@ def _trust(settings: IndexSettings) -> dict[str, str]:
 
 
 def _indexes(settings: IndexSettings) -> dict[str, str]:
-    default = without_credentials(settings.index_url or default_index())
+    default = _without_login(settings.index_url or default_index())
     found = {"UV_DEFAULT_INDEX": default, "PIP_INDEX_URL": default}
     if settings.extra_index_urls:
-        extra = " ".join(map(without_credentials, settings.extra_index_urls))
+        extra = " ".join(map(_without_login, settings.extra_index_urls))
         found |= {"UV_INDEX": extra, "PIP_EXTRA_INDEX_URL": extra}
     return found
+
+
+def _without_login(url: str) -> str:
+    """``url`` as an installer is told it, whose login stands in the netrc file; a token has no other place."""
+    return address_of(url).url if url.startswith(("http:", "https:")) else url
 
 
 @contextmanager
 def _netrc(environ: Mapping[str, str], network: Network, scratch: Path) -> Iterator[Path | None]:
     """A netrc file of the user's own and the logins in addresses; None where there are none in addresses."""
-    settings = network.settings
-    addresses = (*network.logins, settings.index_url or "", *settings.extra_index_urls)
-    text = netrc_text((*addresses, *(url for _, url in settings.package_indexes)), environ)
+    text = netrc_text(network.addresses, environ)
     if not text:
         yield None
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +14,8 @@ from envsolve.create.failures import KNOWN, no_installer, tool_failed
 from envsolve.create.plan import WheelFile
 from envsolve.create.pylock import requirements_of
 from envsolve.create.tools import Network, has_own_pip, tool_environ
+
+_WITH_TOKEN = re.compile(r"(?P<scheme>https?://)(?:[^/?#]*@)?(?P<folder>[^?#]*?)(?P<token>/t/[^/?#]+)")
 
 
 class Wheels(NamedTuple):
@@ -42,7 +45,9 @@ def install_wheels(
     """
     with tool_environ(environ, network, scratch, names_index=wheels.file.names_index) as variables:
         file = scratch / wheels.file.name
-        file.write_text(_text(wheels.file), "utf-8", newline="\n")
+        text = _opened(_text(wheels.file), network)
+        file.write_text(text, "utf-8", newline="\n")
+        network = network._replace(no_cache=not network.keeps(text))
         if wheels.uv is not None:
             command = _of_uv(wheels.uv, python, file, wheels, network)
         else:
@@ -55,6 +60,16 @@ def install_wheels(
 def _text(file: WheelFile) -> str:
     """The file for an installer: of requirements the lines that were judged, so that it sees no others."""
     return file.text if file.name == "pylock.toml" else "".join(f"{line}\n" for line in logical_lines(file.text))
+
+
+def _opened(text: str, network: Network) -> str:
+    """``text`` with the tokens in the paths of indexes, which a lock does not have and a netrc file cannot."""
+    for address in network.addresses:
+        found = _WITH_TOKEN.match(address)
+        if found is not None:
+            bare = f"{found['scheme']}{found['folder']}"
+            text = text.replace(f"{bare}/", f"{bare}{found['token']}/")
+    return text
 
 
 def _of_uv(uv: str, python: Path, file: Path, wheels: Wheels, network: Network) -> list[str]:
@@ -81,7 +96,7 @@ def _of_pip(python: Path, file: Path, wheels: Wheels, network: Network, environ:
         raise no_installer(python, offline=True)
     if file.name == "pylock.toml":
         file = file.with_name("requirements.txt")
-        file.write_text(requirements_of(wheels.file.text, python, environ), "utf-8")
+        file.write_text(_opened(requirements_of(wheels.file.text, python, environ), network), "utf-8")
     command = [*pip, "install", "--no-deps", "--require-hashes", "--progress-bar", "off", "--no-color", "-r", str(file)]
     command += [] if wheels.builds else ["--only-binary", ":all:"]
     if network.no_cache:

@@ -9,12 +9,11 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 
 _ADDRESS = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#\\\s]+)(?P<target>[/?][^#]*)?(?:#.*)?", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_LOGIN = re.compile(r"//.*@", re.DOTALL)
-"""All up to the last ``@``: what is no valid address may hold a password that nothing delimits."""
 _LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _COMMON_PLACE = re.compile(rf"({_LABEL}(?:\.{_LABEL})*)(?::([0-9]{{1,5}}))?")
 """The places that nearly all addresses have; urllib3 reads the others, and takes 30 ms to import."""
@@ -85,12 +84,6 @@ def address_behind(address: Address, location: str) -> Address:
     return address_of(url)
 
 
-def without_login(url: str) -> str:
-    """``url`` as messages may show it, whatever it is: no login, and no character that a terminal would obey."""
-    shown = _LOGIN.sub("//", url, count=1)
-    return "".join(character if character.isprintable() else "?" for character in shown)
-
-
 @lru_cache(maxsize=1024)
 def _place(scheme: str, authority: str) -> tuple[Origin, str, Login | None] | None:
     """Where ``authority`` is, how it is written without its login, and the login; None where it is malformed."""
@@ -130,4 +123,4 @@ def _login(text: str) -> Login | None:
 
 def _refused(url: str) -> UsageError:
     hint = Hint("an index is named by an address such as https://packages.example.org/simple/")
-    return UsageError("url-invalid", f"{without_login(url)!r} is not an http or https address", hints=(hint,))
+    return UsageError("url-invalid", f"{without_secrets(url)!r} is not an http or https address", hints=(hint,))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError
 from envsolve.index.fetch import Response
 from envsolve.index.metadata import Metadata, read_metadata
 from envsolve.model.names import normalized
 from envsolve.model.package import Hashes, PackageFile
-from envsolve.model.request import without_credentials
 from envsolve.model.version_order import key_of
 
 _STRONG = ("sha512", "sha384", "sha256")
@@ -63,7 +63,7 @@ def check_hash(content: bytes, hashes: Hashes, what: str) -> None:
 
 def not_had(file: PackageFile, response: Response) -> OutsideError:
     """The error for a file that an index lists and does not give."""
-    address = without_credentials(file.url)
+    address = without_secrets(file.url)
     return OutsideError(
         "file-not-there",
         f"the index lists {file.name}, but {address} answers with status {response.status}",

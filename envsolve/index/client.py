@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.index.checks import project_and_version
 from envsolve.index.fetch import Fetcher
 from envsolve.index.kept import read_markers, written_plain
@@ -16,7 +17,6 @@ from envsolve.index.one_index import Index, Later, MetadataReader, Shelf, Trust,
 from envsolve.index.page import RawFile
 from envsolve.index.project import Project
 from envsolve.model.package import PackageFile
-from envsolve.model.request import without_credentials
 
 
 class Pool:
@@ -97,7 +97,9 @@ class Indexes:
 
     def is_direct(self, name: str, url: str) -> bool:
         """Whether ``name`` is from one file, the one at ``url``."""
-        return name in self._direct and self._direct[name].url == without_credentials(url.partition("#")[0])
+        return name in self._direct and without_secrets(self._direct[name].url) == without_secrets(
+            url.partition("#")[0]
+        )
 
     def metadata(self, project: Project, file: RawFile) -> Metadata:
         """What ``file`` requires. Raises OutsideError."""
@@ -109,7 +111,7 @@ class Indexes:
 
     def index_url(self, project: Project) -> str | None:
         """The index that ``project`` is from, without credentials; None where it is from one file."""
-        return None if project.name in self._direct else without_credentials(self._of(project).url).rstrip("/")
+        return None if project.name in self._direct else without_secrets(self._of(project).url).rstrip("/")
 
     def _asked(self, name: str) -> tuple[Index, ...]:
         own = self._mapped.get(name)
@@ -129,4 +131,4 @@ def _alone(name: str, file: PackageFile) -> Project:
 
 def package_file(project: Project, raw: RawFile) -> PackageFile:
     """``raw`` with its full address, without credentials."""
-    return PackageFile._make((raw[0], without_credentials(file_address(project, raw)), *raw[2:]))
+    return PackageFile._make((raw[0], without_secrets(file_address(project, raw)), *raw[2:]))

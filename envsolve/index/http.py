@@ -13,8 +13,9 @@ from pathlib import Path
 from threading import Event
 
 from envsolve import __version__
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
-from envsolve.index.address import Address, address_behind, address_of, without_login
+from envsolve.index.address import Address, address_behind, address_of
 from envsolve.index.body import accepted_encodings
 from envsolve.index.credentials import Credentials
 from envsolve.index.failures import Failure, Tries, outside_error
@@ -102,7 +103,7 @@ class HttpFetcher:
             if following is None:
                 raise outside_error(_refusal(response), self._tries(address, 1))
             if following.url in passed or len(passed) > _MOST_REDIRECTS:
-                message = f"{without_login(url)} leads from one address to the next without end"
+                message = f"{without_secrets(url)} leads from one address to the next without end"
                 raise OutsideError("redirect-loop", message, cause=(f"the last one is {following.url}",))
             if following.origin != address.origin:
                 sent = {name: value for name, value in sent.items() if name not in _FOR_ONE_ORIGIN}
@@ -222,7 +223,7 @@ def _redirect(address: Address, response: Response) -> Address | None:
     try:
         following = address_behind(address, location)
     except UsageError as error:
-        message = f"{address.url} leads to {without_login(location)!r}, which is no http or https address"
+        message = f"{address.url} leads to {without_secrets(location)!r}, which is no http or https address"
         raise OutsideError("redirect-invalid", message) from error
     if following.origin.scheme == "http" and address.origin.scheme == "https":
         message = f"{address.url} leads to {following.url}, where everyone on the way could change what comes"

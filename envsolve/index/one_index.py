@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Generic, NamedTuple, Protocol, TypeVar
 from urllib.parse import urljoin
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.fetch import Fetcher, Response
 from envsolve.index.kept import Kept, expiry, may_be_kept, metadata_of, read_kept, written
@@ -15,7 +16,6 @@ from envsolve.index.metadata import Metadata
 from envsolve.index.page import ACCEPT, RawFile, may_lead
 from envsolve.index.project import Project
 from envsolve.model.package import PackageFile
-from envsolve.model.request import without_credentials
 
 _OK, _NOT_MODIFIED, _UNAUTHORIZED, _FORBIDDEN, _NOT_THERE = 200, 304, 401, 403, (404, 410)
 
@@ -69,9 +69,10 @@ def file_address(project: Project, raw: RawFile) -> str:
 
 
 def _misled(project: Project, raw: RawFile, url: str) -> OutsideError:
-    message = f"the page of {project.name} says that {raw[0]} is at {without_credentials(url)!r}"
+    message = f"the page of {project.name} says that {raw[0]} is at {without_secrets(url)!r}"
     hint = Hint("an index leads to addresses over http or https: ask whoever runs it, or name another")
-    return OutsideError("index-page-invalid", message, (f"the page is from {project.url}",), (hint,))
+    cause = f"the page is from {without_secrets(project.url)}"
+    return OutsideError("index-page-invalid", message, (cause,), (hint,))
 
 
 def identity(raw: RawFile) -> str:
@@ -186,10 +187,12 @@ class Index:
         self._shelf.write("projects", self._key(name), written(whole))
 
     def _address(self, name: str) -> str:
-        return f"{self.url}{name}/"
+        """Where the page of ``name`` is; what the index is asked with, such as a token, stands behind it."""
+        folder, mark, query = self.url.rstrip("/").partition("?")
+        return f"{folder.rstrip('/')}/{name}/{mark}{query}"
 
     def _key(self, name: str) -> str:
-        return without_credentials(self._address(name))
+        return without_secrets(self._address(name))
 
     def _fresh(self, name: str) -> Kept | None:
         """What is kept of the page of ``name``, where nobody has to be asked whether it still counts."""
@@ -222,15 +225,16 @@ class Index:
 
     def _of_response(self, name: str, response: Response, metadata: Mapping[str, Metadata]) -> Project | None:
         kept = Kept(expiry(response), response.headers.get("etag", ""), response.headers.get("last-modified", ""))
-        project = None
+        project, keeps = None, may_be_kept(response)
         if response.status not in (_OK, *_NOT_THERE) and not self._forbids_what_is_absent(response):
             raise _refused(name, self._key(name), response.status)
         if response.status == _OK:
             content_type = response.headers.get("content-type", "")
             packed = _packed(response)
             project = Project(name, response.url, content_type, lambda: _unpacked(packed), body=response.body)
+            keeps = keeps and not _holds_secrets(response.body)
             kept = kept._replace(
-                url=project.url,
+                url=without_secrets(project.url),
                 content_type=content_type,
                 versions=project.versions,
                 spellings=project.spellings,
@@ -238,9 +242,9 @@ class Index:
             )
             if not project.versions:  # where a network asks to log in first, its page may say so in place of any other
                 kept = kept._replace(expires=0.0)
-            if may_be_kept(response):
+            if keeps:
                 self._later(partial(self._shelf.write, "pages", self._key(name), packed))
-        self._kept[name] = kept if may_be_kept(response) else None
+        self._kept[name] = kept if keeps else None
         return project
 
     def _forbids_what_is_absent(self, response: Response) -> bool:
@@ -250,9 +254,10 @@ class Index:
     def _of_kept(self, name: str, kept: Kept) -> Project | None:
         if kept.versions is None:
             return None
+        address = self._address(name)
         return Project(
             name,
-            kept.url,
+            address if kept.url == self._key(name) else kept.url,
             kept.content_type,
             lambda: self._page_again(name, kept),
             versions=kept.versions,
@@ -282,12 +287,20 @@ class Index:
         if found is not None:
             return found
         if self._trust.offline:
-            raise _not_kept(f"the metadata of {file[0]}", without_credentials(file_address(project, file)))
+            raise _not_kept(f"the metadata of {file[0]}", without_secrets(file_address(project, file)))
         whole = PackageFile._make((file[0], file_address(project, file), *file[2:]))
         try:
             return self._read(self._fetcher, whole)
         except UsageError:
             raise _misled(project, file, whole.url) from None
+
+
+def _holds_secrets(page: bytes) -> bool:
+    """Whether a page leads to files by addresses with logins or signatures: it is not kept, as they stop to open."""
+    if not any(sign in page for sign in (b"@", b"/t/", b"?")):
+        return False
+    text = page.decode("utf-8", "replace")
+    return without_secrets(text) != text
 
 
 def _asking(stale: Kept | None) -> dict[str, str]:

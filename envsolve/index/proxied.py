@@ -27,8 +27,9 @@ from urllib3.exceptions import (
     ReadTimeoutError,
 )
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
-from envsolve.index.address import Address, Origin, without_login
+from envsolve.index.address import Address, Origin
 from envsolve.index.direct import failure_of
 from envsolve.index.failures import Failure
 
@@ -58,7 +59,7 @@ class ProxiedRoute:
     errors = (HTTPError, HTTPException, OSError)
 
     def __init__(self, origin: Origin, address: str, settings: Settings) -> None:
-        self.proxy = without_login(address)
+        self.proxy = without_secrets(address)
         self._opened: WeakSet[HTTPConnection] = WeakSet()
         self._lock = Lock()
         self._closed = False
@@ -172,7 +173,7 @@ def _manager(proxy: str, settings: Settings) -> PoolManager:
     try:
         user, password = get_auth_from_url(proxy)
         return ProxyManager(
-            without_login(proxy),
+            without_secrets(proxy),
             proxy_headers=make_headers(proxy_basic_auth=f"{user}:{password}") if user else None,
             proxy_ssl_context=settings.proxy_context,
             maxsize=settings.size,
@@ -201,7 +202,7 @@ def _behind_socks(proxy: str, settings: Settings, timeout: Timeout) -> PoolManag
 
 
 def _unusable(proxy: str, reason: str, *hints: Hint) -> UsageError:
-    message = f"the proxy {without_login(proxy)} cannot be used: {reason}"
+    message = f"the proxy {without_secrets(proxy)} cannot be used: {reason}"
     every = (*hints, Hint("correct or unset HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or name the host in NO_PROXY"))
     return UsageError("invalid-environment-variable", message, hints=every)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.files import FileError, decoded, read_argument, read_bytes
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.model.package import Hashes
-from envsolve.model.request import without_credentials
 
 _COMMENT = re.compile(r"(^|\s)#.*$")
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
@@ -124,7 +124,7 @@ class _Reading:
         elif kind == "extra-index-url":
             self.extra_index_urls.append(value)
         elif "://" in value:
-            message = f"{place}: {option} takes a file here, and {without_credentials(value)} is an address"
+            message = f"{place}: {option} takes a file here, and {without_secrets(value)} is an address"
             raise UsageError("requirements-invalid", message, hints=(Hint("fetch the file first"),))
         else:
             included = value if Path(value).is_absolute() or name == "-" else str(Path(name).parent / value)

@@ -10,7 +10,6 @@ from envsolve.lock.conda_specs import environment_name
 from envsolve.lock.header import made_by, made_for, one_line
 from envsolve.lock.recorded import UNNAMED
 from envsolve.lock.remarks import use_remarks
-from envsolve.lock.sound_pins import without_credentials_in
 
 
 def header_lines(lock: CondaLock, parts: Sequence[PlatformLock]) -> Iterator[str]:
@@ -18,7 +17,7 @@ def header_lines(lock: CondaLock, parts: Sequence[PlatformLock]) -> Iterator[str
     if lock.recorded is not None:
         yield from lock.recorded.made
     else:
-        command = without_credentials_in(lock.command)
+        command = lock.command
         yield from made_by(lock.envsolve_version, command, lock.matrix_date, own_matrix=lock.own_matrix)
     for part in parts:
         yield from _made_for(part)
@@ -30,7 +29,7 @@ def variable_remarks(lock: CondaLock, name: str) -> Iterator[str]:
     if lock.variables:
         yield "# Its variables are set once it is there:"
         given = " ".join(quote(f"{variable}={text}") for variable, text in lock.variables)
-        yield one_line(f"#   conda env config vars set --name {name} {without_credentials_in(given)}")
+        yield one_line(f"#   conda env config vars set --name {name} {given}")
 
 
 def name_of(parts: Sequence[PlatformLock]) -> str:

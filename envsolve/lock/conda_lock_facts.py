@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 
 from envsolve.lock.conda_lock import CondaLock, PlatformLock
 from envsolve.lock.python_lock import SCHEMA_VERSION, stack_facts
-from envsolve.lock.sound_pins import without_credentials_in
 from envsolve.lock.toml import Value
 
 _OURS = "envsolve"
@@ -103,7 +102,7 @@ def _platform_facts(part: PlatformLock) -> Mapping[str, Value | None]:
 def _as_texts(prefix: str, facts: Mapping[str, Value | None]) -> Iterator[tuple[str, str]]:
     for key, fact in facts.items():
         if fact is not None:
-            yield f"{prefix}.{key}", without_credentials_in(fact if isinstance(fact, str) else json.dumps(fact))
+            yield f"{prefix}.{key}", fact if isinstance(fact, str) else json.dumps(fact)
 
 
 def _under(prefix: str, texts: Mapping[str, str]) -> dict[str, object]:

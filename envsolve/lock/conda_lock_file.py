@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from envsolve.boundary.files import FileError, read_text
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import UsageError
 from envsolve.lock.conda_lock import MAIN
 from envsolve.lock.package_address import package_of
 from envsolve.lock.pip_package import PipPackage, pip_package
 from envsolve.lock.text_file import shown
 from envsolve.lock.yaml_document import document_of, is_null, mapping, sequence, text, text_or_none
-from envsolve.model.conda import CondaPackage, without_token
+from envsolve.model.conda import CondaPackage
 
 LONGEST = 16 * 1024 * 1024
 """Bytes; six hundred packages take a third of one MiB for each platform."""
@@ -145,7 +146,7 @@ def _pip(table: Mapping[str, object], what: str) -> PipPackage:
 def _channel(entry: object) -> str:
     """An address by itself, or as conda-lock has it, beside the variables with its credentials."""
     url = mapping(entry, "a channel").get("url") if isinstance(entry, dict) else entry
-    return without_token(text(url, "the address of a channel")).rstrip("/")
+    return without_secrets(text(url, "the address of a channel")).rstrip("/")
 
 
 def _pairs(metadata: Mapping[str, object], key: str) -> tuple[tuple[str, str], ...]:

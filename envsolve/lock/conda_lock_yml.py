@@ -16,7 +16,7 @@ from envsolve.lock.conda_lock import MAIN, CondaLock, PlatformLock
 from envsolve.lock.conda_lock_facts import content_hash, custom_metadata
 from envsolve.lock.header import one_line
 from envsolve.lock.sound_packages import sound_packages, without_hash
-from envsolve.lock.sound_pins import sound_pins, sound_url, strong_hashes, without_credentials_in
+from envsolve.lock.sound_pins import sound_pins, sound_url, strong_hashes
 from envsolve.lock.yaml import scalar
 from envsolve.model.conda import CondaPackage
 from envsolve.model.package import Pin
@@ -74,14 +74,14 @@ def _metadata(lock: CondaLock) -> Iterator[str]:
         yield f"    {part.platform}: {scalar(content_hash(lock, part))}"
     yield "  channels:"
     for channel in lock.channels:
-        yield f"  - url: {scalar(without_credentials_in(channel))}"
+        yield f"  - url: {scalar(channel)}"
         yield "    used_env_vars: []"
     yield "  platforms:"
     for part in lock.parts:
         yield f"  - {part.platform}"
     yield "  sources:"
     for source in lock.sources or (_NO_SOURCE,):
-        yield f"  - {scalar(without_credentials_in(source))}"
+        yield f"  - {scalar(source)}"
     yield "  custom_metadata:"
     yield f"    created_by: {scalar(f'envsolve {lock.envsolve_version}')}"  # conda itself refuses a file without it
     for key, text in custom_metadata(lock):

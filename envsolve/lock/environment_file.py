@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.boundary.files import FileError, read_text
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.conda_lock import MAIN, Asked
 from envsolve.lock.pip_section import EditableError, PipEntry, PipSection, pip_entry, pip_section
 from envsolve.lock.selectors import holds, select
-from envsolve.lock.sound_pins import without_credentials_in
 from envsolve.lock.text_file import clean, shown
 from envsolve.lock.yaml_document import compose, items_of, line_of, scalar_of, table_of
-from envsolve.model.conda import without_token
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
 
@@ -177,7 +176,7 @@ def _repositories(table: dict[str, Node]) -> Iterator[PipEntry]:
     alone = _text(table, "allow-pypi-requests").lower() in _NO
     for position, item in enumerate([] if node is None else items_of(node, "pip-repositories")):
         kind = "index-url" if alone and position == 0 else "extra-index-url"
-        yield PipEntry(kind, without_credentials_in(scalar_of(item, "an index")))
+        yield PipEntry(kind, without_secrets(scalar_of(item, "an index")))
 
 
 def _text(table: dict[str, Node], key: str) -> str:
@@ -191,7 +190,7 @@ def _channels(table: dict[str, Node]) -> tuple[tuple[str, ...], list[str], tuple
     logins: dict[str, str] = {}
     for item in items_of(table["channels"], "channels") if "channels" in table else ():
         written = _channel(item)
-        channel = without_token(written)
+        channel = without_secrets(written)
         if channel != written:
             notes.append(f"line {line_of(item)}: the credentials for {channel} are left out")
             logins[channel] = written
@@ -219,7 +218,7 @@ def _variables(table: dict[str, Node]) -> tuple[tuple[str, str], ...]:
         if not _VARIABLE.match(name):
             raise FileError(f"{shown(name)} is no name of a variable", line_of(node))
     texts = {name: scalar_of(node, f"the variable {name}") for name, node in found.items()}
-    return tuple((name, without_credentials_in(text)) for name, text in texts.items())
+    return tuple((name, without_secrets(text)) for name, text in texts.items())
 
 
 def _platforms(table: dict[str, Node]) -> tuple[tuple[Platform, ...], list[str]]:
@@ -239,7 +238,7 @@ def _notes(entries: Entries) -> Iterator[str]:
     variables = entries.table["variables"].value if "variables" in entries.table else ()
     texts = [*entries.pip, *((node.value, line_of(node)) for _, node in variables)]
     for text, line in texts:
-        if without_credentials_in(text) != text:
+        if without_secrets(text) != text:
             yield f"line {line}: the credentials in {shown(text)} are left out"
     for line, selector in entries.unread:
         yield f"line {line}: {shown(selector)} is no selector that envsolve can answer, and the line counts"

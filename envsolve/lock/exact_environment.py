@@ -13,7 +13,7 @@ from envsolve.lock.conda_lock import CondaLock, PlatformLock
 from envsolve.lock.header import commented
 from envsolve.lock.remarks import override_remark, override_remarks
 from envsolve.lock.sound_packages import sound_packages
-from envsolve.lock.sound_pins import sound_pins, sound_url, strong_hashes, without_credentials_in
+from envsolve.lock.sound_pins import sound_pins, sound_url, strong_hashes
 from envsolve.lock.yaml import scalar
 from envsolve.model.conda import CondaPackage
 from envsolve.model.package import Pin
@@ -36,7 +36,7 @@ def _lines(lock: CondaLock, part: PlatformLock) -> Iterator[str]:
     yield f"name: {scalar(name_of((part,)))}"
     yield "channels:"
     for channel in lock.channels:
-        yield f"  - {scalar(without_credentials_in(channel))}"
+        yield f"  - {scalar(channel)}"
     yield "dependencies:" if part.conda or part.pip else "dependencies: []"
     reasons = _reasons(part)
     for package in sound_packages(part.conda):
@@ -51,7 +51,7 @@ def _lines(lock: CondaLock, part: PlatformLock) -> Iterator[str]:
     if lock.variables:
         yield "variables:"
         for name, text in lock.variables:
-            yield f"  {scalar(name)}: {scalar(without_credentials_in(text))}"
+            yield f"  {scalar(name)}: {scalar(text)}"
 
 
 def _reasons(part: PlatformLock) -> dict[Node, str]:
@@ -61,8 +61,7 @@ def _reasons(part: PlatformLock) -> dict[Node, str]:
         reasons.setdefault(node, []).append(asked.reason)
     for pin in part.pip:
         reasons.setdefault(Node("pip", pin.name), []).extend(pin.because)
-    texts = {node: "; ".join(dict.fromkeys(filter(None, found))) for node, found in reasons.items()}
-    return {node: without_credentials_in(text) for node, text in texts.items()}
+    return {node: "; ".join(dict.fromkeys(filter(None, found))) for node, found in reasons.items()}
 
 
 def _channel(package: CondaPackage, lock: CondaLock) -> str:

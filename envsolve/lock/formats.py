@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.answer import Answer
 from envsolve.lock.dockerfile_file import is_dockerfile
@@ -42,10 +43,10 @@ _OF_SEVERAL = ("json", "pixi")
 def write(answers: Sequence[Answer], format_name: str) -> Iterator[tuple[Platform, str]]:
     """The contents of the files in ``format_name``, which must be one of FORMATS, each with the platform it is for."""
     if len(answers) > 1 and format_name in _OF_SEVERAL:
-        yield answers[0].solution.problem.platform, _stack_text(answers, format_name)
+        yield answers[0].solution.problem.platform, without_secrets(_stack_text(answers, format_name))
         return
     for answer in answers:
-        yield answer.solution.problem.platform, _stack_text([answer], format_name)
+        yield answer.solution.problem.platform, without_secrets(_stack_text([answer], format_name))
 
 
 def _stack_text(answers: Sequence[Answer], format_name: str) -> str:
@@ -76,14 +77,14 @@ def write_conda_lock(lock: CondaLock, format_name: str) -> Iterator[tuple[Platfo
     if format_name == "conda-lock":
         from envsolve.lock.conda_lock_yml import conda_lock_yml
 
-        yield lock.parts[0].platform, conda_lock_yml(lock)
+        yield lock.parts[0].platform, without_secrets(conda_lock_yml(lock))
         return
     from envsolve.lock.exact_environment import exact_environment_yml
     from envsolve.lock.explicit import explicit
 
     writer = explicit if format_name == "explicit" else exact_environment_yml
     for part in lock.parts:
-        yield part.platform, writer(lock, part)
+        yield part.platform, without_secrets(writer(lock, part))
 
 
 def write_python_lock(lock: PythonLock, format_name: str) -> str:
@@ -91,6 +92,10 @@ def write_python_lock(lock: PythonLock, format_name: str) -> str:
 
     Raises OutsideError for a pin without hash; UsageError and UnsolvableError where a Dockerfile cannot hold the lock.
     """
+    return without_secrets(_python_text(lock, format_name))
+
+
+def _python_text(lock: PythonLock, format_name: str) -> str:
     if format_name == "pylock":
         from envsolve.lock.pylock_toml import pylock_toml
 

@@ -10,8 +10,9 @@ import re
 from urllib.parse import unquote
 
 from envsolve.boundary.files import FileError
+from envsolve.boundary.secrets import without_secrets
 from envsolve.lock.text_file import shown
-from envsolve.model.conda import CondaPackage, without_token
+from envsolve.model.conda import CondaPackage
 
 _FILE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9._-]*)-([^-]+)-([^-]+)\.(?:conda|tar\.bz2)\Z")
 _LONGEST = 2000
@@ -32,7 +33,7 @@ def package_of(stated: CondaPackage) -> CondaPackage:
     Raises FileError where a name, a version or an address is none: it might begin another line of what is written from
     it.
     """
-    url = without_token(stated.url.partition("#")[0])
+    url = without_secrets(stated.url.partition("#")[0])
     name, version, build, subdir, channel = _told(url)
     package = stated._replace(
         name=(stated.name or name).lower(),
@@ -42,7 +43,7 @@ def package_of(stated: CondaPackage) -> CondaPackage:
         url=url,
         md5=_digest("md5", stated.md5),
         sha256=_digest("sha256", stated.sha256),
-        channel=without_token(stated.channel or channel).rstrip("/"),
+        channel=without_secrets(stated.channel or channel).rstrip("/"),
     )
     if not _is_sound(package):
         raise FileError(f"{shown(stated.name or stated.url)} is no sound package of conda")

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from envsolve.boundary.files import FileError
+from envsolve.boundary.secrets import without_secrets
 from envsolve.index.page import version_of
 from envsolve.lock.held_pins import HeldPin
-from envsolve.lock.sound_pins import without_credentials_in
 from envsolve.lock.text_file import shown
 from envsolve.model.names import is_name, normalized
 
@@ -48,7 +48,7 @@ def pip_package(stated: PipPackage) -> PipPackage:
 
     Raises FileError where a name, a version or an address is none.
     """
-    name, url = normalized(stated.name), without_credentials_in(stated.url)
+    name, url = normalized(stated.name), without_secrets(stated.url)
     version = stated.version or version_of(name, _file_name(url)) or ""
     sound = is_name(stated.name) and (not version or _VERSION.match(version)) and url.isprintable()
     if not sound:
@@ -59,7 +59,7 @@ def pip_package(stated: PipPackage) -> PipPackage:
         version=version,
         url=url,
         sha256=next((digest.lower() for digest in digests if _SHA256.match(digest.lower())), None),
-        index_url=None if stated.index_url is None else without_credentials_in(stated.index_url),
+        index_url=None if stated.index_url is None else without_secrets(stated.index_url),
     )
 
 

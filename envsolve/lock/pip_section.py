@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.files import FileError
-from envsolve.lock.sound_pins import STRONG, without_credentials_in
+from envsolve.boundary.secrets import without_secrets
+from envsolve.lock.sound_pins import STRONG
 from envsolve.lock.text_file import shown
 from envsolve.model.package import Hashes
 
@@ -77,7 +78,7 @@ def pip_entry(text: str, folder: Path) -> PipEntry | None:
         raise FileError(f"{shown(content)} is more than one line")
     if not content.startswith("-"):
         hashes = tuple(dict.fromkeys(_hash(found[1]) for found in _HASH.finditer(written)))
-        return PipEntry(_REQUIREMENT, without_credentials_in(content), hashes) if content else None
+        return PipEntry(_REQUIREMENT, without_secrets(content), hashes) if content else None
     found = _LONG_OPTION.match(content) or _SHORT_OPTION.match(content)
     option, value = (found[1], found[2]) if found else (content, "")
     if option in _EDITABLE:
@@ -123,4 +124,4 @@ def _value(kind: str, value: str, folder: Path) -> str:
         raise FileError(f"{shown(value)} is an address: fetch the file first, and name it here")
     if " " in value:
         raise FileError(f"{shown(value)} is more than one option: give each an entry of its own")
-    return without_credentials_in(value)
+    return without_secrets(value)

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.files import FileError, read_text
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import UsageError
 from envsolve.lock.package_address import package_of
 from envsolve.lock.pip_package import PipPackage, pip_package
-from envsolve.lock.sound_pins import without_credentials_in
 from envsolve.lock.text_file import shown
 from envsolve.lock.yaml_document import document_of, mapping, sequence, text, text_or_none
-from envsolve.model.conda import CondaPackage, without_token
+from envsolve.model.conda import CondaPackage
 
 LONGEST = 16 * 1024 * 1024
 """Bytes; the lock of a large project with many environments takes two MiB."""
@@ -153,7 +153,7 @@ def _environment(
     version: str,
 ) -> PixiEnvironment:
     channels = sequence(table.get("channels"), "a list of channels")
-    indexes = tuple(without_credentials_in(text(it, "an index")) for it in sequence(table.get("indexes"), "indexes"))
+    indexes = tuple(without_secrets(text(it, "an index")) for it in sequence(table.get("indexes"), "indexes"))
     only_index = len(indexes) == 1 and not table.get("find-links")
     index = indexes[0] if indexes and (only_index or version in _FIRST_INDEX_IS_DEFAULT) else None
     held = mapping(table.get("packages"), f"the packages of the environment {shown(name)}")
@@ -188,7 +188,7 @@ def _platform(
 
 def _channel(entry: object) -> str:
     url = mapping(entry, "a channel").get("url") if isinstance(entry, dict) else entry
-    return without_token(text(url, "the address of a channel")).rstrip("/")
+    return without_secrets(text(url, "the address of a channel")).rstrip("/")
 
 
 def _conda(table: Mapping[str, object], address: str) -> CondaPackage:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from envsolve.lock.python_lock import FACTS_TABLE, PythonLock, facts_of, header_lines
-from envsolve.lock.sound_pins import sound_file_name, sound_pins, sound_url, strong_hashes, without_credentials_in
+from envsolve.lock.sound_pins import sound_file_name, sound_pins, sound_url, strong_hashes
 from envsolve.lock.toml import string, table_lines, value
 from envsolve.model.package import PackageFile, Pin, Target
 
@@ -136,4 +136,4 @@ def _reasons(pin: Pin) -> Iterator[str]:
         yield ""
         yield "[packages.tool.envsolve]"
         texts = {"via": sorted(pin.via), "because": pin.because}
-        yield from table_lines({key: [*map(without_credentials_in, held)] for key, held in texts.items() if held})
+        yield from table_lines({key: [*held] for key, held in texts.items() if held})

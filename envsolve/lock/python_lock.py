@@ -13,7 +13,6 @@ from typing import NamedTuple
 from envsolve.lock.answer import Answer
 from envsolve.lock.header import made_by, made_for, one_line
 from envsolve.lock.recorded import RecordedLock
-from envsolve.lock.sound_pins import without_credentials_in
 from envsolve.lock.toml import Value
 from envsolve.model.package import Closure, Target
 from envsolve.model.solution import Choice, Solution
@@ -59,7 +58,7 @@ def header_lines(lock: PythonLock) -> Iterator[str]:
         yield from lock.recorded.made
         return
     target = lock.closure.target
-    command = without_credentials_in(lock.command)
+    command = lock.command
     yield from made_by(lock.envsolve_version, command, lock.matrix_date, own_matrix=lock.own_matrix)
     if lock.answer is None:
         yield one_line(f"# For: {target.platform}")
@@ -80,8 +79,8 @@ def facts_of(lock: PythonLock) -> dict[str, Value]:
     facts: dict[str, Value | None] = {
         "schema_version": SCHEMA_VERSION,
         "envsolve_version": lock.envsolve_version,
-        "command": without_credentials_in(lock.command),
-        "request": [without_credentials_in(asked) for asked in lock.request],
+        "command": lock.command,
+        "request": list(lock.request),
         "matrix_date": lock.matrix_date,
         "own_matrix": lock.own_matrix or None,
         "exclude_newer": lock.exclude_newer,
@@ -89,7 +88,7 @@ def facts_of(lock: PythonLock) -> dict[str, Value]:
         "python": lock.closure.target.python,
         "glibc": glibc_of(lock.closure.target),
         **({} if lock.answer is None else stack_facts(lock.answer.solution, _versions(lock.closure))),
-        "notes": [without_credentials_in(note) for note in lock.notes] or None,
+        "notes": list(lock.notes) or None,
     }
     return {key: fact for key, fact in facts.items() if fact is not None}
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from envsolve.lock.header import one_line
 from envsolve.lock.python_lock import FACTS_TABLE, PythonLock, facts_of, header_lines
-from envsolve.lock.sound_pins import sound_pins, sound_url, strong_hashes, without_credentials_in
+from envsolve.lock.sound_pins import sound_pins, sound_url, strong_hashes
 from envsolve.lock.toml import table_lines
 from envsolve.model.package import Closure, Pin
 
@@ -62,14 +62,14 @@ def _requirement(pin: Pin, closure: Closure) -> Iterator[str]:
     yield " \\\n".join([f"{asked}{marker}", *(f"    --hash={digest}" for digest in sorted(hashes))])
     yield from _via(pin)
     for reason in pin.because:
-        yield one_line(f"    # because: {without_credentials_in(reason)}")
+        yield one_line(f"    # because: {reason}")
     if pin.index_url not in (None, closure.default_index):
         yield f"    # from {sound_url(pin.index_url)}"
 
 
 def _via(pin: Pin) -> Iterator[str]:
     """What requires it, as pip-tools writes it: on the line where it is one, else below it."""
-    named = [one_line(without_credentials_in(source)) for source in sorted(pin.via)]
+    named = [one_line(source) for source in sorted(pin.via)]
     if len(named) == 1:
         yield f"    # via {named[0]}"
     elif named:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError
 from envsolve.model.package import Hashes, PackageFile, Pin
 
@@ -25,8 +26,6 @@ _SOUND_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9_.~:/?#\[\]!&()*+,
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.+\Z", re.DOTALL)
 _NOT_OF_A_URL = re.compile(r"[^A-Za-z0-9_.~:/?#\[\]@!$&()*+,;=%-]")
 """What RFC 3986 leaves out, and the quote, which a requirements file reads as one."""
-_USER_INFORMATION = re.compile(r"""(?<!ssh)://[^/?#\s'"]*@""")
-"""Of ssh it names the account, as in ``git+ssh://git@``, and opens nothing."""
 
 
 def sound_pins(pins: Iterable[Pin]) -> Iterator[Pin]:
@@ -68,7 +67,7 @@ def sound_file_name(file: PackageFile) -> str:
 
 
 def sound_url(url: str) -> str:
-    """``url`` without credentials, and percent-encoded where it could end its line, a quote or an option.
+    """``url`` without secrets, and percent-encoded where it could end its line, a quote or an option.
 
     Raises OutsideError ``unsound-package`` for what is no absolute address.
     """
@@ -76,12 +75,7 @@ def sound_url(url: str) -> str:
         return url
     if not _URL.match(url):
         raise _unsound(f"{url!r} is no absolute address")
-    return without_credentials_in(_NOT_OF_A_URL.sub(_percent_encoded, url))
-
-
-def without_credentials_in(text: str) -> str:
-    """``text`` with the user name and the password taken out of every address in it."""
-    return _USER_INFORMATION.sub("://", text) if "@" in text else text
+    return without_secrets(_NOT_OF_A_URL.sub(_percent_encoded, url))
 
 
 def _percent_encoded(found: re.Match[str]) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from envsolve.boundary.files import FileError
+from envsolve.boundary.secrets import without_secrets
 from envsolve.lock.held_pins import joined_lines, pin_of
 from envsolve.lock.recorded import Comments, comments_of
-from envsolve.lock.sound_pins import without_credentials_in
 from envsolve.lock.text_file import shown
 from envsolve.lock.whole_conda import NotWholeError
 from envsolve.model.names import is_name, normalized
@@ -95,8 +95,8 @@ def requirements_in(text: str, facts: Mapping[str, object] | None) -> WholePytho
         tuple(_with_requires(pins)),
         comments_of(text),
         facts,
-        without_credentials_in(indexes[-1]).rstrip("/") if indexes else None,
-        tuple(dict.fromkeys(without_credentials_in(url).rstrip("/") for url in extra)),
+        without_secrets(indexes[-1]).rstrip("/") if indexes else None,
+        tuple(dict.fromkeys(without_secrets(url).rstrip("/") for url in extra)),
     )
 
 
@@ -141,7 +141,7 @@ def _pin(content: str) -> WholePin:
             normalized(name),
             "",
             tuple(sorted(set(_HASH.findall(hashes)))),
-            url=without_credentials_in(url),
+            url=without_secrets(url),
             marker=(marker or "").strip(),
         )
     pinned = pin_of(content)
@@ -165,7 +165,7 @@ def _told(pins: list[WholePin], line: str, *, in_via: bool) -> bool:
     if because is not None:
         pins[-1] = pin._replace(because=(*pin.because, because[1]))
     elif index is not None:
-        pins[-1] = pin._replace(index_url=without_credentials_in(index[1]).rstrip("/"))
+        pins[-1] = pin._replace(index_url=without_secrets(index[1]).rstrip("/"))
     return False
 
 
@@ -211,7 +211,7 @@ def _of_pylock(package: Mapping[str, Any]) -> WholePin:
         normalized(name),
         str(package.get("version", "")),
         files=tuple(files),
-        index_url=None if index is None else without_credentials_in(str(index)).rstrip("/"),
+        index_url=None if index is None else without_secrets(str(index)).rstrip("/"),
         via=tuple(map(str, ours.get("via", ()))),
         because=tuple(map(str, ours.get("because", ()))),
         requires=tuple(sorted({normalized(str(it["name"])) for it in package.get("dependencies", ())})),
@@ -229,7 +229,7 @@ def _archive(pin: WholePin, archive: Mapping[str, Any]) -> WholePin:
         raise NotWholeError(f"{shown(pin.name)} is a file of one machine, which no other one has")
     folder = f"#subdirectory={archive['subdirectory']}" if "subdirectory" in archive else ""
     hashes = _named(_hashes(archive["hashes"]))
-    return pin._replace(url=without_credentials_in(url) + folder, hashes=hashes)
+    return pin._replace(url=without_secrets(url) + folder, hashes=hashes)
 
 
 def _file(told: Mapping[str, Any]) -> PackageFile:
@@ -237,7 +237,7 @@ def _file(told: Mapping[str, Any]) -> PackageFile:
     uploaded = told.get("upload-time")
     return PackageFile(
         str(told.get("name") or (url or str(told.get("path", ""))).rpartition("/")[2]),
-        without_credentials_in(url),
+        without_secrets(url),
         _hashes(told["hashes"]),
         told.get("size"),
         None if uploaded is None else str(uploaded),

@@ -5,18 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_LOGIN = re.compile(
-    r"""\A((?:[A-Za-z][A-Za-z0-9+.-]*:)?//)?  # a scheme, which may be missing
-        (?:[^/?#]+@                           # all up to the last @ before the path
-        |(?!\[)[^/?#:]*:(?!\d*(?:[/?#]|\Z)).*@)  # what is no port is a password, which may hold a stroke
-    """,
-    re.DOTALL | re.VERBOSE,
-)
 _NAME = re.compile(r"\s*([^\s<>=!~\[|,]+)")
 """The name in a dependency; some old records write ``numpy>=1.11`` without a space."""
-_TOKEN = re.compile(r"(?:/|\A)t/[^/?#]+")
-_LOCAL = re.compile(r"file:/(?!/[^/])|[A-Za-z]:[/\\]|/(?!/)|\.\.?[/\\]|~[^/@]*(?:/|\Z)", re.IGNORECASE)
-"""A folder of this machine: it has no token, and one of its folders may be called ``t``."""
 
 
 class VirtualPackage(NamedTuple):
@@ -69,15 +59,3 @@ class CondaPackage(NamedTuple):
     def is_python_package(self) -> bool:
         """Whether it installs for Python: the conda packages tzdata and graphviz are none, whatever their names say."""
         return bool({"python", "python_abi"} & set(self.requires))
-
-
-def without_token(url: str) -> str:
-    """``url``, of a channel or of a file in one, without what opens it: the login before the host and ``/t/TOKEN``.
-
-    anaconda.org, quetz and prefix.dev take a token in the path, and conda finds it wherever ``t`` stands there
-    (conda/common/url.py, split_anaconda_token). A token that is masked or the name of a variable goes as well: it is of
-    use to one reader only.
-    """
-    if _LOCAL.match(url):
-        return url
-    return _TOKEN.sub("", _LOGIN.sub(r"\1", url, count=1))

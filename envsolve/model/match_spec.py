@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from envsolve.model.conda import without_token
+from envsolve.boundary.secrets import without_secrets
 
 _LONGEST = 1000
 _NAME = re.compile(r"[a-z0-9_][a-z0-9._-]*\Z")
@@ -148,7 +148,7 @@ def _split_subdir(channel: str) -> tuple[str, str]:
 
 
 def _checked_channel(channel: str) -> str:
-    stripped = without_token(channel).rstrip("/")
+    stripped = without_secrets(channel).rstrip("/")
     if channel and not _CHANNEL.match(stripped):
         raise ValueError("its channel is neither a name nor an address")
     return stripped
@@ -242,5 +242,5 @@ def _more(given: dict[str, str]) -> tuple[tuple[str, str], ...]:
         if not form.match(value):
             raise ValueError(f"{value!r} is no {key}")
     if "url" in given:
-        given = given | {"url": without_token(given["url"])}
+        given = given | {"url": without_secrets(given["url"])}
     return tuple(sorted(given.items()))

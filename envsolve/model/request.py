@@ -136,15 +136,6 @@ def spoken(versions: SpecifierSet) -> str:
     return bare if text == f"=={bare}.*" and bare.count(".") < _PATCH_DOTS and _BARE_VERSION.match(bare) else text
 
 
-def without_credentials(url: str) -> str:
-    """``url`` without the user name and password in front of its host: they have no place in a file or a message."""
-    scheme, separator, rest = url.partition("://")
-    if not separator:
-        return url
-    authority, slash, path = rest.partition("/")
-    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
-
-
 def parse_framework(text: str) -> tuple[str, SpecifierSet]:
     """Split ``pytorch>=2.5`` into name and versions; raise ValueError for anything but a name with versions."""
     stripped = text.strip()

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -248,6 +249,53 @@ def test_what_is_kept_of_a_private_channel_is_for_its_user_alone(
     kept = [path for path in tmp_path.rglob("conda-channels/**/*") if path.is_file()]
     assert kept
     assert [path for path in kept if path.stat().st_mode & 0o077] == []
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+@pytest.mark.parametrize("opener", ["token", "login", "both"])
+def test_what_opens_a_channel_is_not_kept_with_it(
+    opener: str, sharded: bool, private: Private, envsolve: Envsolve, tmp_path: Path
+) -> None:
+    server = private.server
+    shelf = server.channel("own/closed", sharded=sharded, zst=not sharded)
+    shelf.add(record("beta", "1.0"))
+    channel = server.url_of("own/closed", token=None if opener == "login" else Private.TOKEN)
+    if opener != "login":
+        server.require_token(Private.TOKEN, under="/own/closed/")
+    if opener != "token":
+        server.require("annuser", Private.PASSWORD, under=urlsplit(channel).path)
+        channel = channel.replace("//", f"//annuser:{Private.PASSWORD}@")
+    cache = tmp_path / "cache"
+    words = ("beta", "--gpu", "none", "-c", channel, "--format", "explicit", "--cache-dir", str(cache))
+    done = envsolve(*words)
+    assert done.code == 0, done.err
+    assert f"{server.url_of('own/closed')}/linux-64/beta-1.0-0." in done.out
+    assert envsolve(*words, "--offline").out == done.out
+    kept = [path.read_bytes() for path in cache.rglob("conda-channels/**/*") if path.is_file()]
+    assert kept
+    secrets = (Private.TOKEN, Private.PASSWORD, "annuser")
+    assert [it for it in secrets if any(it.encode() in content for content in kept)] == []
+    assert [it for it in secrets if it in done.out + done.err] == []
+
+
+def test_the_login_of_a_channel_is_used_beside_those_that_rattler_knows(
+    private: Private, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private.server.require_token(Private.TOKEN, under="/own/private/")
+    with ChannelServer(recorded=False) as other:
+        other.channel("staff").add(record("beta", "1.0"))
+        other.require("annuser", Private.PASSWORD)
+        known = tmp_path / "credentials.json"
+        known.write_text(json.dumps({"127.0.0.1": {"CondaToken": Private.TOKEN}}))
+        monkeypatch.setenv("RATTLER_AUTH_FILE", str(known))
+        staff = other.url_of("staff").replace("127.0.0.1", f"annuser:{Private.PASSWORD}@localhost")
+        done = envsolve(
+            *private.words(private.server.url_of("own/private"), "beta", "-c", staff, "--format", "explicit")
+        )
+    assert done.code == 0, done.err
+    assert "/own/private/noarch/alpha-1.0-0." in done.out
+    assert "/staff/linux-64/beta-1.0-0." in done.out
+    assert json.loads(known.read_text()) == {"127.0.0.1": {"CondaToken": Private.TOKEN}}
 
 
 def test_settings_of_rattler_that_are_broken_are_named(mirrored: Path, envsolve: Envsolve) -> None:

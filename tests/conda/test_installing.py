@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,7 +26,7 @@ def running(program: str) -> Callable[[], subprocess.Popen[bytes]]:
 
 
 def asked(directory: Path) -> Installation:
-    return Installation(directory / "env", "linux-64", (PACKAGE,), directory / "cache", directory)
+    return Installation(directory / "env", "linux-64", (PACKAGE,), directory / "cache")
 
 
 @pytest.mark.parametrize(
@@ -58,23 +59,25 @@ def test_progress_is_told_and_a_crash_after_the_answer_changes_nothing(tmp_path:
     assert said == ["1 of 1, alpha"]
 
 
-def test_the_process_is_told_addresses_without_logins_and_these_by_a_file_alone(tmp_path: Path) -> None:
+def test_the_process_is_told_what_opens_channels_apart_from_addresses(tmp_path: Path) -> None:
     program = (
         "import json, sys\n"
-        "told = [sys.stdin.buffer.read(int(sys.stdin.buffer.readline())) for _ in range(2)]\n"
-        f"open({str(tmp_path / 'told')!r}, 'wb').write(b''.join(told))\n"
-        f"open({str(tmp_path / 'config')!r}, 'w').write(open(json.loads(told[0])['config_files'][0]).read())\n"
+        "settings, job = (sys.stdin.buffer.read(int(sys.stdin.buffer.readline())) for _ in range(2))\n"
+        f"open({str(tmp_path / 'settings')!r}, 'wb').write(settings)\n"
+        f"open({str(tmp_path / 'job')!r}, 'wb').write(job)\n"
         "text = json.dumps({'done': True}); print(len(text)); sys.stdout.write(text)\n"
     )
-    logins = (("https://host/chan", "https://host/t/tk-1/chan"),)
+    logins = (("https://host/chan", "https://me:hunter%212@host/t/tk-1/chan"),)
     install(asked(tmp_path)._replace(logins=logins), lambda _: None, running(program))
-    told = (tmp_path / "told").read_text()
-    assert '"build_number": 3' in told
-    assert "https://host/chan/linux-64/alpha-1.0-h_3.conda" in told
-    assert "tk-1" not in told
-    assert f'"{tmp_path}/config.toml"' in told, "the file lies where it is cleared away"
-    assert not (tmp_path / "config.toml").exists()
-    assert (tmp_path / "config").read_text() == '[mirrors]\n"https://host/chan/" = ["https://host/t/tk-1/chan/"]\n'
+    job = (tmp_path / "job").read_text()
+    assert '"build_number": 3' in job
+    assert "https://host/chan/linux-64/alpha-1.0-h_3.conda" in job
+    assert "tk-1" not in job
+    assert "hunter" not in job
+    assert json.loads((tmp_path / "settings").read_text())["logins"] == {
+        "mirrors": {"https://host/chan/": "https://host/t/tk-1/chan/"},
+        "hosts": {"host": ["me", "hunter!2"]},
+    }
 
 
 @pytest.mark.parametrize(

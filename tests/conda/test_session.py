@@ -100,7 +100,8 @@ def test_the_engine_ends_with_its_input_whatever_it_is_at(tmp_path: Path) -> Non
         assert process.stdin is not None
         settings = {"cache_directory": str(tmp_path), "mode": "", "channel_alias": None, "user_agent": "test"}
         channel = f"http://127.0.0.1:{server.getsockname()[1]}/slow"
-        job = {"kind": "prepare", "channels": [channel], "platform": "linux-64", "names": ["python"]}
+        logins: dict[str, object] = {"mirrors": {}, "hosts": {}}
+        job = {"kind": "prepare", "channels": [channel], "logins": logins, "platform": "linux-64", "names": ["python"]}
         for message in ({**settings, "timeout": 60, "retries": 0}, job):
             content = json.dumps(message).encode()
             process.stdin.write(b"%d\n" % len(content) + content)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envsolve.create.plan import clean_lock
+from envsolve.boundary.secrets import without_secrets
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,4 @@ from envsolve.create.plan import clean_lock
     ids=["a login", "a token", "both", "a directory of this name", "an account", "a long line"],
 )
 def test_what_opens_something_goes_and_nothing_else(text: str, kept: str) -> None:
-    assert clean_lock(text) == kept
+    assert without_secrets(text) == kept

@@ -16,6 +16,7 @@ from envsolve.lock.conda_lock import Asked, CondaLock
 from envsolve.lock.conda_lock_yml import conda_lock_yml
 from envsolve.lock.exact_environment import exact_environment_yml
 from envsolve.lock.explicit import explicit
+from envsolve.lock.formats import write_conda_lock
 from envsolve.matrix import Matrix
 from tests.laws import examples
 from tests.lock.conda_locks import WHEELS, conda_locks, package, plain, two_platforms
@@ -190,7 +191,8 @@ def test_no_credentials_are_written() -> None:
     held = package("tzdata", channel=private)
     wheel = WHEELS[1]._replace(files=(file("numpy-1.whl", url="https://user:hush@example.org/numpy-1.whl"),))
     more = {"command": f"envsolve -c {private}", "channels": (private,), "sources": (f"{private}/env.yml",)}
-    text = conda_lock_yml(plain(held, pip=(wheel,), asked=(Asked(f"{private}::tzdata"),), **more))
+    lock = plain(held, pip=(wheel,), asked=(Asked(f"{private}::tzdata"),), **more)
+    ((_, text),) = write_conda_lock(lock, "conda-lock")
     assert "hush" not in text
     assert "https://example.org/conda-forge/noarch/tzdata" in text
 

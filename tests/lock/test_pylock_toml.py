@@ -16,6 +16,7 @@ from packaging.pylock import Package, Pylock
 from packaging.tags import Tag, cpython_tags
 
 from envsolve.errors import OutsideError
+from envsolve.lock.formats import write_python_lock
 from envsolve.lock.pylock_toml import pylock_toml
 from envsolve.lock.python_lock import PythonLock
 from envsolve.matrix import Matrix
@@ -141,7 +142,8 @@ def test_a_file_without_a_strong_hash_is_never_written() -> None:
 def test_no_credentials_are_written() -> None:
     told = "https://user:secret@index.example.org/simple"
     pins = [pin._replace(index_url=pin.index_url and told, because=(f"as {told} says",)) for pin in PINS]
-    text = pylock_toml(plain(pins, command=f"envsolve --index-url {told}", request=(f"a @ {told}",), notes=(told,)))
+    lock = plain(pins, command=f"envsolve --index-url {told}", request=(f"a @ {told}",), notes=(told,))
+    text = write_python_lock(lock, "pylock")
     assert "secret" not in text
     assert "user" not in text
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from envsolve.errors import OutsideError
+from envsolve.lock.formats import write_python_lock
 from envsolve.lock.held_pins import HeldPin, read_pins
 from envsolve.lock.python_lock import PythonLock
 from envsolve.lock.requirements_txt import requirements_txt
@@ -131,7 +132,8 @@ def test_a_name_or_version_that_could_be_another_line_is_refused(field: str, sai
 def test_an_address_cannot_leave_its_line_and_holds_no_credentials() -> None:
     hostile = "https://us 'er:sec@secret@files.example.org/a b\n--pre\\#${HOME}'\"é.whl"
     pin = PINS[3]._replace(files=(PINS[3].files[0]._replace(url=hostile),))
-    text = requirements_txt(plain([pin], command="envsolve --index-url https://user:secret@index.example.org/simple"))
+    lock = plain([pin], command="envsolve --index-url https://user:secret@index.example.org/simple")
+    text = write_python_lock(lock, "requirements")
     assert "\nown-kernels @ https://files.example.org/a%20b%0A--pre%5C#$%7BHOME%7D%27%22%C3%A9.whl \\\n" in text
     assert "secret" not in text
 

@@ -4,10 +4,10 @@ A diagnosis reads what is ``interesting``; :func:`~envsolve.diagnose.reading.lin
 streams in bounded memory. What is shown of a log goes through ``masked`` and ``printable``.
 """
 
+from envsolve.boundary.secrets import masked
 from envsolve.diagnose.reading.cleaning import cleaned, printable
 from envsolve.diagnose.reading.decoding import decoded
 from envsolve.diagnose.reading.interest import interesting
 from envsolve.diagnose.reading.lines import Line
-from envsolve.diagnose.reading.masking import masked
 
 __all__ = ["Line", "cleaned", "decoded", "interesting", "masked", "printable"]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.index.page import RawFile
 from envsolve.index.project import Project
 from envsolve.model.need import Need
 from envsolve.model.package import Present
-from envsolve.model.request import without_credentials
 from envsolve.model.version_order import key_of
 from envsolve.solve.closure.releases import Fit, Fitting, Releases, Unfit
 
@@ -55,4 +55,4 @@ def releases_of(present: Mapping[str, Present], fitting: Fitting) -> Iterator[tu
 
 def specifier_of(need: Need) -> str:
     """What ``need`` asks of a project that is there: one file by its address is never what conda installs."""
-    return f"{_BY_ADDRESS}{without_credentials(need.url.partition('#')[0])}" if need.url else need.specifier
+    return f"{_BY_ADDRESS}{without_secrets(need.url.partition('#')[0])}" if need.url else need.specifier

@@ -90,7 +90,7 @@ def _target(case: Mapping[str, Any], folder: Path) -> list[str]:
 
 
 def _lock_of(pins: Iterable[str]) -> Iterable[str]:
-    yield 'lock-version = "1.0"\ncreated-by = "somebody"'
+    yield '# Made by envsolve 0.1.0:\nlock-version = "1.0"\ncreated-by = "envsolve"'
     for pin in pins:
         name, _, version = pin.partition("==")
         yield f'[[packages]]\nname = "{name}"\nversion = "{version}"\nwheels = []'

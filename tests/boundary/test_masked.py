@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envsolve.diagnose.reading.masking import HIDDEN, masked
+from envsolve.boundary.secrets import HIDDEN, masked
 
 PLACES = [
     *("https://user:{}@example.org/simple", "pip install git+https://{}@github.com/a/b"),
@@ -26,6 +26,7 @@ PLACES = [
     *("WANDB_API_KEY: {}", "MY_PASS={}", "MYSQL_PWD={}", "Server=x;Pwd={};Database=y"),
     *("machine example.org login me password {}", "client_secret={}", "TWINE_PASSWORD={}"),
     *("docker login nvcr.io -u '$oauthtoken' -p {}", "podman login -p '{}' example.org", "sshpass -p{} ssh host"),
+    *("wandb: api key {}", "wandb login {}", "wandb login --relogin {}", "your API key is {}"),
     *("curl -fsSL -u me:{} https://example.org", 'curl --user "me:{}" example.org', "curl -ume:{} example.org"),
 ]
 SHAPES = [
@@ -55,6 +56,7 @@ ORDINARY = [
     *("GOOGLE_APPLICATION_CREDENTIALS=/a/b.json", "the option --password is deprecated", "api_key=None"),
     *("pypi-simple, pypi-attestations", "0x00007f3b2c1d4e5f", "GPU-8f6b5d3c-1a2b-3c4d-5e6f-7a8b9c0d1e2f"),
     *("CUDA_VISIBLE_DEVICES=0,1", "secrets and passwords are kept"),
+    *("wandb: Appending key for api.wandb.ai to your netrc file", "set the API key in a variable"),
     *("docker run -p 8888:8888 -u 1000:1000 image", "mkdir -p /a/b", "curl -o a:b https://example.org", "login: -px"),
 ]
 

@@ -1,0 +1,233 @@
+"""Removing what opens something for its reader: logins, tokens and keys.
+
+All that envsolve prints, and all that it writes to a file or a cache, goes through :func:`without_secrets`; what it
+shows of logs and variables that others wrote goes through :func:`masked`. People paste what is shown in public.
+
+Tokens are also known by the forms that those who hand them out gave them so that they are found
+(https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns).
+
+Every pattern begins with literals, and what repeats in it is bounded or ends where the next one could begin: the time
+is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache, partial
+
+HIDDEN = "***"
+"""What stands in place of a secret in a text that somebody else wrote."""
+
+_ADDRESS = re.compile(
+    r"""(?:(?<![^\s:'"`=(<,\[])//|(?:(?<=http:)|(?<=https:))/)[^\s:'"`\x1b]*(?::(?!//)[^\s:'"`\x1b]*)*"""
+)
+"""An address from its ``//`` on, of which a path of this machine keeps one ``/``. One inside another, as in a query, is
+an address of its own."""
+_WHOLE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//|https?:/")
+_LOGIN = re.compile(
+    r"""(?!(?:[\w-]+\.[\w.-]+|localhost)(?::\d+)?\s)(?:  # a host, and words after it
+        [^/?\#]*@                                         # all up to the last @ before the path
+        |(?!\[)[^/?\#:@]*:(?!\d*(?:[/?\#\s'",;)>]|\Z)).*@)  # what is no port is a password, which may hold a stroke
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_BARE_LOGIN = re.compile(r"(?!git@)[^/?#:]*:(?!\d*(?:[/?#]|\Z)).*@(?!sha\d)")
+"""In an address without a scheme; a container image has its digest behind the ``@``."""
+_BARE_TOKEN = re.compile(r"(?:[^/]*[.:][^/]*/(?:[^?#]*/)?|localhost/(?:[^?#]*/)?)?t/[^/]")
+"""An address of a channel without a scheme, or what follows conda's ``channel_alias``."""
+_LOCAL = re.compile(
+    r"file:|[A-Za-z]:[/\\]|/(?!/)|\.\.?[/\\]|~[^/@]*(?:/|\Z)|.*\.(?:txt|in|ya?ml|toml|lock|json|log|whl)\Z",
+    re.IGNORECASE,
+)
+"""A place on this machine: it has no token, and one of its folders may be called ``t``."""
+_TOKEN = re.compile(r"(?:/|\A)t/(?P<token>[^/?#\\]+)(?=/(?P<next>[^/?#\\]*))?")
+"""Of a channel of conda: anaconda.org, quetz and prefix.dev take a token in the path, and conda finds it wherever ``t``
+stands there (conda/common/url.py, split_anaconda_token)."""
+_QUERY = re.compile(r"""(?<=[^\s'"])[?#](?:[^\s'"`?#\\\x1b]|\\(?!["']))+""")
+_SEPARATOR = re.compile(r"([&;])")
+_SECRET_NAME = re.compile(
+    r"""[^=]{0,64}?(?:token|secret|passw|pwd|signature|credential|x-(?:amz|goog)-|auth(?!or)
+        |(?:api|access|private)[-_]?key|(?<![a-z])(?:sig|key)(?==))[^=]*=""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SEPARATORS = re.compile(r"[-_.]+")
+
+
+def without_secrets(text: str) -> str:
+    """``text`` without the secrets in its addresses, and else to the letter.
+
+    Out go user names and passwords, the parts ``/t/TOKEN`` of paths, and parameters whose names say that they are
+    secret, such as ``token`` or ``X-Amz-Signature``; the names of variables in their place too, which are of use to one
+    reader only. What follows ``ssh://`` names an account and stays, as do folders of this machine, ``/t/NAME/NAME-1.0``
+    of a mirror that sorts packages by letter, and what is :data:`HIDDEN` already. A text that is nothing but an address
+    may have no scheme.
+    """
+    if "@" not in text and "/t/" not in text and "=" not in text and not text.startswith("t/"):
+        return text
+    whole = _WHOLE.match(text)
+    if whole is not None:  # somebody may have typed a password with a space or a quote
+        text = whole[0] + _without_login(text[whole.end() :], whole[0], "")
+    elif not any(map(str.isspace, text)) and "://" not in text and not _LOCAL.match(text):
+        text = _without_bare(text)
+    return _without_addresses(text, "")
+
+
+def _without_bare(text: str) -> str:
+    login = _BARE_LOGIN.match(text)
+    text = text if login is None else text[login.end() :]
+    return _TOKEN.sub(partial(_token, hidden=""), text) if _BARE_TOKEN.match(text) else text
+
+
+def _without_addresses(text: str, hidden: str) -> str:
+    """``text`` with ``hidden`` in place of the secrets in its addresses."""
+    if ":/" in text or "//" in text:
+        text = _ADDRESS.sub(partial(_address, hidden=hidden), text)
+    return _QUERY.sub(partial(_query, hidden=hidden), text) if "=" in text else text
+
+
+def _address(found: re.Match[str], hidden: str) -> str:
+    address = found[0].lstrip("/")
+    slashes = found[0][: -len(address) or None]
+    scheme = found.string[max(0, found.start() - len("file:")) : found.start()].lower()
+    if scheme == "file:" or len(slashes) > len("//"):
+        return found[0]
+    host, slash, path = _without_login(address, scheme, hidden).partition("/")
+    return f"{slashes}{host}{_TOKEN.sub(partial(_token, hidden=hidden), slash + path)}"
+
+
+def _without_login(address: str, scheme: str, hidden: str) -> str:
+    """``address``, which begins behind the ``//`` of ``scheme``, without a login."""
+    found = _LOGIN.match(address) if "@" in address else None
+    if found is None or found[0] == f"{HIDDEN}@":
+        return address
+    account = ""
+    if "ssh:" in scheme.lower():
+        account, colon, _ = found[0][:-1].partition(":")
+        hidden = colon and hidden and f":{hidden}"
+    return f"{account}{hidden}@{address[found.end() :]}" if account or hidden else address[found.end() :]
+
+
+def _token(found: re.Match[str], hidden: str) -> str:
+    token, following = found["token"], found["next"]
+    if token == HIDDEN or (following and _is_of_project(token, following)):
+        return found[0]
+    return f"/t/{hidden}" if hidden else ""
+
+
+def _is_of_project(folder: str, file: str) -> bool:
+    """Whether ``file`` is one of a project that is called as ``folder``, in the folder of the letter t."""
+    name, full = (_SEPARATORS.sub("-", it).lower() for it in (folder, file))
+    return name.startswith("t") and full.startswith(f"{name}-")
+
+
+def _query(found: re.Match[str], hidden: str) -> str:
+    bare = found[0].rstrip(".,:;)]}>")
+    end = found[0][len(bare) :]
+    start, *parts = bare[0], *_SEPARATOR.split(bare[1:])
+    secret = [_SECRET_NAME.match(part) for part in parts]
+    if not any(secret):
+        return found[0]
+    if hidden:
+        pairs = zip(secret, parts, strict=True)
+        return start + "".join(f"{name[0]}{hidden}" if name else part for name, part in pairs) + end
+    pairs = zip(secret[::2], parts[::2], strict=True)
+    kept = [part for name, part in pairs if not name or part == f"{name[0]}{HIDDEN}"]
+    return f"{start}{'&'.join(kept)}{end}" if kept else end
+
+
+_ASSIGNMENT = r"""[\\"']{0,3}\s{0,4}(?::=|[:=])\s{0,4}"""
+_VALUE = r"""\\?"[^"\n]*"?|\\?'[^'\n]*'?|[^\s"']+"""
+"""With its quotes, if it has any; else it ends at a space, whatever is in it."""
+_HEADER = rf"(authorization{_ASSIGNMENT}[\\\"']{{0,3}}(?:(?:bearer|basic|token|negotiate)\s{{1,4}})?)[^\s\"']+"
+_COOKIE = rf"(cookie{_ASSIGNMENT}[\\\"']{{0,3}})[^\"'\n]+"
+_BEARER = r"(?<![a-z])(bearer\s{1,4})[\w.~+/-]{16,}=*"
+_NAMED = (
+    r"((?:password|passwd|passphrase|secret|(?<![a-z])pwd(?!\s?[:=]\s?/)"
+    r"|(?:api|access|secret|private|auth|account|signing|encryption)[-_ ]?key(?:[-_]?id)?"
+    r"|(?:api|auth|access|refresh|session|security|private|personal|deploy|job|bot|hub|hf|gh|github|id)[-_]?token)"
+    rf"{_ASSIGNMENT})(?!(?:none|null|true|false)\b)({_VALUE})"
+)
+_VARIABLE = rf"((?-i:_(?:TOKEN|KEY|SECRET|PASS|PWD|AUTH))=)({_VALUE})"
+_OPTION = (
+    r"((?<![\w-])--?[\w-]{0,40}?(?:token|password|passwd|passphrase|secret|api-?key|access-?key|auth-?key)"
+    rf"(?:\s{{1,4}}|=))(?!(?:is|was|and|or|to|in|must|not|option|argument|flag)\b|-)({_VALUE})"
+)
+_SPOKEN = r"(\b(?:api[-_ ]?key(?:\s{1,4}is)?|wandb\s{1,4}login(?:\s{1,4}--\S{1,40})?)\s{1,4})([\w-]{16,})"
+"""As wandb says it: ``wandb: api key 0123abcd...``."""
+_LOGIN_FILE = r"(\blogin\s{1,4}\S{1,256}\s{1,4}password\s{1,4})(\S+)"
+"""A line of a file netrc."""
+_LOGIN_COMMAND = rf"((?<![\w-])(?:login|sshpass)\s[^\n|]{{0,200}}?(?<=\s)-p(?:\s{{1,4}}|=)?)({_VALUE})"
+_USER = r"((?<![\w-])curl\s[^\n|]{0,300}?(?<=\s)(?:-u|--user)(?:\s{1,4}|=)?[\"']?[^\s:\"']{1,64}:)([^\s\"']+)"
+"""Options of one letter, which stand for something else with other programs: ``docker run -p 80:80 -u 0:0``."""
+_PERHAPS = rf"((?<![a-z_-])(?:token|credentials?|auth){_ASSIGNMENT})({_VALUE})"
+"""Names that are used of other things as well."""
+
+_TOKENS = (
+    r"gh[opsur]_[A-Za-z0-9]{16,}",  # GitHub
+    r"github_pat_\w{16,}",
+    r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas)-[\w-]{16,}",  # GitLab
+    r"hf_[A-Za-z0-9]{16,}",  # Hugging Face
+    r"nvapi-[\w-]{16,}",  # NVIDIA
+    r"sk-(?:[a-z0-9]{2,10}-){0,3}\w{16,}[\w-]*",  # OpenAI, Anthropic
+    r"pypi-\w{16,}[\w-]*",
+    r"npm_[A-Za-z0-9]{16,}",
+    r"(?:AKIA|ASIA)[A-Z0-9]{12,}",  # AWS
+    r"AIza[\w-]{20,}",  # Google
+    r"xox[abeoprs]-[\w-]{8,}",  # Slack
+    r"dckr_[a-z]{3}_[\w-]{16,}",  # Docker
+    r"eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?",  # JSON Web Token
+    r"(?<=/t/)[a-z]{2}-[\w-]{16,}",  # anaconda.org, in a channel without a scheme
+)
+_LONG = 16
+_SHORT = 8
+
+
+def masked(text: str) -> str:
+    """``text``, which others wrote, with :data:`HIDDEN` in place of passwords, tokens and keys, in addresses or not.
+
+    A word too much is masked rather than one too few, but no version, no path, no digest and no symbol of a library.
+    """
+    text = _without_addresses(text, HIDDEN)
+    for pattern, instead in _patterns():
+        text = pattern.sub(instead, text)
+    return text
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]:
+    def ignoring_case(pattern: str) -> re.Pattern[str]:
+        return re.compile(pattern, re.IGNORECASE)
+
+    return (
+        (ignoring_case(_HEADER), rf"\1{HIDDEN}"),
+        (ignoring_case(_COOKIE), rf"\1{HIDDEN}"),
+        (ignoring_case(_BEARER), rf"\1{HIDDEN}"),
+        (re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(_TOKENS)})"), HIDDEN),
+        (ignoring_case(_NAMED), _quoted),
+        (ignoring_case(_VARIABLE), _quoted),
+        (ignoring_case(_OPTION), _quoted),
+        (ignoring_case(_SPOKEN), _if_secret),
+        (ignoring_case(_LOGIN_FILE), _quoted),
+        (re.compile(_LOGIN_COMMAND), _quoted),
+        (re.compile(_USER), _quoted),
+        (ignoring_case(_PERHAPS), _if_secret),
+    )
+
+
+def _quoted(found: re.Match[str]) -> str:
+    """The name, and what hides the value in the quotes that it has."""
+    bare = found[2].lstrip("\\")
+    if bare.startswith(HIDDEN):
+        return found[0]
+    quote = bare[0] if bare[:1] in {'"', "'"} else ""
+    return f"{found[1]}{quote}{HIDDEN}{quote}"
+
+
+def _if_secret(found: re.Match[str]) -> str:
+    """As above where the value is long or mixed, as secrets are and words, numbers, versions and paths are not."""
+    value = found[2].strip("\\\"'")
+    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    is_secret = value.isascii() and (len(value) >= _LONG or (mixed and len(value) >= _SHORT))
+    is_other = value.startswith(("/", "~", ".", "<", "[", "$")) or "\\" in value or value.replace(".", "").isdigit()
+    return _quoted(found) if is_secret and not is_other else found[0]
