@@ -200,7 +200,7 @@ def name_index(error: OutsideError, request: Request, where: Places | None) -> N
 
     of_pytorch = (request.packages.pytorch_index_url or PYTORCH_INDEX).rstrip("/")
     key, what = "index-url", "another index, such as a mirror,"
-    if without_secrets(error.address).startswith(f"{without_secrets(of_pytorch)}/"):
+    if error.address.startswith(f"{without_secrets(of_pytorch)}/"):
         key, what = "pytorch-index-url", "another index of PyTorch, such as a mirror,"
     if where is not None and where.origin and _lies_below(error.address, where.default):
         error.cause = (*error.cause, f"{where.origin} names that index")
@@ -211,7 +211,7 @@ def name_index(error: OutsideError, request: Request, where: Places | None) -> N
 def _lies_below(address: str, index: str) -> bool:
     if index.startswith("file:"):
         return False
-    folder, _, _ = address_of(index).url.partition("?")
+    folder, _, _ = without_secrets(address_of(index).url).partition("?")
     return address.startswith(f"{folder.rstrip('/')}/")
 
 

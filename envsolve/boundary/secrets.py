@@ -41,16 +41,17 @@ _LOCAL = re.compile(
     re.IGNORECASE,
 )
 """A place on this machine: it has no token, and one of its folders may be called ``t``."""
-_TOKEN = re.compile(r"(?:/|\A)t/(?P<token>[^/?#\\]+)(?=/(?P<next>[^/?#\\]*))?")
+_TOKEN = re.compile(r"(?<!/source)(?:/|\A)t/(?P<token>[^/?#\\]+)(?=/(?P<next>[^/?#\\]*))?")
 """Of a channel of conda: anaconda.org, quetz and prefix.dev take a token in the path, and conda finds it wherever ``t``
-stands there (conda/common/url.py, split_anaconda_token)."""
+stands there (conda/common/url.py, split_anaconda_token). A mirror of packages has folders ``source/t``."""
 _QUERY = re.compile(r"""(?<=[^\s'"])[?#](?:[^\s'"`?#\\\x1b]|\\(?!["']))+""")
 _SEPARATOR = re.compile(r"([&;])")
-_SECRET_NAME = re.compile(
-    r"""[^=]{0,64}?(?:token|secret|passw|pwd|signature|credential|x-(?:amz|goog)-|auth(?!or)
-        |(?:api|access|private)[-_]?key|(?<![a-z])(?:sig|key)(?==))[^=]*=""",
-    re.IGNORECASE | re.VERBOSE,
+_NAMES = (
+    "token|secret|passw|pwd|signature|credential|x-(?:amz|goog)-|auth(?!or)"
+    "|(?:api|access|private)[-_]?key|(?<![a-z])(?:sig|key)(?==)"
 )
+_SECRET_NAME = re.compile(rf"[^=]{{0,64}}?(?:{_NAMES})[^=]*=", re.IGNORECASE)
+_ANY_SECRET_NAME = re.compile(rf"[?&;#][^=&;#?\s]{{0,64}}?(?:{_NAMES})", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[-_.]+")
 
 
@@ -81,14 +82,16 @@ def _without_bare(text: str) -> str:
 
 def _without_addresses(text: str, hidden: str) -> str:
     """``text`` with ``hidden`` in place of the secrets in its addresses."""
-    if ":/" in text or "//" in text:
+    if "@" in text or "/t/" in text:
         text = _ADDRESS.sub(partial(_address, hidden=hidden), text)
-    return _QUERY.sub(partial(_query, hidden=hidden), text) if "=" in text else text
+    return _QUERY.sub(partial(_query, hidden=hidden), text) if _ANY_SECRET_NAME.search(text) else text
 
 
 def _address(found: re.Match[str], hidden: str) -> str:
     address = found[0].lstrip("/")
     slashes = found[0][: -len(address) or None]
+    if "@" not in address and "/t/" not in address:
+        return found[0]
     scheme = found.string[max(0, found.start() - len("file:")) : found.start()].lower()
     if scheme == "file:" or len(slashes) > len("//"):
         return found[0]

@@ -54,6 +54,11 @@ class Address(NamedTuple):
     target: str
     login: Login | None
 
+    @property
+    def shown(self) -> str:
+        """``url`` as messages may have it."""
+        return without_secrets(self.url)
+
 
 def address_of(url: str) -> Address:
     """The parts of ``url``; raises UsageError where it is no web address, or holds what could split a request."""

@@ -104,7 +104,7 @@ class HttpFetcher:
                 raise outside_error(_refusal(response), self._tries(address, 1))
             if following.url in passed or len(passed) > _MOST_REDIRECTS:
                 message = f"{without_secrets(url)} leads from one address to the next without end"
-                raise OutsideError("redirect-loop", message, cause=(f"the last one is {following.url}",))
+                raise OutsideError("redirect-loop", message, cause=(f"the last one is {following.shown}",))
             if following.origin != address.origin:
                 sent = {name: value for name, value in sent.items() if name not in _FOR_ONE_ORIGIN}
             address = following
@@ -158,10 +158,10 @@ class HttpFetcher:
                 wait = max(self._pause(count), self._asked_pause(response))
             if self._closed.wait(wait):
                 break
-        raise OutsideError("fetch-cancelled", f"{address.url} was not fetched, as the command is ending")
+        raise OutsideError("fetch-cancelled", f"{address.shown} was not fetched, as the command is ending")
 
     def _tries(self, address: Address, count: int) -> Tries:
-        return Tries(address.url, self._exchange.connections.route(address.origin).proxy, count)
+        return Tries(address.shown, self._exchange.connections.route(address.origin).proxy, count)
 
     def _pause(self, count: int) -> float:
         """Seconds before the next try: longer each time, and by chance, so that many threads do not return at once."""
@@ -223,10 +223,10 @@ def _redirect(address: Address, response: Response) -> Address | None:
     try:
         following = address_behind(address, location)
     except UsageError as error:
-        message = f"{address.url} leads to {without_secrets(location)!r}, which is no http or https address"
+        message = f"{address.shown} leads to {without_secrets(location)!r}, which is no http or https address"
         raise OutsideError("redirect-invalid", message) from error
     if following.origin.scheme == "http" and address.origin.scheme == "https":
-        message = f"{address.url} leads to {following.url}, where everyone on the way could change what comes"
+        message = f"{address.shown} leads to {following.shown}, where everyone on the way could change what comes"
         raise OutsideError("redirect-insecure", message, hints=(Hint("name an index that stays with https"),))
     return following
 

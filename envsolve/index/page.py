@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError
 from envsolve.model.names import normalized
 from envsolve.model.package import Hashes
@@ -193,4 +194,4 @@ def may_lead(page_url: str, url: str) -> bool:
 
 
 def _no_page(name: str, url: str, reason: str) -> OutsideError:
-    return OutsideError("index-page-invalid", f"the page of {name} at {url} cannot be read: {reason}")
+    return OutsideError("index-page-invalid", f"the page of {name} at {without_secrets(url)} cannot be read: {reason}")

@@ -69,6 +69,7 @@ def test_what_opens_a_channel_leaves_its_address(url: str, without: str) -> None
         "git+https://127.0.0.1/a/b@v1.2",
         "torch@https://127.0.0.1/torch-2-py3-none-any.whl#sha256=ab",
         "https://127.0.0.1/packages/source/t/tqdm/tqdm-4.67.1.tar.gz",
+        "https://127.0.0.1/packages/source/t/tqdm",
         "https://127.0.0.1/packages/py3/t/torch-geometric/torch_geometric-2.6.1-py3-none-any.whl",
         "https://127.0.0.1/a?page=2&keyword=x&author=me&monkey=1&signed=no#egg=a&subdirectory=key",
         "https://***@127.0.0.1/t/***/channel?token=***",

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from envsolve import lock
+from envsolve.errors import EnvsolveError
 from tests.cli.locking import TARGET, undisturbed
 from tests.conda.conftest import Mirror, mirror
 from tests.conda.packages import MINOR
@@ -225,3 +227,24 @@ def test_addresses_in_the_wrong_place(world: World, words: tuple[str, ...]) -> N
     for address in (world.index_url, world.channel, world.index_url.replace("s3cr3t", "s3c/r3?t#")):
         world(*(word.replace("{}", address) for word in words))
         world(*(word.replace("{}", address) for word in words), "--json")
+
+
+@pytest.mark.parametrize(
+    "kind", ["401", "404", "503", "garbage", "{path}", "javascript:x", "http://127.0.0.1:1/t/{}/x"]
+)
+def test_errors_of_the_python_api(world: World, kind: str) -> None:
+    world.answer(kind)
+    index, _ = world.servers
+    if not kind.isdecimal() and kind != "garbage":
+        index.fault("/team/*", redirect=kind.replace("{}", TOKEN))
+    with pytest.raises(EnvsolveError) as caught:
+        lock(
+            requirements=["alpha"],
+            format="requirements",
+            python="3.12",
+            gpus="none",
+            index_url=world.index_url,
+            no_cache=True,
+        )
+    error = caught.value
+    assert told(f"{error} {error.cause} {error.hints} {error.as_json()}") == []
