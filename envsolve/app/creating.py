@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 from envsolve.app.making import CreateRequest, Progress, make
 from envsolve.create.builds import refuse_builds, refuse_variables
+from envsolve.create.claims import claiming, release
 from envsolve.create.interpreter import runs
 from envsolve.create.plan import Kind, Plan
-from envsolve.create.prefix import Place, claimed, clear, place_of
+from envsolve.create.prefix import Place, claimed, clear, clear_remains, place_of
 from envsolve.create.reading import is_environment, plan_of
 from envsolve.create.record import State, read_record, record_of, write_lock, write_record
 from envsolve.create.refusals import not_exact
@@ -150,12 +151,13 @@ def _make_or_clear(
     asked: CreateRequest, plan: Plan, prefix: Path, matrix: Matrix, environ: Mapping[str, str], progress: Progress
 ) -> tuple[str, ...]:
     record = record_of(plan, asked.request, State.UNFINISHED, prefix)
+    clear_remains(prefix)
     try:
-        clear(prefix)
-        write_record(prefix, record)
-        notes = make(asked, plan, prefix, matrix, environ, progress)
-        write_lock(prefix, plan)
-        write_record(prefix, record._replace(state=State.FINISHED))
+        with claiming(prefix):
+            write_record(prefix, record)
+            notes = make(asked, plan, prefix, matrix, environ, progress)
+            write_lock(prefix, plan)
+            write_record(prefix, record._replace(state=State.FINISHED))
     except BaseException:
         if not asked.keep:
             _put_back(prefix, progress)
@@ -173,6 +175,8 @@ def _put_back(prefix: Path, progress: Progress) -> None:
         progress("cleaning up")
         clear(prefix)
         settle(prefix)
+        if read_record(prefix) is None:
+            release(prefix)
 
 
 def absolute_prefix(prefix: str) -> str:

@@ -20,7 +20,6 @@ from envsolve.lock.conda_file import HeldFormat, format_of
 from envsolve.lock.conda_lock_file import LONGEST
 from envsolve.lock.formats import CONDA_FORMATS, VENV_FORMATS
 from envsolve.lock.held_pins import read_recorded
-from envsolve.lock.text_file import clean
 from envsolve.lock.whole_conda import NotWholeError, Origin
 from envsolve.model.host import Platform
 
@@ -125,20 +124,14 @@ def _require_python(asked: ExportRequest) -> None:
 
 def _of_python(asked: ExportRequest, kind: str, text: str, environ: Mapping[str, str]) -> Exported:
     from envsolve.app.export_python import Asked, export_python
+    from envsolve.lock.pylock_document import pylock_document
     from envsolve.lock.whole_python import pylock_in, requirements_in
 
-    facts = read_recorded(asked.path)
     if kind == PYLOCK:
-        import tomli
-
-        try:
-            document = tomli.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise FileError(f"it is not TOML: {clean(str(error))}") from None
-        if "lock-version" not in document:
-            raise FileError("it is TOML, but no pylock.toml")
-        read = pylock_in(document, text, facts)
+        document = pylock_document(text)
+        read = pylock_in(document, text, read_recorded(asked.path))
     else:
+        facts = read_recorded(asked.path)
         read = requirements_in(text, facts)
         if asked.format_name == REQUIREMENTS and all(pin.hashes for pin in read.pins):
             raise _same_format(asked)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +14,8 @@ from envsolve.errors import Hint, OutsideError
 
 LOCK = ".envsolve.busy"
 _TRIES = 5
+_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""A link of that name may lead anywhere, and a FIFO would be waited for."""
 
 
 @contextmanager
@@ -37,7 +41,8 @@ def held(path: Path) -> Iterator[None]:
 def _locked(file: Path) -> int:
     """A descriptor of the locked file. One that somebody removed before it was locked here is none of theirs."""
     for _ in range(_TRIES):
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = os.open(file, _FLAGS, 0o666)
+        _require_regular(descriptor)
         if not _try_lock(descriptor):
             os.close(descriptor)
             break
@@ -48,6 +53,12 @@ def _locked(file: Path) -> int:
         os.close(descriptor)
     hint = Hint("wait until it has ended, or give another PREFIX")
     raise OutsideError("prefix-busy", f"another command is making {file.parent}", hints=(hint,))
+
+
+def _require_regular(descriptor: int) -> None:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, f"{LOCK} in it is no regular file")
 
 
 def _try_lock(descriptor: int) -> bool:

@@ -50,7 +50,7 @@ def _of_conda_lock(path: Path, text: str, platform: Platform) -> Plan:
         Kind.CONDA,
         "conda-lock.yml",
         without_secrets(text),
-        conda=_with_digests(path, conda),
+        conda=_with_sha256(path, conda),
         wheels=wheel_file(_direct(path, wheel) for wheel in wheels),
         variables=tuple(variables.items()) if isinstance(variables, dict) else (),
         facts=facts,
@@ -99,7 +99,7 @@ def _of_pixi(path: Path, text: str, platform: Platform) -> Plan:
         Kind.CONDA,
         "pixi.lock",
         without_secrets(text),
-        conda=_with_digests(path, part.conda),
+        conda=_with_sha256(path, part.conda),
         wheels=wheel_file(_direct(path, wheel) for wheel in part.pip),
         notes=(note,) if others else (),
     )
@@ -115,6 +115,14 @@ def _direct(path: Path, wheel: PipPackage) -> str:
 
 def _requirement(name: str, url: str, folder: str | None, algorithm: str, digest: str) -> str:
     return f"{name} @ {url}{f'#{folder}' if folder else ''} --hash={algorithm}:{digest}"
+
+
+def _with_sha256(path: Path, packages: Sequence[CondaPackage]) -> tuple[CondaPackage, ...]:
+    """The packages. Raises UsageError where one has an md5 alone, which can be forged; explicit files have no more."""
+    bare = next((it for it in packages if it.sha256 is None), None)
+    if bare is not None:
+        raise without_hash(path, f"{bare.file_name} of a kind that cannot be forged")
+    return tuple(packages)
 
 
 def _with_digests(path: Path, packages: Sequence[CondaPackage]) -> tuple[CondaPackage, ...]:

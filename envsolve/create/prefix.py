@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.create.busy import LOCK, held
+from envsolve.create.claims import is_claimed, younger_file
 from envsolve.create.record import RECORD, Record, State, read_record
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 
@@ -42,6 +43,8 @@ def place_of(name: str) -> Place:
     path = Path(os.path.abspath(name))  # noqa: PTH100  # links above it stay as they are named
     _require_text(path)
     try:
+        if path.is_symlink() and not path.exists():
+            raise UsageError("prefix-not-usable", f"{path} is a link to nothing", hints=(_ANOTHER,))
         path = _real(path) if path.is_symlink() else path
         _refuse_protected(path)
         _require_directory(path)
@@ -50,6 +53,8 @@ def place_of(name: str) -> Place:
             raise _moved(path, record)
         if record is None and not lies_aside(path):
             _refuse_foreign(path)
+        elif record is None or record.state is State.UNFINISHED:
+            require_claim(path)
     except OSError as error:
         raise _failed(path, error) from error
     return Place(path, record)
@@ -122,13 +127,22 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def require_claim(path: Path) -> None:
+    """Raise UsageError ``prefix-not-ours`` unless this user's envsolve made what is in the directory.
+
+    That is asked before anything in it is removed or moved, as a record can be forged.
+    """
+    if not is_claimed(path):
+        cause = (f"its {RECORD} says so, and envsolve has no note of its own that it made it",)
+        hint = Hint("remove the directory yourself, if nothing in it is needed")
+        raise UsageError("prefix-not-ours", f"{path} was not made by your envsolve", cause, (hint, _ANOTHER))
+
+
 def _require_directory(path: Path) -> None:
     """Raise UsageError where nothing can be made at ``path``, before anybody works for it."""
-    if path.is_symlink():
-        raise UsageError("prefix-not-usable", f"{path} is a link that leads nowhere", hints=(_ANOTHER,))
-    there = next(it for it in (path, *path.parents) if it.exists())
+    there = next(it for it in (path, *path.parents) if os.path.lexists(it))
     if not there.is_dir():
-        raise UsageError("prefix-not-usable", f"{there} is a file", hints=(_ANOTHER,))
+        raise UsageError("prefix-not-usable", f"{there} is no directory", hints=(_ANOTHER,))
     if not os.access(there, os.W_OK | os.X_OK):
         raise UsageError("prefix-not-usable", f"{there} is a directory that you may not write to", hints=(_ANOTHER,))
 
@@ -141,7 +155,8 @@ def _home() -> Path | None:
 
 
 def _refuse_foreign(path: Path) -> None:
-    entries = [it.name for it in os.scandir(path) if it.name not in _OURS] if path.is_dir() else []
+    found = list(os.scandir(path)) if path.is_dir() else []
+    entries = [it.name for it in found if it.name not in _OURS or not it.is_file(follow_symlinks=False)]
     if entries:
         cause = (f"it holds {min(entries)} and has no {RECORD}",)
         raise UsageError("prefix-not-ours", f"{path} is no environment of envsolve", cause, (_ANOTHER,))
@@ -177,6 +192,20 @@ def _made(path: Path) -> list[Path]:
                 folder.rmdir()
         raise
     return missing
+
+
+def clear_remains(path: Path) -> None:
+    """Remove what a command that was killed left in the directory, if anything.
+
+    Raises UsageError ``prefix-not-ours`` where somebody has put a file there since; nothing is removed then.
+    """
+    if any(it.name not in (*_OURS, OLD) for it in list(os.scandir(path))):
+        require_claim(path)
+        younger = younger_file(path, (RECORD, *_OURS, OLD))
+        if younger is not None:
+            message = f"{path} holds an unfinished environment, and {younger} was put there later"
+            raise UsageError("prefix-not-ours", message, hints=(Hint(f"move {younger} away, and run it again"),))
+    clear(path)
 
 
 def clear(path: Path) -> None:

@@ -7,25 +7,31 @@ decides it; an environment.yml of single builds has no digests, and becomes a pl
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-import tomli
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from envsolve.boundary.files import FileError, read_text
 from envsolve.boundary.secrets import without_secrets
+from envsolve.create.builds import logical_lines
 from envsolve.create.conda_reading import of_conda
 from envsolve.create.plan import Kind, Plan, WheelFile
-from envsolve.create.refusals import LOCKS, not_exact, other_platform
+from envsolve.create.refusals import LOCKS, not_exact, other_platform, without_hash
 from envsolve.errors import UsageError
 from envsolve.lock.conda_file import HeldFormat, format_of
 from envsolve.lock.conda_lock_file import LONGEST
 from envsolve.lock.held_pins import read_recorded
+from envsolve.lock.pylock_document import pylock_document
+from envsolve.lock.sound_pins import STRONG
+from envsolve.lock.text_file import shown
 from envsolve.model.host import Platform
 
 _OTHER_FILES = re.compile(r"^\s*(?:-r|-c|-e|--requirement|--constraint|--editable)\b", re.MULTILINE)
 _NAMES_INDEX = re.compile(r"^\s*(?:-i|--index-url)\b", re.MULTILINE)
 _A_HASH = "--hash="
+_ALGORITHM = re.compile(r"\s--hash[= ](\w+):")
 
 
 def plan_of(path: Path, platform: Platform, python: SpecifierSet | None = None) -> Plan:
@@ -64,12 +70,8 @@ def _kind(text: str) -> HeldFormat | None:
 
 
 def _of_pylock(path: Path, text: str, platform: Platform, python: SpecifierSet | None) -> Plan:
-    try:
-        document = tomli.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"it is not TOML: {error}") from None
-    if "lock-version" not in document:
-        raise FileError("it is TOML, but no pylock.toml")
+    document = pylock_document(text)
+    _require_strong_hashes(path, document)
     facts = read_recorded(path)
     _require_platform(path, facts, platform)
     try:
@@ -80,11 +82,23 @@ def _of_pylock(path: Path, text: str, platform: Platform, python: SpecifierSet |
     return Plan(Kind.VENV, wheels.name, without_secrets(text), _both(stated, python), wheels=wheels, facts=facts)
 
 
+def _require_strong_hashes(path: Path, document: Mapping[str, Any]) -> None:
+    """Raise UsageError ``lock-without-hashes`` where a file has md5 or the like alone, which can be forged."""
+    for package in document["packages"]:
+        files = [*package.get("wheels", ()), *(package[it] for it in ("sdist", "archive") if it in package)]
+        if any(not set(STRONG) & set(file["hashes"]) for file in files):
+            raise without_hash(path, f"{package['name']} of a kind that cannot be forged")
+
+
 def _of_requirements(path: Path, text: str, platform: Platform, python: SpecifierSet | None) -> Plan:
     other = _OTHER_FILES.search(text)
     if _A_HASH not in text or other is not None:
         why = "it has no hashes" if other is None else "it names other files"
         raise not_exact(path, why, f"envsolve create PREFIX -r {path}")
+    for line in logical_lines(text):
+        algorithms = _ALGORITHM.findall(line)
+        if algorithms and not set(STRONG) & set(algorithms):
+            raise without_hash(path, f"{shown(line.split()[0])} of a kind that cannot be forged")
     facts = read_recorded(path)
     _require_platform(path, facts, platform)
     stated = str((facts or {}).get("python", ""))

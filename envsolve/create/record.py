@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve import __version__
+from envsolve.boundary.files import FileError, read_bytes
 from envsolve.create.plan import Kind, Plan
 from envsolve.errors import Hint, UsageError
 
@@ -24,6 +25,8 @@ RECORD = ".envsolve.json"
 LOCKS = ".envsolve"
 """The folder with the lock."""
 _SCHEMA_VERSION = 1
+_LONGEST = 1024 * 1024
+"""Bytes of a record."""
 _OF_HOST = ("platform", "glibc", "minimum_driver", "compute_capabilities", "cuda", "cudnn", "virtual_packages")
 """The facts in a lock that machines shaped."""
 
@@ -116,7 +119,10 @@ def read_record(prefix: Path) -> Record | None:
     Raises UsageError ``record-unreadable`` for one that is broken, or of an envsolve that is newer than this one.
     """
     try:
-        content = json.loads((prefix / RECORD).read_bytes())
+        text = read_bytes(prefix / RECORD, _LONGEST, follow=False)
+        if text is None:
+            return None
+        content = json.loads(text)
         if content["schema_version"] != _SCHEMA_VERSION:
             raise _unreadable(prefix, f"it is of version {content['schema_version']}, from another envsolve")
         return Record(
@@ -128,11 +134,9 @@ def read_record(prefix: Path) -> Record | None:
             str(content["request"]),
             str(content["prefix"]),
         )
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise _unreadable(prefix, error.strerror or str(error)) from None
-    except (ValueError, KeyError, TypeError):
+    except FileError as error:
+        raise _unreadable(prefix, error.reason) from None
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise _unreadable(prefix, "it is not what envsolve writes") from None
 
 

@@ -13,13 +13,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from envsolve.create.busy import LOCK
-from envsolve.create.prefix import OLD, clear, lies_aside
+from envsolve.create.prefix import OLD, clear_remains, lies_aside, require_claim
 from envsolve.create.record import RECORD, State, read_record
 from envsolve.errors import Hint, UsageError
 
 
 def set_aside(prefix: Path) -> None:
-    """Move the environment aside. OSError passes."""
+    """Move the environment aside.
+
+    Raises UsageError ``prefix-not-ours`` where envsolve did not make it. OSError passes.
+    """
+    require_claim(prefix)
     old = prefix / OLD
     old.mkdir()
     (prefix / RECORD).replace(old / RECORD)
@@ -30,9 +34,13 @@ def set_aside(prefix: Path) -> None:
 def settle(prefix: Path) -> None:
     """Leave nothing aside: drop the old environment where the new one is finished, else bring it back.
 
-    Raises UsageError ``prefix-not-usable`` rather than replace anything. OSError passes.
+    Raises UsageError ``prefix-not-usable`` rather than replace anything, ``prefix-not-ours`` where envsolve did not
+    make it. OSError passes.
     """
     old = prefix / OLD
+    if not os.path.lexists(old):
+        return
+    require_claim(prefix)
     record = read_record(prefix)
     if record is not None and record.state is State.FINISHED:
         if old.is_dir() and not old.is_symlink():
@@ -41,7 +49,7 @@ def settle(prefix: Path) -> None:
     if not lies_aside(prefix):
         return
     if record is not None:
-        clear(prefix)
+        clear_remains(prefix)
     _require_free(prefix, names := _contents(old))
     for name in names:
         (old / name).replace(prefix / name)

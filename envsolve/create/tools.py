@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.answers import PATIENCE
-from envsolve.boundary.programs import find_program, run_program
+from envsolve.boundary.programs import absolute_entries, find_program, run_program
 from envsolve.boundary.secrets import without_secrets
 from envsolve.create.netrc_file import netrc_text
 from envsolve.index.address import address_of
@@ -113,6 +113,8 @@ def tool_environ(
         for name, value in environ.items()
         if name in (*_OF_UV, *_OF_PIP) or (not name.startswith(("UV_", "PIP_")) and name not in _OF_ANOTHER)
     }
+    entries = absolute_entries(environ.get("PATH", os.defpath))
+    passed["PATH"] = os.pathsep.join(entries)  # an installer runs in the current directory, too
     passed |= {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
     passed |= {"PYTHONNOUSERSITE": "1", "PIP_USER": "0"}  # what lies in the home directory is no part of it
     passed |= _trust(settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -14,7 +15,9 @@ from envsolve.create.failures import KNOWN, no_installer, tool_failed
 from envsolve.create.plan import WheelFile
 from envsolve.create.pylock import requirements_of
 from envsolve.create.tools import Network, has_own_pip, tool_environ
+from envsolve.errors import Hint, UsageError
 
+_INTERPRETER = re.compile(r"pythonw?[\d.]*(?:\.exe)?", re.IGNORECASE)
 _WITH_TOKEN = re.compile(r"(?P<scheme>https?://)(?:[^/?#]*@)?(?P<folder>[^?#]*?)(?P<token>/t/[^/?#]+)")
 
 
@@ -41,8 +44,9 @@ def install_wheels(
 ) -> None:
     """Install into the environment of ``python``; the lock lies in ``scratch``, with its logins.
 
-    Raises OutsideError where that fails.
+    Raises OutsideError where that fails, UsageError ``interpreter-replaced`` where a wheel replaced the interpreter.
     """
+    before = _interpreters(python.parent)
     with tool_environ(environ, network, scratch, names_index=wheels.file.names_index) as variables:
         file = scratch / wheels.file.name
         text = _opened(_text(wheels.file), network)
@@ -55,6 +59,18 @@ def install_wheels(
         ran = run(command, variables, progress, words=KNOWN)
     if ran.code != 0:
         raise tool_failed("wheels-failed", "uv" if wheels.uv is not None else "pip", ran, keeps=not network.no_cache)
+    after = _interpreters(python.parent)
+    replaced = next((name for name, facts in before.items() if after.get(name) != facts), None)
+    if replaced is not None:
+        message = f"a wheel of the lock installs a script called {replaced} over the interpreter of the environment"
+        raise UsageError("interpreter-replaced", message, hints=(Hint("leave that package out of the lock"),))
+
+
+def _interpreters(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """The programs of Python in ``folder``, each with what tells it from another file of its name."""
+    found = (it for it in list(os.scandir(folder)) if _INTERPRETER.fullmatch(it.name))
+    facts = {it.name: it.stat(follow_symlinks=False) for it in found}
+    return {name: (it.st_ino, it.st_mtime_ns, it.st_size) for name, it in facts.items()}
 
 
 def _text(file: WheelFile) -> str:

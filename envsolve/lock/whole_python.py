@@ -101,14 +101,11 @@ def requirements_in(text: str, facts: Mapping[str, object] | None) -> WholePytho
 
 
 def pylock_in(document: Mapping[str, Any], text: str, facts: Mapping[str, object] | None) -> WholePython:
-    """What a pylock.toml says. Raises FileError for another shape, NotWholeError for what requirements cannot say."""
-    try:
-        pins = [_of_pylock(package) for package in document["packages"]]
-        requires_python = document.get("requires-python", "")
-    except (KeyError, TypeError, AttributeError):
-        raise FileError("an entry has another shape than the specification of pylock.toml has") from None
+    """What a valid pylock.toml says. Raises FileError for what is no marker, NotWholeError for what is no exact pin."""
+    pins = [_of_pylock(package) for package in document["packages"]]
     _require_markers(pins)
-    return WholePython(tuple(_with_via(pins)), comments_of(text), facts, requires_python=str(requires_python))
+    requires_python = document.get("requires-python", "")
+    return WholePython(tuple(_with_via(pins)), comments_of(text), facts, requires_python=requires_python)
 
 
 def _require_markers(pins: Sequence[WholePin]) -> None:

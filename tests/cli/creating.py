@@ -124,6 +124,7 @@ def _settings(directory: Path) -> Mapping[str, str]:
     return {
         "HOME": str(directory / "home"),
         "XDG_CONFIG_HOME": str(directory / "config"),
+        "XDG_STATE_HOME": str(directory / "state"),
         "RATTLER_CACHE_DIR": str(directory / "rattler"),
         "PIP_CONFIG_FILE": os.devnull,
         "UV_HTTP_RETRIES": "0",

@@ -11,10 +11,29 @@ from pathlib import Path
 
 import pytest
 
+from envsolve.host.machine import this_platform
 from tests.cli.creating import Creating, creating_in
 from tests.conda.packages import MINOR
 from tests.conftest import Envsolve
 
+MD5_ALONE = """\
+version: 1
+metadata:
+  content_hash: {{{platform}: "0"}}
+  channels: []
+  platforms: [{platform}]
+  sources: []
+package:
+  - name: zlib
+    version: "1.3"
+    manager: conda
+    platform: {platform}
+    dependencies: {{}}
+    url: https://h/c/{platform}/zlib-1.3-h0_0.conda
+    hash: {{md5: "00000000000000000000000000000000"}}
+    category: main
+    optional: false
+"""
 EXACT = "dependencies:\n  - gamma=1.0=0\n"
 
 
@@ -40,6 +59,10 @@ REFUSED = {
     "an exact file with a bare wheel": (("env", "--lock", "bare.yml"), "lock-not-exact", 2),
     "another Python than the lock's": (("env", "--lock", "c.lock", "--python", "3.11"), "contradictory-options", 2),
     "a variable of the machine": (("env", "--lock", "variable.txt", "--allow-builds"), "lock-not-exact", 2),
+    "a pylock.toml with md5 alone": (("env", "--lock", "md5.toml"), "lock-without-hashes", 2),
+    "requirements with md5 alone": (("env", "--lock", "md5.txt"), "lock-without-hashes", 2),
+    "conda packages with md5 alone": (("env", "--lock", "md5.yml"), "lock-without-hashes", 2),
+    "a link to nothing": (("link", "--lock", "c.lock"), "prefix-not-usable", 2),
     "wheels without a Python": (("env", "--lock", "wheels.yml"), "lock-not-exact", 2),
 }
 
@@ -56,6 +79,12 @@ def test_what_cannot_be_done_is_said_before_anything_is_done(
     Path("wheels.yml").write_text(f"dependencies:\n{pip} --hash=sha256:{'0' * 64}\n")
     Path("c.lock").write_text(f"@EXPLICIT\nhttps://h/c/linux-64/zlib-1.3-h0_0.conda#{'0' * 32}\n")
     Path("variable.txt").write_text(f"--index-url http://h/${{HOME}}/\nalpha==1.0 --hash=sha256:{'0' * 64}\n")
+    file = f'{{ url = "https://h/alpha-1.0-py3-none-any.whl", hashes = {{ md5 = "{"0" * 32}" }} }}'
+    package = f'[[packages]]\nname = "alpha"\nversion = "1.0"\nwheels = [{file}]\n'
+    Path("md5.toml").write_text(f'lock-version = "1.0"\ncreated-by = "own"\n{package}')
+    Path("md5.txt").write_text(f"alpha==1.0 --hash=md5:{'0' * 32}\n")
+    Path("md5.yml").write_text(MD5_ALONE.format(platform=this_platform()))
+    Path("link").symlink_to("nothing")
     Path("other.json").write_text('{"schema_version": 1, "platform": "win-64", "gpus": [], "origin": {}}')
     create.refused(code, *words, exit_code=exit_code)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -81,20 +80,31 @@ def test_after_a_kill_the_next_command_goes_on_from_what_was_fetched(create: Cre
 
 
 def test_after_a_kill_another_lock_starts_over(create: Creating) -> None:
-    create.prefix.mkdir()
-    (create.prefix / "left.txt").write_text("of a command that was killed")
-    record = {
-        "schema_version": 1,
-        "state": "unfinished",
-        "kind": "conda",
-        "request": "envsolve create env",
-        "python": None,
-        "prefix": str(create.prefix),
-    }
-    (create.prefix / ".envsolve.json").write_text(json.dumps(record | {"lock": {"file": ".envsolve/x", "sha256": "0"}}))
-    assert create("env", "--lock", "pylock.toml").code == 0
-    assert not (create.prefix / "left.txt").exists()
-    assert create.record()["kind"] == "venv"
+    create.lock("other.txt", "beta<2", "--python", MINOR)
+    process = midway(create)
+    process.kill()
+    process.communicate(timeout=_PATIENCE)
+    create.index.heal()
+    create.index._server.hang_up()
+    wait_until(lambda: "prefix-busy" not in create("env", "--lock", "other.txt").err)
+    assert (create.record()["state"], create.installed()) == ("finished", {"beta": "1.0"})
+
+
+def test_a_file_that_somebody_put_there_after_a_kill_stays(create: Creating) -> None:
+    process = midway(create)
+    process.kill()
+    process.communicate(timeout=_PATIENCE)
+    create.index.heal()
+    create.index._server.hang_up()
+    own = create.prefix / "lib" / "own.txt"
+    own.write_text("mine")
+    [claim] = (create.directory / "state").rglob("*.json")
+    os.utime(claim, (0, time.time() - 60))
+    wait_until(lambda: "prefix-busy" not in create("env", "--lock", "pylock.toml").err)
+    done = create("env", "--lock", "pylock.toml")
+    assert (done.code, done.err.partition("\n")[0]) == (2, "error: prefix-not-ours")
+    assert "was put there later" in done.err
+    assert own.read_text() == "mine"
 
 
 def test_a_prefix_of_conda_packages_is_cleared_and_resumed_as_well(create: Creating) -> None:

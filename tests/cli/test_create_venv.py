@@ -189,7 +189,7 @@ def test_a_python_that_is_not_there_is_one_clear_error(create: Creating) -> None
     said = create.refused("python-not-found", "env", "--lock", "pylock.toml", exit_code=3)
     assert "the lock is for Python ==3.98.*, and this machine has no CPython of that kind" in said.err
     assert "uv python install 3.98" in said.err
-    create.lock("pylock.toml", "alpha", "--python", MINOR)
+    create.lock("pylock.toml", "alpha", "--python", MINOR, "--force")
     create.refused("python-not-found", "env", "--lock", "pylock.toml", "--python", "<3.9", exit_code=3)
 
 
@@ -355,3 +355,50 @@ def test_what_people_get_of_the_proof_is_on_stderr(create: Creating) -> None:
     assert (done.code, done.out) == (0, f"{create.prefix}\n")
     assert "skip  driver" in done.err
     assert "holds no framework that envsolve knows" in done.err
+
+
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+def test_a_script_of_a_wheel_does_not_replace_the_interpreter(
+    installer: str, create: Creating, request: pytest.FixtureRequest
+) -> None:
+    if installer == "pip":
+        request.getfixturevalue("without_uv")
+    entry = b"[console_scripts]\npython = beta:main\n"
+    create.index.add("beta", [wheel("beta", "2.0", members={"beta-2.0.dist-info/entry_points.txt": entry})])
+    create.lock("requirements.txt", "alpha", "--python", MINOR)
+    done = create("env", "--lock", "requirements.txt")
+    assert done.code in (2, 3), done.err
+    assert done.err.startswith(("error: interpreter-replaced\n", "error: wheels-failed\n")), done.err
+    assert tree(create.prefix) is None
+
+
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+def test_a_forged_record_has_nothing_removed(installer: str, create: Creating, request: pytest.FixtureRequest) -> None:
+    if installer == "pip":
+        request.getfixturevalue("without_uv")
+    create.lock("requirements.txt", "alpha", "--python", MINOR)
+    assert create("env", "--lock", "requirements.txt").code == 0
+    record = (create.prefix / ".envsolve.json").read_text(encoding="utf-8")
+    forged = create.directory / "other"
+    forged.mkdir()
+    (forged / "own.txt").write_text("mine")
+    text = record.replace(f'"prefix": "{create.prefix}"', f'"prefix": "{forged}"')
+    for state, words in (("unfinished", ()), ("unfinished", ("--force",)), ("finished", ("--force",))):
+        (forged / ".envsolve.json").write_text(text.replace('"finished"', f'"{state}"'), encoding="utf-8")
+        create.lock("another.txt", "beta<2", "--python", MINOR, "--force")
+        before = tree(forged)
+        done = create("other", "--lock", "another.txt", *words)
+        assert (done.code, done.err.partition("\n")[0]) == (2, "error: prefix-not-ours"), done.err
+        assert tree(forged) == before
+    (forged / ".envsolve.json").unlink()
+    (forged / ".envsolve.json").symlink_to(create.prefix / ".envsolve.json")
+    assert create("other", "--lock", "another.txt").err.startswith("error: record-unreadable\n")
+    assert (forged / "own.txt").exists()
+
+
+def test_an_environment_of_envsolve_is_replaced_by_force(create: Creating) -> None:
+    assert create.request().code == 0
+    create.lock("another.txt", "beta<2", "--python", MINOR)
+    assert create("env", "--lock", "another.txt").err.startswith("error: prefix-in-use\n")
+    assert create("env", "--lock", "another.txt", "--force").code == 0
+    assert create.installed() == {"beta": "1.0"}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from envsolve.create.claims import claiming, release
 from envsolve.create.plan import Kind, Plan
-from envsolve.create.prefix import claimed, clear, place_of
+from envsolve.create.prefix import claimed, clear, clear_remains, place_of
 from envsolve.create.record import State, record_of, write_record
 from envsolve.errors import EnvsolveError, OutsideError, UsageError
 from tests.cli.creating import tree
@@ -59,8 +62,10 @@ def test_the_home_directory_is_protected_by_whatever_name(tmp_path: Path, monkey
     assert (refusal(home), refusal(tmp_path / "link")) == ("prefix-protected", "prefix-protected")
 
 
-def test_a_link_is_followed_and_one_to_nowhere_makes_what_it_names(tmp_path: Path) -> None:
+def test_a_link_is_followed_and_one_to_nowhere_is_no_place(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
+    assert refusal(tmp_path / "link") == "prefix-not-usable"
+    (tmp_path / "real").mkdir()
     assert place_of(str(tmp_path / "link")).path == tmp_path / "real"
     (tmp_path / "loop").symlink_to("loop")
     assert refusal(tmp_path / "loop") == "prefix-not-usable"
@@ -136,6 +141,8 @@ def test_all_goes_but_what_says_whose_it_is_until_the_end(tmp_path: Path, monkey
 def finished(prefix: Path, *, names: Path | None = None, state: State = State.FINISHED) -> Path:
     """A directory with the record of an environment at ``names``, its own place without that."""
     prefix.mkdir(parents=True, exist_ok=True)
+    with claiming(prefix):
+        pass
     write_record(prefix, record_of(PLAN, "envsolve create", state, names or prefix))
     return prefix
 
@@ -163,6 +170,9 @@ def test_what_only_looks_like_an_environment_that_is_replaced_is_foreign(tmp_pat
     finished(old, names=tmp_path, state=State.UNFINISHED)
     assert refusal(tmp_path) == "prefix-not-ours"
     finished(old, names=tmp_path)
+    assert refusal(tmp_path) == "prefix-not-ours"
+    with claiming(tmp_path):
+        pass
     assert place_of(str(tmp_path)).record is None
     old.rename(tmp_path / "moved")
     old.symlink_to("moved")
@@ -187,3 +197,72 @@ def test_a_name_that_is_no_text_is_one_clear_error(tmp_path: Path) -> None:
         place_of(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
     assert raised.value.code == "prefix-not-usable"
     raised.value.message.encode()
+
+
+def test_a_forged_record_of_an_unfinished_environment_is_believed_by_nobody(tmp_path: Path) -> None:
+    prefix = finished(tmp_path / "env", state=State.UNFINISHED)
+    (prefix / "own.txt").touch()
+    release(prefix)
+    assert refusal(prefix) == "prefix-not-ours"
+    with pytest.raises(UsageError):
+        clear_remains(prefix)
+    assert (prefix / "own.txt").exists()
+
+
+def test_a_claim_is_of_one_directory_and_not_of_another_in_its_place(tmp_path: Path) -> None:
+    prefix = finished(tmp_path / "env", state=State.UNFINISHED)
+    assert place_of(str(prefix)).record is not None
+    prefix.rename(tmp_path / "away")
+    shutil.copytree(tmp_path / "away", prefix)
+    assert refusal(prefix) == "prefix-not-ours"
+
+
+def test_a_file_that_is_younger_than_the_command_that_was_killed_stays(tmp_path: Path) -> None:
+    prefix = finished(tmp_path / "env", state=State.UNFINISHED)
+    (prefix / "lib").mkdir()
+    (prefix / "lib" / "own.txt").touch()
+    [claim] = Path(os.environ["XDG_STATE_HOME"]).rglob("*.json")
+    os.utime(claim, (0, time.time() - 60))
+    before = tree(prefix)
+    with pytest.raises(UsageError, match=r"own\.txt was put there later"):
+        clear_remains(prefix)
+    assert tree(prefix) == before
+    os.utime(claim)
+    clear_remains(prefix)
+    assert tree(prefix) == {}
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
+def test_a_pipe_is_neither_a_place_nor_a_record_nor_a_lock(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert refusal(tmp_path / "pipe") == "prefix-not-usable"
+    for name in (".envsolve.json", ".envsolve.busy"):
+        prefix = tmp_path / f"with{name}"
+        prefix.mkdir()
+        os.mkfifo(prefix / name)
+        assert refusal(prefix) in ("record-unreadable", "prefix-not-ours")
+
+
+@pytest.mark.parametrize("name", [".envsolve.json", ".envsolve.busy", ".envsolve.json.new"])
+@pytest.mark.parametrize("there", [True, False])
+def test_nothing_is_read_or_made_through_a_link_in_the_directory(there: bool, name: str, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    if there:
+        target.write_bytes((finished(tmp_path / "other", names=tmp_path / "env") / ".envsolve.json").read_bytes())
+    prefix = tmp_path / "env"
+    prefix.mkdir()
+    (prefix / name).symlink_to(target)
+    assert refusal(prefix) in ("record-unreadable", "prefix-not-ours")
+    assert target.exists() is there
+
+
+def test_a_link_that_takes_the_place_of_the_busy_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / ".envsolve.busy").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError), claimed(tmp_path):
+        pytest.fail("it was claimed")
+    assert not (tmp_path / "elsewhere").exists()

@@ -93,9 +93,8 @@ def test_a_python_lock_says_which_pythons_it_is_for(tmp_path: Path) -> None:
     assert plan("requirements.txt", recorded, tmp_path).python == SpecifierSet(">=3.11.4,==3.11.*")
     assert plan("requirements.txt", recorded, tmp_path, "<3.11.9").python == SpecifierSet(">=3.11.4,==3.11.*,<3.11.9")
     assert plan("requirements.txt", HASHED, tmp_path).python is None
-    assert plan("pylock.toml", 'lock-version = "1.0"\nrequires-python = ">=3.12"\n', tmp_path).python == SpecifierSet(
-        ">=3.12"
-    )
+    text = 'lock-version = "1.0"\ncreated-by = "own"\npackages = []\nrequires-python = ">=3.12"\n'
+    assert plan("pylock.toml", text, tmp_path).python == SpecifierSet(">=3.12")
 
 
 def test_conda_packages_and_wheels_come_with_their_digests(tmp_path: Path) -> None:

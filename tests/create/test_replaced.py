@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from envsolve.create.claims import claiming, release
 from envsolve.create.plan import Kind, Plan
 from envsolve.create.record import State, read_record, record_of, write_record
 from envsolve.create.replaced import set_aside, settle
@@ -45,7 +46,8 @@ def prefix(tmp_path: Path) -> Path:
     for name in FOLDERS:
         (tmp_path / name).mkdir()
         (tmp_path / name / "old.txt").write_text(name)
-    write_record(tmp_path, record_of(OLD, "old", State.FINISHED, tmp_path))
+    with claiming(tmp_path):
+        write_record(tmp_path, record_of(OLD, "old", State.FINISHED, tmp_path))
     return tmp_path
 
 
@@ -125,3 +127,24 @@ def test_a_link_in_the_place_of_the_old_one_is_not_followed(
     write_record(prefix, record_of(NEW, "new", State.FINISHED, prefix))
     settle(prefix)
     assert (other / "lib").is_dir()
+
+
+@pytest.mark.parametrize("state", State)
+def test_what_lies_aside_in_a_directory_of_somebody_else_is_neither_dropped_nor_moved(
+    state: State, prefix: Path
+) -> None:
+    set_aside(prefix)
+    write_record(prefix, record_of(NEW, "new", state, prefix))
+    before = tree(prefix)
+    release(prefix)
+    with pytest.raises(UsageError) as raised:
+        settle(prefix)
+    assert (raised.value.code, tree(prefix)) == ("prefix-not-ours", before)
+
+
+def test_an_environment_of_somebody_else_is_not_moved_aside(prefix: Path) -> None:
+    before = tree(prefix)
+    release(prefix)
+    with pytest.raises(UsageError) as raised:
+        set_aside(prefix)
+    assert (raised.value.code, tree(prefix)) == ("prefix-not-ours", before)

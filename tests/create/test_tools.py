@@ -24,7 +24,9 @@ def test_what_says_how_passes_and_what_says_what_does_not(tmp_path: Path) -> Non
         "A": "1",
     }
     with tool_environ(environ, Network(IndexSettings()), tmp_path) as found:
-        assert {name for name in found if not name.startswith("PIP_")} == {"UV_CACHE_DIR", "A", "PYTHONNOUSERSITE"}
+        assert {name for name in found if not name.startswith("PIP_")} == {
+            *("UV_CACHE_DIR", "A", "PYTHONNOUSERSITE", "PATH")
+        }
         assert found["PIP_CONFIG_FILE"] == os.devnull
         assert "PIP_TARGET" not in found
 
@@ -69,3 +71,9 @@ def test_a_uv_that_reads_no_pylock_is_passed_over(tmp_path: Path, monkeypatch: p
         path.chmod(0o755)
     monkeypatch.setattr("envsolve.create.tools._candidates", lambda: map(str, sorted(tmp_path.iterdir())))
     assert find_uv() == str(tmp_path / "uv-0.6.15")
+
+
+def test_an_installer_finds_programs_in_absolute_places_alone(tmp_path: Path) -> None:
+    given = {"PATH": os.pathsep.join(("", ".", "bin", "/usr/bin", "/bin"))}
+    with tool_environ(given, Network(IndexSettings()), tmp_path) as found:
+        assert found["PATH"] == os.pathsep.join(("/usr/bin", "/bin"))

@@ -99,11 +99,3 @@ def test_a_pylock_of_another_tool_is_read() -> None:
 def test_what_requirements_cannot_say_is_refused(text: str, reason: str) -> None:
     with pytest.raises(NotWholeError, match=reason):
         pylock(f'name = "own"\n{text}\n')
-
-
-@pytest.mark.parametrize(
-    "text", ['version = "1.0"', 'name = "a b"', 'name = "own"\nwheels = [{ url = "u" }]', 'name = "own"\nwheels = 3']
-)
-def test_another_shape_is_no_pylock(text: str) -> None:
-    with pytest.raises(FileError):
-        pylock(f"{text}\n")
