@@ -16,3 +16,10 @@ _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(?:#[^)]*)?\)")
 def test_a_link_leads_to_a_file(page: Path) -> None:
     linked = _LINK.findall(page.read_text(encoding="utf-8"))
     assert [it for it in linked if not (page.parent / it).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["SECURITY.md", "docs/threats.md"])
+def test_every_test_that_is_named_as_a_proof_is_there(name: str) -> None:
+    named = re.findall(r"`(tests/[\w./]+)`", (ROOT / name).read_text(encoding="utf-8"))
+    assert named
+    assert [it for it in named if not (ROOT / it).exists()] == []
