@@ -18,7 +18,6 @@ from envsolve import __version__
 from envsolve.app.conda_sessions import conda_session
 from envsolve.app.exact_plan import exact_plan
 from envsolve.app.network import Network
-from envsolve.create.builds import logical_lines
 from envsolve.create.plan import Plan
 from envsolve.create.reading import is_environment, plan_of
 from envsolve.create.record import RECORD, read_record
@@ -28,6 +27,7 @@ from envsolve.lock.conda_file import read_held
 from envsolve.lock.held_pins import read_pins, read_recorded
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.requirement_line import contents_of
 from tests.cli.locking import undisturbed
 from tests.conda.conftest import Mirror, mirror
 from tests.conda.records import record
@@ -165,7 +165,7 @@ def wheels_in(plan: Plan) -> int:
         return 0
     if plan.wheels.name == "pylock.toml":
         return len(tomli.loads(plan.wheels.text)["packages"])
-    return sum(not line.startswith("-") for line in logical_lines(plan.wheels.text))
+    return sum(not line.startswith("-") for line in contents_of(plan.wheels.text))
 
 
 def planned(golden: Golden, matrix: Matrix, server: ChannelServer) -> Plan:

@@ -2,7 +2,7 @@
 
 ``--only-binary :all:`` of pip says nothing about packages with an address, and a line of the file itself takes it back.
 Installers differ in what they take for a line or a comment, and pip in the encoding that a comment may name, so they
-are given the lines that were judged here and not the file (:func:`logical_lines`).
+are given the lines that were judged here and not the file (:func:`~envsolve.model.requirement_line.contents_of`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from envsolve.create.plan import WheelFile
 from envsolve.create.refusals import not_exact
 from envsolve.errors import Hint, UsageError
 from envsolve.lock.text_file import shown
+from envsolve.model.requirement_line import contents_of
 
-_CONTINUED = re.compile(r"\\\n")
-_COMMENT = re.compile(r"(?:^|[^\S\n])#.*", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
 """What pip and uv put the value of a variable in the place of, in a requirements file."""
 _PLACES = ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--no-index", "--trusted-host")
@@ -44,7 +43,7 @@ def refuse_builds(path: Path, file: WheelFile) -> None:
         if found is not None:
             raise _refused(path, f"{found} has no wheel in it")
         return
-    for line in logical_lines(file.text):
+    for line in contents_of(file.text):
         _refuse_line(path, line)
 
 
@@ -55,7 +54,7 @@ def refuse_variables(path: Path, file: WheelFile) -> None:
     """
     if file.name == "pylock.toml":
         return
-    found = next((it for line in logical_lines(file.text) if (it := _VARIABLE.search(line)) is not None), None)
+    found = next((it for line in contents_of(file.text) if (it := _VARIABLE.search(line)) is not None), None)
     if found is None:
         return
     hints = (
@@ -75,15 +74,6 @@ def _built(package: Mapping[str, Any]) -> Iterator[str]:
         "sdist" in package and not package.get("wheels")
     ):
         yield str(package.get("name", "a package"))
-
-
-def logical_lines(text: str) -> Iterator[str]:
-    """The lines of a requirements file without comments, each on one line.
-
-    What Python takes for the end of a line is one, as for pip: a comment ends with its line, whatever that ends with.
-    """
-    joined = _CONTINUED.sub(" ", _COMMENT.sub("", "\n".join(text.splitlines())))
-    yield from (found for line in joined.split("\n") if (found := line.strip().rstrip("\\").rstrip()))
 
 
 def _refuse_line(path: Path, line: str) -> None:

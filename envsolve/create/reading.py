@@ -15,7 +15,6 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from envsolve.boundary.files import FileError, read_text
 from envsolve.boundary.secrets import without_secrets
-from envsolve.create.builds import logical_lines
 from envsolve.create.conda_reading import of_conda
 from envsolve.create.plan import Kind, Plan, WheelFile
 from envsolve.create.refusals import LOCKS, not_exact, other_platform, without_hash
@@ -27,11 +26,11 @@ from envsolve.lock.pylock_document import pylock_document
 from envsolve.lock.sound_pins import STRONG
 from envsolve.lock.text_file import shown
 from envsolve.model.host import Platform
+from envsolve.model.requirement_line import contents_of, hashes_of
 
 _OTHER_FILES = re.compile(r"^\s*(?:-r|-c|-e|--requirement|--constraint|--editable)\b", re.MULTILINE)
 _NAMES_INDEX = re.compile(r"^\s*(?:-i|--index-url)\b", re.MULTILINE)
 _A_HASH = "--hash="
-_ALGORITHM = re.compile(r"\s--hash[= ](\w+):")
 
 
 def plan_of(path: Path, platform: Platform, python: SpecifierSet | None = None) -> Plan:
@@ -95,9 +94,9 @@ def _of_requirements(path: Path, text: str, platform: Platform, python: Specifie
     if _A_HASH not in text or other is not None:
         why = "it has no hashes" if other is None else "it names other files"
         raise not_exact(path, why, f"envsolve create PREFIX -r {path}")
-    for line in logical_lines(text):
-        algorithms = _ALGORITHM.findall(line)
-        if algorithms and not set(STRONG) & set(algorithms):
+    for line in contents_of(text):
+        algorithms = {it.partition(":")[0] for it in hashes_of(line)}
+        if algorithms and not set(STRONG) & algorithms:
             raise without_hash(path, f"{shown(line.split()[0])} of a kind that cannot be forged")
     facts = read_recorded(path)
     _require_platform(path, facts, platform)

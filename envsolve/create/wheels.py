@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.create.builds import logical_lines
 from envsolve.create.child import run
 from envsolve.create.failures import KNOWN, no_installer, tool_failed
 from envsolve.create.plan import WheelFile
 from envsolve.create.pylock import requirements_of
 from envsolve.create.tools import Network, has_own_pip, tool_environ
 from envsolve.errors import Hint, UsageError
+from envsolve.model.requirement_line import contents_of
 
 _INTERPRETER = re.compile(r"pythonw?[\d.]*(?:\.exe)?", re.IGNORECASE)
 _WITH_TOKEN = re.compile(r"(?P<scheme>https?://)(?:[^/?#]*@)?(?P<folder>[^?#]*?)(?P<token>/t/[^/?#]+)")
@@ -75,7 +75,7 @@ def _interpreters(folder: Path) -> dict[str, tuple[int, int, int]]:
 
 def _text(file: WheelFile) -> str:
     """The file for an installer: of requirements the lines that were judged, so that it sees no others."""
-    return file.text if file.name == "pylock.toml" else "".join(f"{line}\n" for line in logical_lines(file.text))
+    return file.text if file.name == "pylock.toml" else "".join(f"{line}\n" for line in contents_of(file.text))
 
 
 def _opened(text: str, network: Network) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,12 +15,9 @@ from envsolve.boundary.files import FileError, decoded, read_argument, read_byte
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.model.package import Hashes
+from envsolve.model.requirement_line import ALGORITHMS, hashes_of, logical_lines, parse_hash, without_hashes
 
-_COMMENT = re.compile(r"(^|\s)#.*$")
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
-_HASH = re.compile(r"\s--hash(?:=|\s+|\Z)(\S*)")
-_ALGORITHMS = ("sha256", "sha384", "sha512")
-"""Those that pip takes (https://pip.pypa.io/en/stable/topics/secure-installs)."""
 _WITH_VALUE = {
     "-r": "requirement",
     "--requirement": "requirement",
@@ -102,7 +99,9 @@ class _Reading:
         text = _text(name, typed=not within)
         origin = f"{'-c' if constraint else '-r'} {name}"
         asked = self.constraints if constraint else self.requirements
-        for number, line in _lines(text):
+        for number, line, _ in logical_lines(text):
+            if not line:
+                continue
             expanded = _VARIABLE.sub(lambda it: self._environ.get(it[1], it[0]), line)
             place = f"{name}:{number}"
             if expanded.startswith("-"):
@@ -132,18 +131,12 @@ class _Reading:
 
 
 def _requirement(line: str, origin: str, place: str) -> Line:
-    spaced = f" {line}"
-    hashes = tuple(dict.fromkeys(_hash(it[1], place) for it in _HASH.finditer(spaced)))
-    return Line(_HASH.sub("", spaced).strip(), origin, hashes)
-
-
-def _hash(text: str, place: str) -> tuple[str, str]:
-    algorithm, _, digest = text.partition(":")
-    if algorithm not in _ALGORITHMS or not digest:
-        message = f"{place}: --hash takes an algorithm and a digest, such as sha256:0a1b..., and not {text!r}"
-        hint = Hint(f"the algorithms are {', '.join(_ALGORITHMS)}")
-        raise UsageError("requirements-invalid", message, hints=(hint,))
-    return algorithm, digest.lower()
+    try:
+        hashes = tuple(map(parse_hash, hashes_of(line)))
+    except ValueError as error:
+        hint = Hint(f"the algorithms are {', '.join(ALGORITHMS)}")
+        raise UsageError("requirements-invalid", f"{place}: {error}", hints=(hint,)) from None
+    return Line(without_hashes(line), origin, tuple(dict.fromkeys(hashes)))
 
 
 def _option(line: str) -> tuple[str, str]:
@@ -178,19 +171,3 @@ def _text(name: str, *, typed: bool) -> str:
         return decoded(content)
     except FileError as error:
         raise UsageError("requirements-unreadable", f"cannot read {name}: {error.reason}") from None
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Logical lines with the number of their first: comments gone, continued lines joined."""
-    first, held = 0, ""
-    for number, line in enumerate(text.splitlines(), start=1):
-        first = first or number
-        if line.rstrip().endswith("\\") and not line.lstrip().startswith("#"):
-            held += line.rstrip()[:-1] + " "
-            continue
-        whole = _COMMENT.sub("", held + line).strip()
-        if whole:
-            yield first, whole
-        first, held = 0, ""
-    if held.strip():
-        yield first, _COMMENT.sub("", held).strip()

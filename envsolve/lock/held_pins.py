@@ -16,6 +16,8 @@ from envsolve.errors import Hint, UsageError
 from envsolve.lock.dockerfile_file import SYNTAX, is_dockerfile, requirements_in
 from envsolve.lock.own_file import LONGEST
 from envsolve.lock.python_lock import FACTS_TABLE
+from envsolve.model.names import normalized
+from envsolve.model.requirement_line import hashes_of, logical_lines
 
 _REQUIREMENT = re.compile(
     r"""([A-Za-z0-9][A-Za-z0-9._-]*)    # name
@@ -27,9 +29,6 @@ _REQUIREMENT = re.compile(
     re.VERBOSE,
 )
 _NAME = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:[\[(<>=!~;@]|\Z)")
-_HASH = re.compile(r"--hash[=\s](\S+)")
-_COMMENT = re.compile(r"(?:^|\s+)#.*$")
-"""pip's own rule: within a word, as in an address, the sign begins no comment."""
 _FROM = re.compile(r"\s*# from (\S+)\s*\Z")
 """How uv, asked to, and envsolve name the index of the pin above."""
 
@@ -84,7 +83,7 @@ def pin_of(requirement: str) -> tuple[HeldPin, str] | None:
     if found is None:
         return None
     name, version, marker, hashes = found.groups()
-    return HeldPin(_normalized(name), version, tuple(sorted(set(_HASH.findall(hashes))))), (marker or "").strip()
+    return HeldPin(normalized(name), version, tuple(sorted(hashes_of(hashes)))), (marker or "").strip()
 
 
 def read_unpinned(path: Path) -> tuple[str, ...]:
@@ -93,15 +92,15 @@ def read_unpinned(path: Path) -> tuple[str, ...]:
     Raises UsageError ``held-unreadable`` where there is a file that cannot be read.
     """
     text = None if _is_toml(path) else _text_of(path)
-    lines = (_COMMENT.sub("", line).strip() for line in joined_lines(_requirements(path, text or "")))
-    names = (name_of(line) for line in lines if pin_of(line) is None)
+    lines = logical_lines(_requirements(path, text or ""))
+    names = (name_of(it.content) for it in lines if pin_of(it.content) is None)
     return tuple(name for name in names if name is not None)
 
 
 def name_of(requirement: str) -> str | None:
     """The normalized name in one line of requirements; None for an option, a path or an address alone."""
     found = _NAME.match(requirement)
-    return None if found is None else _normalized(found[1])
+    return None if found is None else normalized(found[1])
 
 
 def _text_of(path: Path) -> str | None:
@@ -169,40 +168,16 @@ def _applies(marker: str, environment: Mapping[str, str]) -> bool:
 def _of_requirements(text: str) -> Iterator[tuple[HeldPin, str]]:
     """Each pin with its marker. What an index annotation below it says is known only at the next requirement."""
     found: tuple[HeldPin, str] | None = None
-    for line in joined_lines(text):
-        index = _FROM.match(line)
+    for _, content, comment in logical_lines(text):
+        index = None if content else _FROM.match(comment)
         if index is not None and found is not None:
             found = found[0]._replace(index_url=index[1]), found[1]
-        content = _COMMENT.sub("", line).strip()
         if content:
             if found is not None:
                 yield found
             found = pin_of(content)
     if found is not None:
         yield found
-
-
-def joined_lines(text: str) -> Iterator[str]:
-    """The lines, those that go on put together as pip does it: a comment goes on nowhere, and ends what went on."""
-    started = ""
-    for line in text.splitlines():
-        if _COMMENT.match(line):
-            if started:
-                yield started
-            yield line
-            started = ""
-        elif line.endswith("\\"):
-            started += line.rstrip("\\") + " "
-        else:
-            yield started + line
-            started = ""
-    if started:
-        yield started
-
-
-def _normalized(name: str) -> str:
-    """PEP 503."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _of_pylock(path: Path, text: str) -> Iterator[tuple[HeldPin, str]]:
@@ -223,4 +198,4 @@ def _package(package: Mapping[str, Any]) -> HeldPin:
     words = (pin.name, pin.version, pin.index_url or "", package.get("marker", ""))
     if not all(isinstance(word, str) for word in words):
         raise TypeError(package["name"])
-    return pin._replace(name=_normalized(pin.name))
+    return pin._replace(name=normalized(pin.name))

@@ -13,12 +13,10 @@ from typing import NamedTuple
 
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
-from envsolve.lock.sound_pins import STRONG
 from envsolve.lock.text_file import shown
 from envsolve.model.package import Hashes
+from envsolve.model.requirement_line import hashes_of, parse_hash, without_comment, without_hashes
 
-_COMMENT = re.compile(r"(?:^|\s)#.*$")
-_HASH = re.compile(r"\s--hash(?:=|\s+|\Z)(\S*)")
 _LONG_OPTION = re.compile(r"(--[A-Za-z-]+)(?:\s*=\s*|\s+|\Z)(.*)\Z")
 _SHORT_OPTION = re.compile(r"(-[A-Za-z])\s*(.*)\Z")
 _REQUIREMENT = "requirement"
@@ -72,12 +70,12 @@ def pip_entry(text: str, folder: Path) -> PipEntry | None:
 
     Raises FileError for what no lock can have.
     """
-    written = f" {_COMMENT.sub('', text)}"
-    content = _HASH.sub("", written).strip()
+    written = without_comment(text)
+    content = without_hashes(written)
     if not content.isprintable():
         raise FileError(f"{shown(content)} is more than one line")
     if not content.startswith("-"):
-        hashes = tuple(dict.fromkeys(_hash(found[1]) for found in _HASH.finditer(written)))
+        hashes = tuple(dict.fromkeys(_hash(it) for it in hashes_of(written)))
         return PipEntry(_REQUIREMENT, without_secrets(content), hashes) if content else None
     found = _LONG_OPTION.match(content) or _SHORT_OPTION.match(content)
     option, value = (found[1], found[2]) if found else (content, "")
@@ -108,10 +106,12 @@ def pip_section(entries: Sequence[PipEntry]) -> PipSection:
 
 
 def _hash(text: str) -> tuple[str, str]:
-    algorithm, _, digest = text.partition(":")
-    if algorithm not in STRONG or not digest:
-        raise FileError(f"--hash takes an algorithm and a digest, such as sha256:0a1b..., and not {shown(text)}")
-    return algorithm, digest.lower()
+    try:
+        return parse_hash(text)
+    except ValueError:
+        raise FileError(
+            f"--hash takes an algorithm and a digest, such as sha256:0a1b..., and not {shown(text)}"
+        ) from None
 
 
 def _value(kind: str, value: str, folder: Path) -> str:

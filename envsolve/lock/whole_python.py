@@ -11,21 +11,20 @@ from typing import Any, NamedTuple
 
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
-from envsolve.lock.held_pins import joined_lines, pin_of
+from envsolve.lock.held_pins import pin_of
 from envsolve.lock.recorded import Comments, comments_of
 from envsolve.lock.text_file import shown
 from envsolve.lock.whole_conda import NotWholeError
 from envsolve.model.names import is_name, normalized
 from envsolve.model.need import check_marker
 from envsolve.model.package import Hashes, PackageFile
+from envsolve.model.requirement_line import hashes_of, logical_lines
 
-_COMMENT = re.compile(r"(?:^|\s+)#.*$")
 _DIRECT = re.compile(
     r"""([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*@\s*(\S+)
         \s*(?:\s;(.*?))?((?:\s+--hash[=\s]\S+)*)\s*\Z""",
     re.VERBOSE,
 )
-_HASH = re.compile(r"--hash[=\s](\S+)")
 _OPTION = re.compile(r"(--?[A-Za-z-]+)(?:\s*=\s*|\s+|\Z)(.*)\Z")
 _INDEX, _EXTRA_INDEX = ("-i", "--index-url"), ("--extra-index-url",)
 _HARMLESS = ("--require-hashes", "--only-binary", "--prefer-binary", "--pre", "--trusted-host", "--use-feature")
@@ -81,15 +80,14 @@ def requirements_in(text: str, facts: Mapping[str, object] | None) -> WholePytho
     indexes: list[str] = []
     extra: list[str] = []
     in_via = False
-    for line in joined_lines(text):
-        content = _COMMENT.sub("", line).strip()
+    for _, content, comment in logical_lines(text):
         if not content:
-            in_via = bool(pins) and _told(pins, line, in_via=in_via)
+            in_via = bool(pins) and _told(pins, comment, in_via=in_via)
         elif content.startswith("-"):
             _option(content, indexes, extra)
         else:
             pins.append(_pin(content))
-            in_via = _told(pins, line[line.index(content) + len(content) :].strip(), in_via=False)
+            in_via = _told(pins, comment, in_via=False)
     _require_markers(pins)
     return WholePython(
         tuple(_with_requires(pins)),
@@ -137,7 +135,7 @@ def _pin(content: str) -> WholePin:
         return WholePin(
             normalized(name),
             "",
-            tuple(sorted(set(_HASH.findall(hashes)))),
+            tuple(sorted(hashes_of(hashes))),
             url=without_secrets(url),
             marker=(marker or "").strip(),
         )

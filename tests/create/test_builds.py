@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envsolve.create.builds import logical_lines, refuse_builds, refuse_variables
+from envsolve.create.builds import refuse_builds, refuse_variables
 from envsolve.create.plan import WheelFile
 from envsolve.errors import UsageError
+from envsolve.model.requirement_line import contents_of
 
 HASH = f"--hash=sha256:{'0' * 64}"
 PYLOCK = 'lock-version = "1.0"\ncreated-by = "test"\n'
@@ -129,6 +130,6 @@ pieces = st.sampled_from(
 def test_pip_reads_of_the_lines_that_were_judged_no_others(text: str) -> None:
     from pip._internal.req.req_file import _decode_req_file, preprocess
 
-    judged = [*logical_lines(text)]
+    judged = [*contents_of(text)]
     content = "".join(f"{line}\n" for line in judged).encode()
     assert [line for _, line in preprocess(_decode_req_file(content, "requirements.txt"))] == judged

@@ -1,0 +1,77 @@
+"""The lines of a requirements file as pip takes them apart: continued lines are joined, comments and hashes are apart.
+
+https://pip.pypa.io/en/stable/reference/requirements-file-format
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+ALGORITHMS = ("sha256", "sha384", "sha512")
+"""Those that pip takes (https://pip.pypa.io/en/stable/topics/secure-installs)."""
+_COMMENT = re.compile(r"(?:^|\s+)#.*$")
+"""pip's own rule: within a word, as in an address, the sign begins no comment."""
+_HASH = re.compile(r"\s--hash(?:=|\s+|\Z)(\S*)")
+
+
+class LogicalLine(NamedTuple):
+    """One line with the ``number`` of its first; ``content`` or ``comment`` may be empty, or both."""
+
+    number: int
+    content: str
+    comment: str
+
+
+def logical_lines(text: str) -> Iterator[LogicalLine]:
+    """The lines of ``text``. A comment is not continued, and ends what was (pip/_internal/req/req_file.py)."""
+    number, started = 0, ""
+    for position, line in enumerate(text.splitlines(), start=1):
+        number = number or position
+        if _COMMENT.match(line):
+            if started:
+                yield _apart(number, started)
+            yield _apart(position, line)
+        elif line.endswith("\\"):
+            started += line.strip("\\")
+            continue
+        else:
+            yield _apart(number, started + line)
+        number, started = 0, ""
+    if started:
+        yield _apart(number, started)
+
+
+def contents_of(text: str) -> Iterator[str]:
+    """What the lines of ``text`` say, without comments and empty ones."""
+    yield from (it.content for it in logical_lines(text) if it.content)
+
+
+def without_comment(line: str) -> str:
+    """``line`` without the comment at its end."""
+    return _COMMENT.sub("", line).strip()
+
+
+def without_hashes(content: str) -> str:
+    """A requirement without its ``--hash`` options."""
+    return _HASH.sub("", f" {content}").strip()
+
+
+def hashes_of(content: str) -> tuple[str, ...]:
+    """The hashes of a requirement as they are written, ``sha256:0a...``, each once."""
+    return tuple(dict.fromkeys(found[1] for found in _HASH.finditer(f" {content}")))
+
+
+def parse_hash(text: str) -> tuple[str, str]:
+    """The algorithm and the digest of one hash. Raises ValueError with a sentence for one that pip does not take."""
+    algorithm, _, digest = text.partition(":")
+    if algorithm not in ALGORITHMS or not digest:
+        raise ValueError(f"--hash takes an algorithm and a digest, such as sha256:0a1b..., and not {text!r}")
+    return algorithm, digest.lower()
+
+
+def _apart(number: int, line: str) -> LogicalLine:
+    found = _COMMENT.search(line)
+    end = len(line) if found is None else found.start()
+    return LogicalLine(number, line[:end].strip(), line[end:].strip())
