@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsolve.model.requirement_line import (
@@ -32,6 +32,7 @@ def test_a_text_is_taken_apart_as_pip_does(text: str, expected: list[tuple[int, 
     assert [(it.number, it.content, it.comment) for it in logical_lines(text)] == expected
 
 
+@settings(deadline=None)  # the first example imports pip
 @given(st.text(alphabet="ab#\\ \n\t=-", max_size=40))
 def test_the_lines_are_those_of_pips_own_reader(text: str) -> None:
     pip = pytest.importorskip("pip._internal.req.req_file")
