@@ -4,7 +4,7 @@
 
 Figures are medians in one warm process whose tables are read: the cost of an answer alone, without start-up. Trying
 everything is the plain search that needs no solver: every build with every toolkit, cuDNN and Python, of which the best
-is kept, by the rules of ``tests/solve/reference.py``. "Kept" is the same search with what the machine does not change
+is kept, by the rules of ``tests/resolve/reference.py``. "Kept" is the same search with what the machine does not change
 found before.
 """
 
@@ -32,9 +32,9 @@ from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
 from envsolve.model.request import FrameworkRequest, Request, parse_framework
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
-from envsolve.solve.fleet import profiles
-from envsolve.solve.solver import Solver
-from tests.solve.reference import (
+from envsolve.resolve.fleet import profiles
+from envsolve.resolve.solver import Solver
+from tests.resolve.reference import (
     Cause,
     Driver,
     Shelf,

@@ -7,8 +7,6 @@
 The functions are those of :mod:`envsolve.api`, which is loaded when the first of them is used.
 """
 
-import sys
-
 __version__ = "0.1.0"
 
 __all__ = ["EnvsolveError", "__version__", "detect", "doctor", "explain", "lock", "solve", "validate"]
@@ -21,17 +19,6 @@ else:
     _MODULES = dict.fromkeys(("detect", "doctor", "explain", "lock", "solve", "validate"), "envsolve.api")
     _MODULES["EnvsolveError"] = "envsolve.errors"
 
-    class _Package(type(sys)):
-        """The package envsolve, whose ``solve``, ``lock`` and ``validate`` are functions, whatever is loaded.
-
-        The import system binds a package that it has loaded to its name in the one above, and there are packages of
-        these names. Nobody needs that here: ``from envsolve.solve.solver import Solver`` finds it without.
-        """
-
-        def __setattr__(self, name, value):
-            if name not in _MODULES or not isinstance(value, type(sys)):
-                super().__setattr__(name, value)
-
     def __getattr__(name):
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
@@ -42,5 +29,3 @@ else:
 
     def __dir__():
         return sorted({*globals(), *__all__})
-
-    sys.modules[__name__].__class__ = _Package

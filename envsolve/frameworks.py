@@ -73,7 +73,7 @@ class Framework(NamedTuple):
 
     @property
     def probe(self) -> str:
-        """The module of :mod:`envsolve.validate.inside` that proves it."""
+        """The module of :mod:`envsolve.validation.inside` that proves it."""
         return f"on_{self.name}"
 
     def is_installed_as(self, package: str) -> bool:

@@ -132,14 +132,14 @@ def test_a_command_does_not_load_the_api() -> None:
     assert "envsolve.api" not in loaded
 
 
-@pytest.mark.parametrize("first", ["import envsolve.solve.solver, envsolve.lock, envsolve.validate.report", ""])
-def test_the_functions_stay_in_front_of_the_packages_of_the_same_names(first: str) -> None:
+@pytest.mark.parametrize("first", ["import envsolve.resolve.solver, envsolve.lockfile, envsolve.validation.report", ""])
+def test_the_functions_are_functions_whatever_is_imported(first: str) -> None:
     code = f"""
         {first}
         import envsolve
         from envsolve import lock, solve, validate
-        import envsolve.solve.solver, envsolve.lock.formats, envsolve.validate.report
-        from envsolve.solve.solver import Solver
+        import envsolve.resolve.solver, envsolve.lockfile.formats, envsolve.validation.report
+        from envsolve.resolve.solver import Solver
         for function in (solve, lock, validate, envsolve.solve, envsolve.lock, envsolve.validate):
             assert type(function).__name__ == "function", function
     """

@@ -12,7 +12,7 @@ import pytest
 
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.matrix import Matrix
-from envsolve.validate import inside
+from envsolve.validation import inside
 
 ROOT = Path(__file__).parents[1]
 MATRIX = ROOT / "data" / "compat_matrix"
@@ -83,8 +83,8 @@ RULES_OF_ONE = {
     *("app/beside_conda", "app/conda_needs", "app/held_build", "app/lock_indexes", "app/lock_refusal", "app/making"),
     *("app/stack_wheels", "app/locking", "conda/name_table", "diagnose/case", "diagnose/environment/builds"),
     *("diagnose/environment/checks/conda_cuda", "diagnose/environment/checks/library_versions", "diagnose/packages"),
-    *("diagnose/environment/checks/requirements", "cli/create_lock", "lock/conda_specs"),
-    *("model/release", "solve/preference", "validate/static/builds", "validate/static/packages"),
+    *("diagnose/environment/checks/requirements", "cli/create_lock", "lockfile/conda_specs"),
+    *("model/release", "resolve/preference", "validation/static/builds", "validation/static/packages"),
 }
 """Modules that name a framework for a rule that holds for it alone. None may be added: say it in data/frameworks."""
 
@@ -92,5 +92,5 @@ RULES_OF_ONE = {
 def test_no_framework_is_named_outside_its_file() -> None:
     package = ROOT / "envsolve"
     found = {path.relative_to(package).with_suffix("").as_posix() for path in package.rglob("*.py") if names_in(path)}
-    found = {it for it in found if not it.startswith(("validate/inside/on_", "diagnose/rules/"))}
+    found = {it for it in found if not it.startswith(("validation/inside/on_", "diagnose/rules/"))}
     assert found == RULES_OF_ONE

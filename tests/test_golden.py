@@ -23,8 +23,8 @@ from envsolve.create.reading import is_environment, plan_of
 from envsolve.create.record import RECORD, read_record
 from envsolve.errors import UsageError
 from envsolve.host.host_file import read_host_file
-from envsolve.lock.conda_file import read_held
-from envsolve.lock.held_pins import read_pins, read_recorded
+from envsolve.lockfile.conda_file import read_held
+from envsolve.lockfile.held_pins import read_pins, read_recorded
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.requirement_line import contents_of

@@ -113,7 +113,7 @@ def solve(
     a CPU build is never chosen.
     """
     from envsolve.app.solving import solve_request
-    from envsolve.lock import FORMATS
+    from envsolve.lockfile import FORMATS
 
     require_format(format, FORMATS)
     tables = _matrix(matrix)
@@ -186,7 +186,7 @@ def lock(
     """
     from envsolve.api.locking import conda_lock, python_lock
     from envsolve.app.network import Network
-    from envsolve.lock import CONDA_FORMATS, PYTHON_FORMATS
+    from envsolve.lockfile import CONDA_FORMATS, PYTHON_FORMATS
 
     require_format(format, (*PYTHON_FORMATS, *CONDA_FORMATS))
     tables = _matrix(matrix)

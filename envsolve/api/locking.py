@@ -45,7 +45,7 @@ def conda_lock(request: Request, matrix: Matrix, network: Network, existing: str
     from envsolve.app.conda_part import CondaLockRequest
     from envsolve.app.conda_sessions import conda_session
     from envsolve.app.held_locks import held_by_conda_lock
-    from envsolve.lock.formats import load_conda_writers, write_conda_lock
+    from envsolve.lockfile.formats import load_conda_writers, write_conda_lock
 
     with conda_session(network, request.channels, request.platforms, os.environ) as session:
         session.meanwhile = load_conda_writers

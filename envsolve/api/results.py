@@ -9,7 +9,7 @@ from envsolve.errors import UsageError
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host, Platform
 from envsolve.model.solution import Solution
-from envsolve.validate.report import Report
+from envsolve.validation.report import Report
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
-from envsolve.lock.wheels import PYTORCH_INDEX
+from envsolve.lockfile.wheels import PYTORCH_INDEX
 from envsolve.model.names import normalized
 from envsolve.project.writing import natural
 

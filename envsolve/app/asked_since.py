@@ -18,7 +18,7 @@ from envsolve.conda.names import conda_names
 from envsolve.conda.specs import specifier_of
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.fitting import Interpreter
-from envsolve.lock.formats import CONDA_FORMATS, PYTHON_FORMATS
+from envsolve.lockfile.formats import CONDA_FORMATS, PYTHON_FORMATS
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec

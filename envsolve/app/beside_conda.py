@@ -27,8 +27,8 @@ from envsolve.model.need import Markers
 from envsolve.model.package import Pin, Present
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem, Solution
-from envsolve.solve.closure.releases import Wanted
-from envsolve.solve.closure.resolve import Conflict, Found, Progress, Question, found_for
+from envsolve.resolve.closure.releases import Wanted
+from envsolve.resolve.closure.resolve import Conflict, Found, Progress, Question, found_for
 
 _OTHER_PYTHON = re.compile(r"pypy|graalpy|cp\d+t\Z")
 """In the name of a build: an interpreter that takes other wheels than CPython does, or CPython without its lock."""

@@ -19,9 +19,9 @@ from envsolve.model.release import KnownBad, Release, Source, Toolkit
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem
 from envsolve.model.versions import DriverVersion
-from envsolve.solve.catalogue import Builds, Catalogue, Libraries
-from envsolve.solve.fits import runnable
-from envsolve.solve.parts import minor_lies_in
+from envsolve.resolve.catalogue import Builds, Catalogue, Libraries
+from envsolve.resolve.fits import runnable
+from envsolve.resolve.parts import minor_lies_in
 
 _GPU_HINTS = (
     Hint("see what each source says", "envsolve detect"),

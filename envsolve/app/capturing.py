@@ -29,10 +29,10 @@ from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.host.detection import detect
 from envsolve.host.machine import this_glibc
 from envsolve.index.fitting import Interpreter, platform_tags
-from envsolve.lock.conda_lock import Asked, CondaLock, PlatformLock
-from envsolve.lock.formats import CONDA_FORMATS, VENV_FORMATS, write_conda_lock, write_python_lock
-from envsolve.lock.python_lock import PythonLock
-from envsolve.lock.whole_conda import channels_of
+from envsolve.lockfile.conda_lock import Asked, CondaLock, PlatformLock
+from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS, write_conda_lock, write_python_lock
+from envsolve.lockfile.python_lock import PythonLock
+from envsolve.lockfile.whole_conda import channels_of
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.finding import Finding, Severity
@@ -40,14 +40,14 @@ from envsolve.model.host import Host
 from envsolve.model.need import Markers
 from envsolve.model.package import Closure, Target
 from envsolve.model.request import Request
-from envsolve.validate.activation import activated
-from envsolve.validate.child import Children
+from envsolve.validation.activation import activated
+from envsolve.validation.child import Children
 
 if TYPE_CHECKING:
     from envsolve.diagnose.environment import FoundEnvironment
     from envsolve.host.pci import PciTable
     from envsolve.model.capability import ComputeCapability
-    from envsolve.validate.inventory import Inventory
+    from envsolve.validation.inventory import Inventory
 
 FORMATS = (*VENV_FORMATS, *CONDA_FORMATS)
 """What an environment can become."""

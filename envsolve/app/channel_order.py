@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envsolve.lock.conda_specs import channel_name
+from envsolve.lockfile.conda_specs import channel_name
 from envsolve.matrix.load import FrameworkTable, Matrix
 from envsolve.model.release import Source
 from envsolve.model.request import Request
-from envsolve.solve.solver import Solver
+from envsolve.resolve.solver import Solver
 
 WHEELS = (Source.PYPI, Source.PYTORCH)
 _BEHIND_THE_PYTORCH_CHANNEL = (Source.PYTORCH_CHANNEL, Source.CONDA_FORGE, *WHEELS)

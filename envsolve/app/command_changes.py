@@ -1,7 +1,7 @@
 """What differs between the command that a file says it was made with and the one that a project comes to now.
 
 Both are texts of :func:`envsolve.app.command.recorded_command`. The driver does not count, as in
-:mod:`envsolve.lock.maker`.
+:mod:`envsolve.lockfile.maker`.
 """
 
 from __future__ import annotations

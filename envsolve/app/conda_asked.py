@@ -19,8 +19,8 @@ from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions, specifier_of
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_CONDA
-from envsolve.lock.conda_lock import MAIN, Asked
-from envsolve.lock.conda_specs import conda_specs
+from envsolve.lockfile.conda_lock import MAIN, Asked
+from envsolve.lockfile.conda_specs import conda_specs
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
@@ -29,8 +29,8 @@ from envsolve.model.solution import Problem, Solution
 
 if TYPE_CHECKING:
     from envsolve.app.asked_packages import Given
-    from envsolve.lock.environment_file import EnvironmentFile
-    from envsolve.lock.pip_section import PipSection
+    from envsolve.lockfile.environment_file import EnvironmentFile
+    from envsolve.lockfile.pip_section import PipSection
     from envsolve.model.package import Hashes
 
 _SUFFIXES = (".yml", ".yaml")
@@ -96,7 +96,7 @@ def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
 
 def _environments(packages: Packages, platform: Platform) -> Iterator[EnvironmentFile]:
     for name in filter(is_environment_file, packages.files):
-        from envsolve.lock.environment_file import read_environment
+        from envsolve.lockfile.environment_file import read_environment
 
         _refuse_lock(name)
         yield read_environment(Path(name), platform)
@@ -104,7 +104,7 @@ def _environments(packages: Packages, platform: Platform) -> Iterator[Environmen
 
 def _refuse_lock(name: str) -> None:
     """Raise UsageError for a conda-lock.yml: it says what is installed, and not what is asked for."""
-    from envsolve.lock.conda_file import HeldFormat, kind_of
+    from envsolve.lockfile.conda_file import HeldFormat, kind_of
 
     if kind_of(Path(name)) is HeldFormat.CONDA_LOCK:
         raise UsageError(

@@ -9,8 +9,8 @@ from pathlib import Path
 from envsolve.app.conda_part import Kept
 from envsolve.boundary.files import FileError, read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
-from envsolve.lock.conda_file import HeldConda, read_held
-from envsolve.lock.own_file import LONGEST
+from envsolve.lockfile.conda_file import HeldConda, read_held
+from envsolve.lockfile.own_file import LONGEST
 from envsolve.model.conda import CondaPackage
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform

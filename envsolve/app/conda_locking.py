@@ -35,14 +35,14 @@ from envsolve.app.solving import notes_of, request_without_secrets, solutions_of
 from envsolve.app.targets import Target, targets_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError, UnsolvableError
-from envsolve.lock.conda_lock import CondaLock, PlatformLock
-from envsolve.lock.conda_specs import channels_of
+from envsolve.lockfile.conda_lock import CondaLock, PlatformLock
+from envsolve.lockfile.conda_specs import channels_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.request import Policy, Request
 from envsolve.model.solution import Solution
-from envsolve.solve.solver import Solver, source_groups
+from envsolve.resolve.solver import Solver, source_groups
 
 _MOST_ATTEMPTS = 16
 """Stacks that are tried where the packages around one cannot be had."""

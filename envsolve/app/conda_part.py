@@ -21,9 +21,9 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.session import CondaConflict, Listed, Question, Session
 from envsolve.errors import UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_CONDA
-from envsolve.lock.answer import Answer
-from envsolve.lock.conda_lock import PlatformLock
-from envsolve.lock.conda_specs import channel_name, channels_of, with_conda_forge
+from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.conda_lock import PlatformLock
+from envsolve.lockfile.conda_specs import channel_name, channels_of, with_conda_forge
 from envsolve.matrix.load import Matrix
 from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.host import Platform

@@ -22,7 +22,7 @@ def conda_session(
     """A session that reads ``channels`` for ``platforms`` while the rest is still being loaded."""
     from envsolve.conda.condarc import read_condarc
     from envsolve.conda.session import Session, Settings
-    from envsolve.lock.conda_specs import with_conda_forge
+    from envsolve.lockfile.conda_specs import with_conda_forge
 
     home = environ.get("HOME") or environ.get("USERPROFILE")
     condarc = read_condarc(environ, Path(home) if home else None)

@@ -20,7 +20,7 @@ from envsolve.matrix.load import Matrix
 from envsolve.model.conda import CondaPackage
 from envsolve.model.request import Packages, Request
 from envsolve.model.solution import Solution
-from envsolve.solve.closure.resolve import Conflict, Progress
+from envsolve.resolve.closure.resolve import Conflict, Progress
 
 _MOST_ROUNDS = 5
 """Times that conda chooses anew because of what wheels require."""

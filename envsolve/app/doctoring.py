@@ -26,8 +26,8 @@ from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host
-from envsolve.validate.activation import Activation, activated
-from envsolve.validate.child import Children
+from envsolve.validation.activation import Activation, activated
+from envsolve.validation.child import Children
 
 if TYPE_CHECKING:
     from envsolve.model.request import Request
@@ -260,9 +260,9 @@ def _planned(
         solved = solve_request(request, matrix, environ)
         return solved.texts[0][1], solved.notes
     from envsolve import __version__
-    from envsolve.lock import Answer
-    from envsolve.lock.stack_requirements import stack_requirements
-    from envsolve.solve.solver import Solver
+    from envsolve.lockfile import Answer
+    from envsolve.lockfile.stack_requirements import stack_requirements
+    from envsolve.resolve.solver import Solver
 
     targets, solutions, _ = stacks_of(request, matrix, environ, Solver(matrix))
     (target,), (solution,) = targets, solutions

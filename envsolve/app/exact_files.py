@@ -17,11 +17,11 @@ from envsolve.app.network import Network
 from envsolve.boundary.secrets import without_secrets
 from envsolve.index.client import Indexes, package_file
 from envsolve.index.fitting import Interpreter
-from envsolve.lock.wheels import PYTORCH_INDEX
+from envsolve.lockfile.wheels import PYTORCH_INDEX
 from envsolve.model.host import Platform
 from envsolve.model.package import PackageFile
 from envsolve.model.request import Request
-from envsolve.solve.closure.releases import Fit, Fitting, Releases, Unfit, Wanted
+from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit, Wanted
 
 _ANY = Wanted(Interpreter((3, 12, 0), Platform.LINUX_64))
 """What stands for the target where files are listed, and nobody asks which of them suit."""

@@ -10,13 +10,13 @@ from packaging.version import Version
 from envsolve.errors import Hint, UsageError
 from envsolve.index.fitting import Interpreter, platform_tags
 from envsolve.index.settings import default_index
-from envsolve.lock.conda_file import HeldFormat
-from envsolve.lock.conda_lock import CondaLock, PlatformLock
-from envsolve.lock.formats import PYTHON_FORMATS, write_conda_lock, write_python_lock
-from envsolve.lock.python_lock import PythonLock
-from envsolve.lock.recorded import RecordedLock
-from envsolve.lock.toml import Value
-from envsolve.lock.whole_conda import Origin, Whole, whole_lock
+from envsolve.lockfile.conda_file import HeldFormat
+from envsolve.lockfile.conda_lock import CondaLock, PlatformLock
+from envsolve.lockfile.formats import PYTHON_FORMATS, write_conda_lock, write_python_lock
+from envsolve.lockfile.python_lock import PythonLock
+from envsolve.lockfile.recorded import RecordedLock
+from envsolve.lockfile.toml import Value
+from envsolve.lockfile.whole_conda import Origin, Whole, whole_lock
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
 from envsolve.model.package import Closure, Target

@@ -20,11 +20,11 @@ from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.fitting import Interpreter, platform_tags
 from envsolve.index.page import version_of
 from envsolve.index.settings import default_index
-from envsolve.lock.formats import write_python_lock
-from envsolve.lock.python_lock import PythonLock
-from envsolve.lock.recorded import RecordedLock, exported, sound_facts
-from envsolve.lock.whole_conda import NotWholeError, Origin, words_of
-from envsolve.lock.whole_python import WholePin, WholePython
+from envsolve.lockfile.formats import write_python_lock
+from envsolve.lockfile.python_lock import PythonLock
+from envsolve.lockfile.recorded import RecordedLock, exported, sound_facts
+from envsolve.lockfile.whole_conda import NotWholeError, Origin, words_of
+from envsolve.lockfile.whole_python import WholePin, WholePython
 from envsolve.model.host import Platform
 from envsolve.model.package import Closure, PackageFile, Pin, Target
 from envsolve.model.versions import LibcVersion

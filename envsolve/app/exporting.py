@@ -16,11 +16,11 @@ from envsolve.app.exact_files import Asking
 from envsolve.app.export_conda import Exported, export_conda
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
-from envsolve.lock.conda_file import HeldFormat, format_of
-from envsolve.lock.conda_lock_file import LONGEST
-from envsolve.lock.formats import CONDA_FORMATS, VENV_FORMATS
-from envsolve.lock.held_pins import read_recorded
-from envsolve.lock.whole_conda import NotWholeError, Origin
+from envsolve.lockfile.conda_file import HeldFormat, format_of
+from envsolve.lockfile.conda_lock_file import LONGEST
+from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS
+from envsolve.lockfile.held_pins import read_recorded
+from envsolve.lockfile.whole_conda import NotWholeError, Origin
 from envsolve.model.host import Platform
 
 FORMATS = (*VENV_FORMATS, *CONDA_FORMATS, "environment")
@@ -124,8 +124,8 @@ def _require_python(asked: ExportRequest) -> None:
 
 def _of_python(asked: ExportRequest, kind: str, text: str, environ: Mapping[str, str]) -> Exported:
     from envsolve.app.export_python import Asked, export_python
-    from envsolve.lock.pylock_document import pylock_document
-    from envsolve.lock.whole_python import pylock_in, requirements_in
+    from envsolve.lockfile.pylock_document import pylock_document
+    from envsolve.lockfile.whole_python import pylock_in, requirements_in
 
     if kind == PYLOCK:
         document = pylock_document(text)

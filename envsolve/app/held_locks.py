@@ -13,7 +13,7 @@ from envsolve.model.request import Held, Packages
 
 if TYPE_CHECKING:
     from envsolve.app.conda_part import Kept
-    from envsolve.lock.held_pins import HeldPin
+    from envsolve.lockfile.held_pins import HeldPin
 
 FileFor = Callable[[Platform], str]
 """The file that holds the lock for a platform."""
@@ -36,7 +36,7 @@ def held_by_python_lock(file_for: FileFor) -> Callable[[Platform], tuple[tuple[H
     """The pins of a Python lock, and the stack among them; nothing where there is no file."""
 
     def held(platform: Platform) -> tuple[tuple[HeldPin, ...], Held]:
-        from envsolve.lock.held_pins import read_pins, read_recorded
+        from envsolve.lockfile.held_pins import read_pins, read_recorded
 
         path = Path(file_for(platform))
         pins = read_pins(path)

@@ -13,10 +13,10 @@ from packaging.version import InvalidVersion, Version
 from envsolve.app.held_build import Beside, extras_in, installed_of
 from envsolve.boundary.files import read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_CPU_WHEEL, FRAMEWORK_OF_WHEEL
-from envsolve.lock.conda_file import HeldFormat, kind_of, read_held
-from envsolve.lock.dockerfile_file import is_dockerfile
-from envsolve.lock.held_pins import HeldPin, read_pins, read_recorded, read_unpinned
-from envsolve.lock.own_file import LONGEST
+from envsolve.lockfile.conda_file import HeldFormat, kind_of, read_held
+from envsolve.lockfile.dockerfile_file import is_dockerfile
+from envsolve.lockfile.held_pins import HeldPin, read_pins, read_recorded, read_unpinned
+from envsolve.lockfile.own_file import LONGEST
 from envsolve.matrix.load import Matrix
 from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDNN_PACKAGES
 from envsolve.model.host import Platform

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from envsolve.boundary.files import FileError
 from envsolve.diagnose.environment.conda_meta import record_at
 from envsolve.diagnose.environment.reading import names_of
-from envsolve.lock.package_address import package_of
+from envsolve.lockfile.package_address import package_of
 from envsolve.model.conda import CondaPackage
 
 _NO_REQUEST = ("", "None")

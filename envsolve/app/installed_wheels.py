@@ -21,7 +21,7 @@ from envsolve.diagnose.environment.reading import bytes_of, is_file
 from envsolve.model.names import normalized
 from envsolve.model.need import Markers, parse_need
 from envsolve.model.package import PackageFile, Pin
-from envsolve.solve.closure.releases import Unfit
+from envsolve.resolve.closure.releases import Unfit
 
 _LONGEST_METADATA = 16 * 1024 * 1024
 _TOOLS = ("pip", "setuptools", "wheel", "distribute")

@@ -24,9 +24,9 @@ from envsolve.index.local import WithFolders, path_of
 from envsolve.index.one_index import Trust
 from envsolve.index.settings import IndexSettings, default_index, read_settings
 from envsolve.index.store import Store, store_at
-from envsolve.lock.wheels import PYTORCH_INDEX
+from envsolve.lockfile.wheels import PYTORCH_INDEX
 from envsolve.model.request import Request
-from envsolve.solve.closure.workers import Aside, Workers
+from envsolve.resolve.closure.workers import Aside, Workers
 
 if TYPE_CHECKING:
     from envsolve.index.http import HttpFetcher

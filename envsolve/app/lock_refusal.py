@@ -21,12 +21,12 @@ from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Problem, Solution
-from envsolve.solve.closure.bounds import THE_STACK
-from envsolve.solve.closure.provider import Ask
-from envsolve.solve.closure.releases import Unfit
-from envsolve.solve.closure.resolve import Conflict
-from envsolve.solve.closure.told import contested, missing, reasons_of, sentences, versions
-from envsolve.solve.solver import Solver
+from envsolve.resolve.closure.bounds import THE_STACK
+from envsolve.resolve.closure.provider import Ask
+from envsolve.resolve.closure.releases import Unfit
+from envsolve.resolve.closure.resolve import Conflict
+from envsolve.resolve.closure.told import contested, missing, reasons_of, sentences, versions
+from envsolve.resolve.solver import Solver
 
 _MOST_CAUSES = 12
 _FEW_NAMES = 3

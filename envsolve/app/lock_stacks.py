@@ -19,10 +19,10 @@ from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Held, Packages, Policy, Request
 from envsolve.model.solution import Machine, Problem, Solution
-from envsolve.solve.closure.bounds import cuda_major_of
-from envsolve.solve.closure.resolve import Conflict
-from envsolve.solve.closure.told import contested, involved
-from envsolve.solve.solver import Solver
+from envsolve.resolve.closure.bounds import cuda_major_of
+from envsolve.resolve.closure.resolve import Conflict
+from envsolve.resolve.closure.told import contested, involved
+from envsolve.resolve.solver import Solver
 
 
 class Attempt(NamedTuple):
@@ -217,8 +217,8 @@ def stays(packages: Packages, name: str) -> bool:
 
 def _is_about_python(conflict: Conflict) -> bool:
     """Whether another Python might have what is missing: some project has files, and none for this one."""
-    from envsolve.solve.closure.releases import Unfit
-    from envsolve.solve.closure.told import reasons_of
+    from envsolve.resolve.closure.releases import Unfit
+    from envsolve.resolve.closure.told import reasons_of
 
     about = {Unfit.OTHER_PLATFORM, Unfit.OTHER_PYTHON}
     return any(about & set(reasons_of(name, conflict)) for name in contested(conflict))

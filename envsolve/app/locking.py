@@ -1,7 +1,7 @@
 """Python locks: the stack for the GPU, then everything it and the requirements need, from package indexes.
 
-The stack is solved first, and bounds the packages around it (envsolve.solve.closure.bounds). Where the packages cannot
-be had with it, the next best stack is tried: an older Python first, then an older framework; where an index lacks the
+The stack is solved first, and bounds the packages around it (envsolve.resolve.closure.bounds). Where these cannot be
+had with it, the next best stack is tried: an older Python first, then an older framework; where an index lacks the
 build itself, the next best build. A framework that only turns up as a dependency joins the stack, so that it is never
 one for another GPU or for none.
 """
@@ -26,9 +26,9 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_CPU_WHEEL, FRAMEWORKS
 from envsolve.index.fitting import Interpreter, platform_tags
-from envsolve.lock.answer import Answer
-from envsolve.lock.formats import require_platforms, write_python_lock
-from envsolve.lock.python_lock import PythonLock
+from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.formats import require_platforms, write_python_lock
+from envsolve.lockfile.python_lock import PythonLock
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.need import Markers, Need
@@ -36,11 +36,11 @@ from envsolve.model.package import Closure, Pin
 from envsolve.model.package import Target as LockTarget
 from envsolve.model.request import Held, Request
 from envsolve.model.solution import Solution
-from envsolve.solve.closure.releases import Wanted
-from envsolve.solve.closure.resolve import Conflict, Progress, Question, pins_of
+from envsolve.resolve.closure.releases import Wanted
+from envsolve.resolve.closure.resolve import Conflict, Progress, Question, pins_of
 
 if TYPE_CHECKING:
-    from envsolve.lock.held_pins import HeldPin
+    from envsolve.lockfile.held_pins import HeldPin
 
 _MOST_STACKS = 24
 _FEW = 4

@@ -12,13 +12,13 @@ from envsolve.app.held_stack import packages_in
 from envsolve.app.project_locking import LockedFile
 from envsolve.app.status import file_status
 from envsolve.app.targets import targets_of
-from envsolve.lock.formats import CONDA_FORMATS, PYTHON_FORMATS
-from envsolve.lock.held import read_held
+from envsolve.lockfile.formats import CONDA_FORMATS, PYTHON_FORMATS
+from envsolve.lockfile.held import read_held
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.request import Held
 from envsolve.model.solution import Solution
-from envsolve.solve.solver import Solver
+from envsolve.resolve.solver import Solver
 
 _NOT_READ = ("json", "pixi")
 _DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{32,128}(?![0-9a-f])")

@@ -19,9 +19,9 @@ from envsolve.app.solving import solve_request
 from envsolve.app.targets import platforms_of
 from envsolve.boundary.files import FileError, link_in, read_text
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
-from envsolve.lock.formats import CONDA_FORMATS, PYTHON_FORMATS, format_for_file, write_conda_lock
-from envsolve.lock.maker import same_but_for_maker
-from envsolve.lock.own_file import BY_FORCE, LONGEST, is_own, refuse_to_overwrite
+from envsolve.lockfile.formats import CONDA_FORMATS, PYTHON_FORMATS, format_for_file, write_conda_lock
+from envsolve.lockfile.maker import same_but_for_maker
+from envsolve.lockfile.own_file import BY_FORCE, LONGEST, is_own, refuse_to_overwrite
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
@@ -216,7 +216,7 @@ class _Locking:
         return texts, locked.solutions
 
     def _stack(self, asked: Asked) -> tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]:
-        from envsolve.lock.held import read_held
+        from envsolve.lockfile.held import read_held
 
         request = asked.request
         if request.packages.requirements or request.packages.files:

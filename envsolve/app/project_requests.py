@@ -11,7 +11,7 @@ from envsolve.app.recorded_machine import ORIGIN, recorded_machine
 from envsolve.app.solving import framework_requests
 from envsolve.app.targets import detected_host, targets_of
 from envsolve.errors import Hint, UsageError
-from envsolve.lock.formats import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file
+from envsolve.lockfile.formats import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file
 from envsolve.matrix.load import Matrix
 from envsolve.model.asker import Asker
 from envsolve.model.host import GpuStatus, Platform

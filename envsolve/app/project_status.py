@@ -16,11 +16,11 @@ from envsolve.app.solving import request_without_secrets
 from envsolve.app.status import FileStatus, Verdict, file_status, require_settled, unreadable
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import UsageError
-from envsolve.lock.maker import same_but_for_maker
+from envsolve.lockfile.maker import same_but_for_maker
 from envsolve.matrix.load import Matrix
 from envsolve.model.request import Packages
 from envsolve.project import Project
-from envsolve.solve.solver import Solver
+from envsolve.resolve.solver import Solver
 
 _NOT_READ = ("json", "pixi")
 """Formats whose files are made for other tools, and are not read back."""

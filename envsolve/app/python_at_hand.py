@@ -17,12 +17,12 @@ from envsolve.create.interpreter import pythons_here
 from envsolve.create.tools import find_uv
 from envsolve.errors import EnvsolveError
 from envsolve.host.machine import this_platform
-from envsolve.lock.formats import PYTHON_FORMATS
+from envsolve.lockfile.formats import PYTHON_FORMATS
 from envsolve.matrix.load import Matrix
 from envsolve.model.request import Packages, Request
 from envsolve.model.solution import Solution
 from envsolve.project import Project
-from envsolve.solve.solver import Solver
+from envsolve.resolve.solver import Solver
 
 _OF_THIS_MACHINE = ((), ("auto",), ("none",))
 

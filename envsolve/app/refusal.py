@@ -8,12 +8,12 @@ from envsolve.app.command import command_of, way_out
 from envsolve.errors import Hint, HostGroup, UnsolvableError
 from envsolve.model.request import Request
 from envsolve.model.solution import Machine, Problem
-from envsolve.solve.conflict import Constraint, Kind
-from envsolve.solve.explain import explain
-from envsolve.solve.fleet import Group, smallest_split
-from envsolve.solve.relax import WayOut, ways_out
-from envsolve.solve.solver import Solver
-from envsolve.solve.told import Conflict
+from envsolve.resolve.conflict import Constraint, Kind
+from envsolve.resolve.explain import explain
+from envsolve.resolve.fleet import Group, smallest_split
+from envsolve.resolve.relax import WayOut, ways_out
+from envsolve.resolve.solver import Solver
+from envsolve.resolve.told import Conflict
 
 _MOST_WAYS_OUT = 4
 _MOST_NAMED = 3

@@ -11,13 +11,13 @@ from envsolve.app.command import command_of, recorded_command
 from envsolve.app.targets import Target, targets_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError, UsageError
-from envsolve.lock import Answer, write
+from envsolve.lockfile import Answer, write
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Held, Request, parse_framework
 from envsolve.model.solution import Problem, Solution
-from envsolve.solve.solver import Solver
+from envsolve.resolve.solver import Solver
 
 LEFT_OUT = "logins and tokens in addresses are left out: keep them in .netrc, .condarc or a keyring"
 
@@ -100,7 +100,7 @@ def solutions_of(targets: Sequence[Target], solver: Solver) -> tuple[tuple[Solut
     solutions = [solution for solution in found if solution is not None]
     if len(targets) == 1:
         return tuple(solutions), ()
-    from envsolve.solve.platforms import agreed, differing
+    from envsolve.resolve.platforms import agreed, differing
 
     same = agreed([(target.request, target.problem) for target in targets], solver)
     return tuple(same), tuple(differing(same))

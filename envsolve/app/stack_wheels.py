@@ -15,15 +15,15 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import rivals_of
 from envsolve.index.client import Indexes
-from envsolve.lock.wheels import PYTORCH_INDEX, find_links_of, goes_by_folder
+from envsolve.lockfile.wheels import PYTORCH_INDEX, find_links_of, goes_by_folder
 from envsolve.matrix.load import Matrix
 from envsolve.model.need import Need
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Packages
 from envsolve.model.solution import Solution
-from envsolve.solve.closure.bounds import THE_STACK, Bounds
-from envsolve.solve.closure.world import Limit
+from envsolve.resolve.closure.bounds import THE_STACK, Bounds
+from envsolve.resolve.closure.world import Limit
 
 _BUILT_TOGETHER = ("torchvision", "torchaudio")
 """What has a build for each CUDA, and checks that PyTorch is for the same (``_check_cuda_version`` in each)."""
@@ -108,7 +108,7 @@ class Limits:
         self._known: dict[str, tuple[Limit, ...]] = {}
 
     def __call__(self, name: str) -> tuple[Limit, ...]:
-        """See envsolve.solve.closure.world."""
+        """See envsolve.resolve.closure.world."""
         if name not in self._known:
             bounds = () if self._bounds is None else self._bounds.of(name)
             self._known[name] = (*bounds, *self._constraints.get(name, ()))

@@ -18,11 +18,11 @@ from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target, target_of
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UnsolvableError, UsageError
-from envsolve.lock.own_file import LONGEST
+from envsolve.lockfile.own_file import LONGEST
 from envsolve.matrix.load import FrameworkTable, Matrix
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
-from envsolve.solve.solver import Solver
+from envsolve.resolve.solver import Solver
 
 _ASKED = re.compile(r"(CUDA|Python) (?:==)?(\S+) was asked for")
 """What the solver was asked for is what the file holds."""

@@ -147,7 +147,7 @@ def _all_machines(
     )
     if len(machines) == 1:
         return machines
-    from envsolve.solve.fleet import profiles
+    from envsolve.resolve.fleet import profiles
 
     return profiles(machines, cuda)
 

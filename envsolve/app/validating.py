@@ -14,14 +14,14 @@ from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding
 from envsolve.model.host import GpuStatus, Host
-from envsolve.validate.activation import activated
-from envsolve.validate.child import Children
-from envsolve.validate.environment import interpreter, take_inventory
-from envsolve.validate.inventory import Inventory
-from envsolve.validate.own_libraries import is_for_gpus
-from envsolve.validate.places import places_of
-from envsolve.validate.report import ProbeReport, Report, concluded
-from envsolve.validate.validator import Device, Plan, validate
+from envsolve.validation.activation import activated
+from envsolve.validation.child import Children
+from envsolve.validation.environment import interpreter, take_inventory
+from envsolve.validation.inventory import Inventory
+from envsolve.validation.own_libraries import is_for_gpus
+from envsolve.validation.places import places_of
+from envsolve.validation.report import ProbeReport, Report, concluded
+from envsolve.validation.validator import Device, Plan, validate
 
 _ROOT = Path("/")
 ENVIRONMENT = "environment"

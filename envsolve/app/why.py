@@ -24,8 +24,8 @@ from envsolve.model.fact import Fact
 from envsolve.model.release import Release, Toolkit
 from envsolve.model.request import Policy, Request, parse_cuda_versions, parse_framework, parse_versions
 from envsolve.model.solution import Choice, Problem, Solution
-from envsolve.solve.parts import CUDA, CUDNN, OWNER, PYTHON, Requirement, framework_identifier
-from envsolve.solve.solver import Solver
+from envsolve.resolve.parts import CUDA, CUDNN, OWNER, PYTHON, Requirement, framework_identifier
+from envsolve.resolve.solver import Solver
 
 _TOOLKIT_NAMES = ("cuda", "toolkit", "cuda-toolkit", *CUDA_PACKAGES)
 _CUDNN_NAMES = ("cudnn", *CUDNN_PACKAGES)
@@ -282,7 +282,7 @@ def _framework_of(text: str, matrix: Matrix) -> str:
 
 
 def _is_floor(requirement: Requirement) -> bool:
-    from envsolve.solve.parts import DriverFloor
+    from envsolve.resolve.parts import DriverFloor
 
     return isinstance(requirement.limit, DriverFloor)
 

@@ -16,7 +16,7 @@ from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.replacing import refuse_to_overwrite
 from envsolve.cli.report import note
 from envsolve.errors import UsageError
-from envsolve.lock.formats import format_told_by
+from envsolve.lockfile.formats import format_told_by
 
 _FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
 

@@ -14,7 +14,7 @@ from envsolve.cli.python_lock import require_file_for_each, require_other_file
 from envsolve.cli.replacing import refuse_to_replace
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lock.formats import load_conda_writers, write_conda_lock
+from envsolve.lockfile.formats import load_conda_writers, write_conda_lock
 from envsolve.model.host import Platform
 from envsolve.model.request import Request
 

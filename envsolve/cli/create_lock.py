@@ -17,7 +17,7 @@ from envsolve.cli.report import note
 from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
 from envsolve.errors import Hint, UsageError
-from envsolve.lock import CONDA_FORMATS, VENV_FORMATS, format_for_file
+from envsolve.lockfile import CONDA_FORMATS, VENV_FORMATS, format_for_file
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _text(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[st
         solved = python_lock(request, matrix, options)
         return solved.texts[0][1], solved.notes
     from envsolve.cli.conda_lock import conda_lock, conda_session
-    from envsolve.lock.formats import write_conda_lock
+    from envsolve.lockfile.formats import write_conda_lock
 
     with conda_session(options) as session:
         locked = conda_lock(request, matrix, options, session)

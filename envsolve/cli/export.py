@@ -14,7 +14,7 @@ from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_overwrite
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lock.formats import format_for_file
+from envsolve.lockfile.formats import format_for_file
 from envsolve.model.host import Platform
 
 _FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "environment")

@@ -343,7 +343,7 @@ def _diff(new: Mapping[str, str]) -> Iterator[str]:
 
 def _is_foreign(name: str) -> bool:
     """Whether `envsolve lock` refuses to replace the file of this name."""
-    from envsolve.lock.own_file import refuse_to_overwrite
+    from envsolve.lockfile.own_file import refuse_to_overwrite
 
     try:
         refuse_to_overwrite(Path(name))

@@ -73,7 +73,7 @@ def _spellings(name: str) -> list[str]:
 
 
 def _formats(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
-    from envsolve.lock import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, VENV_FORMATS
+    from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, VENV_FORMATS
 
     of_locks = (*VENV_FORMATS, *CONDA_FORMATS)
     known = {"create": of_locks, "capture": of_locks, "export": (*of_locks, "environment")}

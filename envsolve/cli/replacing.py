@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from envsolve.cli.options import option
 from envsolve.cli.output import PLATFORM
 from envsolve.errors import Hint
-from envsolve.lock import CONDA_FORMATS, PYTHON_FORMATS
+from envsolve.lockfile import CONDA_FORMATS, PYTHON_FORMATS
 
 if TYPE_CHECKING:
     from envsolve.matrix import Matrix
@@ -33,8 +33,8 @@ def refuse_to_overwrite(output: str | None, platforms: Iterable[str], way: Hint 
     names = [name.replace(PLATFORM, platform) for platform in platforms] if PLATFORM in name else [name]
     there = [Path(it) for it in names if os.path.isfile(it)]  # noqa: PTH113 - no error for a name that is none
     if there:
-        from envsolve.lock.own_file import BY_FORCE
-        from envsolve.lock.own_file import refuse_to_overwrite as refuse
+        from envsolve.lockfile.own_file import BY_FORCE
+        from envsolve.lockfile.own_file import refuse_to_overwrite as refuse
 
         for path in there:
             refuse(path, way, BY_FORCE)

@@ -22,7 +22,7 @@ from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lock import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_told_by
+from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_told_by
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.request import Held, Packages, Policy, Request, parse_cuda_versions, parse_versions
@@ -291,7 +291,7 @@ def _held_on(options: dict[str, Any]) -> HeldOn | None:
             ("a file that the shell redirects to is empty before envsolve reads it",),
             (Hint("name the file", "envsolve --prefer locked -o environment.yml ..."),),
         )
-    from envsolve.lock.held import read_held
+    from envsolve.lockfile.held import read_held
 
     def held(platform: Platform) -> Held:
         return read_held(Path(str(output).replace(PLATFORM, platform)), platform)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from envsolve.cli.finding_text import EVIDENCE, finding_lines, printable
-from envsolve.validate.report import ProbeReport, Report, Status
+from envsolve.validation.report import ProbeReport, Report, Status
 
 if TYPE_CHECKING:
     from envsolve.app.validating import Validation

@@ -20,7 +20,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from envsolve.create.plan import WheelFile
 from envsolve.create.refusals import not_exact
 from envsolve.errors import Hint, UsageError
-from envsolve.lock.text_file import shown
+from envsolve.lockfile.text_file import shown
 from envsolve.model.requirement_line import contents_of
 
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from envsolve.lock.text_file import clean
+from envsolve.lockfile.text_file import clean
 
 _KEPT = 30
 """Lines; a tool says at the end why it failed."""

@@ -10,14 +10,14 @@ from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.create.plan import Kind, Plan, wheel_file
 from envsolve.create.refusals import not_exact, other_platform, without_hash
-from envsolve.lock.conda_file import HeldFormat
-from envsolve.lock.conda_lock import MAIN
-from envsolve.lock.conda_lock_file import LockedPlatform, conda_lock_of
-from envsolve.lock.explicit_file import explicit_of
-from envsolve.lock.pip_package import PipPackage
-from envsolve.lock.pixi_lock_file import DEFAULT, PixiPlatform, pixi_lock_of
-from envsolve.lock.recorded_facts import facts_in_header, facts_in_metadata
-from envsolve.lock.yaml_document import document_of
+from envsolve.lockfile.conda_file import HeldFormat
+from envsolve.lockfile.conda_lock import MAIN
+from envsolve.lockfile.conda_lock_file import LockedPlatform, conda_lock_of
+from envsolve.lockfile.explicit_file import explicit_of
+from envsolve.lockfile.pip_package import PipPackage
+from envsolve.lockfile.pixi_lock_file import DEFAULT, PixiPlatform, pixi_lock_of
+from envsolve.lockfile.recorded_facts import facts_in_header, facts_in_metadata
+from envsolve.lockfile.yaml_document import document_of
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
 

@@ -19,12 +19,12 @@ from envsolve.create.conda_reading import of_conda
 from envsolve.create.plan import Kind, Plan, WheelFile
 from envsolve.create.refusals import LOCKS, not_exact, other_platform, without_hash
 from envsolve.errors import UsageError
-from envsolve.lock.conda_file import HeldFormat, format_of
-from envsolve.lock.conda_lock_file import LONGEST
-from envsolve.lock.held_pins import read_recorded
-from envsolve.lock.pylock_document import pylock_document
-from envsolve.lock.sound_pins import STRONG
-from envsolve.lock.text_file import shown
+from envsolve.lockfile.conda_file import HeldFormat, format_of
+from envsolve.lockfile.conda_lock_file import LONGEST
+from envsolve.lockfile.held_pins import read_recorded
+from envsolve.lockfile.pylock_document import pylock_document
+from envsolve.lockfile.sound_pins import STRONG
+from envsolve.lockfile.text_file import shown
 from envsolve.model.host import Platform
 from envsolve.model.requirement_line import contents_of, hashes_of
 

@@ -217,4 +217,4 @@ MACHINE_KEYS = frozenset({"gpus", "driver", "hosts", "platforms"})
 
 OUTPUT_KEYS = ("file", "format")
 OUTPUT_FORMATS = ("environment", "json", "pixi", "requirements", "pylock", "dockerfile", "conda-lock", "explicit")
-"""What ``format`` takes: what :mod:`envsolve.lock.formats` writes."""
+"""What ``format`` takes: what :mod:`envsolve.lockfile.formats` writes."""

@@ -23,7 +23,7 @@ from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion, LibcVersion
-from envsolve.solve.solver import Solver
+from envsolve.resolve.solver import Solver
 from tests.cli.worlds import CP311, LINUX, fill, releases
 from tests.index.packages import sdist, wheel
 from tests.index.server import IndexServer

@@ -21,7 +21,7 @@ from tests.cli.locking import assert_in_three_parts
 from tests.conda.packages import MINOR, PATCH
 from tests.conftest import Envsolve, Result
 from tests.index.packages import core_metadata, sdist, wheel
-from tests.lock.judges import conda_lock_renders
+from tests.lockfile.judges import conda_lock_renders
 
 pytestmark = [
     pytest.mark.thorough,  # each makes whole environments

@@ -19,7 +19,7 @@ from click.shell_completion import CompletionItem, ShellComplete
 from envsolve.cli.known_values import spelled_as_typed
 from envsolve.cli.main import cli
 from envsolve.errors import UsageError
-from envsolve.lock import CONDA_FORMATS, VENV_FORMATS
+from envsolve.lockfile import CONDA_FORMATS, VENV_FORMATS
 from envsolve.matrix import GpuNames, Matrix
 from envsolve.matrix.names import gpu_rows
 from envsolve.model.host import Platform
@@ -189,7 +189,7 @@ def test_completing_loads_nothing_heavy(words: str) -> None:
     loaded = set(done.stderr.split())
     assert done.stdout.startswith("plain,")
     assert loaded.isdisjoint(HEAVY)
-    assert not [it for it in loaded if it.startswith(("envsolve.solve.", "envsolve.app.", "envsolve.index"))]
+    assert not [it for it in loaded if it.startswith(("envsolve.resolve.", "envsolve.app.", "envsolve.index"))]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

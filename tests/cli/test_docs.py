@@ -37,7 +37,7 @@ MIRROR = "https://mirror.example.org"
 PROGRAM = """\
 import sys
 import distlib.index
-from envsolve.lock import wheels
+from envsolve.lockfile import wheels
 distlib.index.DEFAULT_INDEX = {url!r} + "/pypi"
 wheels.PYTORCH_INDEX = {whl!r}
 from envsolve.cli import main

@@ -178,7 +178,7 @@ def test_variables_that_no_system_takes_are_named(environment: Environment, vari
 
 
 @pytest.mark.parametrize("command", [VALIDATE, DOCTOR, CAPTURE])
-@pytest.mark.thorough  # the scripts get ten seconds; tests/validate/test_activation.py gives them one
+@pytest.mark.thorough  # the scripts get ten seconds; tests/validation/test_activation.py gives them one
 @pytest.mark.parametrize("script", ["sleep 1000", "trap '' TERM; while :; do :; done"], ids=["sleeps", "spins"])
 def test_a_script_that_never_ends_is_named(environment: Environment, command: tuple[str, ...], script: str) -> None:
     environment.state('{"env_vars": {}}')

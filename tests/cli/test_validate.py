@@ -19,11 +19,11 @@ from tests.binary.device_library import device_library
 from tests.conftest import Envsolve
 from tests.fake_driver.builder import Device, FakeDriver
 from tests.scripts.fat_binary import fat_binary
-from tests.validate.compiled import CUDART, compiled
-from tests.validate.test_child import until
+from tests.validation.compiled import CUDART, compiled
+from tests.validation.test_child import until
 
 ROOT = Path(__file__).parents[2]
-DOUBLES = ROOT / "tests/validate/doubles"
+DOUBLES = ROOT / "tests/validation/doubles"
 H200 = Device("NVIDIA H200", "9.0", 143771)
 RTX_3090 = Device("NVIDIA GeForce RTX 3090", "8.6", 24576)
 

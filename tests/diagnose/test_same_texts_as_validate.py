@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from envsolve.app.explaining import Asked, explain
-from envsolve.validate.symptoms import sightings
+from envsolve.validation.symptoms import sightings
 
 pytestmark = pytest.mark.usefixtures("tables_are_read_once")
-FILE = Path(__file__).parent.parent / "validate" / "cases" / "symptoms.jsonl"
+FILE = Path(__file__).parent.parent / "validation" / "cases" / "symptoms.jsonl"
 CASES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 
 NEARER = {

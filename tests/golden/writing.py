@@ -15,15 +15,15 @@ from envsolve.app.solving import stacks_of
 from envsolve.create.reading import plan_of
 from envsolve.create.record import State, record_of, write_record
 from envsolve.host.host_file import host_as_json, read_host_file
-from envsolve.lock.answer import Answer
-from envsolve.lock.formats import write, write_conda_lock, write_python_lock
+from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.formats import write, write_conda_lock, write_python_lock
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.host import Platform, Problem, Reading
 from envsolve.model.request import FrameworkRequest, Request, parse_versions
 from envsolve.model.versions import DriverVersion
-from envsolve.solve.solver import Solver
-from tests.lock.conda_locks import two_platforms
-from tests.lock.locks import rtx_3090
+from envsolve.resolve.solver import Solver
+from tests.lockfile.conda_locks import two_platforms
+from tests.lockfile.locks import rtx_3090
 
 HERE = Path(__file__).parent
 _HOST = HERE.parent / "hosts" / "two-gpus-580.95.05.json"

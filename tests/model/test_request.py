@@ -4,7 +4,7 @@ import pytest
 from packaging.version import Version
 
 from envsolve.model.request import parse_framework, parse_versions
-from envsolve.solve.parts import minor_lies_in
+from envsolve.resolve.parts import minor_lies_in
 
 
 @pytest.mark.parametrize(

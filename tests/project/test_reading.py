@@ -9,7 +9,7 @@ import pytest
 import tomli
 
 from envsolve.errors import ProjectError, UsageError
-from envsolve.lock.formats import CONDA_FORMATS, FORMATS, PYTHON_FORMATS
+from envsolve.lockfile.formats import CONDA_FORMATS, FORMATS, PYTHON_FORMATS
 from envsolve.model.host import Platform
 from envsolve.project import find_project, read_project
 from envsolve.project.keys import KEYS, OUTPUT_FORMATS, Kind

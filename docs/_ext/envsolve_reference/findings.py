@@ -15,7 +15,7 @@ _FIELD = re.compile(r"\{(?:\w+\|([^{}]*)|\w+)\}")
 _PLACES = {
     "envsolve.diagnose.environment": "doctor",
     "envsolve.diagnose.machine": "doctor",
-    "envsolve.validate": "validate",
+    "envsolve.validation": "validate",
 }
 
 

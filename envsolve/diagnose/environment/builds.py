@@ -16,8 +16,8 @@ from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion
-from envsolve.validate.static.builds import built_cuda
-from envsolve.validate.static.installed import Files, Installed
+from envsolve.validation.static.builds import built_cuda
+from envsolve.validation.static.installed import Files, Installed
 
 
 class Build(NamedTuple):

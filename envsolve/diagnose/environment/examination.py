@@ -38,7 +38,7 @@ from envsolve.host.machine import this_platform
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host, Platform
-from envsolve.validate.inventory import Inventory
+from envsolve.validation.inventory import Inventory
 
 CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("the frameworks and the libraries they load", known.static),

@@ -16,9 +16,9 @@ from envsolve.diagnose.environment.reading import is_directory, is_file, names_o
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 from envsolve.model.finding import Finding, Severity
-from envsolve.validate.child import Children
-from envsolve.validate.environment import interpreter, take_inventory
-from envsolve.validate.inventory import Inventory
+from envsolve.validation.child import Children
+from envsolve.validation.environment import interpreter, take_inventory
+from envsolve.validation.inventory import Inventory
 
 _NOT_FOUND, _TOO_OLD = "python-not-found", "python-too-old"
 _STANDARD_LIBRARY = re.compile(r"No module named '?encodings|Could not find platform (?:in)?dependent libraries")
@@ -41,7 +41,7 @@ class FoundEnvironment(NamedTuple):
 def find_environment(
     prefix: str | None, python: str | None, environ: Mapping[str, str], children: Children, *, timeout: float = PATIENCE
 ) -> FoundEnvironment:
-    """The environment that is meant, as :func:`~envsolve.validate.environment.interpreter` finds it, or its files.
+    """The environment that is meant, as :func:`~envsolve.validation.environment.interpreter` finds it, or its files.
 
     Variables that name no environment any more count for nothing. Its Python has ``timeout`` seconds to answer.
 

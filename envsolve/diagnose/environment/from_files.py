@@ -13,7 +13,7 @@ from pathlib import Path
 
 from envsolve.diagnose.environment.metadata import Packages
 from envsolve.diagnose.environment.reading import is_directory, is_file, names_of, text_of
-from envsolve.validate.inventory import Distribution, Inventory
+from envsolve.validation.inventory import Distribution, Inventory
 
 LONGEST_PATH_FILE = 64 * 1024
 """Bytes of a pyvenv.cfg or a .pth file that are read."""

@@ -13,8 +13,8 @@ from envsolve.binary.loader import Libraries
 from envsolve.binary.loader_system import LoaderSystem, loader_system
 from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.matrix.library_names import LibraryNames
-from envsolve.validate.static.installed import Files
-from envsolve.validate.static.loading import Loader, Loading
+from envsolve.validation.static.installed import Files
+from envsolve.validation.static.loading import Loader, Loading
 
 _DRIVER = "libcuda.so.1"
 _SEPARATORS = re.compile("[:;]")

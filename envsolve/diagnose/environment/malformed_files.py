@@ -1,6 +1,6 @@
 """The files by which Python, pip and conda know an environment: those that are not what they should be, each by name.
 
-conda-meta/state is not among them: envsolve.validate.activation reads it.
+conda-meta/state is not among them: envsolve.validation.activation reads it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.metadata import DIRECT_URL, Package, Packages, direct_url
 from envsolve.diagnose.environment.record import record_fault
 from envsolve.model.finding import Finding
-from envsolve.validate.inventory import Inventory
-from envsolve.validate.malformed import malformed
+from envsolve.validation.inventory import Inventory
+from envsolve.validation.malformed import malformed
 
 if TYPE_CHECKING:
     from envsolve.diagnose.environment.scene import Scene

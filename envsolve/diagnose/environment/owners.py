@@ -16,7 +16,7 @@ from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.families import is_for
 from envsolve.diagnose.environment.metadata import Packages
 from envsolve.diagnose.environment.reading import placed, real
-from envsolve.validate.inside.library_versions import component_of
+from envsolve.validation.inside.library_versions import component_of
 
 LIBRARY = re.compile(r"\.so(?:\.\d+)*\Z|\.dll\Z|\.pyd\Z", re.IGNORECASE)
 """How the file names of libraries end."""

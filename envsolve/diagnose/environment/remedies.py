@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.frameworks import frameworks_among
-from envsolve.validate.inventory import Inventory
+from envsolve.validation.inventory import Inventory
 
 if TYPE_CHECKING:
     from envsolve.diagnose.environment.scene import Scene

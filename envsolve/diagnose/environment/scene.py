@@ -21,10 +21,10 @@ from envsolve.diagnose.environment.wanted import Wanted, wanted_of
 from envsolve.matrix import Matrix
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.host import GpuStatus, Host, Platform
-from envsolve.validate.inventory import Inventory
-from envsolve.validate.own_libraries import is_for_gpus
-from envsolve.validate.static import StaticReport, examine
-from envsolve.validate.static.installed import Files
+from envsolve.validation.inventory import Inventory
+from envsolve.validation.own_libraries import is_for_gpus
+from envsolve.validation.static import StaticReport, examine
+from envsolve.validation.static.installed import Files
 
 
 class Scene:

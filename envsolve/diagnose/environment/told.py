@@ -9,7 +9,7 @@ from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.families import cuda_suffix
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.validate.report import Library
+from envsolve.validation.report import Library
 
 _LOCAL = re.compile(r"\+cu(\d+)(\d)\b")
 _CUPY = re.compile(r"cupy-cuda(\d\d)x")

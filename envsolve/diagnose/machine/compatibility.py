@@ -18,7 +18,7 @@ from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Gpu
 from envsolve.model.versions import DriverVersion
-from envsolve.validate.driver_errors import ERRORS
+from envsolve.validation.driver_errors import ERRORS
 
 _DIRECTORY = re.compile(r"/(?:compat(?:-orin)?|cuda-compat)/")
 _NEVER = re.compile(r"\b(?:GeForce|TITAN)\b", re.IGNORECASE)

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from envsolve.diagnose.machine.driver_install import fitting
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.model.finding import Finding, Severity
-from envsolve.validate.driver_advice import Advice
-from envsolve.validate.driver_errors import DriverError
+from envsolve.validation.driver_advice import Advice
+from envsolve.validation.driver_errors import DriverError
 
 
 def of_driver(

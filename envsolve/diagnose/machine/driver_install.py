@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from envsolve.diagnose.machine.distribution import Distribution
 from envsolve.model.host import Platform
-from envsolve.validate.driver_advice import Advice
+from envsolve.validation.driver_advice import Advice
 
 PAGE = "https://www.nvidia.com/en-us/drivers/"
 GUIDE = "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/"

@@ -10,7 +10,7 @@ from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.loader import CUDA_LIBRARY
 from envsolve.host.wsl import WSL_LIBRARIES
 from envsolve.model.finding import Finding, Severity
-from envsolve.validate.driver_errors import ERRORS, LIBRARY_MISSING, LIBRARY_UNUSABLE
+from envsolve.validation.driver_errors import ERRORS, LIBRARY_MISSING, LIBRARY_UNUSABLE
 
 STUB = ERRORS[34]
 _NIX = "/run/opengl-driver/lib"

@@ -14,7 +14,7 @@ from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Gpu, Platform
 from envsolve.model.release import Architecture
 from envsolve.model.versions import DriverVersion
-from envsolve.validate.driver_errors import ERRORS
+from envsolve.validation.driver_errors import ERRORS
 
 MISMATCH = ERRORS[803]
 _WITH_BRANCHES = (Platform.LINUX_64, Platform.LINUX_AARCH64, Platform.WIN_64)

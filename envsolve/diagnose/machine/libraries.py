@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from envsolve.diagnose.machine.files import MachineFiles
 from envsolve.model.versions import DriverVersion
-from envsolve.validate.inside.library_versions import component_of
+from envsolve.validation.inside.library_versions import component_of
 
 _NUMBER = re.compile(r"\.so\.(\d+(?:\.\d+)+)\Z")
 _OF_DRIVER = ("cuda", "nvcuda", "nvml")

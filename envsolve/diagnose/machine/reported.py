@@ -10,8 +10,8 @@ from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import GpuStatus, Problem, Reading
-from envsolve.validate.driver_advice import HARDWARE
-from envsolve.validate.driver_errors import (
+from envsolve.validation.driver_advice import HARDWARE
+from envsolve.validation.driver_errors import (
     CRASH,
     ERRORS,
     HANG,

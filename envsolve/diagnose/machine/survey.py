@@ -26,7 +26,7 @@ from envsolve.matrix import Matrix
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Reading
 from envsolve.model.release import Architecture
 from envsolve.model.versions import DriverVersion
-from envsolve.validate.places import Place, places_of
+from envsolve.validation.places import Place, places_of
 
 _MODULE_VERSION = re.compile(r"Kernel Module(?:\s+for\s+\S+)?\s+(\d+(?:\.\d+)+)\s")
 _PROC_VERSION = "/proc/driver/nvidia/version"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.gpus import total
 from envsolve.model.finding import Finding, Severity
-from envsolve.validate.driver_errors import HIDDEN
+from envsolve.validation.driver_errors import HIDDEN
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 NOTHING = ("", "-1", "NoDevFiles")

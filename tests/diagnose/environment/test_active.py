@@ -11,7 +11,7 @@ import pytest
 
 from envsolve.diagnose.environment import FoundEnvironment, find_environment
 from envsolve.model.finding import Severity
-from envsolve.validate.child import Children
+from envsolve.validation.child import Children
 from tests.diagnose.environment.on_disk import Patient, names
 
 

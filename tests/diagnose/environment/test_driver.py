@@ -9,7 +9,7 @@ from envsolve.model.finding import Severity
 from envsolve.model.host import Host
 from tests.diagnose.environment.on_disk import Patient, host, names
 from tests.scripts.fat_binary import fat_binary
-from tests.validate.static_environment import AMPERE
+from tests.validation.static_environment import AMPERE
 
 BLACKWELL = ComputeCapability(12, 0)
 

@@ -12,8 +12,8 @@ import pytest
 from envsolve.diagnose.environment import FoundEnvironment, find_environment, inventory_from_files
 from envsolve.errors import OutsideError, UsageError
 from envsolve.model.finding import Severity
-from envsolve.validate.child import Children
-from envsolve.validate.environment import take_inventory
+from envsolve.validation.child import Children
+from envsolve.validation.environment import take_inventory
 from tests.diagnose.environment.on_disk import Patient
 
 ENVIRON = {"PATH": os.environ.get("PATH", os.defpath)}

@@ -6,7 +6,7 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Severity
 from tests.diagnose.environment.on_disk import Patient, host, names
 from tests.scripts.fat_binary import fat_binary
-from tests.validate.static_environment import AMPERE
+from tests.validation.static_environment import AMPERE
 
 PASCAL = ComputeCapability(6, 1)
 

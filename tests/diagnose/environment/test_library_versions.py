@@ -11,7 +11,7 @@ from envsolve.diagnose.environment.symbols import defined_versions, read_symbols
 from envsolve.model.finding import Severity
 from tests.binary.layouts import real_loader
 from tests.diagnose.environment.on_disk import Patient, names, pip
-from tests.validate.compiled import compiled
+from tests.validation.compiled import compiled
 
 CUDNN = "nvidia/cudnn/lib"
 SPARSE, LINK = "nvidia/cusparse/lib/libcusparse.so.12", "nvidia/nvjitlink/lib/libnvJitLink.so.12"

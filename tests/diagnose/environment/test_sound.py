@@ -13,9 +13,9 @@ from envsolve.diagnose.environment import examine_environment, find_environment
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Severity
 from envsolve.model.host import Platform
-from envsolve.validate.child import Children
+from envsolve.validation.child import Children
 from tests.diagnose.environment.on_disk import Patient, host, names
-from tests.validate.static_environment import AMPERE
+from tests.validation.static_environment import AMPERE
 
 
 def test_a_sound_stack_gives_no_finding(stack: Patient) -> None:

@@ -12,7 +12,7 @@ from envsolve.diagnose.machine.driver_install import GUIDE, Limit, installation
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble, cuda_problem
 from envsolve.model.host import Platform, Reading
-from envsolve.validate.driver_errors import ERRORS
+from envsolve.validation.driver_errors import ERRORS
 from tests.diagnose.machine.faults_driver import DRIVER_FAULTS
 from tests.diagnose.machine.recorded import (
     MULTIARCH,

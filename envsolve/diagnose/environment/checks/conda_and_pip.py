@@ -19,8 +19,8 @@ from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.names import normalized
-from envsolve.validate.inside.library_versions import component_of
-from envsolve.validate.static.installed import is_of_driver
+from envsolve.validation.inside.library_versions import component_of
+from envsolve.validation.static.installed import is_of_driver
 
 _CLASH = "conda-pip-clash"
 _SHOWN = 8

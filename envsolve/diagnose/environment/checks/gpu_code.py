@@ -1,6 +1,6 @@
 """Code for the GPUs in frameworks whose libraries validation does not reach: in a prefix, or told by the matrix.
 
-The wheels' own libraries are scanned by :mod:`envsolve.validate.static.coverage`.
+The wheels' own libraries are scanned by :mod:`envsolve.validation.static.coverage`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from envsolve.diagnose.environment.remedies import mended
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.finding import Finding, Severity
-from envsolve.validate.static.coverage import Codes, listed
+from envsolve.validation.static.coverage import Codes, listed
 
 
 def code_for_gpus(scene: Scene) -> Iterator[Finding]:

@@ -15,8 +15,8 @@ from envsolve.diagnose.environment.reading import real
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.machine.library_variable import UNSET
 from envsolve.model.finding import Finding, Severity
-from envsolve.validate.static.installed import is_of_driver
-from envsolve.validate.static.packages import cpu_builds
+from envsolve.validation.static.installed import is_of_driver
+from envsolve.validation.static.packages import cpu_builds
 
 _MISSING, _NO_CODE = "library-missing", "no-code-for-gpu"
 _DRIVER = "libcuda"
@@ -24,7 +24,7 @@ _DRIVER = "libcuda"
 
 
 def static(scene: Scene) -> Iterator[Finding]:
-    """The static checks of :mod:`envsolve.validate.static`.
+    """The static checks of :mod:`envsolve.validation.static`.
 
     Where no GPU is, a library that only a GPU needs is missed less than one without which the import fails.
     """

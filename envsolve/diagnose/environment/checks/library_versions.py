@@ -30,9 +30,9 @@ from envsolve.diagnose.environment.remedies import mended
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.symbols import NONE, Symbols, defined_versions, read_symbols
 from envsolve.model.finding import Finding, Severity
-from envsolve.validate.inside.library_versions import component_of
-from envsolve.validate.static.installed import is_of_driver
-from envsolve.validate.static.loading import Loading
+from envsolve.validation.inside.library_versions import component_of
+from envsolve.validation.static.installed import is_of_driver
+from envsolve.validation.static.loading import Loading
 
 _LOOK = ("pytorch", "tensorflow", "jax")
 """Frameworks that compare the cuDNN that is loaded with the one they were compiled with."""

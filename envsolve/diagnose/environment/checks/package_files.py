@@ -15,7 +15,7 @@ from envsolve.diagnose.environment.remedies import quoted, reinstall
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
 from envsolve.model.finding import Finding, Severity
-from envsolve.validate.inside.library_versions import component_of
+from envsolve.validation.inside.library_versions import component_of
 
 _UNUSED = {"test", "tests"}
 """Folders that images are made smaller by leaving out."""

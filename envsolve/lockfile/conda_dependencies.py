@@ -1,0 +1,125 @@
+"""What the packages of a platform need of each other: by name, in an order to install them in, and what each is for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from packaging.utils import canonicalize_name
+
+from envsolve.lockfile.conda_lock import MAIN, Asked, PlatformLock
+from envsolve.model.conda import CondaPackage
+
+_SPEC = re.compile(r"\s*(?:\S+::)?([A-Za-z0-9_.-]+)\s*(.*)\Z", re.DOTALL)
+"""A match spec: channel, name and the rest, between which old records leave out the space."""
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+_PLAIN_REST = re.compile(r"([^\s\[\]]*[^\s\[\]<>=!~,|])?(?: ([^\s\[\]]+))?\Z")
+"""Versions and a build, as records have them; not the spelling with brackets, nor spaces behind an operator."""
+_ANY = ("", "*")
+
+
+class Node(NamedTuple):
+    """A package of a platform by its manager, ``conda`` or ``pip``, and its name."""
+
+    manager: str
+    name: str
+
+
+def dependencies(package: CondaPackage) -> dict[str, str]:
+    """What it depends on, virtual packages too: for each name the rest of its match spec, ``>=1.2,<2 *cuda*``, or "".
+
+    A name that a record has twice is one here, with what both ask for.
+    """
+    rests: dict[str, list[str]] = {}
+    for spec in package.depends:
+        found = _SPEC.match(spec)
+        if found is not None:
+            rests.setdefault(found[1].lower(), []).append(" ".join(found[2].split()))
+    return {name: _both(asked) for name, asked in sorted(rests.items())}
+
+
+def installing_order(packages: Iterable[CondaPackage]) -> list[CondaPackage]:
+    """``packages``, each behind all it depends on, otherwise by name.
+
+    Explicit files are installed without a solver, in their order (CEP 23). What goes round in a circle is cut where it
+    closes, and Python comes before pip, as conda itself orders them (conda/common/toposort.py).
+    """
+    by_name = {package.name: package for package in packages}
+    placed: dict[str, CondaPackage] = {}
+    begun: set[str] = set()
+    waiting = sorted(by_name, reverse=True)
+    while waiting:
+        name = waiting[-1]
+        if name in begun:
+            waiting.pop()
+            placed.setdefault(name, by_name[name])
+            continue
+        begun.add(name)
+        needed = [need for need in dependencies(by_name[name]) if (name, need) != ("python", "pip")]
+        waiting += [need for need in reversed(needed) if need in by_name and need not in begun]
+    return list(placed.values())
+
+
+def asked_packages(part: PlatformLock) -> Iterator[tuple[Asked, Node]]:
+    """What was asked for, each with the package that is the answer; a conda package may fulfil a requirement of pip."""
+    conda = {str(canonicalize_name(package.name)): Node("conda", package.name) for package in part.conda}
+    pip = {pin.name for pin in part.pip}
+    for asked in part.asked:
+        found = (_REQUIREMENT if asked.by_pip else _SPEC).match(asked.spec)
+        name = "" if found is None else found[1]
+        wheel = str(canonicalize_name(name))
+        by_conda = Node("conda", name.lower())
+        yield asked, (Node("pip", wheel) if wheel in pip else conda.get(wheel, by_conda)) if asked.by_pip else by_conda
+
+
+def categories(part: PlatformLock) -> dict[Node, tuple[str, ...]]:
+    """For each package the categories it is for, sorted: ``main`` alone wherever that is one, as conda-lock has it.
+
+    What nothing that was asked for leads to is ``main`` too: no package is lost.
+    """
+    needs = _needs(part)
+    found: dict[Node, set[str]] = {node: set() for node in needs}
+    roots: dict[str, list[Node]] = {}
+    for asked, node in asked_packages(part):
+        roots.setdefault(asked.category, []).append(node)
+    for category, nodes in roots.items():
+        for node in _reached(nodes, needs):
+            found[node].add(category)
+    return {node: (MAIN,) if MAIN in held or not held else tuple(sorted(held)) for node, held in found.items()}
+
+
+def _both(rests: Sequence[str]) -> str:
+    """Several specs of one package as one; of those that are no plain versions and build the last."""
+    parts = [found for rest in rests if (found := _PLAIN_REST.match(rest)) is not None]
+    if len(rests) == 1 or len(parts) < len(rests):
+        return rests[-1]
+    versions = list(dict.fromkeys(part[1] for part in parts if part[1] and part[1] not in _ANY))
+    builds = [part[2] for part in parts if part[2] and part[2] not in _ANY]
+    if len(versions) > 1:
+        versions = [f"({version})" if "|" in version else version for version in versions]
+    return " ".join([",".join(versions) or "*", builds[-1]]) if builds else ",".join(versions)
+
+
+def _needs(part: PlatformLock) -> dict[Node, list[Node]]:
+    """The graph of both managers: what a wheel needs is a wheel or, where there is none, the conda package."""
+    conda = {str(canonicalize_name(package.name)): Node("conda", package.name) for package in part.conda}
+    pip = {pin.name: Node("pip", pin.name) for pin in part.pip}
+    needs = {
+        Node("conda", package.name): [Node("conda", name) for name in dependencies(package)] for package in part.conda
+    }
+    for pin in part.pip:
+        found = (pip.get(name) or conda.get(name) for name in map(canonicalize_name, pin.requires))
+        needs[pip[pin.name]] = [node for node in found if node is not None]
+    return needs
+
+
+def _reached(roots: Sequence[Node], needs: Mapping[Node, Sequence[Node]]) -> Iterator[Node]:
+    seen: set[Node] = set()
+    waiting = list(roots)
+    while waiting:
+        node = waiting.pop()
+        if node in needs and node not in seen:
+            seen.add(node)
+            waiting += needs[node]
+            yield node

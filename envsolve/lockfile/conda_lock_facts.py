@@ -1,0 +1,123 @@
+"""What a conda-lock.yml records beside its packages: the request, what shaped it and who made it, and a hash of that.
+
+The format has room for texts alone (``metadata.custom_metadata``, CEP 37). A fact is ``envsolve.KEY``, or
+``envsolve.PLATFORM.KEY`` where it is one platform's; what is no text is JSON. The keys are those of the other locks
+(:func:`envsolve.lockfile.python_lock.facts_of`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+
+from envsolve.lockfile.conda_lock import CondaLock, PlatformLock
+from envsolve.lockfile.python_lock import SCHEMA_VERSION, stack_facts
+from envsolve.lockfile.toml import Value
+
+_OURS = "envsolve"
+_STRUCTURED = frozenset(
+    ("schema_version", "own_matrix", "variables", "request", "virtual_packages", "compute_capabilities", "frameworks")
+)
+"""The keys whose values are no texts."""
+
+
+def content_hash(lock: CondaLock, part: PlatformLock) -> str:
+    """The sha256 of what the packages for a platform follow from, as canonical JSON.
+
+    That is the platform, the channels in their order, what was asked for with manager and category, the virtual
+    packages and the moment after which uploads do not count. conda-lock hashes the same of its own specification
+    (conda_lock/content_hash.py).
+    """
+    asked = [[it.spec, "pip" if it.by_pip else "conda", it.category] for it in part.asked]
+    held = {
+        "platform": part.platform.value,
+        "channels": list(lock.channels),
+        "asked": sorted(asked),
+        "virtual_packages": sorted(map(str, part.virtual_packages)),
+        "exclude_newer": lock.exclude_newer,
+    }
+    text = json.dumps(held, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def custom_metadata(lock: CondaLock) -> Iterator[tuple[str, str]]:
+    """The facts as texts by their keys, in an order that does not change."""
+    yield from _as_texts(_OURS, _facts_of(lock))
+    for part in lock.parts:
+        yield from _as_texts(f"{_OURS}.{part.platform}", _platform_facts(part))
+
+
+def facts_in_conda_lock(document: object) -> dict[str, dict[str, object]]:
+    """The facts that envsolve recorded, by platform; nothing of a file that another tool wrote.
+
+    ``document`` is what YAML makes of the file. The facts of the whole lock are those of each platform too, beside its
+    ``content_hash``. What is not understood is left out: people may edit the file.
+    """
+    metadata = _table(_table(document).get("metadata"))
+    texts = {str(key): text for key, text in _table(metadata.get("custom_metadata")).items() if isinstance(text, str)}
+    hashes, platforms = _table(metadata.get("content_hash")), metadata.get("platforms")
+    if f"{_OURS}.envsolve_version" not in texts or not isinstance(platforms, list):
+        return {}
+    named = [platform for platform in platforms if isinstance(platform, str)]
+    return {
+        name: {
+            **_under(f"{_OURS}.", texts),
+            "platform": name,
+            **_under(f"{_OURS}.{name}.", texts),
+            "content_hash": str(hashes.get(name, "")),
+        }
+        for name in named
+    }
+
+
+def _facts_of(lock: CondaLock) -> Mapping[str, Value | None]:
+    if lock.recorded is not None:
+        return lock.recorded.facts
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "envsolve_version": lock.envsolve_version,
+        "command": lock.command,
+        "matrix_date": lock.matrix_date,
+        "own_matrix": lock.own_matrix or None,
+        "exclude_newer": lock.exclude_newer,
+        "variables": dict(lock.variables) or None,
+    }
+
+
+def _platform_facts(part: PlatformLock) -> Mapping[str, Value | None]:
+    if part.recorded is not None:
+        return part.recorded.facts
+    versions = {pin.name: pin.version for pin in part.pip} | {it.name: it.version for it in part.conda}
+    virtual = {package.name: package.version for package in part.virtual_packages}
+    return {
+        "request": [asked.spec for asked in part.asked],
+        "python": part.python or None,
+        "glibc": virtual.get("__glibc"),
+        "virtual_packages": [str(package) for package in part.virtual_packages],
+        **({} if part.answer is None else stack_facts(part.answer.solution, versions)),
+    }
+
+
+def _as_texts(prefix: str, facts: Mapping[str, Value | None]) -> Iterator[tuple[str, str]]:
+    for key, fact in facts.items():
+        if fact is not None:
+            yield f"{prefix}.{key}", fact if isinstance(fact, str) else json.dumps(fact)
+
+
+def _under(prefix: str, texts: Mapping[str, str]) -> dict[str, object]:
+    facts: dict[str, object] = {}
+    for key in (key for key in texts if key.startswith(prefix)):
+        name = key.removeprefix(prefix)
+        if name in _STRUCTURED:
+            try:
+                facts[name] = json.loads(texts[key])
+            except (ValueError, RecursionError):
+                continue
+        elif "." not in name:
+            facts[name] = texts[key]
+    return facts
+
+
+def _table(held: object) -> Mapping[object, object]:
+    return held if isinstance(held, dict) else {}

@@ -1,0 +1,231 @@
+"""``--format dockerfile``: an image that holds a Python lock, whole in one file and without a CUDA of its own.
+
+The hashed requirements stand in the file as a here-document, which BuildKit knows (Dockerfile syntax 1.4 and newer,
+docs.docker.com/reference/dockerfile, Here-Documents): nothing is copied from a build context. Its name is quoted, so
+that nothing in it is expanded. What a new envsolve or matrix changes stands in comments, labels and variables, which
+make no layer anew. What the image leaves to its host is the driver (docs/containers.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from envsolve.errors import Hint, UnsolvableError
+from envsolve.index.fitting import Interpreter, Ranks
+from envsolve.lockfile.dockerfile_file import END, SYNTAX
+from envsolve.lockfile.header import one_line
+from envsolve.lockfile.python_lock import FACTS_TABLE, PythonLock, facts_of, glibc_of, header_lines
+from envsolve.lockfile.remarks import needs_library_path, use_remarks
+from envsolve.lockfile.requirements_txt import index_options, requirement_lines
+from envsolve.lockfile.toml import table_lines
+from envsolve.lockfile.wheels import PYTORCH_INDEX
+from envsolve.model.host import Platform
+from envsolve.model.package import Pin
+from envsolve.model.versions import LibcVersion
+
+_REQUIREMENTS = "/opt/requirements.txt"
+_PYTHON = "/usr/local/bin/python"
+"""Where the image named python has its own."""
+_USER = 1000
+_MACHINES = {Platform.LINUX_64: "linux/amd64", Platform.LINUX_AARCH64: "linux/arm64"}
+"""Docker's names of the platforms that NVIDIA's container toolkit gives a driver to."""
+_RUNS_ENVSOLVE = (3, 11)
+"""The oldest Python that envsolve itself runs in."""
+_TRITON = frozenset({"triton", "pytorch-triton"})
+"""Packages that call a C compiler when they run: "Failed to find C compiler" (github.com/pytorch/pytorch/issues/116696,
+triton-lang/triton, python/triton/runtime/build.py)."""
+
+
+class _Base(NamedTuple):
+    """A release of Debian that the image named python is built on, and its glibc."""
+
+    debian: str
+    glibc: LibcVersion
+
+
+_BUSTER = _Base("buster", LibcVersion(2, 28))
+_BULLSEYE = _Base("bullseye", LibcVersion(2, 31))
+_BOOKWORM = _Base("bookworm", LibcVersion(2, 36))
+_TRIXIE = _Base("trixie", LibcVersion(2, 41))
+"""The glibc of each: github.com/mayeut/pep600_compliance."""
+_LAST_BASES = {(3, 5): (_BUSTER,), (3, 6): (_BULLSEYE,), (3, 7): (_BOOKWORM,), (3, 8): (_BOOKWORM,)}
+"""The newest base that was built for a Python until its end (github.com/docker-library/python, commits fd17739 of
+2020-08, d162396 of 2021-12, 9a7a540 of 2023-06 and 4babb0e of 2024-09)."""
+_FIRST_WITH_BOTH = (3, 9)
+_BASES = (_BOOKWORM, _TRIXIE)
+"""What there is for every newer Python (the same, commits cd33ad0 of 2025-09 and 4f07059 of 2026-06). The older goes
+first: from glibc 2.41 on no library is loaded that asks for an executable stack, as those of PyTorch, JAX and
+CTranslate2 did (lists.gnu.org/archive/html/info-gnu/2025-01/msg00014.html, github.com/OpenNMT/CTranslate2/issues/1849,
+github.com/conda-forge/pytorch-cpu-feedstock/issues/350)."""
+
+
+def dockerfile(lock: PythonLock) -> str:
+    """The content of the file, the same bytes for the same lock.
+
+    Raises UnsolvableError where no base image does, or where the wheels bring no CUDA; OutsideError as
+    :func:`envsolve.lockfile.requirements_txt.requirements_txt`. The lock is for Linux.
+    """
+    _require_own_cuda(lock)
+    return "\n".join(_lines(lock, _base_of(lock))) + "\n"
+
+
+def _lines(lock: PythonLock, base: _Base) -> Iterator[str]:
+    yield SYNTAX
+    yield from header_lines(lock)
+    if lock.answer is not None:
+        yield from use_remarks(lock.answer)
+    yield "#"
+    yield from _how_to_use(lock)
+    facts = facts_of(lock)
+    yield from ("#", f"# {FACTS_TABLE}") if facts else ()
+    yield from (f"# {line}" for line in table_lines(facts))
+    yield ""
+    yield f"# Python {_minor(lock)} of whichever patch on Debian {base.debian}, glibc {base.glibc}. A tag may get other"
+    yield "# content: one image alone is python@sha256:..., which the registry tells (docs/containers.md)."
+    yield f"FROM python:{_minor(lock)}-slim-{base.debian}"
+    yield ""
+    yield f"RUN useradd --create-home --uid {_USER} user"
+    yield ""
+    yield f'COPY <<"{END}" {_REQUIREMENTS}'
+    yield from requirement_lines(lock)
+    yield END
+    yield ""
+    yield from _installation(lock)
+    yield ""
+    yield from _settings(lock)
+    yield f"USER {_USER}"
+    yield "WORKDIR /home/user"
+    yield 'CMD ["python"]'
+
+
+def _how_to_use(lock: PythonLock) -> Iterator[str]:
+    gpus = " --gpus all" if _has_gpu(lock) else ""
+    yield f"# Build:  docker build --platform {_machine(lock)} -t NAME - < THIS_FILE  (BuildKit; sends no other file)"
+    if _may_want_login(lock):
+        yield "#   where an index wants a login, with --secret id=netrc,src=$HOME/.netrc, which no layer keeps"
+    yield f"# Run:    docker run --rm -it{gpus} NAME"
+    if gpus:
+        yield "#   the driver is the host's, through NVIDIA's container toolkit; CUDA is in the wheels, not in the base"
+    yield f"# Prove:  docker run --rm{gpus} {_proof(lock)}"
+    yield "# Extend: FROM NAME in a Dockerfile of your own, as this one is written anew. A .dockerignore beside that"
+    yield "#   keeps what no image needs (.git, .venv, data, checkpoints) out of what is sent to build it."
+    if any(pin.name in _TRITON for pin in lock.closure.pins):
+        yield "#   Triton, and with it torch.compile, calls a C compiler, which this image has not:"
+        yield "#   USER root, RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev, USER user"
+
+
+def _proof(lock: PythonLock) -> str:
+    """Kernels run in the image's environment, by an envsolve that is no part of it."""
+    proves = f"envsolve validate --python {_PYTHON}"
+    if _python(lock)[:2] < _RUNS_ENVSOLVE:
+        own = ".".join(map(str, _RUNS_ENVSOLVE))
+        return f'-v "$(command -v uv)":/tmp/uv NAME /tmp/uv tool run --python {own} {proves}'
+    return f"NAME sh -c '{_PYTHON} -m venv /tmp/v && /tmp/v/bin/pip install -q envsolve && /tmp/v/bin/{proves}'"
+
+
+def _may_want_login(lock: PythonLock) -> bool:
+    return any(PYTORCH_INDEX not in option for option in index_options(lock))
+
+
+def _installation(lock: PythonLock) -> Iterator[str]:
+    """The cache of pip is a mount of the builder: no layer holds it, and no other build fetches the same again."""
+    pins = lock.closure.pins
+    wheels_alone = all(any(file.is_wheel for file in pin.files) for pin in pins)
+    if not wheels_alone:
+        yield "# Some of these have no wheel, and pip builds them here. Many want a compiler, which this image has not."
+    yield "RUN --mount=type=cache,target=/root/.cache/pip \\"
+    if _may_want_login(lock):
+        yield "    --mount=type=secret,id=netrc,target=/root/.netrc \\"
+    only = " --only-binary :all:" if wheels_alone else ""
+    yield f"    pip install --require-hashes --no-deps{only} -r {_REQUIREMENTS}"
+
+
+def _settings(lock: PythonLock) -> Iterator[str]:
+    """What NVIDIA's container toolkit reads, and what asks for a GPU that no driver of the image could serve.
+
+    There is no NVIDIA_REQUIRE_DRIVER: the toolkit compares semantic versions, and 580.65.06 is none
+    (github.com/NVIDIA/nvidia-container-toolkit, internal/requirements/constraints/property.go).
+    """
+    if not _has_gpu(lock):
+        return
+    facts = facts_of(lock)
+    labels = [f'envsolve.{key.replace("_", "-")}="{facts[key]}"' for key in ("minimum_driver", "cuda") if key in facts]
+    if labels:
+        yield f"LABEL {' '.join(labels)}"
+    yield "ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+
+
+def _has_gpu(lock: PythonLock) -> bool:
+    """Whether a GPU is made use of, by the stack or, in a lock that another tool made, by NVIDIA's wheels."""
+    facts = facts_of(lock)
+    return "cuda" in facts or (not facts and any(pin.name.startswith("nvidia-") for pin in lock.closure.pins))
+
+
+def _machine(lock: PythonLock) -> str:
+    return _MACHINES[Platform(lock.closure.target.platform)]
+
+
+def _python(lock: PythonLock) -> tuple[int, int, int]:
+    major, minor, patch = map(int, lock.closure.target.python.split("."))
+    return major, minor, patch
+
+
+def _minor(lock: PythonLock) -> str:
+    return ".".join(map(str, _python(lock)[:2]))
+
+
+def _require_own_cuda(lock: PythonLock) -> None:
+    """Raise UnsolvableError for a wheel that takes CUDA from the system, of which the image has none."""
+    if lock.answer is None or not needs_library_path(lock.answer.solution):
+        return
+    labels = " and ".join(choice.release.label for choice in lock.answer.solution.choices)
+    raise UnsolvableError(
+        "no-cuda-in-image",
+        f"{labels} has no CUDA libraries in its wheels, and the image has no others",
+        ("it would run on the CPU alone, or not start",),
+        (
+            Hint("lock conda packages, which bring CUDA along, and install these (format explicit)"),
+            Hint("take a newer release, whose wheels bring it"),
+        ),
+    )
+
+
+def _base_of(lock: PythonLock) -> _Base:
+    """The first base whose glibc every pinned package can be loaded with."""
+    if not lock.closure.target.python:
+        hint = Hint("lock the requirements for one: envsolve --python 3.12 -r FILE --format dockerfile")
+        raise UnsolvableError("no-base-image", "the lock does not say which Python it is for", hints=(hint,))
+    python = _python(lock)
+    bases = _LAST_BASES.get(python[:2], _BASES if python[:2] >= _FIRST_WITH_BOTH else ())
+    if not bases:
+        message = f"no image of Python {_minor(lock)} is known whose pip installs the wheels of this lock"
+        raise UnsolvableError("no-base-image", message, hints=(Hint("ask for another Python, of 3.5 or newer"),))
+    found = next((base for base in bases if _too_new(lock, base) is None), None)
+    if found is not None:
+        return found
+    newest = bases[-1]
+    raise UnsolvableError(
+        "no-base-image",
+        f"{_too_new(lock, newest)} needs a newer glibc than an image of Python {_minor(lock)} has",
+        (f"the newest is python:{_minor(lock)}-slim-{newest.debian}, which has glibc {newest.glibc}",),
+        (Hint("name the GPU and the driver of the machine, so that nothing is taken for the glibc of this one"),),
+    )
+
+
+def _too_new(lock: PythonLock, base: _Base) -> str | None:
+    """What cannot be installed or loaded with the glibc of ``base``; None where everything can."""
+    releases = [] if lock.answer is None else [choice.release for choice in lock.answer.solution.choices]
+    for release in releases:
+        if release.glibc is not None and release.glibc > base.glibc:
+            return release.label
+    own = glibc_of(lock.closure.target)
+    if own is not None and LibcVersion.parse(own) <= base.glibc:
+        return None
+    ranks = Ranks(Interpreter(_python(lock), Platform(lock.closure.target.platform), base.glibc))
+
+    def fits(pin: Pin) -> bool:
+        return any(not file.is_wheel or ranks.of_wheel(file.name) is not None for file in pin.files)
+
+    pins = (pin for pin in lock.closure.pins if not pin.marker)  # whether the others are installed is not known here
+    return next((one_line(f"{pin.name} {pin.version}") for pin in pins if not fits(pin)), None)

@@ -1,0 +1,156 @@
+"""The formats envsolve writes, by name and by file name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import Hint, UsageError
+from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.dockerfile_file import is_dockerfile
+from envsolve.model.host import Platform
+
+if TYPE_CHECKING:
+    from envsolve.lockfile.conda_lock import CondaLock
+    from envsolve.lockfile.python_lock import PythonLock
+
+FORMATS = ("environment", "json", "pixi")
+"""Formats of a stack: its frameworks, and what they need said of them."""
+
+VENV_FORMATS = ("requirements", "pylock")
+"""Formats of a Python lock that an environment is created from."""
+PYTHON_FORMATS = (*VENV_FORMATS, "dockerfile")
+"""Formats of a Python lock: everything that pip or uv installs, pinned and hashed."""
+CONDA_FORMATS = ("conda-lock", "explicit")
+"""Formats of a conda lock: every package with its address and digest."""
+
+_BY_SUFFIX = {".yml": "environment", ".yaml": "environment", ".json": "json", ".txt": "requirements"}
+_SEVERAL_FORMATS = {
+    ".lock": Hint("say it, for example with --format explicit"),
+    ".toml": Hint(
+        "call it pylock.toml, pylock.NAME.toml or pixi.toml, or say it with --format pylock or --format pixi"
+    ),
+}
+"""Suffixes that files of several formats have, none of them an environment.yml or requirements."""
+
+
+_OF_SEVERAL = ("json", "pixi")
+"""Formats that hold the answers for several platforms in one file."""
+
+
+def write(answers: Sequence[Answer], format_name: str) -> Iterator[tuple[Platform, str]]:
+    """The contents of the files in ``format_name``, which must be one of FORMATS, each with the platform it is for."""
+    if len(answers) > 1 and format_name in _OF_SEVERAL:
+        yield answers[0].solution.problem.platform, without_secrets(_stack_text(answers, format_name))
+        return
+    for answer in answers:
+        yield answer.solution.problem.platform, without_secrets(_stack_text([answer], format_name))
+
+
+def _stack_text(answers: Sequence[Answer], format_name: str) -> str:
+    if format_name == "pixi":
+        from envsolve.lockfile.pixi_toml import pixi_toml
+
+        return pixi_toml(answers)
+    if format_name == "json":
+        from envsolve.lockfile.json_answer import json_answer, json_answers
+
+        return json_answer(answers[0]) if len(answers) == 1 else json_answers(answers)
+    from envsolve.lockfile.environment_yml import environment_yml
+
+    return environment_yml(answers[0])
+
+
+def load_conda_writers() -> None:
+    """Import what :func:`write_conda_lock` needs, for whoever has to wait anyway."""
+    from envsolve.lockfile import conda_lock_yml, exact_environment, explicit  # noqa: F401
+
+
+def write_conda_lock(lock: CondaLock, format_name: str) -> Iterator[tuple[Platform, str]]:
+    """The contents of the files in ``format_name``, each with the platform it is for: conda-lock.yml holds them all.
+
+    ``format_name`` is one of CONDA_FORMATS or ``environment``, which stands for one with exact builds. Raises
+    OutsideError for a package without a digest.
+    """
+    if format_name == "conda-lock":
+        from envsolve.lockfile.conda_lock_yml import conda_lock_yml
+
+        yield lock.parts[0].platform, without_secrets(conda_lock_yml(lock))
+        return
+    from envsolve.lockfile.exact_environment import exact_environment_yml
+    from envsolve.lockfile.explicit import explicit
+
+    writer = explicit if format_name == "explicit" else exact_environment_yml
+    for part in lock.parts:
+        yield part.platform, without_secrets(writer(lock, part))
+
+
+def write_python_lock(lock: PythonLock, format_name: str) -> str:
+    """The content of the file in ``format_name``, one of PYTHON_FORMATS.
+
+    Raises OutsideError for a pin without hash; UsageError and UnsolvableError where a Dockerfile cannot hold the lock.
+    """
+    return without_secrets(_python_text(lock, format_name))
+
+
+def _python_text(lock: PythonLock, format_name: str) -> str:
+    if format_name == "pylock":
+        from envsolve.lockfile.pylock_toml import pylock_toml
+
+        return pylock_toml(lock)
+    if format_name == "dockerfile":
+        from envsolve.lockfile.dockerfile import dockerfile
+
+        require_platforms([Platform(lock.closure.target.platform)], format_name)
+        return dockerfile(lock)
+    from envsolve.lockfile.requirements_txt import requirements_txt
+
+    return requirements_txt(lock)
+
+
+def require_platforms(platforms: Iterable[Platform], format_name: str) -> None:
+    """Raise UsageError for a platform that the format cannot be for."""
+    other = next((it for it in platforms if it not in (Platform.LINUX_64, Platform.LINUX_AARCH64)), None)
+    if format_name == "dockerfile" and other is not None:
+        raise UsageError(
+            "platform-not-supported",
+            f"an image is for Linux, and the answer is for {other}",
+            ("NVIDIA's container toolkit gives a driver to Linux containers alone, on Windows those in WSL2",),
+            (Hint("ask for Linux: --platform linux-64 or linux-aarch64"),),
+        )
+
+
+def format_for_file(path: PurePath) -> str | None:
+    """The format a file name asks for, or None where it says nothing."""
+    name = path.name.casefold()
+    if name.startswith("pylock.") and name.endswith(".toml"):
+        return "pylock"
+    if name.endswith(("conda-lock.yml", "conda-lock.yaml")):
+        return "conda-lock"
+    if name == "pixi.toml":
+        return "pixi"
+    if (name.startswith("conda") and name.endswith(".lock")) or name.startswith("explicit"):
+        return "explicit"
+    if is_dockerfile(name):
+        return "dockerfile"
+    return _BY_SUFFIX.get(path.suffix.casefold())
+
+
+def format_told_by(path: PurePath) -> str | None:
+    """As :func:`format_for_file`, for a file that is to be written.
+
+    Raises UsageError for the lock of pixi, and for a name that says no more than that it is some lock or some TOML.
+    """
+    found = format_for_file(path)
+    if path.name.casefold() == "pixi.lock":
+        raise UsageError(
+            "unknown-format",
+            f"{path} is the lock of pixi, which envsolve reads and does not write",
+            hints=(Hint("write the manifest, and have pixi lock it: -o pixi.toml"),),
+        )
+    hint = _SEVERAL_FORMATS.get(path.suffix.casefold())
+    if found is None and hint is not None:
+        raise UsageError("unknown-format", f"the name of {path} does not say which format it is to have", hints=(hint,))
+    return found

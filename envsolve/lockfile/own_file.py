@@ -1,0 +1,60 @@
+"""Whether envsolve wrote a file. It overwrites its own files; any other only with ``--force``."""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from envsolve.boundary.files import FileError, read_text
+from envsolve.errors import Hint, UsageError
+
+LONGEST = 16 * 1024 * 1024
+"""Bytes; envsolve writes no longer file."""
+BY_FORCE = Hint("to overwrite it, add --force")
+_HEADER = re.compile(r"#+\s*(?:Made by envsolve\b|Exported from [^\n]+ by envsolve\b)")
+"""How the comments on top of a lock begin (envsolve.lockfile.header, envsolve.lockfile.recorded)."""
+_MERGE_MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
+"""Begin the lines that git puts around both sides of a conflict."""
+
+
+def refuse_to_overwrite(path: Path, *ways: Hint) -> None:
+    """Raise UsageError ``not-a-lock`` where the file at ``path`` has content that envsolve did not write.
+
+    What is no file, such as a pipe, has no content. ``ways`` are what else could be done.
+    """
+    if not os.path.isfile(path):  # noqa: PTH113 - no error for a name that is none
+        return
+    try:
+        reason = None if is_own(read_text(path, LONGEST) or "") else "envsolve did not write it"
+    except FileError as error:
+        reason = error.reason
+    if reason is not None:
+        message = f"{path} is not overwritten: {reason}"
+        raise UsageError("not-a-lock", message, hints=ways or (Hint("choose another file name"), BY_FORCE))
+
+
+def is_own(text: str) -> bool:
+    """Whether envsolve wrote a file with this text, or nothing is in it."""
+    return not text.strip() or any(map(_HEADER.match, _comments_on_top(text))) or _is_own_json(text)
+
+
+def _comments_on_top(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if line.startswith("#"):
+            yield line
+        elif line.strip() not in ("", "---") and not line.startswith(_MERGE_MARKS):
+            return
+
+
+def _is_own_json(text: str) -> bool:
+    if not text.lstrip().startswith("{"):
+        return False
+    import json
+
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and "envsolve_version" in document

@@ -1,0 +1,50 @@
+"""What a stack asks of pip: requirements with the reason for each, and the options with which pip finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envsolve.lockfile.conda_specs import cudnn_reason, framework_reason
+from envsolve.lockfile.wheels import index_options, is_exact, requirements_of, toolkit_pins
+from envsolve.model.release import CudaLibraries
+from envsolve.model.solution import Choice, Solution
+
+
+def wheels_of(solution: Solution) -> list[Choice]:
+    """The frameworks of a stack that pip installs."""
+    return [choice for choice in solution.choices if choice.release.source.is_wheel]
+
+
+def pip_options(solution: Solution) -> Iterator[str]:
+    """Where pip looks: the user's own indexes first, then those of the wheels; each as one line of options."""
+    request = solution.request
+    if request.index_url is not None:
+        yield f"--index-url {request.index_url}"
+    given = [f"--extra-index-url {index}" for index in request.extra_index_urls]
+    needed = [option for choice in wheels_of(solution) for option in index_options(choice.release)]
+    yield from dict.fromkeys([*given, *needed])
+
+
+def pip_specs(solution: Solution) -> Iterator[tuple[str, str]]:
+    """Each requirement as pip reads it, ``torch==2.14.0+cu126``, with a sentence why."""
+    wheels = wheels_of(solution)
+    for choice in wheels:
+        release = choice.release
+        for requirement in requirements_of(release, solution.python):
+            yield requirement, framework_reason(choice)
+        for constraint in release.constraints:
+            yield constraint, f"{release.package} {release.version} breaks without it"
+    for pin in toolkit_pins(solution):
+        yield pin, "keeps the CUDA libraries together, where the wheel alone would take the newest"
+    yield from _cudnn(solution, wheels)
+
+
+def _cudnn(solution: Solution, wheels: list[Choice]) -> Iterator[tuple[str, str]]:
+    """Pin the cuDNN that metadata leaves open: pip takes the newest, which may hold no code for an older GPU."""
+    for choice in wheels:
+        release = choice.release
+        open_range = release.cudnn_requires is not None and not is_exact(release.cudnn_requires)
+        if open_range and release.cuda_libraries is CudaLibraries.DEPENDENCIES and solution.cudnn is not None:
+            package = release.cudnn_package or f"nvidia-cudnn-cu{solution.cudnn.cuda_major}"
+            yield f"{package}=={solution.cudnn.version}", cudnn_reason(solution)
+            return

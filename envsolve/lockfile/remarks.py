@@ -1,0 +1,64 @@
+"""The comments on top of a file of an environment that say how to use what it installs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.header import one_line
+from envsolve.model.release import CudaLibraries, Release, Source
+from envsolve.model.solution import Owner, Solution
+
+_OWNED_BY = {
+    Owner.CONDA: "conda packages of this file",
+    Owner.PIP: "wheels that pip installs, or what lies inside them",
+}
+
+
+def use_remarks(answer: Answer, *, sets_library_path: bool = False) -> Iterator[str]:
+    """Who brings CUDA to several frameworks, and what a framework wants before it finds its CUDA libraries.
+
+    ``sets_library_path`` says that the file itself sets the library path.
+    """
+    solution = answer.solution
+    if solution.problem.cpu:
+        return
+    if solution.owner is not None and len(solution.choices) > 1:
+        yield f"# CUDA and cuDNN: {_OWNED_BY[solution.owner]}, for all of the frameworks"
+    if needs_library_path(solution) and not sets_library_path:
+        yield "# The wheel looks for this environment's CUDA libraries on the library path only. After activating it:"
+        yield "#   export LD_LIBRARY_PATH=$CONDA_PREFIX/lib"
+    for choice in solution.choices:
+        release = choice.release
+        if release.source.is_wheel and release.cuda_libraries is CudaLibraries.DEPENDENCIES:
+            yield from _preload_call(release)
+
+
+def needs_library_path(solution: Solution) -> bool:
+    """Whether a wheel finds CUDA through the loader alone; on Windows an activated environment is on its path."""
+    releases = [choice.release for choice in solution.choices]
+    return any(it.cuda_libraries is CudaLibraries.NONE and not it.platform.is_windows for it in releases)
+
+
+def override_remarks(solution: Solution) -> Iterator[str]:
+    """How conda and mamba solve the file where there is no GPU; nothing where no package asks for one."""
+    conda_alone = all(choice.release.source is Source.CONDA_FORGE for choice in solution.choices)
+    yield from override_remark(str(solution.toolkit.version) if solution.toolkit is not None and conda_alone else None)
+
+
+def override_remark(cuda: str | None) -> Iterator[str]:
+    """The same for a stack whose conda packages want this CUDA; nothing for None."""
+    if cuda is not None:
+        yield "# To create it on a machine without the GPU, put"
+        yield one_line(f"#   CONDA_OVERRIDE_CUDA={cuda}")
+        yield "# before conda or mamba: the builds ask for the virtual package __cuda."
+
+
+def _preload_call(release: Release) -> Iterator[str]:
+    """The call for a wheel whose CUDA libraries lie where the loader does not look; conda's lie where it does."""
+    from envsolve.frameworks import FRAMEWORKS  # conda packages, which are most, do without its files
+
+    known = FRAMEWORKS.get(release.framework)
+    if known is not None and known.preload_call is not None:
+        yield f"# {release.framework} uses the CUDA libraries of its extras after this call only; without it, the CPU:"
+        yield f"#   {known.preload_call}"

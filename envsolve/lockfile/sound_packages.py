@@ -1,0 +1,68 @@
+"""What of conda packages may be written into a lock: sound names, addresses without credentials, real checksums.
+
+A channel is somebody else's word. A name or an address that could begin another line of a file, and with it another
+package, is refused here, before any format is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from envsolve.errors import Hint, OutsideError
+from envsolve.lockfile.sound_pins import sound_url
+from envsolve.model.conda import CondaPackage
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
+_VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.!+%~-]*\Z")
+_BUILD = re.compile(r"[A-Za-z0-9_.+~-]*\Z")
+"""A little more than CEP 26 allows: old packages have upper case, some snapshots a version with ``%21`` for ``!``."""
+_MD5 = re.compile(r"[0-9a-f]{32}\Z")
+_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+
+
+def sound_packages(packages: Iterable[CondaPackage]) -> Iterator[CondaPackage]:
+    """``packages`` by name; what is no checksum is left out.
+
+    Raises OutsideError ``unsound-package`` where a name, a version, a build or an address cannot stand in a lock,
+    ``no-hash`` for a package without any checksum.
+    """
+    for package in sorted(packages, key=lambda package: package.name):
+        _refuse_unsound(package)
+        sound = package._replace(
+            url=_url(package),
+            md5=package.md5 if package.md5 and _MD5.match(package.md5) else None,
+            sha256=package.sha256 if package.sha256 and _SHA256.match(package.sha256) else None,
+        )
+        if sound.md5 is None and sound.sha256 is None:
+            raise without_hash(package, "md5 or sha256")
+        yield sound
+
+
+def without_hash(package: CondaPackage, checksum: str) -> OutsideError:
+    """What is said of a package whose channel gives no ``checksum``."""
+    message = f"there is no {checksum} of {package.file_name!r}, and no lock is written without it"
+    channel = sound_url(package.channel) if "://" in package.channel else package.channel
+    cause = (f"{package.name} {package.version} is from {channel or sound_url(package.url)}",)
+    hint = Hint(f"take {package.name} from a channel whose repodata has checksums")
+    return OutsideError("no-hash", message, cause, (hint,))
+
+
+def _refuse_unsound(package: CondaPackage) -> None:
+    if not _NAME.match(package.name):
+        raise _unsound(f"{package.name!r} is no name of a conda package")
+    if not _VERSION.match(package.version):
+        raise _unsound(f"{package.version!r} is no version of {package.name}")
+    if not _BUILD.match(package.build):
+        raise _unsound(f"{package.build!r} is no build of {package.name}")
+
+
+def _url(package: CondaPackage) -> str:
+    """Its address, with nothing that the readers of explicit files take for a variable of the machine (CEP 23)."""
+    url, _, _ = package.url.partition("#")
+    return sound_url(url).replace("$", "%24")
+
+
+def _unsound(what: str) -> OutsideError:
+    hint = Hint("leave the package out, or take it from another channel")
+    return OutsideError("unsound-package", f"{what}: it cannot stand in a lock", hints=(hint,))

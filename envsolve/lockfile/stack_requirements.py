@@ -1,0 +1,34 @@
+"""A stack as requirements for pip that are no lock: the frameworks and what keeps their CUDA together, with reasons.
+
+It is what the ``pip:`` section of an environment.yml would hold, for an environment without conda.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.header import commented, made_by, made_for
+from envsolve.lockfile.pip_specs import pip_options, pip_specs
+from envsolve.lockfile.remarks import use_remarks
+
+
+def stack_requirements(answer: Answer, *, anew: bool = False) -> str:
+    """The content of the file, for a stack of wheels alone; the same bytes for the same answer.
+
+    ``anew`` says that it is for another Python than the environment's, and so for a new environment.
+    """
+    return "".join(f"{line}\n" for line in _lines(answer, anew=anew))
+
+
+def _lines(answer: Answer, *, anew: bool) -> Iterator[str]:
+    solution = answer.solution
+    yield from made_by(answer.envsolve_version, answer.command, answer.matrix_date, own_matrix=answer.own_matrix)
+    yield from made_for(answer)
+    yield f"# Resolved for: Python {solution.python}"
+    where = f"in a new environment with Python {solution.python}" if anew else "with the Python of the environment"
+    yield f"# To have it: PYTHON -m pip install -r THIS_FILE, {where}"
+    yield from use_remarks(answer, sets_library_path=True)
+    yield from pip_options(solution)
+    for requirement, reason in pip_specs(solution):
+        yield commented(requirement, reason)

@@ -1,0 +1,208 @@
+"""YAML that people and other tools wrote, read with no more trust than anybody's bytes deserve.
+
+Scalars stay as they are written, so the nodes are read and not what a loader constructs from them: ``1.10`` is the
+version 1.10, where YAML's rules make it the number 1.1, and ``2024-01-01`` is no date. What could eat memory or the
+stack is refused before it does: PyYAML's parser in C ends the process over brackets that are nested deep enough.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from envsolve.boundary.files import FileError
+from envsolve.lockfile.header import one_line
+from envsolve.lockfile.text_file import shown
+
+if TYPE_CHECKING:
+    from yaml import MarkedYAMLError, Node
+
+_DEEPEST = 100
+_DEEP_BLOCK = re.compile(rf"^[ \t?:-]{{{_DEEPEST}}}(?![ \t]*(?:#|$))", re.MULTILINE)
+"""Collections in block style nest by indentation, or by indicators on one line."""
+_FLOW_BRACKET = re.compile(r"[\[\]{}]")
+_ANCHOR = re.compile(r"(?:^|[\s\[{,:])&\S", re.MULTILINE)
+_MOST_NODES = 300_000
+"""What a document may hold once its aliases are written out."""
+_LONGEST_LINE = 4096
+_NULLS = ("", "~", "null", "Null", "NULL")
+
+
+def compose(text: str) -> Node | None:
+    """The nodes of the one document in ``text``, which know their lines; None where there is none.
+
+    Raises FileError for what is no YAML, several documents, nested too deep, or small only because of its aliases.
+    """
+    if _DEEP_BLOCK.search(text) or _is_deep_flow(text):
+        raise FileError(f"it is nested more than {_DEEPEST} deep")
+    node = _parsed(text)
+    if node is not None and _ANCHOR.search(text):
+        _refuse_bomb(node)
+    return node
+
+
+def document_of(text: str) -> object:
+    """The document in ``text`` as dictionaries, lists and text; None where there is none. Raises as compose does."""
+    node = compose(text)
+    return None if node is None else plain(node)
+
+
+def plain(root: Node) -> object:
+    """``root`` as dictionaries, lists and text. Raises FileError where a key is no text."""
+    from yaml import MappingNode
+
+    def read(node: Node) -> object:
+        if isinstance(node, MappingNode):
+            return {key_of(key): read(value) for key, value in node.value}
+        return node.value if isinstance(node.value, str) else [read(item) for item in node.value]
+
+    return read(root)
+
+
+def table_of(node: Node, what: str) -> dict[str, Node]:
+    """The nodes of a mapping by key, none for nothing. Raises FileError for another kind, or a key that comes twice."""
+    from yaml import MappingNode
+
+    if isinstance(node.value, str) and is_null(node.value):
+        return {}
+    if not isinstance(node, MappingNode):
+        raise FileError(f"{what} is no mapping", line_of(node))
+    table: dict[str, Node] = {}
+    for key, value in node.value:
+        name = key_of(key)
+        if name in table:
+            raise FileError(f"{shown(name)} is there twice", line_of(key))
+        table[name] = value
+    return table
+
+
+def items_of(node: Node, what: str) -> list[Node]:
+    """The nodes of a list, none for nothing. Raises FileError for another kind."""
+    from yaml import SequenceNode
+
+    if isinstance(node.value, str) and is_null(node.value):
+        return []
+    if not isinstance(node, SequenceNode):
+        raise FileError(f"{what} is no list", line_of(node))
+    return list(node.value)
+
+
+def scalar_of(node: Node, what: str) -> str:
+    """The text of a scalar, "" for nothing. Raises FileError for another kind, and for what is no line of text."""
+    if not isinstance(node.value, str):
+        quotes = "text with a colon at its end, or before a space, needs quotes"
+        raise FileError(f"{what} is a list or a mapping, where text belongs; {quotes}", line_of(node))
+    written = node.value.replace("\t", " ")
+    if not _is_line(written):
+        raise FileError(f"{what} is not one line of ordinary text", line_of(node))
+    return "" if is_null(written) else written
+
+
+def key_of(node: Node) -> str:
+    """A key; raises FileError where it is no text."""
+    if not isinstance(node.value, str):
+        raise FileError("a key is a list or a mapping, where text belongs", line_of(node))
+    return node.value
+
+
+def line_of(node: Node) -> int:
+    """The line it begins on, counted from 1."""
+    return node.start_mark.line + 1
+
+
+def is_null(text: object) -> bool:
+    """Whether a scalar, quoted or not, is what YAML writes for nothing; None is what a key has that is not there."""
+    return text is None or text in _NULLS
+
+
+def mapping(value: object, what: str) -> Mapping[str, object]:
+    """``value`` where it is a mapping, and an empty one for nothing; else FileError."""
+    if is_null(value):
+        return {}
+    if not isinstance(value, dict):
+        raise FileError(f"{what} is no mapping")
+    return value
+
+
+def sequence(value: object, what: str) -> Sequence[object]:
+    """``value`` where it is a list, and an empty one for nothing; else FileError."""
+    if is_null(value):
+        return ()
+    if not isinstance(value, list):
+        raise FileError(f"{what} is no list")
+    return value
+
+
+def text_or_none(value: object, what: str) -> str | None:
+    """``value`` where it is one line of text, None for nothing; else FileError."""
+    if is_null(value):
+        return None
+    if not isinstance(value, str) or not _is_line(value):
+        raise FileError(f"{what} is not one line of ordinary text")
+    return value
+
+
+def text(value: object, what: str) -> str:
+    """``value`` where it is one line of text; else FileError."""
+    found = text_or_none(value, what)
+    if found is None:
+        raise FileError(f"{what} is missing")
+    return found
+
+
+def _parsed(text: str) -> Node | None:
+    import yaml
+
+    try:
+        loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)(text)
+        try:
+            node: Node | None = loader.get_single_node()
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        raise _no_yaml(error) from None
+    except (yaml.YAMLError, ValueError):
+        raise FileError("it is no YAML: it holds characters that no text has") from None
+    except RecursionError:
+        raise FileError("it is nested too deep") from None
+    return node
+
+
+def _is_line(text: str) -> bool:
+    return text.isprintable() and len(text) <= _LONGEST_LINE
+
+
+def _is_deep_flow(text: str) -> bool:
+    """Whether brackets nest too deep; those of comments and of quoted text count, which are closed again."""
+    depth = 0
+    for found in _FLOW_BRACKET.finditer(text):
+        depth = depth + 1 if found[0] in "[{" else max(depth - 1, 0)
+        if depth > _DEEPEST:
+            return True
+    return False
+
+
+def _no_yaml(error: MarkedYAMLError) -> FileError:
+    mark = error.problem_mark or error.context_mark
+    reason = one_line(error.problem or error.context or "it cannot be parsed")
+    return FileError(f"it is no YAML: {reason}", None if mark is None else mark.line + 1)
+
+
+def _refuse_bomb(root: Node) -> None:
+    from yaml import MappingNode
+
+    sizes: dict[int, int] = {}
+
+    def size(node: Node) -> int:
+        known = sizes.get(id(node))
+        if known is not None or isinstance(node.value, str):
+            return known or 1
+        sizes[id(node)] = _MOST_NODES  # until it is known: what holds itself has no end
+        children = chain.from_iterable(node.value) if isinstance(node, MappingNode) else node.value
+        sizes[id(node)] = found = 1 + sum(map(size, children))
+        return found
+
+    if size(root) > _MOST_NODES:
+        raise FileError("its aliases stand for more than any file of its kind holds")

@@ -1,0 +1,174 @@
+"""What a stack demands of the packages around it, beyond what their own metadata says.
+
+Metadata leave the libraries of a GPU build floating: pip takes the newest, whatever GPU and driver there are. Here
+every such package is bounded by what was solved: its CUDA major, the toolkit, a cuDNN and an NCCL with code for the
+GPUs, and one package only of those that install the same module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+
+from packaging.version import Version
+
+from envsolve.matrix.load import ComponentTable
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.names import normalized
+from envsolve.model.need import parse_need
+from envsolve.model.release import CudnnRelease
+from envsolve.model.solution import Solution
+from envsolve.resolve.closure.world import Limit
+
+THE_STACK = "the stack"
+"""Where the builds of a stack are asked for."""
+NEVER = "<0.dev0"
+"""A specifier that no version lies in."""
+_MAJOR_IN_NAME = re.compile(r"-cu(?:da)?(\d\d)(?:\d|x)?(?=-|\Z)")
+"""nvidia-cudnn-cu12, jax-cuda12-plugin, cupy-cuda12x, cupy-cuda112."""
+_FIRST_WITHOUT_SUFFIX = 13
+"""From CUDA 13 on NVIDIA's toolkit packages carry no -cuNN."""
+_OF_THE_MAJOR = ("cuda-toolkit", "cuda-bindings", "cuda-python")
+"""Packages whose own major is that of CUDA."""
+_COMPILERS = ("nvidia-nvjitlink", "nvidia-cuda-nvrtc", "nvidia-nvvm", "nvidia-nvptxcompiler", "nvidia-cuda-nvcc")
+_ASSEMBLER = "nvidia-cuda-nvcc-cu"
+"""ptxas for CUDA 11 and 12: frameworks ask for a newer one than the libraries they were built with, and what it makes
+is machine code, which every driver of the major runs."""
+_FIRST_NCCL_WITHOUT_MAXWELL = "2.28.3"
+_PASCAL = ComputeCapability(6, 0)
+
+
+def cuda_major_of(name: str) -> int | None:
+    """The CUDA that a package is for by its name; None where that does not say."""
+    named = _MAJOR_IN_NAME.search(name)
+    return None if named is None else int(named[1])
+
+
+class Bounds:
+    """The limits that ``solution`` sets, by the name of a package; looked up as packages turn up.
+
+    ``components`` gives the parts of toolkits, which are read where they are needed. ``rivals`` are, for each package
+    of the stack, those that install the same module.
+    """
+
+    def __init__(
+        self,
+        solution: Solution,
+        components: Callable[[], ComponentTable],
+        cudnn: Iterable[CudnnRelease],
+        rivals: Mapping[str, frozenset[str]],
+    ) -> None:
+        self._solution = solution
+        self._components = components
+        self._cudnn = tuple(cudnn)
+        self._rivals = rivals
+        self._known: dict[str, tuple[Limit, ...]] = {}
+
+    def of(self, name: str) -> tuple[Limit, ...]:
+        """What the stack demands of the package ``name``."""
+        if name not in self._known:
+            self._known[name] = tuple(self._worked_out(name))
+        return self._known[name]
+
+    def _worked_out(self, name: str) -> Iterator[Limit]:
+        for package, others in self._rivals.items():
+            if name in others:
+                yield Limit(
+                    NEVER, f"{package} of this stack installs the same module, and the two overwrite each other"
+                )
+        yield from self._of_releases(name)
+        toolkit = self._solution.toolkit
+        if toolkit is None:
+            return
+        major = toolkit.version.major
+        named = cuda_major_of(name)
+        if named is not None and named != major:
+            yield Limit(NEVER, f"it is for CUDA {named}, and this stack is of CUDA {major}")
+        elif name in _OF_THE_MAJOR:
+            yield Limit(f"=={major}.*", f"this stack is of CUDA {major}")
+        if self._follows_toolkit(name):
+            yield self._of_part(name)
+        elif named is None and major < _FIRST_WITHOUT_SUFFIX and self._is_part_without_suffix(name):
+            yield Limit(
+                NEVER, f"without -cu{major} in its name it is for CUDA 13 or newer, this stack is of CUDA {major}"
+            )
+        if name == f"nvidia-cudnn-cu{major}":
+            yield from self._of_cudnn()
+        if name == f"nvidia-nccl-cu{major}":
+            yield from self._of_nccl()
+
+    def _of_releases(self, name: str) -> Iterator[Limit]:
+        """What the matrix knows of a wheel and its own metadata do not say; of conda builds it speaks conda's names."""
+        wheels = (choice.release for choice in self._solution.choices if choice.release.source.is_wheel)
+        for release in wheels:
+            for need in map(parse_need, release.constraints):
+                if need.name == name:
+                    yield Limit(need.specifier, f"{release.package} {release.version} breaks without {need}")
+
+    def _follows_toolkit(self, name: str) -> bool:
+        """Whether a package must not be newer than the stack's toolkit: a compiler, where it makes PTX on the machine.
+
+        A driver reads PTX only up to its own CUDA, while it runs the machine code of its whole major: the libraries of
+        a newer toolkit of that major do (https://docs.nvidia.com/deploy/cuda-compatibility, minor-version).
+        """
+        if not name.startswith(_COMPILERS):
+            return False
+        compiled = any(it.startswith("compute_") for choice in self._solution.choices for it in choice.runs_as.values())
+        return compiled and name in self._toolkit_parts
+
+    @cached_property
+    def _toolkit_parts(self) -> Mapping[str, Version]:
+        """The parts of the stack's toolkit with the newest version that some release of it holds."""
+        assert self._solution.toolkit is not None
+        cuda = self._solution.toolkit.version
+        found = [
+            (it.package, it.version)
+            for release in self._components().releases
+            if release.cuda == cuda
+            for it in release.components
+        ]
+        found += [
+            (it.package, version) for it in self._components().patches if it.cuda == cuda for version in it.versions
+        ]
+        newest: dict[str, Version] = {}
+        for package, version in found:
+            name = normalized(package)
+            newest[name] = max(version, newest.get(name, version))
+        return {name: version for name, version in newest.items() if not name.startswith(_ASSEMBLER)}
+
+    def _is_part_without_suffix(self, name: str) -> bool:
+        return name.startswith("nvidia-") and name in self._parts_without_suffix
+
+    @cached_property
+    def _parts_without_suffix(self) -> frozenset[str]:
+        """The names of toolkit packages from CUDA 13 on."""
+        releases = (it for it in self._components().releases if it.cuda.major >= _FIRST_WITHOUT_SUFFIX)
+        return frozenset(normalized(part.package) for release in releases for part in release.components)
+
+    def _of_part(self, name: str) -> Limit:
+        """At most what the toolkit holds: what compiles at run time must not be newer than the driver can read."""
+        assert self._solution.toolkit is not None
+        cuda = self._solution.toolkit.version
+        newest = self._toolkit_parts[name]
+        *parts, last = newest.release
+        after = ".".join(map(str, (*parts, last + 1)))
+        return Limit(f"<{after}", f"{newest} is the last of CUDA {cuda}, the toolkit of this stack")
+
+    def _of_cudnn(self) -> Iterator[Limit]:
+        bound, cudnn = self._solution.cudnn_bound, self._solution.cudnn
+        if bound is None or cudnn is None:
+            return
+        if bound.dropped is not None:
+            yield Limit(f"<{bound.below}", f"cuDNN {bound.below} has no code for compute capability {bound.dropped}")
+            return
+        known = max(it.version for it in self._cudnn if it.cuda_major == cudnn.cuda_major)
+        after = f"{known.major}.{known.minor + 1}"
+        yield Limit(f"<{after}", f"the matrix knows the GPUs of cuDNN up to {known.major}.{known.minor}")
+
+    def _of_nccl(self) -> Iterator[Limit]:
+        """NCCL for CUDA 12 holds code for 5.x up to 2.27.7 (fat binaries of its 31 wheels, libraries.toml)."""
+        oldest = min(self._solution.problem.gpus, default=_PASCAL)
+        if oldest < _PASCAL:
+            because = f"NCCL {_FIRST_NCCL_WITHOUT_MAXWELL} has no code for compute capability {oldest}"
+            yield Limit(f"<{_FIRST_NCCL_WITHOUT_MAXWELL}", because)

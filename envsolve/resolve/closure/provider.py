@@ -1,0 +1,404 @@
+"""What resolvelib asks about packages.
+
+Policy, in this order: what an existing lock holds, then the newest version with a wheel, then, where builds are
+allowed, the newest with source. Pre-releases only where a person asked for one, or where nothing else lies in the
+range (https://packaging.python.org/specifications/version-specifiers#handling-of-pre-releases). Yanked versions only
+where they are pinned (PEP 592), which an existing lock does too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from resolvelib import AbstractProvider
+
+from envsolve.errors import OutsideError
+from envsolve.model.need import Need
+from envsolve.resolve.closure.releases import Fit, Releases, descending
+from envsolve.resolve.closure.world import World
+
+if TYPE_CHECKING:
+    from resolvelib.resolvers import RequirementInformation
+
+
+class Ask:
+    """A requirement: versions of a project, or of a project with an extra.
+
+    ``origin`` says where a person wrote it, "" for one of a package. ``mask`` holds the versions in its range.
+    """
+
+    __slots__ = ("extra", "identifier", "mask", "name", "origin", "releases", "specifier")
+
+    def __init__(self, name: str, extra: str, specifier: str, releases: Releases | None, origin: str = "") -> None:
+        self.identifier = f"{name}[{extra}]" if extra else name
+        self.name, self.extra, self.specifier, self.origin = name, extra, specifier, origin
+        self.releases = releases
+        self.mask = 0 if releases is None else releases.mask(specifier)
+
+    def __repr__(self) -> str:
+        return f"{self.identifier}{self.specifier}"
+
+
+class Pick:
+    """A candidate: one version of a project, or of a project with an extra."""
+
+    __slots__ = ("extra", "fit", "identifier", "name", "position", "releases")
+
+    def __init__(self, name: str, extra: str, releases: Releases, position: int, fit: Fit) -> None:
+        self.identifier = f"{name}[{extra}]" if extra else name
+        self.name, self.extra, self.releases, self.position, self.fit = name, extra, releases, position, fit
+
+    @property
+    def version(self) -> str:
+        """As the index writes it."""
+        return self.releases.project.versions[self.position]
+
+    def __repr__(self) -> str:
+        return f"{self.identifier}=={self.version}"
+
+
+class Provider(AbstractProvider[Ask, Pick, str]):
+    """Answers resolvelib from ``world``. ``held`` are the versions of an existing lock, by name."""
+
+    def __init__(self, world: World, roots: Sequence[tuple[Need, str]], held: Mapping[str, str]) -> None:
+        self.world = world
+        self._held = held
+        self._picks: dict[tuple[str, str, int], Pick] = {}
+        self._asks: dict[tuple[str, str, str], Ask] = {}
+        self._dependencies: dict[int, tuple[Ask, ...]] = {}
+        self._dead: dict[tuple[str, int, int, int], bool] = {}
+        self._unmet: dict[tuple[str, int], tuple[Fit, Need]] = {}
+        """What the dead versions died of."""
+        self._passed: dict[str, int] = {}
+        self._tried: dict[str, int] = {}
+        self.refused = 0
+        """How many candidates did not go with what was picked already: from the first on, dead ends are looked for."""
+        self.contested: set[str] = set()
+        """What took part in a conflict: decided as soon as it is met, so that the next one shows early."""
+        self.rejected: set[str] = set()
+        """The projects of which a version was refused for what it requires."""
+        self.troubled: set[str] = set()
+        """The projects whose versions did not go together; dead ends are looked for among them alone."""
+        self.roots = _telling([ask for need, origin in roots for ask in self._of_need(need, origin)])
+        self._root_masks: dict[str, int] = {}
+        self.asked_by: dict[str, tuple[Ask, Pick | None]] = {}
+        """Who first asked for each, in the last round: the way from a conflict back to the request."""
+        self._roots_of: dict[str, list[Ask]] = {}
+        for ask in self.roots:
+            self._roots_of.setdefault(ask.name, []).append(ask)
+        self._root_prereleases = {ask.name for ask in self.roots if _names_prerelease(ask.specifier)}
+
+    def identify(self, requirement_or_candidate: Ask | Pick) -> str:
+        """The project, with the extra where there is one."""
+        return requirement_or_candidate.identifier
+
+    def get_preference(
+        self,
+        identifier: str,
+        resolutions: Mapping[str, Pick],
+        candidates: Mapping[str, Iterator[Pick]],
+        information: Mapping[str, Iterator[RequirementInformation[Ask, Pick]]],
+        backtrack_causes: Sequence[RequirementInformation[Ask, Pick]],
+    ) -> tuple[bool, bool, str]:
+        """Of those that conflict: what one version is left of first, then what people asked for, then by name."""
+        asks = [it.requirement for it in information[identifier]]
+        pinned = any(ask.mask & (ask.mask - 1) == 0 for ask in asks)
+        return not pinned, not any(ask.origin for ask in asks), identifier
+
+    def narrow_requirement_selection(
+        self,
+        identifiers: Iterable[str],
+        resolutions: Mapping[str, Pick],
+        candidates: Mapping[str, Iterator[Pick]],
+        information: Mapping[str, Iterator[RequirementInformation[Ask, Pick]]],
+        backtrack_causes: Sequence[RequirementInformation[Ask, Pick]],
+    ) -> Iterable[str]:
+        """The next in the order they were met, but first those that took part in a conflict before."""
+        if self.contested:
+            found = [identifier for identifier in identifiers if identifier in self.contested]
+            if found:
+                return found
+        return [next(iter(identifiers))]
+
+    def find_matches(
+        self,
+        identifier: str,
+        requirements: Mapping[str, Iterator[Ask]],
+        incompatibilities: Mapping[str, Iterator[Pick]],
+    ) -> Callable[[], Iterator[Pick]] | tuple[()]:
+        """The versions that all requirements admit, best first."""
+        asks = list(requirements[identifier])
+        if not asks:  # what was abandoned asked for it, and resolvelib looks at it all the same
+            name, _, extra = identifier.partition("[")
+            asks = [self._ask(name, extra.removesuffix("]"), "", "")]
+        first = asks[0]
+        if first.extra:
+            asks += requirements[first.name]
+        releases = first.releases
+        if releases is None:
+            return ()
+        mask = self.root_mask(first.name)
+        for ask in asks:
+            mask &= ask.mask
+        excluded = 0
+        for pick in incompatibilities[identifier]:
+            excluded |= 1 << pick.position
+        if not mask & ~excluded:
+            return ()
+        if excluded:
+            self._go_on_from(releases, excluded)
+        pins = self.is_pinned(first.name, asks)
+        return lambda: self._candidates(first, mask, excluded, pins=pins)
+
+    def is_satisfied_by(self, requirement: Ask, candidate: Pick) -> bool:
+        """Whether the version is in the range."""
+        return requirement.mask >> candidate.position & 1 == 1
+
+    def get_dependencies(self, candidate: Pick) -> tuple[Ask, ...]:
+        """What the version requires, with its extra. Raises OutsideError."""
+        known = self._dependencies.get(id(candidate))
+        if known is None:
+            known = self._dependencies[id(candidate)] = self._worked_out(candidate)
+        return known
+
+    def root_mask(self, name: str) -> int:
+        """The versions of a project that people and the stack allow, whatever packages require."""
+        if name not in self._root_masks:
+            releases = self.world.releases(name)
+            mask = 0 if releases is None else self.world.limited(releases)
+            for ask in self._roots_of.get(name, ()):
+                mask &= ask.mask
+            self._root_masks[name] = mask
+        return self._root_masks[name]
+
+    def dead_ends(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Pick]]:
+        """The requirements that nothing meets, of versions that ``asks`` admit, and of those that these admit."""
+        waiting, seen = list(asks), set[str]()
+        while waiting:
+            ask = waiting.pop(0)
+            if ask.name in seen or ask.releases is None:
+                continue
+            seen.add(ask.name)
+            for position in descending(ask.mask & self.root_mask(ask.name)):
+                if (ask.name, position) in self._unmet:
+                    fit, need = self._unmet[ask.name, position]
+                    unmet = self._ask(need.name, "", need.specifier, "")
+                    yield unmet, Pick(ask.name, "", ask.releases, position, fit)
+                    waiting.append(unmet)
+
+    def ruled_out_above(self, pick: Pick) -> tuple[str, Need] | None:
+        """The newest version after ``pick`` that is a dead end, as far as was looked, and what it died of."""
+        name = pick.name
+        positions = [position for known, position in self._unmet if known == name and position > pick.position]
+        if not positions:
+            return None
+        return pick.releases.project.versions[max(positions)], self._unmet[name, max(positions)][1]
+
+    def is_met_by_present(self, ask: Ask) -> bool:
+        """Whether ``ask`` is on a project that is there, in a version that it and all limits admit."""
+        if ask.name not in self.world.present or ask.releases is None:
+            return False
+        return bool(ask.mask & self.world.limited(ask.releases)) and isinstance(ask.releases.fit(0), Fit)
+
+    def refuse(self, pick: Pick, ask: Ask) -> None:
+        """Remember what ``pick`` was refused for, where no other answer is possible: what is there stays as it is."""
+        if ask.name in self.world.present:
+            need = Need(ask.name, (), ask.specifier, "")
+            self._unmet.setdefault((pick.name, pick.position), (pick.fit, need))
+
+    def _worked_out(self, pick: Pick) -> tuple[Ask, ...]:
+        self.world.markers.prepare()
+        needs = self.world.needs(pick.releases, pick.fit.best, pick.extra)
+        pick.releases.project.fold()
+        if needs is None:
+            return (self._impossible(pick),)
+        self.world.look_ahead(needs)
+        asks = [ask for need in needs for ask in self._of_need(need, "")]
+        if pick.extra:
+            same = Ask(pick.name, "", "", pick.releases)
+            same.specifier, same.mask = f"=={pick.version}", 1 << pick.position
+            asks.insert(0, same)
+        return tuple(asks)
+
+    def _impossible(self, pick: Pick) -> Ask:
+        """What a version requires whose metadata cannot be used: another version than itself."""
+        ask = Ask(pick.name, pick.extra, "", pick.releases)
+        ask.specifier, ask.mask = f"!={pick.version}", 0
+        return ask
+
+    def _of_need(self, need: Need, origin: str) -> list[Ask]:
+        specifier = need.specifier
+        if need.url and need.name in self.world.present:
+            from envsolve.resolve.closure.present import specifier_of
+
+            specifier = specifier_of(need)
+        return [self._ask(need.name, extra, specifier, origin) for extra in ("", *need.extras)]
+
+    def _ask(self, name: str, extra: str, specifier: str, origin: str) -> Ask:
+        key = (name, extra, specifier)
+        if origin:
+            return Ask(name, extra, specifier, self.world.releases(name), origin)
+        known = self._asks.get(key)
+        if known is None:
+            known = self._asks[key] = Ask(name, extra, specifier, self.world.releases(name))
+        return known
+
+    def _candidates(self, ask: Ask, mask: int, excluded: int, *, pins: bool) -> Iterator[Pick]:
+        assert ask.releases is not None
+        anything = False
+        for prereleases in self._stages(ask.name):
+            if anything:
+                return
+            for position, fit in self._fitting(ask.releases, mask, prereleases, pins=pins):
+                if self.refused and self._is_dead(ask.releases, position, fit, self._depth):
+                    self.passed_over(ask.releases, position)
+                    continue
+                anything = True
+                if not excluded >> position & 1:
+                    yield self._pick(ask.name, ask.extra, ask.releases, position, fit)
+
+    def passed_over(self, releases: Releases, position: int) -> None:
+        """One more version that does not do: the metadata of those before it are fetched at once, more each time."""
+        name = releases.project.name
+        count = self._passed[name] = self._passed.get(name, 0) + 1
+        self._ahead(releases, position, count, further=False)
+
+    def _go_on_from(self, releases: Releases, excluded: int) -> None:
+        """The same after a conflict took versions back; what those before them require is fetched as well."""
+        count = excluded.bit_count()
+        if self._tried.get(releases.project.name, 0) < count:
+            self._tried[releases.project.name] = count
+            oldest = (excluded & -excluded).bit_length() - 1
+            self._ahead(releases, oldest, count, further=True)
+
+    def _ahead(self, releases: Releases, position: int, count: int, *, further: bool) -> None:
+        if count & (count - 1) and count % _BATCH:
+            return
+        older = releases.mask("") & self.root_mask(releases.project.name) & ((1 << position) - 1)
+        fitting = (fit for _, fit in self._fitting(releases, older, False, pins=False))
+        files = [fit.best for fit in islice(fitting, min(2 * count if further else count, _BATCH))]
+        self.world.prepare(releases, files, further=further)
+
+    def _fitting(
+        self, releases: Releases, mask: int, prereleases: bool | None, *, pins: bool
+    ) -> Iterator[tuple[int, Fit]]:
+        """Positions in ``mask`` with what can be installed of them: the held one, then wheels, then sources."""
+        held = self._held_position(releases, mask)
+        kinds = [releases.fit, *([releases.source_fit] if self.world.wanted.allow_builds else [])]
+        wheels = 0
+        for fit_of in kinds:
+            rest = mask & ~wheels
+            order = descending(rest) if held is None else (held, *(it for it in descending(rest) if it != held))
+            for position in order:
+                if prereleases is not None and releases.is_prerelease(position) is not prereleases:
+                    continue
+                fit = fit_of(position)
+                if isinstance(fit, Fit) and (pins or position == held or not fit.is_yanked):
+                    wheels |= 1 << position
+                    yield position, fit
+
+    def _held_position(self, releases: Releases, mask: int) -> int | None:
+        version = self._held.get(releases.project.name)
+        position = None if version is None else releases.position(version)
+        return position if position is not None and mask >> position & 1 else None
+
+    def with_extra(self, pick: Pick, extra: str) -> Pick:
+        """The same version with ``extra``, "" for none."""
+        return self._pick(pick.name, extra, pick.releases, pick.position, pick.fit)
+
+    def in_order(self, asks: Sequence[Ask]) -> Iterator[Pick]:
+        """The versions of a project that all ``asks`` admit, best first, whether they are dead or not."""
+        name, releases = asks[0].name, asks[0].releases
+        assert releases is not None
+        mask = self.root_mask(name)
+        for ask in asks:
+            mask &= ask.mask
+        for prereleases in self._stages(name):
+            for position, fit in self._fitting(releases, mask, prereleases, pins=self.is_pinned(name, asks)):
+                yield self._pick(name, "", releases, position, fit)
+
+    def _pick(self, name: str, extra: str, releases: Releases, position: int, fit: Fit) -> Pick:
+        key = (name, extra, position)
+        if key not in self._picks:
+            self._picks[key] = Pick(name, extra, releases, position, fit)
+        return self._picks[key]
+
+    @property
+    def _depth(self) -> int:
+        """How far dead ends are looked for: the more is refused, the further."""
+        return 1 if self.refused < _FEW_REFUSED else 2
+
+    def _is_dead(self, releases: Releases, position: int, fit: Fit, depth: int) -> bool:
+        """Whether a version requires what can never be, within the bounds that people and the stack set.
+
+        It holds for the whole resolution, so what is found once is never tried again. ``depth`` says how far it goes:
+        with 1 a requirement that no version meets, with 2 one that only versions meet which are dead with 1.
+        """
+        key = (releases.project.name, position, depth, len(self.troubled))
+        if key not in self._dead:
+            self._dead[key] = False  # what requires itself in a circle is not dead for that
+            with suppress(OutsideError):  # what cannot be read is not dead: it is told when it is picked
+                needs = self.world.needs(releases, fit.best, "")
+                asked = () if needs is None else (need for need in needs if need.name in self.troubled)
+                unmet = next((need for need in asked if not self._can_be_met(need, depth)), None)
+                self._dead[key] = needs is None or unmet is not None
+                if unmet is not None:
+                    self._unmet.setdefault((releases.project.name, position), (fit, unmet))
+        return self._dead[key]
+
+    def _can_be_met(self, need: Need, depth: int) -> bool:
+        releases = self.world.releases(need.name)
+        if releases is None:
+            return False
+        mask = releases.mask(need.specifier) & self.root_mask(need.name)
+        if need.name not in self.rejected:
+            depth = 1
+        every = (  # others may pin what is yanked, or a pre-release
+            it for prereleases in (False, True) for it in self._fitting(releases, mask, prereleases, pins=True)
+        )
+        return any(depth <= 1 or not self._is_dead(releases, position, fit, depth - 1) for position, fit in every)
+
+    def _stages(self, name: str) -> tuple[bool | None, ...]:
+        """Which versions are tried: all together where a person asked for a pre-release, else those in need only."""
+        explicit = name in self._root_prereleases or any(map(_names_prerelease, self._limits_of_people(name)))
+        return (None,) if explicit else (False, True)
+
+    def is_pinned(self, name: str, asks: Iterable[Ask]) -> bool:
+        """Whether ``asks``, or a person's limit, admit a single version of a project."""
+        return any(map(is_pin, (*(ask.specifier for ask in asks), *self._limits_of_people(name))))
+
+    def _limits_of_people(self, name: str) -> Iterator[str]:
+        return (limit.specifier for limit in self.world.limits(name) if limit.origin)
+
+
+_FEW_REFUSED = 4
+_BATCH = 16
+"""Metadata files fetched at once where one version after the other does not do."""
+
+
+def _telling(asks: Iterable[Ask]) -> list[Ask]:
+    """``asks`` without those that ask for no other versions than one before them, from the same place."""
+    told: dict[tuple[str, str, int, bool, bool], Ask] = {}
+    for ask in asks:
+        wanted = (ask.mask, is_pin(ask.specifier), _names_prerelease(ask.specifier))
+        told.setdefault((ask.identifier, ask.origin, *wanted), ask)
+    return list(told.values())
+
+
+def is_pin(specifier: str) -> bool:
+    """Whether one of its clauses admits a single version, as ``==1.0`` and ``===1.0`` do."""
+    clauses = map(str.strip, specifier.split(","))
+    return any(it.startswith("==") and (it.startswith("===") or not it.endswith(".*")) for it in clauses)
+
+
+def _names_prerelease(specifier: str) -> bool:
+    from envsolve.model.version_order import is_prerelease, key_of
+
+    for clause in specifier.split(","):
+        key = key_of(clause.strip().lstrip("<>=!~").removesuffix(".*")) if clause.strip() else None
+        if key is not None and is_prerelease(key) and not clause.strip().startswith("!="):
+            return True
+    return False

@@ -1,0 +1,228 @@
+"""From requirements to a closure, or to the requirements that conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from resolvelib import BaseReporter, ResolutionImpossible
+from resolvelib.resolvers import Criterion, RequirementInformation, Resolution, ResolutionTooDeep
+from resolvelib.structs import State
+
+from envsolve.errors import Hint, UnsolvableError
+from envsolve.index.client import Indexes, package_file
+from envsolve.model.need import Need
+from envsolve.model.package import Pin, Present
+from envsolve.resolve.closure.provider import Ask, Pick, Provider
+from envsolve.resolve.closure.releases import Wanted
+from envsolve.resolve.closure.settle import Reached, settled
+from envsolve.resolve.closure.world import Limits, World
+
+_MOST_ROUNDS = 200_000
+_MOST_CONTESTED = 200
+"""Projects in conflicts, after which the search only goes on."""
+
+Asked = tuple[Need, str]
+"""A requirement, and where a person wrote it: ``-r requirements.in``."""
+Cause = RequirementInformation[Ask, Pick]
+
+
+Progress = Callable[[int, str], None]
+"""Hears how many packages are picked, and the last of them."""
+
+
+class Conflict(Exception):  # noqa: N818 - an answer, not an error: whoever asked decides what it means
+    """No set of versions meets all requirements. ``causes`` are the last that did not go together."""
+
+    def __init__(self, causes: Iterable[Cause], provider: Provider) -> None:
+        super().__init__("no set of versions meets all requirements")
+        self.causes = tuple(causes)
+        self.provider = provider
+
+
+class Question(NamedTuple):
+    """What a closure is asked for. ``held`` are the versions of an existing lock, which stay where they fit.
+
+    ``present`` are the projects that conda installs, by normalized name: what asks for one is met by its version or
+    not at all, and what it requires itself is met.
+    """
+
+    asked: tuple[Asked, ...]
+    wanted: Wanted
+    limits: Limits
+    held: Mapping[str, str]
+    present: Mapping[str, Present] = {}
+
+
+class Found(NamedTuple):
+    """Every package that a question needs, by name, without what is present.
+
+    ``bare`` are the extras that were asked for of what is present, with its name: conda knows no extras.
+    """
+
+    pins: tuple[Pin, ...]
+    bare: tuple[tuple[str, str], ...]
+
+
+def pins_of(question: Question, indexes: Indexes, progress: Progress | None = None) -> tuple[Pin, ...]:
+    """Every package that the question needs, by name. Raises Conflict, OutsideError, UnsolvableError."""
+    return found_for(question, indexes, progress).pins
+
+
+def found_for(question: Question, indexes: Indexes, progress: Progress | None = None) -> Found:
+    """The same, with what to know of it. Raises Conflict, OutsideError, UnsolvableError."""
+    world = World(indexes, question.wanted, question.limits, question.present)
+    try:
+        asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
+        world.look_ahead(tuple(need for need, _ in asked))
+        provider = Provider(world, asked, question.held)
+        picks, reached = settled(_resolved(provider, progress), provider)
+        found = Found(_pins(picks, reached, provider), tuple(_bare(reached, world)))
+    finally:
+        world.close()
+    return found
+
+
+def _resolved(provider: Provider, progress: Progress | None) -> Mapping[str, Pick]:
+    """What is picked, by name, by a search that begins again whenever a conflict shows which projects to decide early.
+
+    What was learned of pages, metadata and dead ends stays, so that beginning again costs little.
+    """
+    while True:
+        provider.asked_by.clear()
+        try:
+            resolution = _Resolution(provider, _Counting(provider, progress))
+            found = resolution.resolve(provider.roots, max_rounds=_MOST_ROUNDS).mapping
+            return {pick.name: pick for pick in found.values()}
+        except _Again:
+            continue
+        except ResolutionImpossible as impossible:
+            raise Conflict(_whole(impossible.causes, provider), provider) from None
+        except ResolutionTooDeep:
+            message = f"no answer was found in {_MOST_ROUNDS} rounds: too many versions were tried one after the other"
+            hint = Hint("name versions of the packages that matter, which leaves less to try")
+            raise UnsolvableError("search-too-long", message, hints=(hint,)) from None
+
+
+def _whole(causes: Collection[Cause], provider: Provider) -> list[Cause]:
+    """``causes`` with what made an end of the versions they are about before these were tried."""
+    found = list(causes)
+    found += [Cause(*it) for it in provider.dead_ends([ask for ask, _ in causes])]
+    names = {ask.name for ask, _ in found}
+    told = {id(ask) for ask, _ in found}
+    whole = [*found, *(Cause(ask, None) for ask in provider.roots if ask.name in names and id(ask) not in told)]
+    return [it for it in whole if not provider.is_met_by_present(it.requirement)]
+
+
+def _pins(picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> tuple[Pin, ...]:
+    world = provider.world
+    via: dict[str, set[str]] = {}
+    requires: dict[str, set[str]] = {}
+    unknown: dict[str, list[str]] = {}
+    for asks in reached.values():
+        name, extra, pick = asks[0][0].name, asks[0][0].extra, picks[asks[0][0].name]
+        via.setdefault(name, set()).update(by or ask.origin for ask, by in asks if by != name)
+        for _, by in asks:
+            if by not in ("", name):
+                requires.setdefault(by, set()).add(name)
+        if extra and name not in world.present and not world.has_extra(pick.releases, pick.fit.best, extra):
+            unknown.setdefault(name, []).append(extra)
+    return tuple(
+        _pin(pick, provider, via[name], requires.get(name, set()), unknown.get(name, []))
+        for name, pick in sorted(picks.items())
+        if name not in world.present
+    )
+
+
+def _bare(reached: Reached, world: World) -> Iterator[tuple[str, str]]:
+    asks = (asks[0][0] for asks in reached.values())
+    yield from sorted((ask.name, ask.extra) for ask in asks if ask.extra and ask.name in world.present)
+
+
+def _pin(pick: Pick, provider: Provider, via: set[str], requires: set[str], unknown_extras: list[str]) -> Pin:
+    project, world = pick.releases.project, provider.world
+    return Pin(
+        name=pick.name,
+        version=pick.version,
+        files=tuple(package_file(project, raw) for raw in pick.fit.files),
+        index_url=world.indexes.index_url(project),
+        via=tuple(sorted(via)),
+        because=tuple(dict.fromkeys(_reasons(pick, provider))),
+        requires=tuple(sorted(requires)),
+        requires_python=pick.fit.best[5],
+        unknown_extras=tuple(sorted(unknown_extras)),
+    )
+
+
+def _reasons(pick: Pick, provider: Provider) -> Iterator[str]:
+    """The limits that keep newer versions away, those on what these require among them."""
+    world = provider.world
+    everything = pick.releases.mask("")
+    for limit in world.limits(pick.name):
+        kept_away = everything & ~pick.releases.mask(limit.specifier)
+        if limit.because and kept_away >> (pick.position + 1):
+            yield limit.because
+    ruled_out = provider.ruled_out_above(pick)
+    if ruled_out is not None:
+        version, need = ruled_out
+        if need.name in world.present:
+            yield f"{pick.name} {version} requires {need}, and conda installs {world.present[need.name]}"
+        yield from (
+            f"{pick.name} {version} requires {need}: {it.because}" for it in world.limits(need.name) if it.because
+        )
+
+
+class _Counting(BaseReporter[Ask, Pick, str]):
+    """Tells the provider what was refused, so that it looks for dead ends."""
+
+    def __init__(self, provider: Provider, progress: Progress | None) -> None:
+        self._provider = provider
+        self._progress = progress
+
+    def ending_round(self, index: int, state: State[Ask, Pick, str]) -> None:
+        """One more version is picked."""
+        if self._progress is not None:
+            self._progress(len(state.mapping), next(reversed(state.mapping), ""))
+
+    def adding_requirement(self, requirement: Ask, parent: Pick | None) -> None:
+        """Remember who asked first."""
+        self._provider.asked_by.setdefault(requirement.identifier, (requirement, parent))
+
+    def rejecting_candidate(self, criterion: Criterion[Ask, Pick], candidate: Pick) -> None:
+        """One more candidate that does not go with what was picked."""
+        self._provider.refused += 1
+        self._provider.rejected.add(candidate.name)
+        *_, last = criterion.information
+        self._provider.refuse(candidate, last.requirement)
+        self._provider.passed_over(candidate.releases, candidate.position)
+        self._provider.troubled |= {candidate.name, *(ask.name for ask in criterion.iter_requirement())}
+
+    def resolving_conflicts(self, causes: Collection[Cause]) -> None:
+        """A dead end. Begin again where it involves projects that were in none before."""
+        involved = {ask.identifier for ask, _ in causes} | {parent.identifier for _, parent in causes if parent}
+        if not involved <= self._provider.contested and len(self._provider.contested) < _MOST_CONTESTED:
+            self._provider.contested |= involved
+            raise _Again
+
+
+class _Again(Exception):  # noqa: N818 - nothing is wrong
+    """The search is to begin again, with what was learned."""
+
+
+class _Resolution(Resolution[Ask, Pick, str]):
+    """Remembers whether a pin meets its requirements: resolvelib asks again for every pin in every round."""
+
+    def __init__(self, provider: Provider, reporter: _Counting) -> None:
+        super().__init__(provider, reporter)
+        self._verdicts: dict[str, tuple[Criterion[Ask, Pick], Pick, bool]] = {}
+
+    def _is_current_pin_satisfying(self, name: str, criterion: Criterion[Ask, Pick]) -> bool:
+        pin = self._states[-1].mapping.get(name)
+        if pin is None:
+            return False
+        known = self._verdicts.get(name)
+        if known is not None and known[0] is criterion and known[1] is pin:
+            return known[2]
+        verdict = super()._is_current_pin_satisfying(name, criterion)
+        self._verdicts[name] = (criterion, pin, verdict)
+        return verdict

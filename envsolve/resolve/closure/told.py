@@ -1,0 +1,185 @@
+"""A conflict between packages in sentences: who asks for what, and how that came into the request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+
+from envsolve.errors import OutsideError
+from envsolve.resolve.closure.bounds import THE_STACK
+from envsolve.resolve.closure.provider import Ask, Pick, Provider
+from envsolve.resolve.closure.releases import Releases, Unfit, descending
+from envsolve.resolve.closure.resolve import Conflict
+from envsolve.resolve.closure.world import Limit
+
+_FEW = 3
+_LONGEST_WAY = 6
+_LOOKED_AT = 30
+
+
+def sentences(conflict: Conflict) -> list[str]:
+    """What does not go together, each once: requirements by who asks, then limits, then what cannot be installed."""
+    provider = conflict.provider
+    groups: dict[tuple[str, str], list[tuple[Ask, Pick | None]]] = {}
+    for ask, parent in conflict.causes:
+        groups.setdefault((parent.name if parent else "", ask.name), []).append((ask, parent))
+    found = [sentence + _instead(name, provider) for (_, name), group in groups.items() for sentence in _asked(group)]
+    parents = {parent.identifier: parent for _, parent in conflict.causes if parent is not None}
+    for parent in parents.values():
+        found += _way(parent, provider)
+    for name in contested(conflict):
+        found += _limited(name, conflict)
+        found += _unfit(name, conflict)
+    return list(dict.fromkeys(found))
+
+
+def missing(conflict: Conflict) -> list[Ask]:
+    """What is asked for that no version of a known project meets, whatever else is asked."""
+    return [
+        ask
+        for ask, parent in conflict.causes
+        if ask.releases is not None
+        and ask.name not in conflict.provider.world.present
+        and not ask.mask
+        and (parent is None or parent.name != ask.name)
+    ]
+
+
+def contested(conflict: Conflict) -> list[str]:
+    """The projects that no version was left of."""
+    return list(dict.fromkeys(ask.name for ask, _ in conflict.causes))
+
+
+def involved(conflict: Conflict) -> frozenset[str]:
+    """Every project that took part: those asked for, those who asked, and the way from them to the request."""
+    found = set(contested(conflict))
+    waiting = [parent for _, parent in conflict.causes if parent is not None]
+    while waiting:
+        pick = waiting.pop()
+        if pick.name not in found or pick.name in contested(conflict):
+            asked = conflict.provider.asked_by.get(pick.identifier)
+            if asked is not None and asked[1] is not None and asked[1].name not in found:
+                waiting.append(asked[1])
+        found.add(pick.name)
+    return frozenset(found)
+
+
+def _asked(group: list[tuple[Ask, Pick | None]]) -> Iterator[str]:
+    found = list(dict.fromkeys(parent.version for _, parent in group if parent is not None))
+    if len(found) > _FEW:
+        ask, parent = group[0]
+        assert parent is not None
+        yield f"{parent.name} {found[-1]} to {found[0]} require other versions, such as {versions(ask)}"
+        return
+    askers: dict[tuple[str, str], list[str]] = {}
+    for ask, parent in group:
+        askers.setdefault((versions(ask), ask.origin), []).append("" if parent is None else parent.version)
+    for (wanted, origin), of in askers.items():
+        parent = group[0][1]
+        yield (
+            f"{origin} asks for {wanted}"
+            if parent is None
+            else f"{parent.name} {' and '.join(dict.fromkeys(of))} requires {wanted}"
+        )
+
+
+def versions(ask: Ask) -> str:
+    """What is asked for; a stack asks for one build exactly, which a person writes as a version."""
+    specifier = ask.specifier.replace("===", "==") if ask.origin == THE_STACK else ask.specifier
+    return f"{ask.identifier}{specifier}"
+
+
+def _way(pick: Pick, provider: Provider) -> Iterator[str]:
+    """How ``pick`` came into the request, from it outwards."""
+    for _ in range(_LONGEST_WAY):
+        asked = provider.asked_by.get(pick.identifier)
+        if asked is None:
+            return
+        ask, parent = asked
+        if parent is None:
+            yield f"{ask.origin} asks for {versions(ask)}"
+            return
+        if parent.name != pick.name:
+            yield f"{parent.name} {parent.version} requires {versions(ask)}"
+        pick = parent
+
+
+def _limited(name: str, conflict: Conflict) -> Iterator[str]:
+    """The limits on what no version is left of; of what conda installs those alone that exclude its version."""
+    world, releases = conflict.provider.world, _releases(name, conflict)
+    for limit in world.limits(name):
+        if name not in world.present or releases is None or not releases.mask(limit.specifier):
+            yield _bound(name, limit) + _instead(name, conflict.provider)
+
+
+def _bound(name: str, limit: Limit) -> str:
+    if limit.origin:
+        return f"{limit.origin} holds {name}{limit.specifier}"
+    return f"{name} is bounded: {limit.because}"
+
+
+def _instead(name: str, provider: Provider) -> str:
+    present = provider.world.present.get(name)
+    return "" if present is None else f", and conda installs {present}"
+
+
+def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
+    """What keeps versions in the range from being installed, where that is what leaves none."""
+    releases = _releases(name, conflict)
+    if releases is None:
+        yield f"no package index of this request knows {name}"
+        return
+    for unfit, version in reasons_of(name, conflict).items():
+        yield f"{name} {version}: {unfit}"
+        if unfit is Unfit.OTHER_HASHES and name not in conflict.provider.world.present:
+            yield from _hashes(version, releases, conflict)
+    if any(ask.name == name for ask in missing(conflict)):
+        yield _there(releases, conflict)
+
+
+def _hashes(version: str, releases: Releases, conflict: Conflict) -> Iterator[str]:
+    """The hashes that the index has of a version, for the first few files."""
+    where = conflict.provider.world.indexes.index_url(releases.project) or "the address"
+    position = releases.position(version)
+    for file in () if position is None else releases.project.files(position)[:_FEW]:
+        digests = " and ".join(f"{algorithm}:{digest}" for algorithm, digest in file[2]) or "no hash"
+        yield f"{where} has {file[0]} with {digests}"
+
+
+def _there(releases: Releases, conflict: Conflict) -> str:
+    """What the index has where nobody's range has anything in it: the first index that knows a name is the only one."""
+    there = releases.project.versions
+    where = conflict.provider.world.indexes.index_url(releases.project) or "the file"
+    if not there:
+        return f"{where} has no version of {releases.project.name}"
+    held = " to ".join(dict.fromkeys((there[0], there[-1])))
+    return f"{where} has {releases.project.name} {held}, and no other index is asked for it"
+
+
+def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
+    """Why nothing that everybody admits can be installed, each reason with the newest version it is about.
+
+    Empty where something can, or where nothing is admitted.
+    """
+    releases = _releases(name, conflict)
+    if releases is None:
+        return {}
+    mask = conflict.provider.root_mask(name)
+    asks = [ask for ask, _ in conflict.causes if ask.name == name]
+    for ask in asks:
+        if ask.mask & mask:
+            mask &= ask.mask
+    pins = conflict.provider.is_pinned(name, asks)
+    reasons: dict[Unfit, str] = {}
+    for position in islice(descending(mask), _LOOKED_AT):
+        with suppress(OutsideError):
+            unfit = conflict.provider.world.unfit(releases, position, pins=pins)
+            if unfit is None:
+                return {}
+            reasons.setdefault(unfit, releases.project.versions[position])
+    return reasons
+
+
+def _releases(name: str, conflict: Conflict) -> Releases | None:
+    return next((ask.releases for ask, _ in conflict.causes if ask.name == name), None)

@@ -1,0 +1,344 @@
+"""Why there is no stack: the shortest true chain of facts.
+
+First the smallest set of constraints that has no stack (:mod:`envsolve.resolve.conflict`). Then, of that set alone, the
+requirements that the resolver ran on are asked again: what stands against each build. As few reasons are told as
+together stand against all of them, each with one build as its witness. Where every framework has builds that run, what
+they would have to share is told: the thing, or the few things, that leave no combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from packaging.version import Version
+
+from envsolve.errors import ConflictStep
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.release import PlatformLimit, Release, Toolkit
+from envsolve.model.request import FrameworkRequest, Request, spoken
+from envsolve.model.solution import Machine, Problem
+from envsolve.resolve.conflict import Constraint, minimal_conflict, restricted
+from envsolve.resolve.disagreement import disagreement
+from envsolve.resolve.parts import (
+    CUDA,
+    PYTHON,
+    Candidate,
+    CudnnIn,
+    DriverCeiling,
+    DriverFloor,
+    GlibcFloor,
+    PythonAmong,
+    Requirement,
+    Served,
+    ToolkitIn,
+    framework_identifier,
+    minor_lies_in,
+)
+from envsolve.resolve.provider import Provider
+from envsolve.resolve.solver import Solver
+from envsolve.resolve.told import Conflict, fewest, step_of
+
+Meant = Callable[[Release], bool]
+
+
+class _Asked(NamedTuple):
+    """What was asked for, and from where, if builds from elsewhere were not looked at."""
+
+    text: str
+    where: str
+
+    def __str__(self) -> str:
+        return self.text + self.where
+
+
+class _Chain(NamedTuple):
+    """Requirements from a framework build down to the one that the machines or the request do not meet."""
+
+    release: Release
+    links: tuple[Requirement, ...]
+    kind: str
+
+    @property
+    def last(self) -> Requirement:
+        return self.links[-1]
+
+    @property
+    def reason(self) -> tuple[str, str]:
+        """What is in the way: builds that share it are told once."""
+        return self.kind, self.last.identifier
+
+
+_KINDS = {
+    DriverFloor: "driver-too-old",
+    DriverCeiling: "driver-too-new-for-gpu",
+    Served: "gpu-not-supported",
+    GlibcFloor: "glibc-too-old",
+    PythonAmong: "python-not-supported",
+    ToolkitIn: "cuda-excluded",
+    CudnnIn: "cudnn-not-available",
+}
+_NO_DRIVER = "no-driver-for-gpus"
+_ORDER = {kind: number for number, kind in enumerate((*_KINDS.values(), _NO_DRIVER))}
+
+
+def explain(request: Request, problem: Problem, solver: Solver) -> Conflict:
+    """The reason why ``solver`` finds no stack for ``problem``."""
+    minimal = minimal_conflict(request, problem, solver.can_solve)
+    conflict = _told(*restricted(request, problem, frozenset(minimal)), solver, _meant_by(request, problem))
+    return conflict._replace(minimal=minimal, spelled=tuple(_spelled(minimal, request, problem)))
+
+
+def _spelled(minimal: Sequence[Constraint], request: Request, problem: Problem) -> Iterator[str]:
+    """In words, the request before the machines; a framework is named with its versions where they matter."""
+    versions = {it.number for it in minimal if it.kind == "version"}
+    for constraint in reversed(minimal):
+        if constraint.kind != "framework" or constraint.number not in versions:
+            yield constraint.text(request, problem)
+
+
+def _meant_by(request: Request, problem: Problem) -> Meant:
+    """Whether a build is of the CUDA, the Python and the source of the whole request: the better example."""
+
+    def meant(release: Release) -> bool:
+        cuda, python = problem.cuda, problem.python
+        return (
+            (cuda is None or (release.cuda is not None and cuda.contains(str(release.cuda))))
+            and (python is None or any(minor_lies_in(Version(minor), python) for minor in release.pythons))
+            and (not request.sources or release.source in request.sources)
+        )
+
+    return meant
+
+
+def _told(request: Request, problem: Problem, solver: Solver, meant: Meant) -> Conflict:
+    providers = solver.providers(request, problem)
+    if not problem.frameworks:
+        return _machine_conflict(problem, providers[0])
+    if len(problem.frameworks) == 1:
+        return _framework_conflict(problem.frameworks[0], problem, providers, meant)
+    return disagreement(problem, providers)
+
+
+def _machine_conflict(problem: Problem, provider: Provider) -> Conflict:
+    """What the machines alone rule out, or together with the CUDA that was asked for: no framework is at fault."""
+    of_machines = (root for root in provider.roots if root.identifier != CUDA)
+    unmet = next((root for root in of_machines if not provider.matches(root.identifier, [root])), None)
+    if unmet is None and problem.cuda is not None:
+        return _toolkit_conflict(problem, provider)
+    if unmet is None:
+        limits = [root for root in provider.roots if isinstance(root.limit, DriverFloor | DriverCeiling)]
+        message = "no driver drives all of these GPUs: " + "; ".join(limit.because.text for limit in limits)
+        return Conflict(_NO_DRIVER, message, tuple(map(step_of, limits)))
+    fact = _fact_of(problem, unmet)
+    codes = {DriverCeiling: "driver-too-new-for-gpu", DriverFloor: "driver-too-old-for-gpu"}
+    code = codes.get(type(unmet.limit), "gpu-not-supported")
+    steps = (step_of(unmet), ConflictStep(fact, _origin_of(problem, unmet)))
+    return Conflict(code, f"{unmet.because.text}; {fact}", steps)
+
+
+def _toolkit_conflict(problem: Problem, provider: Provider) -> Conflict:
+    """Every toolkit that was asked for needs another driver or another GPU."""
+    asked = [root for root in provider.roots if root.identifier == CUDA]
+    toolkits = list(provider.matches(CUDA, asked))
+    if not toolkits:
+        known = sorted(it.thing.version for it in provider.offered(CUDA) if isinstance(it.thing, Toolkit))
+        reach = f"those known go from {known[0]} to {known[-1]}"
+        message = f"{asked[0].because.text}, and no such toolkit is known: {reach}"
+        return Conflict("cuda-excluded", message, tuple(map(step_of, asked)))
+    witness = toolkits[0]
+    against = [links[-1] for links in provider.unmet(witness)]
+    unmet = next((it for it in against if _kind(problem, it) != _NO_DRIVER), against[0])
+    fact = _fact_of(problem, unmet)
+    others = "; the same goes for every other that was asked for" if len(toolkits) > 1 else ""
+    steps = (step_of(asked[0]), step_of(unmet), ConflictStep(fact, _origin_of(problem, unmet)))
+    return Conflict(_kind(problem, unmet), f"{unmet.because.text}; {fact}{others}", steps)
+
+
+def _framework_conflict(
+    asked: FrameworkRequest, problem: Problem, providers: Sequence[Provider], meant: Meant
+) -> Conflict:
+    identifier = framework_identifier(asked.framework)
+    found = [(provider, candidate) for provider in providers for candidate in provider.offered(identifier)]
+    if not found:
+        return _nothing_to_try(asked, problem, providers)
+    chains = [list(_against(provider, candidate)) for provider, candidate in found]
+    return _summary(_Asked(str(asked), _looked_at(asked, problem, providers)), problem, chains, meant)
+
+
+def _looked_at(asked: FrameworkRequest, problem: Problem, providers: Sequence[Provider]) -> str:
+    """The sources, where others that are asked only by name have such builds too; nothing where these are all."""
+    sources = dict.fromkeys(source for provider in providers for source in provider.sources)
+    others = (release for release in providers[0].table(asked.framework).releases if release.source not in sources)
+    unasked = any((it.cuda is None) is problem.cpu and it.lies_in(asked.specifier) for it in others)
+    return f" from {' or '.join(sources)}" if unasked else ""
+
+
+def _nothing_to_try(asked: FrameworkRequest, problem: Problem, providers: Sequence[Provider]) -> Conflict:
+    table = providers[0].table(asked.framework)
+    offered = [
+        release
+        for release in table.releases
+        if (release.cuda is None) is problem.cpu and any(release.source in provider.sources for provider in providers)
+    ]
+    named = [release for release in offered if release.lies_in(asked.specifier)]
+    limit = next((entry for entry in table.platform_limits if entry.platform == problem.platform), None)
+    if not problem.cpu and limit is not None and not named and _is_limited(limit, asked, table.releases):
+        step = ConflictStep(
+            limit.reason, f"no GPU build of {asked} for {problem.platform}", limit.evidence[0].reference
+        )
+        return Conflict("no-gpu-build", f"{limit.reason} {limit.instead}", (step,))
+    bad = {
+        entry.reason: entry for it in named for entry in providers[0].rules.known_against(it) if not entry.capabilities
+    }
+    if bad:
+        steps = tuple(ConflictStep(reason, str(asked), entry.evidence[0].reference) for reason, entry in bad.items())
+        return Conflict("known-bad-release", f"{asked}: {steps[0].requirement}", steps)
+    sources = dict.fromkeys(source for provider in providers for source in provider.sources)
+    where = f"for {problem.platform} from {' or '.join(sources)}"
+    kind = "CPU" if problem.cpu else "GPU"
+    step = ConflictStep(f"{asked} was asked for", "the request")
+    if not offered:
+        return Conflict("no-build-for-platform", f"no {kind} build of {asked.framework} is known {where}", (step,))
+    newest = max(release.version for release in offered)
+    oldest = min(release.version for release in offered)
+    message = f"no {kind} build of {asked} is known {where}: the releases known there go from {oldest} to {newest}"
+    return Conflict("no-such-release", message, (step,))
+
+
+def _is_limited(limit: PlatformLimit, asked: FrameworkRequest, releases: Sequence[Release]) -> bool:
+    """Whether ``asked`` names only versions that the platform's limit covers."""
+    versions = [release.version for release in releases if release.lies_in(asked.specifier)]
+    return all(limit.versions.contains(version, prereleases=True) for version in versions)
+
+
+def _against(provider: Provider, candidate: Candidate) -> Iterator[_Chain]:
+    """Every chain of requirements that rules ``candidate`` out by itself."""
+    release = candidate.thing
+    assert isinstance(release, Release)
+    for links in provider.unmet(candidate):
+        yield _Chain(release, links, _kind(provider.problem, links[-1]))
+
+
+def _kind(problem: Problem, requirement: Requirement) -> str:
+    """The code of a reason. A floor that no driver meets which still drives the GPUs is no fault of the driver's."""
+    kind, _, number = requirement.identifier.partition(" ")
+    if kind == "driver" and problem.machines[int(number)].driver is None:
+        return _NO_DRIVER
+    return _KINDS[type(requirement.limit)]
+
+
+def _summary(asked: _Asked, problem: Problem, chains: Sequence[Sequence[_Chain]], meant: Meant) -> Conflict:
+    """As few reasons as stand against all builds, each with its witness, the newest build's first."""
+    lengths: dict[tuple[str, str], int] = {}
+    for chain in (chain for against in chains for chain in against):
+        lengths[chain.reason] = min(len(chain.links), lengths.get(chain.reason, len(chain.links)))
+    order = sorted(lengths, key=lambda reason: (lengths[reason], _ORDER[reason[0]], reason[1]))
+    reasons = fewest([frozenset(chain.reason for chain in against) for against in chains], order)
+    witnesses, left = [], list(chains)
+    for reason in reasons:
+        witnesses.append(_telling(reason, left, meant))
+        left = [against for against in left if all(chain.reason != reason for chain in against)]
+    witnesses.sort(key=lambda chain: chain.release.version, reverse=True)
+    message = "; ".join(_sentence(asked, problem, chain, chains, alone=len(reasons) == 1) for chain in witnesses)
+    if len(reasons) > 1:
+        message += f"; between them this leaves no build of {asked}"
+    steps = tuple(dict.fromkeys(step for chain in witnesses for step in _steps(problem, chain)))
+    return Conflict(witnesses[0].kind, message, steps)
+
+
+def _telling(reason: tuple[str, str], chains: Sequence[Sequence[_Chain]], meant: Meant) -> _Chain:
+    """The witness of a reason: the newest build, if possible one that was meant.
+
+    Of driver floors it is the lowest, which is the one to reach.
+    """
+    found = [chain for against in chains for chain in against if chain.reason == reason]
+    lowest = min(map(_floor, found))
+    at_lowest = [chain for chain in found if _floor(chain) == lowest]
+    return max(at_lowest, key=lambda chain: (meant(chain.release), chain.release.version))
+
+
+def _floor(chain: _Chain) -> tuple[int, ...]:
+    limit = chain.last.limit
+    return limit.floor.parts if isinstance(limit, DriverFloor) else ()
+
+
+def _sentence(
+    asked: _Asked,
+    problem: Problem,
+    chain: _Chain,
+    chains: Sequence[Sequence[_Chain]],
+    *,
+    alone: bool,
+) -> str:
+    """One reason in one sentence; ``alone`` says that it stands against every build."""
+    release, last = chain.release, chain.last
+    fact = _fact_of(problem, last)
+    if isinstance(last.limit, DriverFloor) and release.cuda is not None and len(chain.links) > 1:
+        builds = [against[0].release for against in chains if against]
+        subject = _subject(asked, release, builds if alone else [release])
+        return f"{subject}, which needs NVIDIA driver {last.limit.floor} or newer; {fact}"
+    said = last.because.text.rstrip(".")
+    if len(chain.links) > 1:
+        said = f"{chain.links[0].because.text}; {said}"
+    if isinstance(last.limit, DriverFloor | PythonAmong | GlibcFloor | ToolkitIn) and fact:
+        said = f"{said}; {fact}"
+    more = alone and len(chains) > 1
+    return f"{said}; the same goes for every other known build of {asked}" if more else said
+
+
+def _subject(asked: _Asked, release: Release, builds: Sequence[Release]) -> str:
+    """``pytorch 2.15.0 is known only in builds for CUDA 13``."""
+    assert release.cuda is not None
+    majors = {build.cuda.major for build in builds if build.cuda is not None}
+    versions = {build.version for build in builds}
+    if len(versions) == 1 and majors == {release.cuda.major}:
+        named = f"{release.framework} {release.version}{asked.where}"
+        return f"{named} is known only in builds for CUDA {release.cuda.major}"
+    if majors == {release.cuda.major} and len(versions) > 1:
+        return f"{asked} is known only in builds for CUDA {release.cuda.major}"
+    if len(versions) > 1:
+        return f"no known build of {asked} is for a CUDA older than {release.cuda.major}"
+    return f"{release.label} is built for CUDA {release.cuda.major}"
+
+
+def _steps(problem: Problem, chain: _Chain) -> Iterator[ConflictStep]:
+    for link in chain.links:
+        yield step_of(link)
+    fact = _fact_of(problem, chain.last)
+    if fact:
+        yield ConflictStep(fact, _origin_of(problem, chain.last))
+
+
+def _fact_of(problem: Problem, requirement: Requirement) -> str:
+    """What the machine or the request says where ``requirement`` is not met."""
+    kind, _, rest = requirement.identifier.partition(" ")
+    if kind in (PYTHON, CUDA):
+        asked = problem.python if kind == PYTHON else problem.cuda
+        return "" if asked is None else f"{'Python' if kind == PYTHON else 'CUDA'} {spoken(asked)} was asked for"
+    if not rest:
+        return ""
+    number, *gpu = rest.split()
+    machine = problem.machines[int(number)]
+    if kind == "driver":
+        return _driver_fact(machine)
+    return f"{machine.name} has glibc {machine.glibc}" if kind == "glibc" else _gpu_fact(machine, gpu[0])
+
+
+def _driver_fact(machine: Machine) -> str:
+    if machine.driver is None:
+        gpus = " and ".join(machine.gpu_label(gpu) for gpu, _ in machine.gpus)
+        return f"no driver that new drives {gpus}"
+    origin = f" (from {machine.driver_origin})" if machine.driver_origin else ""
+    return f"{machine.name} has driver {machine.driver}{origin}"
+
+
+def _gpu_fact(machine: Machine, gpu: str) -> str:
+    of = f" of {machine.name}" if machine.hosts else ""
+    return f"the stack must run on {machine.gpu_label(ComputeCapability.parse(gpu))}{of}"
+
+
+def _origin_of(problem: Problem, requirement: Requirement) -> str:
+    kind, _, rest = requirement.identifier.partition(" ")
+    origin = problem.machines[int(rest)].driver_origin if kind == "driver" else ""
+    return origin or "the request"

@@ -1,0 +1,179 @@
+"""Many machines: those that no rule tells apart count as one, and those that share no stack are split into groups.
+
+A driver matters only by which limits it meets: the floors of toolkits, the drivers that support one in full, the first
+and last branches of GPUs. So 10,000 machines come down to a few dozen profiles before anything is solved.
+
+For the smallest split every stack is a set of profiles that it serves: those on which its builds, its toolkit and its
+cuDNN run. Only the largest of these sets matter, and of them the fewest that cover every profile are looked for, which
+is a small search over bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from operator import or_
+from typing import NamedTuple
+
+from envsolve.matrix.load import CudaTable
+from envsolve.model.request import Request
+from envsolve.model.solution import Machine, Problem, Solution
+from envsolve.model.versions import DriverVersion
+from envsolve.resolve.agreement import SHARED, every_sharing
+from envsolve.resolve.parts import CUDA, CUDNN, framework_identifier
+from envsolve.resolve.provider import Provider
+from envsolve.resolve.solver import Solver
+
+
+class Group(NamedTuple):
+    """Machines that one stack serves, by their numbers in the problem, and that stack."""
+
+    numbers: tuple[int, ...]
+    solution: Solution
+
+
+def profiles(machines: Iterable[Machine], cuda: CudaTable) -> tuple[Machine, ...]:
+    """One machine for all that no rule tells apart, in the order of their first; ``hosts`` says which they are."""
+    limits = {windows: _driver_limits(cuda, windows=windows) for windows in (False, True)}
+    classes: dict[tuple[bool, DriverVersion | None], tuple[bool, ...]] = {}
+    found: dict[tuple[object, ...], list[Machine]] = {}
+    for machine in machines:
+        driver = (machine.windows_driver, machine.driver)
+        if driver not in classes:
+            classes[driver] = _class_of(machine.driver, limits[machine.windows_driver])
+        gpus = tuple(gpu for gpu, _ in machine.gpus)
+        found.setdefault((*driver[:1], classes[driver], gpus, machine.glibc), []).append(machine)
+    return tuple(
+        same[0]._replace(hosts=tuple(host for machine in same for host in machine.hosts)) for same in found.values()
+    )
+
+
+def _driver_limits(cuda: CudaTable, *, windows: bool) -> list[DriverVersion]:
+    """Every driver that some rule compares with."""
+    named = {toolkit.floor(windows=windows) for toolkit in cuda.toolkits}
+    named |= {full for toolkit in cuda.toolkits if (full := toolkit.full(windows=windows)) is not None}
+    named |= {branch.first(windows=windows) for branch in cuda.branches}
+    for life in cuda.architectures:
+        ends = [] if life.last_branch is None else [cuda.after(life.last_branch)]
+        begins = [] if life.first_branch is None else [life.first_branch]
+        named |= {DriverVersion((number,), str(number)) for number in (*begins, *ends)}
+    return sorted(named, key=lambda driver: driver.parts)
+
+
+def _class_of(driver: DriverVersion | None, limits: Sequence[DriverVersion]) -> tuple[bool, ...]:
+    return () if driver is None else tuple(map(driver.meets, limits))
+
+
+def smallest_split(request: Request, problem: Problem, solver: Solver) -> list[Group]:
+    """The fewest groups of the machines of ``problem`` that have a stack each; empty where some machine has none.
+
+    The groups are disjoint, that with the newest stack first.
+    """
+    served = _served_sets(request, problem, solver)
+    every = (1 << len(problem.machines)) - 1
+    sizes = range(1, len(problem.machines) + 1) if _union(served) == every else ()
+    cover = next((found for size in sizes if (found := _cover(every, size, served)) is not None), [])
+    return list(_groups(cover, request, problem, solver))
+
+
+def _cover(left: int, size: int, served: Sequence[int]) -> list[int] | None:
+    """At most ``size`` of the sets that together hold every bit of ``left``; None where that takes more."""
+    if not left:
+        return []
+    if not size:
+        return None
+    lowest = left & -left
+    for one in sorted((it for it in served if it & lowest), key=lambda it: -(it & left).bit_count()):
+        rest = _cover(left & ~one, size - 1, served)
+        if rest is not None:
+            return [one, *rest]
+    return None
+
+
+def _union(sets: Iterable[int]) -> int:
+    return reduce(or_, sets, 0)
+
+
+def _groups(cover: Sequence[int], request: Request, problem: Problem, solver: Solver) -> Iterator[Group]:
+    """A machine that several of the stacks serve gets the newest of them."""
+    stacks = [(served, _solved(served, request, problem, solver)) for served in cover]
+    stacks.sort(key=lambda stack: [choice.release.version for choice in stack[1].choices], reverse=True)
+    left = (1 << len(problem.machines)) - 1
+    for served, solution in stacks:
+        own = served & left
+        left &= ~served
+        yield Group(_numbers(own), solution if own == served else _solved(own, request, problem, solver))
+
+
+def _solved(served: int, request: Request, problem: Problem, solver: Solver) -> Solution:
+    solution = solver.solve(request, _with_machines(problem, _numbers(served)))
+    assert solution is not None, "a set of machines that a stack serves has one"
+    return solution
+
+
+def _numbers(served: int) -> tuple[int, ...]:
+    return tuple(number for number in range(served.bit_length()) if served & 1 << number)
+
+
+def _with_machines(problem: Problem, numbers: Iterable[int]) -> Problem:
+    return problem._replace(machines=tuple(problem.machines[number] for number in numbers))
+
+
+def _served_sets(request: Request, problem: Problem, solver: Solver) -> list[int]:
+    """The largest sets of machines that some stack serves, a bit for each machine; the larger sets first."""
+    alone = [_with_machines(problem, [number]) for number in range(len(problem.machines))]
+    found: set[int] = set()
+    for number, provider in enumerate(solver.providers(request, problem._replace(machines=()))):
+        by_machine = [solver.providers(request, one)[number] for one in alone]
+        found |= set(_served_from(provider, by_machine))
+    largest = [one for one in found if not any(one != other and one & other == one for other in found)]
+    return sorted(largest, key=lambda served: (-served.bit_count(), served))
+
+
+def _served_from(free: Provider, by_machine: Sequence[Provider]) -> Iterator[int]:
+    """What the stacks of one group of sources serve; ``free`` knows no machine and so offers everything."""
+    states = {((-1,) * len(SHARED), (1 << len(by_machine)) - 1)}
+    for asked in free.problem.frameworks:
+        identifier = framework_identifier(asked.framework)
+        ways = _ways(free, by_machine, identifier)
+        joined = (
+            (tuple(one & other for one, other in zip(admits, more, strict=True)), served & also)
+            for admits, served in states
+            for more, also in ways
+        )
+        states = {(admits, served) for admits, served in joined if all(admits) and served}
+    toolkits, cudnns = (_serving(free, by_machine, thing) for thing in (CUDA, CUDNN))
+    cuda_place, cudnn_place = SHARED.index(CUDA), SHARED.index(CUDNN)
+    for admits, served in states:
+        for with_toolkit in _narrowed(served, admits[cuda_place], toolkits):
+            yield from _narrowed(with_toolkit, admits[cudnn_place], cudnns)
+
+
+def _ways(free: Provider, by_machine: Sequence[Provider], identifier: str) -> set[tuple[tuple[int, ...], int]]:
+    """For the builds of a framework what they admit of what is shared, and the machines they run on."""
+    running: dict[int, int] = {}
+    for number, provider in enumerate(by_machine):
+        for candidate in provider.running(identifier) if provider.roots_hold() else ():
+            running[id(candidate.thing)] = running.get(id(candidate.thing), 0) | 1 << number
+    return {
+        (sharing.admits, running[id(sharing.release)])
+        for sharing in every_sharing(free, identifier)
+        if id(sharing.release) in running
+    }
+
+
+def _serving(free: Provider, by_machine: Sequence[Provider], thing: str) -> list[int]:
+    """For each toolkit, or each cuDNN, the machines it runs on."""
+    running: dict[int, int] = {}
+    for number, provider in enumerate(by_machine):
+        for candidate in provider.running(thing):
+            running[id(candidate.thing)] = running.get(id(candidate.thing), 0) | 1 << number
+    return [running.get(id(candidate.thing), 0) for candidate in free.offered(thing)]
+
+
+def _narrowed(served: int, admitted: int, serving: Sequence[int]) -> set[int]:
+    """What is left of ``served`` with each of the things admitted; all of it where nothing of the kind is needed."""
+    if admitted == -1:
+        return {served}
+    distinct = {machines for number, machines in enumerate(serving) if admitted & 1 << number}
+    return {served & machines for machines in distinct} - {0}

@@ -1,0 +1,95 @@
+"""Newer releases than those that were taken, where something that can be changed keeps them away.
+
+Another source may have one that fits; or one fits but for the driver, which can be updated unless a GPU of the machine
+has reached its last branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from packaging.version import Version
+
+from envsolve.model.solution import Choice, Solution
+from envsolve.model.versions import DriverVersion
+from envsolve.resolve.parts import Candidate, DriverCeiling, DriverFloor, Requirement, framework_identifier
+from envsolve.resolve.provider import Provider
+
+
+def with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solution:
+    """Say so where another source has a newer release that also fits."""
+    notes = []
+    for other in others:
+        for here, there in zip(solution.choices, other.choices, strict=True):
+            if there.release.version > here.release.version:
+                notes.append(
+                    f"{there.release.label} is newer than {here.release.label} and also fits: "
+                    f"--source {there.release.source} takes it"
+                )
+    return solution._replace(newer_elsewhere=tuple(notes)) if notes else solution
+
+
+def with_newer_drivers(solution: Solution, providers: Sequence[Provider]) -> Solution:
+    """Say so where a newer driver is all that the newest release asks for.
+
+    Of several frameworks, or of Linux beside WSL2 with its Windows numbers, one driver says too little.
+    """
+    machines = solution.problem.machines
+    numberings = {machine.windows_driver for machine in machines}
+    if len(solution.choices) > 1 or len(numberings) > 1 or all(machine.driver is None for machine in machines):
+        return solution
+    notes = [note for choice in solution.choices for note in _waiting(choice, providers)]
+    return solution._replace(notes=(*solution.notes, *notes)) if notes else solution
+
+
+def _waiting(choice: Choice, providers: Sequence[Provider]) -> Iterator[str]:
+    """The newest of the releases that wait for a driver alone, with the lowest driver that one of its builds needs.
+
+    Versions are looked at from the newest on, and only as far as one is found: of hundreds that wait one is told.
+    """
+    for version, builds in _newest_first(choice, providers):
+        needed = [_driver_needed(provider, candidate) for provider, candidate in builds]
+        floors = [floor for floor in needed if floor is not None]
+        if floors and all(floor.parts for floor in floors):
+            lowest = min(floors, key=lambda floor: floor.parts)
+            yield f"a newer {choice.release.framework}, {version}, needs NVIDIA driver {lowest} or newer"
+            return
+
+
+def _newest_first(
+    choice: Choice, providers: Sequence[Provider]
+) -> Iterator[tuple[Version, list[tuple[Provider, Candidate]]]]:
+    """The versions that are newer than the one taken, each with its builds from all sources."""
+    release = choice.release
+    every = [list(provider.newer(release.framework, release.version)) for provider in providers]
+    versions = {version for of_provider in every for version, _ in of_provider}
+    for version in sorted(versions, reverse=True):
+        yield (
+            version,
+            [
+                (provider, Candidate(framework_identifier(release.framework), build))
+                for provider, of_provider in zip(providers, every, strict=True)
+                for found, builds in of_provider
+                if found == version
+                for build in builds
+            ],
+        )
+
+
+def _driver_needed(provider: Provider, candidate: Candidate) -> DriverVersion | None:
+    """The driver with which a build would run, if nothing else is in its way; without a number where it runs."""
+    needed = DriverVersion((), "")
+    for *_, last in provider.unmet(candidate):
+        if not isinstance(last.limit, DriverFloor) or not _can_rise(provider, last):
+            return None
+        needed = max(needed, last.limit.floor, key=lambda floor: floor.parts)
+    return needed
+
+
+def _can_rise(provider: Provider, floor: Requirement) -> bool:
+    """Whether a driver at ``floor`` can be installed for the GPUs of its machine: a Jetson's comes with JetPack."""
+    assert isinstance(floor.limit, DriverFloor)
+    lives = [root.limit for root in provider.roots if root.identifier == floor.identifier]
+    has_gpus = bool(provider.problem.machines[int(floor.identifier.split()[1])].gpus)
+    ends = [limit.below for limit in lives if isinstance(limit, DriverCeiling)]
+    return bool(lives or not has_gpus) and all(floor.limit.floor.parts[0] < end for end in ends)

@@ -1,0 +1,329 @@
+"""Ways out of a conflict: give up one constraint at a time, solve again, keep what works. Least change first.
+
+Only constraints of a smallest conflicting set are tried: a stack has to give up one of them. In order: another source
+(the release stays), also one that is asked only where it is named; another version of a framework, another CUDA,
+another Python, another driver, fewer GPUs, one framework less, Linux instead of Windows. Two at once, and CPU, only
+where no single one leads to a stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.matrix.load import CudaTable
+from envsolve.model.host import Platform
+from envsolve.model.release import Source
+from envsolve.model.request import FrameworkRequest, Held, Policy, Request
+from envsolve.model.solution import Machine, Problem, Solution
+from envsolve.model.versions import DriverVersion
+from envsolve.resolve.conflict import Constraint, Kind
+from envsolve.resolve.solver import WHEELS_ONLY, Solver
+
+_ONLY_BY_NAME = (Source.PYTORCH_CHANNEL, Source.JAX_RELEASES)
+
+
+class WayOut(NamedTuple):
+    """A request that has an answer, what it gives up, in words, and the answer.
+
+    ``on`` names the hosts where something has to be installed first, for which no option stands.
+    """
+
+    text: str
+    request: Request
+    solution: Solution
+    on: tuple[str, ...] = ()
+
+
+class Drivers(NamedTuple):
+    """Drivers worth trying, oldest first; the last branch that drives every GPU, if any, and where the next begins."""
+
+    known: tuple[DriverVersion, ...]
+    last_branch: int | None
+    below: int | None
+
+
+def drivers_for(machines: Sequence[Machine], cuda: CudaTable) -> Drivers:
+    """The drivers that could make a difference to ``machines``: floors, full support, first releases of branches."""
+    windows = machines[0].windows_driver
+    named = {toolkit.floor(windows=windows) for toolkit in cuda.toolkits}
+    named |= {full for toolkit in cuda.toolkits if (full := toolkit.full(windows=windows)) is not None}
+    named |= {branch.first(windows=windows) for branch in cuda.branches}
+    lives = [cuda.life_of(gpu) for machine in machines for gpu, _ in machine.gpus]
+    last = min((life.last_branch for life in lives if life is not None and life.last_branch is not None), default=None)
+    below = None if last is None else cuda.after(last)
+    return Drivers(tuple(sorted(named, key=lambda driver: driver.parts)), last, below)
+
+
+def ways_out(request: Request, problem: Problem, minimal: Collection[Constraint], solver: Solver) -> list[WayOut]:
+    """Every single relaxation of ``minimal`` that leads to a stack, the least change first."""
+    relax = _Relax(request, problem, minimal, solver)
+    return list(relax.one()) or list(relax.all_that_was_typed()) or list(relax.to_cpu())
+
+
+class _Relax:
+    """The relaxations of one request that has no stack."""
+
+    def __init__(self, request: Request, problem: Problem, minimal: Collection[Constraint], solver: Solver) -> None:
+        self._request = request
+        self._problem = problem
+        self._minimal = tuple(minimal)
+        self._solver = solver
+
+    def one(self) -> Iterator[WayOut]:
+        """One constraint at a time."""
+        yield from chain(
+            self._source(),
+            self._source_by_name(),
+            self._versions(),
+            self._cuda(),
+            self._python(),
+            self._drivers(),
+            self._fewer_gpus(),
+        )
+        yield from chain(self._fewer_frameworks(), self._linux())
+
+    def _numbers(self, kind: Kind) -> list[int]:
+        return sorted({constraint.number for constraint in self._minimal if constraint.kind is kind})
+
+    def _try(self, request: Request, problem: Problem) -> Solution | None:
+        return self._solver.solve(request, problem)
+
+    def _source(self) -> Iterator[WayOut]:
+        if not self._numbers(Kind.SOURCE):
+            return
+        solution = self._try(self._request._replace(sources=(), also=self._request.sources), self._problem)
+        if solution is not None:
+            sources = tuple(dict.fromkeys(choice.release.source for choice in solution.choices))
+            text = f"{_label(solution)} fits: allow its source"
+            yield WayOut(text, self._request._replace(sources=sources), solution)
+
+    def _source_by_name(self) -> Iterator[WayOut]:
+        """Sources that are asked only where they are named: what has ended lies there."""
+        wheels_only = self._request.format in WHEELS_ONLY
+        for source in _ONLY_BY_NAME if not self._request.sources else ():
+            if wheels_only and not source.is_wheel:
+                continue
+            request = self._request._replace(sources=(source,))
+            solution = self._try(request, self._problem)
+            if solution is not None:
+                yield WayOut(f"{_label(solution)} fits: name its source", request, solution)
+
+    def _versions(self) -> Iterator[WayOut]:
+        for number in self._numbers(Kind.VERSION):
+            asked = self._problem.frameworks[number]
+            newest = self._newest(number)
+            if newest is None:
+                continue
+            near = self._nearest_above(number, newest)
+            if near is not None:
+                yield self._version(number, near, f"the nearest {asked.framework} that fits is")
+            yield self._version(number, newest, f"the newest {asked.framework} that fits is")
+
+    def _newest(self, number: int) -> Solution | None:
+        """With the newest version of a framework that fits, whatever the request prefers or a lock holds."""
+        plain = self._request._replace(prefer=Policy.NEWEST_FRAMEWORK, held=Held())
+        newest = self._with_version(number, SpecifierSet(), plain)
+        if newest is None or plain == self._request:
+            return newest
+        return self._with_version(number, SpecifierSet(f"=={newest.choices[number].release.version}"), self._request)
+
+    def _with_version(self, number: int, specifier: SpecifierSet, request: Request) -> Solution | None:
+        frameworks = self._asking(number, specifier)
+        request = request._replace(frameworks=frameworks, format=_any_source(request.format))
+        return self._try(request, self._problem._replace(frameworks=frameworks))
+
+    def _asking(self, number: int, specifier: SpecifierSet) -> tuple[FrameworkRequest, ...]:
+        frameworks = self._problem.frameworks
+        changed = FrameworkRequest(frameworks[number].framework, specifier)
+        return (*frameworks[:number], changed, *frameworks[number + 1 :])
+
+    def _nearest_above(self, number: int, newest: Solution) -> Solution | None:
+        """Where all that fits is newer than what was asked for, the oldest of it: the least change."""
+        asked = self._problem.frameworks[number]
+        table = self._solver.catalogue(self._problem).builds[asked.framework]
+        meant = [version for version, _ in table.by_version if asked.specifier.contains(version)]
+        best = newest.choices[number].release.version
+        if not meant or best < max(meant):
+            return None
+        newer = sorted(version for version, _ in table.by_version if max(meant) < version < best)
+        found = (self._with_version(number, SpecifierSet(f"=={version}"), self._request) for version in newer)
+        return next((solution for solution in found if solution is not None), None)
+
+    def _version(self, number: int, solution: Solution, words: str) -> WayOut:
+        release = solution.choices[number].release
+        cuda = f", CUDA {release.cuda}" if release.cuda else ""
+        frameworks = self._asking(number, SpecifierSet(f"=={release.version}"))
+        text = f"{words} {release.version} ({release.source}{cuda})"
+        return WayOut(text, self._request._replace(frameworks=frameworks), solution)
+
+    def _cuda(self) -> Iterator[WayOut]:
+        if not self._numbers(Kind.CUDA):
+            return
+        solution = self._try(self._request._replace(cuda=None), self._problem._replace(cuda=None))
+        if solution is not None and solution.toolkit is not None:
+            cuda = SpecifierSet(f"=={solution.toolkit.version}.*")
+            text = f"with CUDA {solution.toolkit.version} it fits"
+            yield WayOut(text, self._request._replace(cuda=cuda), solution)
+
+    def _python(self) -> Iterator[WayOut]:
+        if not self._numbers(Kind.PYTHON):
+            return
+        solution = self._try(self._request._replace(python=None), self._problem._replace(python=None))
+        if solution is not None:
+            python = SpecifierSet(f"=={solution.python}.*")
+            yield WayOut(f"with Python {solution.python} it fits", self._request._replace(python=python), solution)
+
+    def _drivers(self) -> Iterator[WayOut]:
+        """Another driver for the machines whose drivers are in the way."""
+        numbers = self._numbers(Kind.DRIVER)
+        if not numbers:
+            return
+        machines = self._problem.machines
+        drivers = drivers_for([machines[number] for number in numbers], self._solver.cuda)
+        newer = self._newer_driver(numbers, drivers)
+        if newer is not None:
+            yield self._driver(newer[0], newer[1], numbers, f"install NVIDIA driver {newer[0]} or newer")
+        older = self._older_driver(numbers, drivers)
+        if older is not None:
+            yield self._driver(older[0], older[1], numbers, f"install a driver of branch R{older[0]}")
+
+    def _driver(self, driver: DriverVersion, solution: Solution, numbers: Sequence[int], words: str) -> WayOut:
+        machines = [self._problem.machines[number] for number in numbers]
+        hosts = tuple(name for machine in machines for name in machine.hosts)
+        where = f" on {' and '.join(machine.name for machine in machines)}" if hosts else ""
+        text = f"{words}{where}: {_label(solution)} then fits"
+        if hosts:
+            return WayOut(text, self._request, solution, hosts)
+        return WayOut(text, self._request._replace(driver=driver), solution)
+
+    def _newer_driver(self, numbers: Sequence[int], drivers: Drivers) -> tuple[DriverVersion, Solution] | None:
+        """The oldest driver with which there is a stack. A newer one within the GPUs' life never loses it: bisect."""
+        machines = [self._problem.machines[number] for number in numbers]
+        newer = [driver for driver in drivers.known if _would_change(machines, driver, drivers.below)]
+        found: tuple[DriverVersion, Solution] | None = None
+        while newer:
+            middle = (len(newer) - 1) // 2 if found else len(newer) - 1
+            solution = self._with_driver(numbers, newer[middle], lower=False)
+            if solution is None and found is None:
+                return None
+            if solution is None:
+                newer = newer[middle + 1 :]
+            else:
+                found = (newer[middle], solution)
+                newer = newer[:middle]
+        return found
+
+    def _older_driver(self, numbers: Sequence[int], drivers: Drivers) -> tuple[DriverVersion, Solution] | None:
+        branch, below = drivers.last_branch, drivers.below
+        machines = [self._problem.machines[number] for number in numbers]
+        new = [it for it in machines if it.driver is not None and below is not None and it.driver.parts[0] >= below]
+        if branch is None or not new:
+            return None
+        driver = DriverVersion((branch,), str(branch))
+        solution = self._with_driver(numbers, driver, lower=True)
+        return None if solution is None else (driver, solution)
+
+    def _with_driver(self, numbers: Sequence[int], driver: DriverVersion, *, lower: bool) -> Solution | None:
+        machines = tuple(
+            machine._replace(driver=driver)
+            if number in numbers and machine.driver is not None and (lower or not machine.driver.meets(driver))
+            else machine
+            for number, machine in enumerate(self._problem.machines)
+        )
+        return self._try(self._request, self._problem._replace(machines=machines))
+
+    def _fewer_gpus(self) -> Iterator[WayOut]:
+        """The fewest environments that serve all GPUs of a machine: one for each group of them."""
+        problem, request = self._problem, self._request
+        if len(problem.gpus) <= 1 or len(problem.machines) > 1 or not self._numbers(Kind.GPU):
+            return
+        from envsolve.resolve.fleet import smallest_split
+
+        (machine,) = problem.machines
+        apart = problem._replace(machines=tuple(machine._replace(gpus=(entry,)) for entry in machine.gpus))
+        for group in smallest_split(request, apart, self._solver):
+            gpus = [machine.gpus[number][0] for number in group.numbers]
+            driver = machine.driver if request.hosts else request.driver
+            typed = _typed(request._replace(gpus=tuple(map(str, gpus)), driver=driver), group.solution)
+            one = f"the GPU of compute capability {gpus[0]}"
+            several = f"the GPUs of compute capability {' and '.join(map(str, gpus))}"
+            text = f"for {one if len(gpus) == 1 else several} alone {_label(group.solution)} fits"
+            yield WayOut(text, typed, group.solution)
+
+    def _fewer_frameworks(self) -> Iterator[WayOut]:
+        """An environment without one of the frameworks that do not go together; that one gets its own."""
+        frameworks = self._problem.frameworks
+        numbers = self._numbers(Kind.FRAMEWORK)
+        for number in numbers if len(frameworks) > 1 else ():
+            rest = (*frameworks[:number], *frameworks[number + 1 :])
+            solution = self._try(self._request._replace(frameworks=rest), self._problem._replace(frameworks=rest))
+            if solution is not None:
+                text = f"{frameworks[number]} in an environment of its own: {_label(solution)} fits without it"
+                yield WayOut(text, self._request._replace(frameworks=rest), solution)
+
+    def _linux(self) -> Iterator[WayOut]:
+        """WSL2 runs Linux builds on the Windows driver; typed inside, detection finds the same machine."""
+        if self._problem.platform is not Platform.WIN_64:
+            return
+        inside = self._request._replace(platforms=(), gpus=("auto",), hosts=(), driver=None)
+        solution = self._try(inside, self._problem._replace(platform=Platform.LINUX_64))
+        if solution is not None:
+            yield WayOut(f"in WSL2 {_label(solution)} fits; type there", inside, solution)
+
+    def all_that_was_typed(self) -> Iterator[WayOut]:
+        """Any version from any source with any Python and CUDA: what the machine itself can run."""
+        frameworks = tuple(FrameworkRequest(asked.framework, SpecifierSet()) for asked in self._problem.frameworks)
+        free = self._request._replace(
+            frameworks=frameworks, sources=(), python=None, cuda=None, format=_any_source(self._request.format)
+        )
+        solution = self._try(free, self._problem._replace(frameworks=frameworks, python=None, cuda=None))
+        if solution is not None:
+            releases = [choice.release for choice in solution.choices]
+            sources = tuple(dict.fromkeys(release.source for release in releases))
+            typed = free._replace(frameworks=_pinned(solution), sources=sources, format=self._request.format)
+            yield WayOut(f"{_label(solution)} fits", typed, solution)
+
+    def to_cpu(self) -> Iterator[WayOut]:
+        """The frameworks without the GPU, named as what it is."""
+        relaxed = self._request._replace(gpus=("none",), driver=None, cuda=None)
+        machines = tuple(Machine(None, (), machine.glibc) for machine in self._problem.machines)
+        solution = self._try(relaxed, self._problem._replace(cpu=True, machines=machines, cuda=None))
+        if solution is not None:
+            yield WayOut(f"{_label(solution)} runs without the GPU", _typed(relaxed, solution), solution)
+
+
+def _any_source(format_name: str) -> str:
+    """The format under which the newest release of any source counts that ``format_name`` can hold."""
+    return format_name if format_name in WHEELS_ONLY else "json"
+
+
+def _label(solution: Solution) -> str:
+    return " with ".join(choice.release.label for choice in solution.choices)
+
+
+def _would_change(machines: Sequence[Machine], driver: DriverVersion, below: int | None) -> bool:
+    if below is not None and driver.parts[0] >= below:
+        return False
+    return any(machine.driver is not None and not machine.driver.meets(driver) for machine in machines)
+
+
+def _typed(request: Request, solution: Solution) -> Request:
+    """``request`` without its host files: what they said of platform and C library, as far as options can say it.
+
+    No option names a C library, so the releases that go with it are named instead.
+    """
+    if not request.hosts:
+        return request
+    platforms = (solution.problem.platform,)
+    return request._replace(hosts=(), frameworks=_pinned(solution), platforms=platforms)
+
+
+def _pinned(solution: Solution) -> tuple[FrameworkRequest, ...]:
+    return tuple(
+        FrameworkRequest(choice.release.framework, SpecifierSet(f"=={choice.release.version}"))
+        for choice in solution.choices
+    )

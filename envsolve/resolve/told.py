@@ -1,0 +1,42 @@
+"""What is told of a conflict, and how little of it is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+from typing import NamedTuple, TypeVar
+
+from envsolve.errors import ConflictStep
+from envsolve.resolve.conflict import Constraint
+from envsolve.resolve.parts import Requirement
+
+T = TypeVar("T")
+
+
+class Conflict(NamedTuple):
+    """Why there is no stack: a stable code, one sentence, the chain of facts behind it, and what cannot hold together.
+
+    ``minimal`` is a smallest set of constraints without a stack; ``spelled`` names them in words.
+    """
+
+    code: str
+    message: str
+    steps: tuple[ConflictStep, ...]
+    minimal: tuple[Constraint, ...] = ()
+    spelled: tuple[str, ...] = ()
+
+
+def step_of(requirement: Requirement) -> ConflictStep:
+    """The fact behind a requirement as a link of a chain."""
+    return ConflictStep(requirement.because.text, requirement.because.source, requirement.because.source)
+
+
+def fewest(sets: Iterable[frozenset[T]], order: Iterable[T]) -> tuple[T, ...]:
+    """The fewest of ``order`` of which every set holds one; of equals those that come first."""
+    distinct = set(sets)
+    every = [item for item in order if any(item in held for held in distinct)]
+    for size in range(1, len(every) + 1):
+        for chosen in combinations(every, size):
+            if all(not held.isdisjoint(chosen) for held in distinct):
+                return chosen
+    return tuple(every)

@@ -1,0 +1,164 @@
+"""What activating an environment sets: where libraries look for their files, and what its packages want.
+
+An environment is proven as its user gets it, so one that is not active is activated for its probes alone: its programs
+come first on PATH, and of a conda prefix the variables (conda-meta/state) and scripts (etc/conda/activate.d) count.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.boundary.answers import Answer, Asking
+from envsolve.boundary.files import FileError, json_value, read_bytes
+from envsolve.boundary.programs import find_program, is_variable
+from envsolve.model.finding import Finding, Severity
+from envsolve.validation.inventory import Inventory
+from envsolve.validation.malformed import malformed
+
+IS_WINDOWS = os.name == "nt"
+SCRIPTS = "etc/conda/activate.d"
+STATE = "conda-meta/state"
+SECONDS = 10.0
+"""How long the scripts of all packages together may take."""
+_LONGEST_STATE = 1024 * 1024
+_SOURCE_ALL = """
+readonly envsolve_answer="$1"
+for envsolve_script in "$CONDA_PREFIX"/etc/conda/activate.d/*.sh; do
+    printf '%s\\0' "$envsolve_script" >> "$envsolve_answer"
+    . "$envsolve_script"
+done
+exec "$0" -I -S -c '
+import json, os, sys
+with open(sys.argv[1], "a") as file:
+    json.dump(dict(os.environ), file)
+' "$envsolve_answer"
+"""
+"""The shell writes the name of each script before it runs it, envsolve's own Python what they have left."""
+_OF_THE_SHELL = ("_", "SHLVL", "PWD", "OLDPWD")
+_LONGEST_NAME, _LONGEST_LINE, _LINES = 80, 300, 3
+_SEARCHED = ("PYTHONPATH", "LD_LIBRARY_PATH")
+
+
+class Activation(NamedTuple):
+    """The variables that programs of the environment get, and what is wrong with its files or scripts."""
+
+    environ: dict[str, str]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to keep in mind about everything else that is found."""
+        return ("the environment was examined without all that activating it sets",) if self.findings else ()
+
+
+def activated(environ: Mapping[str, str], inventory: Inventory) -> Activation:
+    """``environ`` as activating the environment would leave it; of an active one as it is.
+
+    Directories that are told from the current one are told in full, since probes run elsewhere.
+    """
+    found = {**environ, **{name: _in_full(environ[name]) for name in _SEARCHED if environ.get(name)}}
+    variable = "CONDA_PREFIX" if inventory.is_conda else "VIRTUAL_ENV"
+    prefix = inventory.prefix
+    if not inventory.owns_prefix or (environ.get(variable) and Path(environ[variable]) == prefix):
+        return Activation(found)
+    found[variable] = os.fspath(prefix)
+    found.pop("VIRTUAL_ENV" if inventory.is_conda else "CONDA_PREFIX", None)
+    programs = [os.fspath(directory) for directory in _program_directories(prefix, conda=inventory.is_conda)]
+    others = [entry for entry in environ.get("PATH", "").split(os.pathsep) if entry and entry not in programs]
+    found["PATH"] = os.pathsep.join([*programs, *others])
+    if not inventory.is_conda:
+        return Activation(found)
+    variables, malformed_state = _variables(prefix)
+    left, failed = _with_scripts({**found, **variables}, prefix)
+    return Activation(left, (*malformed_state, *failed))
+
+
+def _in_full(path: str) -> str:
+    """A list of directories without relative entries; an empty one is the current directory (ld.so(8), sys.path)."""
+    return os.pathsep.join(os.fspath(Path(entry).absolute()) for entry in path.split(os.pathsep))
+
+
+def _program_directories(prefix: Path, *, conda: bool) -> tuple[Path, ...]:
+    """What activation puts in front of PATH; on Windows conda's DLLs are found through it (conda's own activator)."""
+    if not IS_WINDOWS:
+        return (prefix / "bin",)
+    if not conda:
+        return (prefix / "Scripts",)
+    return (prefix, *(prefix / "Library" / name for name in ("mingw-w64/bin", "usr/bin", "bin")), prefix / "Scripts")
+
+
+def _variables(prefix: Path) -> Activation:
+    """The variables of ``conda env config vars``, but for those that no system takes."""
+    path = prefix / STATE
+    try:
+        content = read_bytes(path, _LONGEST_STATE)
+        if content is None:
+            return Activation({})
+        state = json_value(content)
+        told = state.get("env_vars", {}) if isinstance(state, dict) else None
+        if not isinstance(told, dict):
+            raise FileError("it is no object with the variables in env_vars")
+    except FileError as error:
+        return Activation({}, (_malformed_state(prefix, error.reason),))
+    found = {name: value for name, value in told.items() if is_variable(name, value)}
+    wrong = [repr(name)[:_LONGEST_NAME] for name in told if name not in found]
+    findings = [_malformed_state(prefix, f"no variable can be set as it says: {wrong[0]}")] if wrong else []
+    return Activation(found, tuple(findings))
+
+
+def _malformed_state(prefix: Path, reason: str) -> Finding:
+    return malformed(
+        prefix / STATE,
+        f"{reason}. conda sets the variables in it when the environment is activated",
+        "Remove the file, and set the variables again with `conda env config vars set`.",
+        (shlex.join(["rm", os.fspath(prefix / STATE)]),),
+        Severity.ERROR,
+    )
+
+
+def _with_scripts(environ: dict[str, str], prefix: Path) -> Activation:
+    """What the scripts of the packages leave, run by bash, which they are written for. Those for cmd.exe are not."""
+    if IS_WINDOWS or not any((prefix / SCRIPTS).glob("*.sh")):
+        return Activation(environ)
+    shell = find_program("bash", os.environ) or find_program("sh", os.environ) or "/bin/sh"
+    try:
+        with Asking() as asking:
+            answer = asking.ask([shell, "-c", _SOURCE_ALL, sys.executable], environ, SECONDS)
+    except OSError as error:
+        return Activation(environ, (_failed(prefix / SCRIPTS, f"{shell} cannot be run: {error.strerror}"),))
+    names, _, left = answer.content.rpartition(b"\0")
+    script = Path(os.fsdecode(next(filter(None, reversed(names.split(b"\0"))), os.fsencode(prefix / SCRIPTS))))
+    try:
+        variables = json_value(left) if left else None
+    except FileError:
+        variables = None
+    if not isinstance(variables, dict) or not all(is_variable(*it) for it in variables.items()):
+        return Activation(environ, (_failed(script, _how(answer), answer.tail),))
+    return Activation({name: value for name, value in variables.items() if name not in _OF_THE_SHELL})
+
+
+def _how(answer: Answer) -> str:
+    """How the scripts ended, as a sentence about the one that ran last."""
+    if answer.fault:
+        return f"What it left cannot be read: {answer.fault}"
+    if answer.ending.timeout is not None:
+        return f"It was stopped: all scripts together have {answer.ending.timeout:g} seconds"
+    return (answer.ending.crash or f"It ended the shell with exit code {answer.ending.exit_code}").rstrip(".")
+
+
+def _failed(script: Path, how: str, tail: str = "") -> Finding:
+    said = [line.strip()[:_LONGEST_LINE] for line in tail.splitlines() if line.strip()]
+    return Finding(
+        "activation-failed",
+        f"the activation script {script} does not run to its end",
+        Severity.ERROR,
+        f"{how}. Whoever activates the environment meets the same",
+        "Repair or remove the script, or install the package that it is from again.",
+        evidence=(str(script), *said[-_LINES:]),
+        about="activation",
+    )

@@ -1,0 +1,182 @@
+"""The verdict on the CUDA driver: from how the driver probe ended to nothing, or to one finding.
+
+A GPU passes only where the kernel ran on it and every result is right. The worst comes first: a probe that did not come
+to its end, then a library that does not load, a call that failed before there was a GPU, no GPU, and the first GPU that
+failed; the others are in the evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import NamedTuple
+
+from envsolve.model.finding import Finding, Severity
+from envsolve.validation.child import Outcome
+from envsolve.validation.driver_errors import (
+    CRASH,
+    ERRORS,
+    FAILED,
+    HANG,
+    HIDDEN,
+    LIBRARY_MISSING,
+    LIBRARY_UNUSABLE,
+    NO_RESULT,
+    OTHER,
+    UNTOUCHED,
+    WRONG,
+    DriverError,
+)
+from envsolve.validation.driver_report import (
+    RESULTS,
+    Device,
+    DriverReport,
+    Failure,
+    facts_of,
+    failed_call,
+    report_of,
+)
+from envsolve.validation.places import Place
+
+NO_DEVICE = 100
+MODULE_NOT_FOUND = 126
+"""ERROR_MOD_NOT_FOUND of Windows."""
+LINES_OF_TAIL = 5
+
+_HIDES_EVERYTHING = ("", "-1", "NoDevFiles")
+"""Values of CUDA_VISIBLE_DEVICES that leave no GPU; the last is what Slurm sets for jobs that asked for none."""
+
+_IN_A_HANG = {
+    "cuInit": "It hangs in cuInit: the kernel module does not answer, or a GPU fell off the bus.",
+    "cuModuleLoadDataEx": "It hangs in cuModuleLoadDataEx, while it compiles the kernel.",
+    "cuCtxSynchronize": "The kernel was started and does not end.",
+    "burn": "It hangs while the kernel is repeated.",
+}
+
+
+class _Trouble(NamedTuple):
+    """What went wrong, and the sentences that say where and how it was seen."""
+
+    error: DriverError
+    seen: str
+    evidence: tuple[str, ...] = ()
+
+
+def finding_of(outcome: Outcome, places: Collection[Place] | None = None) -> Finding | None:
+    """The finding on the driver; None where it passes.
+
+    With ``places`` only the advice for these is given, otherwise that for all.
+    """
+    report = report_of(outcome)
+    trouble = _ended_early(outcome) if outcome.result is None else _reported(report)
+    if trouble is None:
+        return None
+    error = trouble.error
+    advice = [it for it in error.advice if it.place is None or places is None or it.place in places]
+    return Finding(
+        id=error.id,
+        title=error.title,
+        severity=Severity.ERROR,
+        cause=f"{error.cause} {trouble.seen}",
+        fix=" ".join(it.text for it in advice),
+        commands=tuple(dict.fromkeys(command for it in advice for command in it.commands)),
+        evidence=(*trouble.evidence, *facts_of(report), *_tail(outcome)),
+        in_scope=error.in_scope,
+    )
+
+
+def detail_of(outcome: Outcome) -> str:
+    """What was proved, in one line, where the driver passes."""
+    report = report_of(outcome)
+    proved = [device for device in report.devices if device.kernel is not None and device.kernel.ok]
+    cuda = f", CUDA {report.cuda}" if report.cuda is not None else ""
+    return f"{RESULTS:,} results right on {', '.join(map(str, proved))}{cuda}"
+
+
+def _ended_early(outcome: Outcome) -> _Trouble:
+    ending = outcome.ending
+    if outcome.error is not None:
+        trace = outcome.error.get("trace")
+        evidence = (
+            f"{outcome.error.get('type')}: {outcome.error.get('text')}",
+            *(trace if isinstance(trace, list) else ()),
+        )
+        return _Trouble(FAILED, _place_of(outcome.stage, "It failed"), evidence)
+    if ending.timeout is not None:
+        call = (outcome.stage or "").partition("@")[0]
+        seen = (
+            f"{_IN_A_HANG.get(call) or _place_of(outcome.stage, 'It hangs')} It was stopped after {ending.timeout:g} s."
+        )
+        return _Trouble(HANG, seen, _stage(outcome))
+    if ending.crash is not None:
+        return _Trouble(CRASH, f"{_place_of(outcome.stage, 'It ended')} {ending.crash}", _stage(outcome))
+    return _Trouble(NO_RESULT, _place_of(outcome.stage, f"It ended with exit code {ending.exit_code}"), _stage(outcome))
+
+
+def _reported(report: DriverReport) -> _Trouble | None:
+    if report.load:
+        missing = all(_is_missing(str(it["name"]), str(it["text"]), it["windows"]) for it in report.load)
+        return _Trouble(LIBRARY_MISSING if missing else LIBRARY_UNUSABLE, f"The loader says: {report.load[0]['text']}.")
+    if report.failure is not None:
+        return _failed_call(report.failure, report, "")
+    if not report.devices:
+        return _no_device(report, "The driver counts no GPU.")
+    failed = next((it for it in report.devices if it.kernel is not None and not it.kernel.ok), None)
+    if failed is not None:
+        return _failed_device(failed, report)
+    if all(device.kernel is None for device in report.devices):
+        return _Trouble(NO_RESULT, "No GPU was chosen for it.")
+    return None
+
+
+def _is_missing(name: str, text: str, windows: int | None) -> bool:
+    """Whether the loader found no file. A library that it misses for a file that it found is named first instead."""
+    if windows is not None:
+        return windows == MODULE_NOT_FOUND
+    return name in text.partition(": ")[0] and re.search(r"no such file|not found", text, re.IGNORECASE) is not None
+
+
+def _failed_device(device: Device, report: DriverReport) -> _Trouble:
+    assert device.kernel is not None
+    if device.kernel.failure is not None:
+        return _failed_call(device.kernel.failure, report, f" on {device}")
+    assert device.kernel.mismatch is not None
+    mismatch = device.kernel.mismatch
+    if mismatch.untouched:
+        return _Trouble(UNTOUCHED, f"The output was untouched on {device}.")
+    return _Trouble(WRONG, f"On {device}: {mismatch}.")
+
+
+def _failed_call(failure: Failure, report: DriverReport, where: str) -> _Trouble:
+    if failure.code is None:
+        return _Trouble(LIBRARY_UNUSABLE, f"{failed_call(failure, None)}.")
+    error = ERRORS.get(failure.code, OTHER)
+    said = f"{failed_call(failure, error.name if error is not OTHER else None)}{where}"
+    return _no_device(report, f"{said}.") if failure.code == NO_DEVICE else _Trouble(error, f"{said}.", (said,))
+
+
+def _no_device(report: DriverReport, seen: str) -> _Trouble:
+    """No GPU, and whether CUDA_VISIBLE_DEVICES is why: one that begins with 0 cannot be, where there is a GPU."""
+    value = report.variables.get("CUDA_VISIBLE_DEVICES")
+    if value is None or value.strip().split(",")[0] == "0":
+        return _Trouble(ERRORS[NO_DEVICE], seen, (seen,))
+    sure = value.strip() in _HIDES_EVERYTHING
+    what = "hides every GPU" if sure else "names no GPU that is there, or there is none"
+    return _Trouble(HIDDEN, f"CUDA_VISIBLE_DEVICES={value!r} {what}.", (seen,))
+
+
+def _place_of(stage: str | None, what: str) -> str:
+    """``what`` happened, and during what: the call and its GPU, as the probe announced them."""
+    if stage is None:
+        return f"{what} before it began."
+    call, _, device = stage.partition("@")
+    return f"{what} in {call}" + (f" on GPU {device}." if device else ".")
+
+
+def _stage(outcome: Outcome) -> tuple[str, ...]:
+    return (f"last stage: {outcome.stage}",) if outcome.stage else ()
+
+
+def _tail(outcome: Outcome) -> list[str]:
+    """The last lines that the process printed: where it has something to say, a driver says it there."""
+    return [line for line in outcome.tail.splitlines() if line.strip()][-LINES_OF_TAIL:]

@@ -1,0 +1,90 @@
+"""What an environment holds, as its own interpreter tells it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.boundary.programs import is_system_text
+from envsolve.model.names import normalized
+
+_VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,2}(?!\d)")
+_USUAL = ["CPython", False, 64]
+
+
+class Distribution(NamedTuple):
+    """An installed distribution: its normalized name (PEP 503), its version, the directory it is imported from."""
+
+    name: str
+    version: str
+    location: Path
+
+
+class Inventory(NamedTuple):
+    """One environment.
+
+    ``search_path`` are the directories its modules come from, in order; of two distributions of one name the first
+    counts. ``prefix`` is the environment's own directory; ``owns_prefix`` is false for a system's Python, whose prefix
+    (``/usr``) holds much that is not the environment's. ``takes_usual_wheels`` is true for CPython of 64 bits with its
+    lock, which wheels are looked up for.
+    """
+
+    python: str
+    executable: Path
+    prefix: Path
+    search_path: tuple[Path, ...]
+    distributions: tuple[Distribution, ...]
+    is_conda: bool
+    owns_prefix: bool
+    takes_usual_wheels: bool = True
+
+    def distribution(self, *names: str) -> Distribution | None:
+        """The first installed one of ``names``, which are normalized."""
+        return next((it for name in names for it in self.distributions if it.name == name), None)
+
+    def owns(self, path: Path) -> bool:
+        """Whether a file is the environment's own: below its prefix, or below a directory of its search path."""
+        roots = (*self.search_path, *((self.prefix,) if self.owns_prefix else ()))
+        return any(path.is_relative_to(root) for root in roots)
+
+
+def inventory_of(answer: Mapping[str, object]) -> Inventory:
+    """Read what :mod:`envsolve.validation.inside.inventory` found. Raises ValueError for what it cannot find."""
+    prefix, base_prefix = _path(answer.get("prefix")), _path(answer.get("base_prefix"))
+    is_conda = answer.get("is_conda") is True
+    distributions: dict[str, Distribution] = {}
+    for row in _list(answer, "distributions"):
+        match row:
+            case [str(name), str(version), directory]:
+                distributions.setdefault(normalized(name), Distribution(normalized(name), version, _path(directory)))
+            case _:
+                raise ValueError(f"it has no distribution in {row!r:.80}")
+    python = answer.get("python")
+    if not isinstance(python, str) or _VERSION.match(python) is None:
+        raise ValueError(f"it has no version of Python in {python!r:.80}")
+    return Inventory(
+        python=python,
+        executable=_path(answer.get("executable")),
+        prefix=prefix,
+        search_path=tuple(map(_path, _list(answer, "search_path"))),
+        distributions=tuple(distributions.values()),
+        is_conda=is_conda,
+        owns_prefix=is_conda or prefix != base_prefix,
+        takes_usual_wheels=[answer.get(key) for key in ("implementation", "free_threaded", "bits")] == _USUAL,
+    )
+
+
+def _list(answer: Mapping[str, object], key: str) -> list[object]:
+    found = answer.get(key)
+    if not isinstance(found, list):
+        raise ValueError(f"it has no list of {key}")
+    return found
+
+
+def _path(value: object) -> Path:
+    if not isinstance(value, str) or not is_system_text(value) or not os.path.isabs(value):  # noqa: PTH117 - a text
+        raise ValueError(f"it has no absolute path in {value!r:.80}")
+    return Path(value)

@@ -1,0 +1,221 @@
+"""The CUDA libraries that an environment brings: where they are, and whether each loads and is whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.model.finding import Finding, Severity
+from envsolve.validation.child import Children, Outcome
+from envsolve.validation.inside.library_versions import component_of
+from envsolve.validation.inventory import Inventory
+from envsolve.validation.report import Library, Owner, ProbeReport, Status, concluded
+
+NAME = "libraries"
+TIMEOUT = 60.0
+_ORDER = (
+    *("cudart", "nvJitLink", "nvrtc", "cublasLt", "cublas", "cusparse", "cusolver", "cufft", "curand", "nccl"),
+    *("cudnn_graph", "cudnn_ops", "cudnn_ops_infer", "cudnn_ops_train", "cudnn_cnn_infer", "cudnn_cnn_train"),
+    *("cudnn_cnn", "cudnn_adv_infer", "cudnn_adv_train", "cudnn_adv", "cudnn_heuristic", "cudnn_engines_precompiled"),
+    *("cudnn_engines_runtime_compiled", "cudnn_engines_tensor_ir", "cudnn_ext", "cudnn"),
+)
+"""What is loaded, each after what it needs. cuSOLVER needs cuBLAS and cuSPARSE, which need nvJitLink (from CUDA 12)."""
+_SPOKEN_OF = {
+    "cudart": "cudart",
+    "cublas": "cuBLAS",
+    "cudnn": "cuDNN",
+    "cufft": "cuFFT",
+    "cusparse": "cuSPARSE",
+    "cusolver": "cuSOLVER",
+    "nccl": "NCCL",
+    "nvJitLink": "nvJitLink",
+    "nvrtc": "NVRTC",
+}
+_NAMES_CUDA = re.compile(
+    r"nvidia-(cublas|cuda|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink|nvtx|cufile|nvshmem).*"
+    r"|cupy(-cuda\d+x?)?|jax-cuda.+|(torch|tensorflow|onnxruntime|ort-nightly|paddlepaddle|tf-nightly)-gpu"
+)
+"""Distributions that are of use on NVIDIA GPUs alone."""
+_OF_CUDA = re.compile(r"\+cu\d")
+_DRIVER_MISSING = re.compile(r"libcuda\.so\.1: cannot open shared object file: No such file")
+"""What glibc's loader says where a library is linked to the driver's, as a part of cuDNN 9.28 is (its wheel)."""
+_DRIVER_SYMBOL = re.compile(r"undefined symbol: (cu[A-Z]\w*)")
+"""The driver API's functions begin so; those of the toolkit's libraries with cuda, cublas, cudnn, ... (cuda.h)."""
+_IN_SITE_PACKAGES = ("nvidia/*/lib", "nvidia/*/bin", "nvidia/*/bin/*", "torch/lib", "paddle/libs", "cupy/.data/lib")
+_IN_PREFIX = ("lib", "targets/*/lib", "Library/bin")
+
+
+class _Answer(NamedTuple):
+    """What the probe says of one library: its version, what the loader said against it, and its check's status."""
+
+    path: Path
+    component: str
+    version: str | None
+    error: str | None
+    status: int
+
+
+def library_files(inventory: Inventory) -> tuple[Path, ...]:
+    """The files of the environment's CUDA libraries, one for each component and major version, in loading order."""
+    found: dict[tuple[str, str], Path] = {}
+    for path in _candidates(inventory):
+        component = component_of(path.name)
+        if component in _ORDER and ".alt." not in path.name and _is_loaded_by(path):
+            found.setdefault((component, path.name), path)
+    return tuple(found[key] for key in sorted(found, key=lambda it: (_ORDER.index(it[0]), it[1])))
+
+
+def is_for_gpus(inventory: Inventory) -> bool:
+    """Whether the environment was made for NVIDIA GPUs: it brings CUDA libraries, or a build that looks for them."""
+    if any(_NAMES_CUDA.fullmatch(it.name) or _OF_CUDA.search(it.version) for it in inventory.distributions):
+        return True
+    return bool(library_files(inventory))
+
+
+def probe_libraries(
+    inventory: Inventory, environ: Mapping[str, str], children: Children
+) -> tuple[ProbeReport, tuple[Library, ...]]:
+    """Load them all in one process of the environment; also what they are, by the file that was loaded."""
+    files = library_files(inventory)
+    if not files:
+        return ProbeReport(NAME, Status.SKIP, 0.0, "the environment holds no CUDA libraries"), ()
+    job = {"libraries": [str(path) for path in files]}
+    outcome = children.run(inventory.executable, "libraries", job, environ, TIMEOUT)
+    answers = [
+        _Answer(Path(it["path"]), it["component"], it["version"], it["error"], it["status"])
+        for it in outcome.all_noted("library")
+    ]
+    findings = tuple(_findings(answers, outcome))
+    detail = _detail(answers) if outcome.result is not None else f"ended at {outcome.stage}"
+    libraries = tuple(Library(it.path.name, it.path, Owner.ENVIRONMENT, it.version) for it in answers)
+    return concluded(NAME, outcome.seconds, detail, findings), libraries
+
+
+def _candidates(inventory: Inventory) -> Iterator[Path]:
+    for directory in inventory.search_path:
+        for pattern in _IN_SITE_PACKAGES:
+            yield from _files(directory.glob(pattern))
+    if inventory.owns_prefix:
+        for pattern in _IN_PREFIX:
+            yield from _files(inventory.prefix.glob(pattern))
+
+
+def _files(directories: Iterable[Path]) -> Iterator[Path]:
+    for directory in sorted(directories):
+        with suppress(OSError):  # no directory, or one that may not be read
+            yield from sorted(directory.iterdir())
+
+
+def _is_loaded_by(path: Path) -> bool:
+    """Whether it is the name that programs load it by: not the link for linkers, nor the file with the full version."""
+    if path.suffix.casefold() == ".dll":
+        return True
+    _, _, number = path.name.partition(".so")
+    return number != "" and not (path.is_file() and any(_shorter(path, number)))
+
+
+def _shorter(path: Path, number: str) -> Iterator[Path]:
+    """Links of the same directory with a shorter number, which lead to the same file."""
+    parts = number.strip(".").split(".")
+    stem = path.name[: -len(number)]
+    for length in range(1, len(parts)):
+        link = path.with_name(f"{stem}.{'.'.join(parts[:length])}")
+        if link.exists():
+            yield link
+
+
+def _findings(answers: list[_Answer], outcome: Outcome) -> Iterator[Finding]:
+    apart = [answer for answer in answers if _is_of_another_cudnn(answer)]
+    if apart:
+        yield _parts_differ(apart)
+    for answer in answers:
+        if answer.error and _DRIVER_SYMBOL.search(answer.error):
+            yield _driver_lacks(answer.path, answer.error)
+        elif answer.error and answer not in apart and not _waits_for_driver(answer):
+            yield _does_not_load(answer.path, answer.error)
+    if outcome.result is None:
+        yield _crash(outcome)
+
+
+def _waits_for_driver(answer: _Answer) -> bool:
+    """Whether all that it lacks is the driver's library, which another probe is about."""
+    return answer.error is not None and _DRIVER_MISSING.match(answer.error) is not None
+
+
+def _is_of_another_cudnn(answer: _Answer) -> bool:
+    """Whether a part of cuDNN says that another part is of another release, or lacks a symbol that it has there."""
+    if not answer.component.startswith("cudnn"):
+        return False
+    if answer.error is None:
+        return answer.status != 0
+    return "undefined symbol" in answer.error and _DRIVER_SYMBOL.search(answer.error) is None
+
+
+def _parts_differ(apart: list[_Answer]) -> Finding:
+    names = ", ".join(answer.path.name for answer in apart)
+    return Finding(
+        "cudnn-parts-differ",
+        "the parts of cuDNN are of different releases",
+        Severity.ERROR,
+        f"{names} in {apart[0].path.parent} and the parts beside them were not built together: the first convolution "
+        "fails, though cuDNN itself loads",
+        "remove every cuDNN package from the environment and install one; two of them write the same files",
+        evidence=tuple(
+            f"{it.path.name}: {it.error or f'its own check of the other parts returned {it.status}'}" for it in apart
+        ),
+    )
+
+
+def _driver_lacks(path: Path, text: str) -> Finding:
+    match = _DRIVER_SYMBOL.search(text)
+    function = match[1] if match is not None else "a function"
+    return Finding(
+        "driver-too-old",
+        "the NVIDIA driver is too old for a library of the environment",
+        Severity.ERROR,
+        f"{path.name} calls {function}, which the driver's library does not have",
+        "update the NVIDIA driver, or install an environment that was solved for the one that is there",
+        ("envsolve detect",),
+        (text,),
+    )
+
+
+def _does_not_load(path: Path, text: str) -> Finding:
+    return Finding(
+        "library-does-not-load",
+        f"{path.name} does not load",
+        Severity.ERROR,
+        f"the loader refuses {path}: {text}",
+        "install the package that brings it again; if the loader names another library, install the one that has that",
+        evidence=(text,),
+    )
+
+
+def _crash(outcome: Outcome) -> Finding:
+    ending = outcome.ending
+    if ending.timeout is not None:
+        how = f"did not finish within {ending.timeout:g} seconds."
+    elif outcome.error is not None:
+        how = f"failed: {outcome.error.get('text')}."
+    else:
+        how = f"ended the process. {ending.crash or f'Its exit code was {ending.exit_code}.'}"
+    return Finding(
+        "library-crashes",
+        f"loading {outcome.stage or 'the libraries'} ends the process",
+        Severity.ERROR,
+        f"loading {outcome.stage or 'the first library'} {how}",
+        "install the package that brings it again; its file may be damaged or built for another processor",
+        evidence=tuple(outcome.tail.splitlines()[-5:]),
+    )
+
+
+def _detail(answers: list[_Answer]) -> str:
+    told = [f"{_SPOKEN_OF[it.component]} {it.version}" for it in answers if it.component in _SPOKEN_OF and it.version]
+    waiting = sum(map(_waits_for_driver, answers))
+    count = f"{sum(1 for it in answers if not it.error)} load"
+    return ": ".join(
+        filter(None, (f"{count}, {waiting} without a driver cannot" if waiting else count, ", ".join(told)))
+    )

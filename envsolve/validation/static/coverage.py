@@ -1,0 +1,130 @@
+"""Whether frameworks and the libraries they load hold code for the GPUs that are there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from envsolve.binary.library_code import read_device_code
+from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.model.capability import ComputeCapability, DeviceCode
+from envsolve.model.finding import Finding, Severity
+from envsolve.validation.inside.library_versions import component_of
+from envsolve.validation.static.installed import Installed
+
+_FAILS = {
+    "cublas": "matrix products",
+    "cublasLt": "matrix products",
+    "cudnn_ops": "convolutions and normalization",
+    "cudnn_ops_infer": "convolutions and normalization",
+    "cudnn_cnn": "convolutions",
+    "cudnn_cnn_infer": "convolutions",
+    "cudnn_engines_precompiled": "convolutions",
+    "nccl": "communication between GPUs",
+}
+"""What fails where a component holds no code for a GPU. Others hold little, or compile at run time."""
+_MANY_GPUS = frozenset({"nccl"})
+"""What only programs on several GPUs use."""
+
+
+class Codes:
+    """The device code of files, each read once; none for what cannot be read, which is another finding."""
+
+    def __init__(self) -> None:
+        self._read: dict[Path, DeviceCode] = {}
+
+    def of(self, path: Path) -> DeviceCode:
+        """The machine code and PTX in the file at ``path``."""
+        place = Path(os.path.realpath(path))
+        if place not in self._read:
+            try:
+                self._read[place] = read_device_code(place)
+            except UnreadableLibraryError:
+                self._read[place] = DeviceCode(())
+        return self._read[place]
+
+
+def coverage(
+    framework: Installed, loaded: Mapping[str, str], capabilities: Sequence[ComputeCapability], codes: Codes
+) -> Iterator[Finding]:
+    """The findings for one framework, which loads the files ``loaded`` by name; each GPU is judged by itself."""
+    own = {file: codes.of(file) for file in framework.files(*framework.libraries.code)}
+    own = {file: code for file, code in own.items() if code.sass or code.ptx}
+    for gpu in capabilities:
+        bare = [file for file, code in own.items() if code.runs_as(gpu) is None]
+        if bare:
+            yield _no_code(framework, gpu, bare, codes)
+            continue
+        compiled = [file for file, code in own.items() if code.machine_code_for(gpu) is None]
+        if compiled:
+            yield _ptx_only(framework, gpu, compiled, codes)
+        yield from _libraries(framework, loaded, gpu, codes)
+
+
+def _libraries(
+    framework: Installed, loaded: Mapping[str, str], gpu: ComputeCapability, codes: Codes
+) -> Iterator[Finding]:
+    for name, path in loaded.items():
+        fails = _FAILS.get(component_of(name) or "")
+        if fails is None:
+            continue
+        code = codes.of(Path(path))
+        if (code.sass or code.ptx) and code.runs_as(gpu) is None:
+            yield _library(framework, name, Path(path), gpu, fails, codes)
+
+
+def _no_code(framework: Installed, gpu: ComputeCapability, bare: Sequence[Path], codes: Codes) -> Finding:
+    title, package = framework.title, framework.name
+    return Finding(
+        "no-code-for-gpu",
+        f"{title} has no code for a GPU of compute capability {gpu}",
+        Severity.ERROR,
+        f"{bare[0].name} holds code for {listed(codes.of(bare[0]))}: on this GPU its kernels do not start "
+        '("no kernel image is available for execution on the device")',
+        f"install a build of {title} that holds code for {gpu}; envsolve knows which do",
+        (f"envsolve --framework {package} --gpu {gpu}",),
+        tuple(_evidence(file, codes) for file in bare),
+        about=package,
+    )
+
+
+def _ptx_only(framework: Installed, gpu: ComputeCapability, compiled: Sequence[Path], codes: Codes) -> Finding:
+    title = framework.title
+    ptx = codes.of(compiled[0]).ptx_for(gpu)
+    return Finding(
+        "ptx-only",
+        f"{title} has to be compiled for a GPU of compute capability {gpu} when it starts",
+        Severity.INFO,
+        f"{compiled[0].name} holds no machine code for {gpu}; the driver compiles its PTX for {ptx}, which takes "
+        "minutes at the first start and a driver that knows the CUDA it was built with",
+        "nothing has to be done; a build with machine code for this GPU starts faster",
+        (f"envsolve --framework {framework.name} --gpu {gpu}",),
+        tuple(_evidence(file, codes) for file in compiled),
+        about=framework.name,
+    )
+
+
+def _library(framework: Installed, name: str, path: Path, gpu: ComputeCapability, fails: str, codes: Codes) -> Finding:
+    title = framework.title
+    return Finding(
+        "library-without-code-for-gpu",
+        f"{name} has no code for a GPU of compute capability {gpu}",
+        Severity.WARNING if component_of(name) in _MANY_GPUS else Severity.ERROR,
+        f"{title} itself runs on {gpu}, but {name} holds code for {listed(codes.of(path))} alone: {fails} fail there",
+        f"install a release of it that holds code for {gpu}; envsolve picks one that goes with {title}",
+        (f"envsolve --framework {framework.name} --gpu {gpu}",),
+        (_evidence(path, codes),),
+        about=framework.name,
+    )
+
+
+def listed(code: DeviceCode) -> str:
+    """``7.5, 8.0 and PTX for 9.0``."""
+    sass = ", ".join(map(str, code.sass))
+    ptx = "PTX for " + ", ".join(map(str, code.ptx)) if code.ptx else ""
+    return " and ".join(part for part in (sass, ptx) if part)
+
+
+def _evidence(file: Path, codes: Codes) -> str:
+    return f"{file}: {listed(codes.of(file))}"

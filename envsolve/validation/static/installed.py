@@ -1,0 +1,149 @@
+"""The files of an environment that matter to the static checks: frameworks, CUDA's libraries, and where they lie."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.boundary.files import FileError, read_text
+from envsolve.frameworks import FRAMEWORKS, Framework, Libraries
+from envsolve.validation.inside.library_versions import component_of
+from envsolve.validation.inventory import Inventory
+from envsolve.validation.report import Library, Owner
+from envsolve.validation.static.records import Records
+
+_DRIVER = re.compile(r"cuda|nvcuda|nvml|nvidia-.*", re.IGNORECASE)
+"""Components that belong to the driver."""
+_IN_MODULES = ("nvidia/*/lib/*.so*", "nvidia/*/bin/*.dll", "nvidia/*/bin/*/*.dll")
+_IN_PREFIX = ("lib/*.so*", "targets/*/lib/*.so*", "Library/bin/*.dll")
+_LONGEST_MODULE = 1024 * 1024
+_VERSION = re.compile(r"\.so\.(\d[\d.]*)$")
+
+
+class Installed(NamedTuple):
+    """A framework, and the directory of the search path that its modules are in."""
+
+    framework: Framework
+    directory: Path
+
+    @property
+    def name(self) -> str:
+        """The framework by envsolve's name."""
+        return self.framework.name
+
+    @property
+    def title(self) -> str:
+        """As its makers write it."""
+        return self.framework.title
+
+    @property
+    def libraries(self) -> Libraries:
+        """What it loads."""
+        return self.framework.libraries
+
+    def files(self, *patterns: str) -> tuple[Path, ...]:
+        """Its files of these patterns, in their order."""
+        return tuple(file for pattern in patterns for file in sorted(self.directory.glob(pattern)))
+
+    def assigned(self, module: str, name: str) -> object:
+        """The value that the file ``module`` assigns to ``name`` as a literal, without running it; None without one."""
+        for node in _statements(self.directory / module):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(it, ast.Name) and it.id == name for it in targets) and node.value is not None:
+                return _literal(node.value)
+        return None
+
+
+class Files:
+    """The libraries of an environment, and of its frameworks those that are ``wanted`` (None: all)."""
+
+    def __init__(self, inventory: Inventory, wanted: Collection[str] | None = None) -> None:
+        self.inventory = inventory
+        self._wanted = wanted
+        self.records = Records()
+
+    def is_wanted(self, framework: str) -> bool:
+        """Whether the framework is one of those to look at."""
+        return self._wanted is None or framework in self._wanted
+
+    @cached_property
+    def frameworks(self) -> tuple[Installed, ...]:
+        """Every framework whose modules are there: of two copies the one that an import takes."""
+        found = []
+        for known in FRAMEWORKS.values():
+            if not self.is_wanted(known.name):
+                continue
+            holders = (
+                it for it in self.inventory.search_path if next(it.glob(f"{known.libraries.package}/__init__.py"), None)
+            )
+            directory = next(holders, None)
+            if directory is not None:
+                found.append(Installed(known, directory))
+        return tuple(found)
+
+    @cached_property
+    def libraries(self) -> tuple[Path, ...]:
+        """The files and links of CUDA's libraries, those of NVIDIA's packages before those of the prefix."""
+        found = [
+            file for it in self.inventory.search_path for pattern in _IN_MODULES for file in sorted(it.glob(pattern))
+        ]
+        if self.inventory.owns_prefix:
+            found += [file for pattern in _IN_PREFIX for file in sorted(self.inventory.prefix.glob(pattern))]
+        return tuple(dict.fromkeys(file for file in found if component_of(file.name) is not None))
+
+    @cached_property
+    def own(self) -> Mapping[str, Path]:
+        """The first of them for each file name."""
+        found: dict[str, Path] = {}
+        for file in self.libraries:
+            found.setdefault(file.name, file)
+        return found
+
+    def located(self, soname: str, path: str) -> Library:
+        """The library that was found for ``soname``: whose it is, and its version where the real file's name tells."""
+        place = Path(os.path.realpath(path))
+        if is_of_driver(soname):
+            owner = Owner.DRIVER
+        else:
+            owned = self.inventory.owns(place) or self.inventory.owns(_without_dots(path))
+            owner = Owner.ENVIRONMENT if owned else Owner.SYSTEM
+        return Library(soname, place, owner, _version(soname, place.name))
+
+
+def is_of_driver(name: str) -> bool:
+    """Whether a file of this name comes with the driver, and never with an environment."""
+    component = component_of(name)
+    return component is not None and _DRIVER.fullmatch(component) is not None
+
+
+def _version(soname: str, file_name: str) -> str | None:
+    """``12.8.90`` for libcudart.so.12.8.90; a name that says no more than the soname is no version."""
+    match = _VERSION.search(file_name)
+    return match[1] if match is not None and file_name != soname and len(match[1].split(".")) > 2 else None  # noqa: PLR2004
+
+
+def _without_dots(path: str) -> Path:
+    return Path(os.path.normpath(path))
+
+
+def _statements(path: Path) -> Iterator[ast.Assign | ast.AnnAssign]:
+    try:
+        tree = ast.parse(read_text(path, _LONGEST_MODULE) or "")
+    except (FileError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    yield from (node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign))
+
+
+def _literal(node: ast.expr) -> object:
+    """The value; of a call such as OrderedDict([...]) that of its only argument."""
+    if isinstance(node, ast.Call) and len(node.args) == 1:
+        node = node.args[0]
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None

@@ -1,0 +1,275 @@
+"""The course of a validation: which probes run, on which GPUs, what waits for what.
+
+1. The driver's kernel, then the static checks for the GPUs that it ran on; the environment's libraries meanwhile.
+2. The frameworks, several at once where memory allows. Where the driver's own kernel says that no GPU can be reached,
+   they would only say the same again, and are skipped.
+3. Which libraries they had loaded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Literal, NamedTuple
+
+from envsolve.boundary.answers import not_usable
+from envsolve.frameworks import Framework
+from envsolve.matrix import Matrix
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.finding import Finding, Severity
+from envsolve.validation.child import Children, Outcome
+from envsolve.validation.concurrency import at_once
+from envsolve.validation.driver_report import Device as Gpu
+from envsolve.validation.driver_report import report_of
+from envsolve.validation.driver_verdict import detail_of, finding_of
+from envsolve.validation.framework_verdict import verdict
+from envsolve.validation.frameworks import TIMEOUT, TIMEOUT_WITH_JIT
+from envsolve.validation.inventory import Inventory
+from envsolve.validation.loaded_audit import audit, loaded_libraries
+from envsolve.validation.own_libraries import is_for_gpus, probe_libraries
+from envsolve.validation.places import Place
+from envsolve.validation.report import Library, Owner, ProbeReport, Report, Status, concluded
+from envsolve.validation.static import StaticReport, examine
+
+Device = Literal["cuda", "cpu"]
+DRIVER = "driver"
+DRIVER_TIMEOUT = 30.0
+"""Seconds for the driver to start and its kernel to run: without persistence mode it wakes every GPU first."""
+DRIVER_TIMEOUT_PER_GPU = 5.0
+"""Seconds for each further GPU that the kernel runs on."""
+_COMPILED_FIRST = "ptx-only"
+"""The finding of the static checks that a framework's kernels are compiled when it is first used."""
+_LOADING = ("cuModuleLoadDataEx", "cuModuleGetFunction")
+"""Calls that fail where the driver's compiler does; code that needs no compiling may run all the same."""
+
+
+class Plan(NamedTuple):
+    """What is to be proven.
+
+    ``environ`` is what programs of the environment get. ``frameworks`` are installed. ``gpus`` are indices among the
+    GPUs that programs see, None for the first. ``timeout`` (of a framework; None for the usual one) and ``burn`` are in
+    seconds. ``driver_libraries`` are the names to load libcuda by, ``capabilities`` those of this machine's GPUs and
+    ``gpu_count`` how many it has, working or not.
+    """
+
+    inventory: Inventory
+    environ: Mapping[str, str]
+    device: Device
+    frameworks: tuple[Framework, ...]
+    gpus: tuple[int, ...] | Literal["all"] | None
+    burn: float
+    timeout: float | None
+    driver_libraries: tuple[str, ...]
+    capabilities: tuple[ComputeCapability, ...]
+    gpu_count: int
+    places: Collection[Place]
+    matrix: Matrix
+
+
+class _Run(NamedTuple):
+    """One framework on one GPU (None for the CPU, or for the first GPU where none is named), and what came of it."""
+
+    framework: Framework
+    gpu: int | None
+    outcome: Outcome
+
+
+class _Driver(NamedTuple):
+    """What came of the driver's probe: the GPUs on which frameworks can be tried, and those that were chosen."""
+
+    report: ProbeReport
+    reached: tuple[Gpu, ...] = ()
+    chosen: tuple[Gpu, ...] = ()
+
+
+def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Report:
+    """Run the probes, in the order at the top of this module. ``show`` is told what is being done."""
+    show("driver, libraries and files")
+    with _threads(1, children) as threads:
+        loading = threads.submit(probe_libraries, plan.inventory, plan.environ, children)
+        driver = _driver(plan, children)
+        started = time.perf_counter()
+        static = _examined(plan, driver)
+        files = _files(static, round(time.perf_counter() - started, 4), plan)
+        with _believed(plan, "libraries"):
+            libraries, own = loading.result()
+    show(", ".join(framework.title for framework in plan.frameworks))
+    runs = _runs(plan, children, driver.reached, patient=any(it.id == _COMPILED_FIRST for it in static.findings))
+    frameworks = [*(_judged(run, plan) for run in runs), *_not_tried(plan, driver)]
+    loaded, found = _loaded(plan, runs, own)
+    return Report(
+        plan.inventory.executable,
+        (driver.report, libraries, files, *frameworks, loaded),
+        found or own,
+        tuple(probe.name for probe in frameworks) or (DRIVER,),
+    )
+
+
+@contextmanager
+def _threads(count: int, children: Children) -> Iterator[ThreadPoolExecutor]:
+    """Threads that wait for probes. An interrupt of this one ends the probes, so that none of the others waits on."""
+    with ThreadPoolExecutor(count) as threads:
+        try:
+            yield threads
+        except BaseException:
+            children.end()
+            raise
+
+
+@contextmanager
+def _believed(plan: Plan, probe: str) -> Iterator[None]:
+    """Read what a probe said. Raises OutsideError where that is no answer of ours: the environment may write it too."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        why = f"gave an answer to the probe {probe} that makes no sense"
+        raise not_usable(plan.inventory.executable, why, (f"{type(error).__name__}: {error}",)) from error
+
+
+def visible(environ: Mapping[str, str], index: int) -> dict[str, str]:
+    """``environ`` in which programs see one GPU alone: of those that CUDA_VISIBLE_DEVICES lists, else of all.
+
+    Without that variable GPUs are numbered by their place on the bus, as nvidia-smi numbers them; CUDA on its own
+    would begin with the fastest (CUDA C++ programming guide, CUDA_DEVICE_ORDER).
+    """
+    listed = environ.get("CUDA_VISIBLE_DEVICES")
+    if listed is None:
+        return {**_in_bus_order(environ), "CUDA_VISIBLE_DEVICES": str(index)}
+    entries = [entry.strip() for entry in listed.split(",")]
+    return {**environ, "CUDA_VISIBLE_DEVICES": entries[index] if index < len(entries) else "-1"}
+
+
+def _in_bus_order(environ: Mapping[str, str]) -> dict[str, str]:
+    return {**environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+
+
+def _driver(plan: Plan, children: Children) -> _Driver:
+    """Run the driver's kernel."""
+    if plan.device == "cpu":
+        return _Driver(ProbeReport(DRIVER, Status.SKIP, 0.0, "operations run on the CPU"))
+    job = {
+        "libraries": list(plan.driver_libraries),
+        "gpus": list(plan.gpus) if isinstance(plan.gpus, tuple) else plan.gpus,
+        "burn": plan.burn,
+    }
+    environ = plan.environ if plan.gpus is None else _in_bus_order(plan.environ)
+    count = len(plan.gpus) if isinstance(plan.gpus, tuple) else 1 if plan.gpus is None else plan.gpu_count
+    timeout = DRIVER_TIMEOUT + count * (DRIVER_TIMEOUT_PER_GPU + plan.burn)
+    outcome = children.run(plan.inventory.executable, "driver", job, environ, timeout)
+    with _believed(plan, DRIVER):
+        finding = finding_of(outcome, plan.places)
+        chosen = tuple(it for it in report_of(outcome).devices if it.kernel is not None)
+        reached = tuple(it for it in chosen if _can_be_tried(it))
+        detail = detail_of(outcome) if finding is None else finding.title
+    measured = dict(outcome.result or {})
+    if finding is None:
+        report = ProbeReport(DRIVER, Status.PASS, outcome.seconds, detail, (), measured)
+    else:
+        found = finding if plan.gpu_count else _without_hardware(finding)
+        report = ProbeReport(DRIVER, Status.FAIL, outcome.seconds, found.title, (found,), measured)
+    return _Driver(report, reached, chosen)
+
+
+def _without_hardware(finding: Finding) -> Finding:
+    """What the driver's probe found on a machine that shows no NVIDIA GPU: mostly it is not the one that is meant."""
+    return finding._replace(
+        title=f"no NVIDIA GPU is here: {finding.title[0].lower()}{finding.title[1:]}",
+        fix="Validate on the machine that has the GPU, or prove the environment on the CPU with --device cpu. "
+        f"Where this one has a GPU: {finding.fix[0].lower()}{finding.fix[1:]}",
+    )
+
+
+def _examined(plan: Plan, driver: _Driver) -> StaticReport:
+    """The static checks, for the GPUs that are proven; for those of the machine where the driver does not say."""
+    told = tuple(ComputeCapability.parse(it.capability) for it in driver.chosen if it.capability is not None)
+    capabilities = (tuple(dict.fromkeys(told)) or plan.capabilities) if plan.device == "cuda" else ()
+    return examine(
+        plan.inventory,
+        capabilities,
+        plan.environ,
+        matrix=plan.matrix,
+        frameworks=[framework.name for framework in plan.frameworks],
+        for_gpu=plan.device == "cuda" or is_for_gpus(plan.inventory),
+    )
+
+
+def _can_be_tried(gpu: Gpu) -> bool:
+    """Whether a framework may run where the driver's kernel did not: it may hold code that needs no compiling."""
+    assert gpu.kernel is not None
+    return gpu.kernel.ok or (gpu.kernel.failure is not None and gpu.kernel.failure.call in _LOADING)
+
+
+def _runs(plan: Plan, children: Children, gpus: Sequence[Gpu], *, patient: bool) -> list[_Run]:
+    """Every framework on every GPU: of one GPU several at once, one GPU after the other."""
+    timeout = plan.timeout or (TIMEOUT_WITH_JIT if patient else TIMEOUT)
+
+    def run(framework: Framework, gpu: Gpu | None) -> _Run:
+        job = {"device": plan.device, "index": 0, "burn": plan.burn}
+        chosen = gpu.number if gpu is not None and plan.gpus is not None else None
+        environ = plan.environ if chosen is None else visible(plan.environ, chosen)
+        python = plan.inventory.executable
+        return _Run(framework, chosen, children.run(python, framework.probe, job, environ, timeout + plan.burn))
+
+    found = []
+    for gpu in [None] if plan.device == "cpu" else gpus:
+        count = at_once(len(plan.frameworks), gpu.memory if gpu is not None else None)
+        with _threads(count, children) as threads:
+            found += list(threads.map(run, plan.frameworks, [gpu] * len(plan.frameworks)))
+    return found
+
+
+def _judged(run: _Run, plan: Plan) -> ProbeReport:
+    present = bool(plan.capabilities)
+    with _believed(plan, run.framework.name):
+        report = verdict(run.framework, plan.device, run.outcome, gpu_present=present, places=plan.places)
+    return report if run.gpu is None else report._replace(name=f"{report.name} on GPU {run.gpu}")
+
+
+def _not_tried(plan: Plan, driver: _Driver) -> Iterator[ProbeReport]:
+    """What is left out, for want of a GPU that the driver's own kernel runs on."""
+    if plan.device == "cpu":
+        return
+    why = f"not tried: {driver.report.findings[0].id}" if driver.report.findings else "not tried: no GPU"
+    left_out = [gpu for gpu in driver.chosen if gpu not in driver.reached]
+    for framework in plan.frameworks:
+        if plan.gpus is not None and driver.chosen:
+            for gpu in left_out:
+                yield ProbeReport(f"{framework.name} on GPU {gpu.number}", Status.SKIP, 0.0, why)
+        elif not driver.reached:
+            yield ProbeReport(framework.name, Status.SKIP, 0.0, why)
+
+
+def _files(static: StaticReport, seconds: float, plan: Plan) -> ProbeReport:
+    """What was read off the files, as a probe like the others. On the CPU a library that only a GPU needs may lack."""
+    libraries = [library for library in static.libraries if library.owner is not Owner.DRIVER]
+    findings = static.findings if plan.device == "cuda" else tuple(map(_less_on_cpu, static.findings))
+    if not libraries and not findings:
+        return ProbeReport("files", Status.SKIP, seconds, "no CUDA library that a framework here would load")
+    detail = f"{_counted(len(libraries))} that the frameworks would load"
+    if static.shadowed:
+        detail += f", {len(static.shadowed)} of them with copies behind"
+    measured = {"shadowed": [it._asdict() for it in static.shadowed]} if static.shadowed else {}
+    return concluded("files", seconds, detail, findings)._replace(measured=measured)
+
+
+def _less_on_cpu(finding: Finding) -> Finding:
+    return finding._replace(severity=Severity.WARNING) if finding.id == "library-missing" else finding
+
+
+def _loaded(plan: Plan, runs: Sequence[_Run], own: Sequence[Library]) -> tuple[ProbeReport, tuple[Library, ...]]:
+    """What the frameworks had loaded: each process is looked at on its own, since each may have its own major."""
+    with _believed(plan, "loaded"):
+        by_run = [loaded_libraries(run.outcome.noted("loaded") or (), plan.inventory) for run in runs]
+    libraries = tuple(dict.fromkeys(library for found in by_run for library in found))
+    if not libraries:
+        return ProbeReport("loaded", Status.SKIP, 0.0, "no framework loaded a CUDA library"), ()
+    findings = dict.fromkeys(finding for found in by_run for finding in audit(found, own))
+    owners = [library.owner for library in libraries]
+    told = ", ".join(f"{owners.count(owner)} of the {owner.value}" for owner in Owner if owner in owners)
+    return concluded("loaded", 0.0, f"{_counted(len(libraries))}: {told}", tuple(findings)), libraries
+
+
+def _counted(count: int) -> str:
+    return "1 CUDA library" if count == 1 else f"{count} CUDA libraries"

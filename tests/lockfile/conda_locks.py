@@ -1,0 +1,167 @@
+"""Locks of conda packages to write: two stacks and a plain one from real records, and locks that hypothesis draws."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from envsolve.app.solving import stacks_of
+from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.conda_lock import Asked, CondaLock, PlatformLock
+from envsolve.lockfile.conda_specs import conda_specs
+from envsolve.lockfile.pip_specs import pip_specs
+from envsolve.matrix import Matrix
+from envsolve.model.conda import CondaPackage, VirtualPackage
+from envsolve.model.host import Platform
+from envsolve.model.package import Pin
+from envsolve.model.release import Source
+from envsolve.model.request import FrameworkRequest, Request, parse_versions
+from envsolve.model.versions import DriverVersion
+from envsolve.resolve.solver import Solver
+from tests.lockfile.locks import CUDA_INDEX, INDEX, TEXTS, file
+
+CHANNEL = "https://conda.anaconda.org/conda-forge"
+RECORDS = Path(__file__).parent / "recorded" / "conda_packages.json"
+"""Records of conda-forge as its repodata has them; of some packages they need there is none."""
+_UNIX = "noarch/ca-certificates-2025.8.3-hb"
+_WINDOWS = "noarch/ca-certificates-2025.8.3-h4"
+LINUX_MACHINE = (
+    VirtualPackage("__archspec", "1", "x86_64"),
+    VirtualPackage("__cuda", "12.2"),
+    VirtualPackage("__glibc", "2.35"),
+    VirtualPackage("__linux", "6.1"),
+    VirtualPackage("__unix", "0"),
+)
+DEV = Asked("pytest", "-r dev.txt", category="dev")
+DOCS = Asked("packaging >=24", category="docs")
+WHEELS = (
+    Pin(
+        "tensorflow",
+        "2.10.1",
+        (file("tensorflow-2.10.1-cp310-cp310-win_amd64.whl", "1"),),
+        INDEX,
+        because=("tensorflow 2.10.1 is the last with a GPU build for Windows",),
+        requires=("protobuf", "numpy"),
+    ),
+    Pin("numpy", "1.26.4", (file("numpy-1.26.4-cp310-cp310-win_amd64.whl", "2"),), INDEX, via=("tensorflow",)),
+    Pin("own-kernels", "0.4+cu112", (file("own_kernels-0.4+cu112-py3-none-any.whl", "3"),), CUDA_INDEX),
+)
+
+
+def package(name: str, subdir: str = "", *, channel: str = CHANNEL) -> CondaPackage:
+    """A recorded package by its name, and by its platform where there are several."""
+    record = next(it for it in _records() if it["name"] == name and str(it["file"]).startswith(subdir))
+    return CondaPackage(
+        name=name,
+        version=str(record["version"]),
+        build=str(record["build"]),
+        subdir=str(record["file"]).partition("/")[0],
+        url=f"{channel}/{record['file']}",
+        md5=str(record["md5"]),
+        sha256=str(record["sha256"]),
+        size=record["size"],  # type: ignore[arg-type]  # as recorded
+        build_number=record["build_number"],  # type: ignore[arg-type]  # as recorded
+        depends=tuple(record["depends"]),  # type: ignore[arg-type]  # as recorded
+        constrains=tuple(record["constrains"]),  # type: ignore[arg-type]  # as recorded
+        channel=channel,
+    )
+
+
+def _records() -> list[dict[str, object]]:
+    records: list[dict[str, object]] = json.loads(RECORDS.read_text(encoding="utf-8"))
+    return records
+
+
+def linux_stack(matrix: Matrix) -> PlatformLock:
+    """TensorFlow for an RTX 3090, from conda-forge, with packages for its development beside it."""
+    names = ("tensorflow", "cudnn", "cuda-version", "python_abi", "bzip2", "openssl", "tzdata", "pip")
+    others = ("libprotobuf", "libabseil", "pytest", "iniconfig", "packaging")
+    held = [*map(package, (*names, *others)), package("python", "linux-64"), package("ca-certificates", _UNIX)]
+    request = _request(Platform.LINUX_64, "RTX 3090", "535.183.01")
+    answer = answer_to(request, matrix)
+    asked = (*_asked(answer), DEV, DOCS)
+    conda = tuple(sorted(held, key=lambda it: it.name))
+    return PlatformLock(Platform.LINUX_64, conda, (), asked, LINUX_MACHINE, answer, "3.12.11")
+
+
+def windows_stack(matrix: Matrix) -> PlatformLock:
+    """TensorFlow for Windows, whose wheel takes CUDA from conda."""
+    held = [package("python", "win-64"), package("ucrt"), package("tzdata"), package("ca-certificates", _WINDOWS)]
+    answer = answer_to(_request(Platform.WIN_64, "8.6", "566.36"), matrix)
+    virtual = (VirtualPackage("__cuda", "12.7"), VirtualPackage("__win", "0"))
+    conda = tuple(sorted(held, key=lambda it: it.name))
+    return PlatformLock(Platform.WIN_64, conda, WHEELS, _asked(answer), virtual, answer, "3.10.18")
+
+
+def two_platforms(matrix: Matrix) -> CondaLock:
+    """Both stacks in one lock."""
+    command = "envsolve -f tensorflow --gpu 8.6 --platform linux-64 --platform win-64 -r dev.txt --format conda-lock"
+    parts = (linux_stack(matrix), windows_stack(matrix))
+    lock = CondaLock(parts, ("conda-forge",), command, "VERSION", "2026-11-20", ("dev.txt",))
+    return lock._replace(default_index=INDEX, variables=(("TF_FORCE_GPU_ALLOW_GROWTH", "true"),))
+
+
+def plain(*conda: CondaPackage, pip: tuple[Pin, ...] = (), asked: tuple[Asked, ...] = (), **more: object) -> CondaLock:
+    """A lock for one platform with no framework in its request."""
+    part = PlatformLock(Platform.LINUX_64, conda, pip, asked, (), None, "")
+    lock = CondaLock((part,), ("conda-forge",), "envsolve lock openssl", "VERSION", None, default_index=INDEX)
+    return lock._replace(**more)  # type: ignore[arg-type]
+
+
+def answer_to(request: Request, matrix: Matrix) -> Answer:
+    """The stack for the one platform of ``request``, as the command line gets it."""
+    targets, solutions, _ = stacks_of(request, matrix, {}, Solver(matrix))
+    return Answer(solutions[0], targets[0].hosts, "envsolve", "2026-11-20", "VERSION")
+
+
+def _request(platform: Platform, gpu: str, driver: str) -> Request:
+    asked = FrameworkRequest("tensorflow", parse_versions(">=2"))
+    sources = (Source.CONDA_FORGE, Source.PYPI)
+    driver_version = DriverVersion.parse(driver)
+    return Request((asked,), gpus=(gpu,), driver=driver_version, platforms=(platform,), sources=sources)
+
+
+def _asked(answer: Answer) -> tuple[Asked, ...]:
+    wheels = pip_specs(answer.solution)
+    return (
+        *(Asked(spec, reason) for spec, reason in conda_specs(answer.solution)),
+        *(Asked(spec, reason, by_pip=True) for spec, reason in wheels),
+    )
+
+
+_WORDS = st.text("abz09._", min_size=1, max_size=6).filter(lambda text: text[0] not in "._")
+_VERSIONS = st.sampled_from(["3.10", "1e3", "0x10", "2025a", "1!2.0", "12_30", "1.0.0rc1", "0777", "1_0"])
+_CHECKSUMS = st.binary(min_size=16, max_size=16).map(bytes.hex) | st.sampled_from(["1" * 32, "0" * 31 + "e"])
+
+
+@st.composite
+def _packages(draw: st.DrawFn, name: str) -> CondaPackage:
+    version, build = draw(_VERSIONS), draw(_WORDS)
+    return CondaPackage(
+        name,
+        version,
+        build,
+        "linux-64",
+        f"{CHANNEL}/linux-64/{draw(st.text(max_size=8))}{name}-{version}-{build}.conda",
+        md5=draw(_CHECKSUMS),
+        depends=tuple(draw(st.lists(_WORDS | TEXTS, max_size=3))),
+        channel=CHANNEL,
+    )
+
+
+@st.composite
+def conda_locks(draw: st.DrawFn) -> CondaLock:
+    """Locks of sound packages with any text where a text may stand."""
+    names = draw(st.lists(_WORDS, max_size=4, unique=True))
+    texts = st.tuples(TEXTS, TEXTS)
+    asked = tuple(Asked(spec, reason, draw(TEXTS)) for spec, reason in draw(st.lists(texts, max_size=3)))
+    return plain(
+        *(draw(_packages(name)) for name in names),
+        asked=asked,
+        command=draw(TEXTS),
+        channels=tuple(draw(st.lists(TEXTS, min_size=1, max_size=2))),
+        sources=tuple(draw(st.lists(TEXTS, max_size=2))),
+        variables=tuple(draw(st.lists(texts, max_size=2, unique_by=lambda it: it[0]))),
+    )

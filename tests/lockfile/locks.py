@@ -1,0 +1,159 @@
+"""Python locks to write: a stack for an RTX 3090 beside plain packages, and locks that hypothesis draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hypothesis import strategies as st
+
+from envsolve.app.solving import stacks_of
+from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.python_lock import PythonLock
+from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.package import Closure, PackageFile, Pin, Target
+from envsolve.model.release import Source
+from envsolve.model.request import FrameworkRequest, Request, parse_versions
+from envsolve.model.versions import DriverVersion
+from envsolve.resolve.solver import Solver
+
+INDEX = "https://index.example.org/simple"
+CUDA_INDEX = "https://cuda.example.org/whl/cu130"
+FILES = "https://files.example.org/packages"
+TARGET = Target(
+    "3.11.7",
+    "linux-64",
+    ("cp311-cp311-manylinux_2_35_x86_64", "cp311-cp311-manylinux_2_17_x86_64", "py3-none-any"),
+    (
+        ("implementation_name", "cpython"),
+        ("os_name", "posix"),
+        ("platform_machine", "x86_64"),
+        ("python_full_version", "3.11.7"),
+        ("python_version", "3.11"),
+        ("sys_platform", "linux"),
+    ),
+)
+
+
+def file(name: str, digit: str = "a", **more: object) -> PackageFile:
+    """A file of an index with a sha256 of one digit throughout."""
+    return PackageFile(name, f"{FILES}/{name}", (("sha256", digit * 64),))._replace(**more)  # type: ignore[arg-type]
+
+
+PINS = (
+    Pin(
+        "torch",
+        "2.14.1+cu130",
+        (file("torch-2.14.1+cu130-cp311-cp311-manylinux_2_28_x86_64.whl", "1", size=812_000_000),),
+        CUDA_INDEX,
+        via=("-r requirements.in",),
+        because=("pytorch 2.14.1 (pytorch, cu130) holds code for 8.6",),
+        requires=("numpy", "filelock"),
+        requires_python=">=3.10",
+    ),
+    Pin(
+        "numpy",
+        "2.3.5",
+        (
+            file(
+                "numpy-2.3.5-cp311-cp311-manylinux_2_27_x86_64.whl",
+                "2",
+                size=16_900_000,
+                upload_time="2025-11-16T22:49:02.146210Z",
+            ),
+            file(
+                "numpy-2.3.5.tar.gz",
+                "3",
+                hashes=(("md5", "0" * 32), ("sha512", "4" * 128), ("sha256", "3" * 64)),
+                upload_time="2025-11-16T23:52:49+01:00",
+            ),
+        ),
+        INDEX,
+        via=("torch", "-r requirements.in"),
+        requires_python=">=3.11",
+    ),
+    Pin("filelock", "3.20.0", (file("filelock-3.20.0-py3-none-any.whl", "5"),), INDEX, via=("torch",)),
+    Pin(
+        "own-kernels",
+        "0.4",
+        (file("own_kernels-0.4-py3-none-any.whl", "6"),),
+        None,
+        via=("-r requirements.in",),
+    ),
+)
+
+
+def rtx_3090(matrix: Matrix) -> PythonLock:
+    """A lock of PyTorch for one GPU, beside other packages."""
+    asked = FrameworkRequest("pytorch", parse_versions("==2.14.1"))
+    request = Request(
+        (asked,),
+        gpus=("RTX 3090",),
+        driver=DriverVersion.parse("580.65.06"),
+        platforms=(Platform.LINUX_64,),
+        python=parse_versions("3.11"),
+        sources=(Source.PYTORCH,),
+    )
+    targets, solutions, _ = stacks_of(request, matrix, {}, Solver(matrix))
+    command = "envsolve -f pytorch==2.14.1 --gpu 'RTX 3090' --driver 580.65.06 --source pytorch"
+    answer = Answer(solutions[0], targets[0].hosts, command, "2026-11-01", "VERSION")
+    closure = Closure(PINS, TARGET, INDEX, (CUDA_INDEX,))
+    asked_for = ("torch==2.14.1", "numpy", "own-kernels @ https://files.example.org/packages/own_kernels.whl")
+    return PythonLock(closure, answer, command, "VERSION", "2026-11-01", asked_for, notes=("a note",))
+
+
+def plain(pins: Iterable[Pin] = PINS, **more: object) -> PythonLock:
+    """A lock with no framework in its request."""
+    closure = Closure(tuple(pins), TARGET, INDEX, (CUDA_INDEX,))
+    lock = PythonLock(closure, None, "envsolve lock numpy", "VERSION", None, ("numpy",), "2026-10-01T00:00:00Z")
+    return lock._replace(**more)  # type: ignore[arg-type]
+
+
+TEXTS = st.text(max_size=30) | st.sampled_from(
+    [
+        "\n--index-url https://evil.example.org/",
+        "a\r\nevil==1.0",
+        'a"\n[tool.evil]\nx = "',
+        "a \\",
+        "\\",
+        "#",
+        "\u2028evil==1",
+        "\x85evil==1",
+        "\udcff",
+        "# [tool.envsolve]",
+    ]
+)
+"""What somebody may write into a sentence or a name to begin a line of his own."""
+_NAMES = st.lists(st.text("abz09", min_size=1, max_size=3), min_size=1, max_size=3).map("-".join)
+_VERSIONS = st.sampled_from(["0.1", "1.0rc1", "2.14.1+cu130", "2025.11.12", "1!3.0.post1", "0.4.dev3"])
+_DIGESTS = st.binary(min_size=32, max_size=32).map(bytes.hex)
+_PATHS = st.text(max_size=12)
+
+
+@st.composite
+def _pins(draw: st.DrawFn, name: str) -> Pin:
+    version = draw(_VERSIONS)
+    wheels = draw(st.lists(st.sampled_from(["py3", "cp311", "cp310", "py2.py3"]), min_size=1, max_size=3, unique=True))
+    stem = f"{name.replace('-', '_')}-{version}"
+    names = [f"{stem}-{tag}-none-any.whl" for tag in wheels] + [f"{stem}.tar.gz"] * draw(st.integers(0, 1))
+    files = tuple(
+        PackageFile(
+            file_name,
+            f"{FILES}/{draw(_PATHS)}/{file_name}",
+            (("sha256", draw(_DIGESTS)),),
+            draw(st.none() | st.integers(0, 10**9)),
+            draw(st.none() | st.sampled_from(["2025-02-30T00:00:00Z", "2025-11-16T22:49:02.146210Z"])),
+        )
+        for file_name in names
+    )
+    sentences = st.lists(TEXTS, max_size=3).map(tuple)
+    return Pin(name, version, files, draw(st.sampled_from([INDEX, CUDA_INDEX])), draw(sentences), draw(sentences))
+
+
+@st.composite
+def locks(draw: st.DrawFn) -> PythonLock:
+    """Locks with sound pins and with any text where a text may stand."""
+    names = draw(st.lists(_NAMES, max_size=4, unique=True))
+    pins = [draw(_pins(name)) for name in names]
+    texts = draw(st.lists(TEXTS, max_size=3).map(tuple))
+    return plain(pins, command=draw(TEXTS), request=texts, notes=texts, default_is_plain=draw(st.booleans()))

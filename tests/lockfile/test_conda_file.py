@@ -1,0 +1,303 @@
+"""What a file that is there already holds, whichever of the four formats it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envsolve.errors import UsageError
+from envsolve.lockfile.conda_file import HeldConda, HeldFormat, read_held
+from envsolve.lockfile.held_pins import HeldPin
+from envsolve.model.host import Platform
+from tests.laws import examples
+from tests.lockfile.written_yaml import documents
+
+_FOLDER = Path(__file__).parent / "conda_files"
+_SNAPSHOTS = Path(__file__).parent.parent / "snapshots"
+_Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> _Write:
+    def written(text: str) -> Path:
+        path = tmp_path / "whatever.lock"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return written
+
+
+def _conda(held: HeldConda | None) -> list[tuple[str, str, str]]:
+    assert held is not None
+    return [(package.name, package.version, package.build) for package in held.conda]
+
+
+def _pip(held: HeldConda | None) -> list[tuple[str, str]]:
+    assert held is not None
+    return [(pin.name, pin.version) for pin in held.pip]
+
+
+@pytest.mark.parametrize("text", ["", " \n\n", None])
+def test_no_file_and_an_empty_one_hold_nothing(text: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "conda-lock.yml"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    assert read_held(path, Platform.LINUX_64) is None
+
+
+def test_of_an_environment_only_what_pins_a_version_is_held(write: _Write) -> None:
+    path = write(
+        """\
+        dependencies:
+          - python=3.12.11=h9e4cc4f_0_cpython
+          - numpy==1.26.4
+          - scipy=1.11.3
+          - pillow 10.0.0 py311_0
+          - conda-forge/linux-64::pytorch=2.13.0=cuda126*
+          - tzdata[version=2024a]
+          - cudnn>=9.1,<10
+          - libcublas=12.*
+          - cuda-version 12.6|12.8
+          - ca-certificates
+          - own[extra]
+          - pywin32==306  # [win]
+          - pip:
+            - torch==2.14.0+cu126
+            - Typing_Extensions == 4.12.2 --hash=sha256:aa --hash=sha256:bb
+            - rich>=13
+            - colorama==0.4.6 ; sys_platform == 'win32'
+            - -e .
+            - --index-url https://127.0.0.1/simple
+        """
+    )
+    held = read_held(path, Platform.LINUX_64)
+    assert held is not None
+    assert held.kind is HeldFormat.ENVIRONMENT
+    assert held.recorded is None
+    assert _conda(held) == [
+        ("python", "3.12.11", "h9e4cc4f_0_cpython"),
+        ("numpy", "1.26.4", ""),
+        ("scipy", "1.11.3", ""),
+        ("pillow", "10.0.0", "py311_0"),
+        ("pytorch", "2.13.0", "cuda126*"),
+        ("tzdata", "2024a", ""),
+    ]
+    assert held.conda[4].channel == "conda-forge"
+    assert held.conda[4].subdir == "linux-64"
+    assert held.pip == (
+        HeldPin("torch", "2.14.0+cu126"),
+        HeldPin("typing-extensions", "4.12.2", ("sha256:aa", "sha256:bb")),
+    )
+    assert held.unpinned == ("cudnn", "libcublas", "cuda-version", "ca-certificates")
+    assert held.unpinned_pip == ("rich", "colorama")
+
+
+def test_a_conda_lock_holds_what_it_has_for_the_platform() -> None:
+    held = read_held(_FOLDER / "conda-lock.yml", Platform.LINUX_64)
+    assert held is not None
+    assert held.kind is HeldFormat.CONDA_LOCK
+    assert _conda(held) == [
+        ("_libgcc_mutex", "0.1", "conda_forge"),
+        ("python", "3.11.9", "hb806964_0_cpython"),
+        ("tzdata", "2024a", "h0c530f3_0"),
+    ]
+    assert _pip(held) == [("typing-extensions", "4.12.2")]
+    assert held.recorded is None
+    assert _conda(read_held(_FOLDER / "conda-lock.yml", Platform.OSX_64)) == []
+
+
+def test_an_explicit_file_holds_nothing_for_another_platform() -> None:
+    held = read_held(_FOLDER / "explicit.txt", Platform.LINUX_64)
+    assert held is not None
+    assert held.kind is HeldFormat.EXPLICIT
+    assert [name for name, _, _ in _conda(held)][:3] == ["_libgcc_mutex", "tzdata", "wheel"]
+    assert _pip(held) == [("typing-extensions", "4.12.2"), ("pyparsing", "3.1.2"), ("rich", "13.7.1")]
+    assert read_held(_FOLDER / "explicit.txt", Platform.WIN_64) == HeldConda(HeldFormat.EXPLICIT)
+
+
+@pytest.mark.parametrize(
+    ("version", "platform", "conda", "pip"),
+    [
+        (4, Platform.LINUX_64, ["bzip2", "tzdata"], ["rich"]),
+        (6, Platform.LINUX_64, ["_openmp_mutex", "python", "tzdata"], ["rich"]),
+        (6, Platform.WIN_64, ["tzdata"], []),
+        (6, Platform.OSX_64, [], []),
+        (7, Platform.LINUX_64, ["python"], ["numpy", "requests"]),
+    ],
+)
+def test_a_pixi_lock_holds_the_default_environment(
+    version: int, platform: Platform, conda: list[str], pip: list[str]
+) -> None:
+    held = read_held(_FOLDER / f"pixi-{version}.lock", platform)
+    assert held is not None
+    assert held.kind is HeldFormat.PIXI
+    assert [name for name, _, _ in _conda(held)] == conda
+    assert [name for name, _ in _pip(held)] == pip
+
+
+def test_the_default_environment_of_a_pixi_lock_need_not_be_the_first(write: _Write) -> None:
+    packages = {name: f"{{conda: 'https://127.0.0.1/own/noarch/{name}-1-0.conda'}}" for name in ("a", "b")}
+    path = write(f"""\
+version: 6
+environments:
+  a: {{packages: {{linux-64: [{packages["a"]}]}}}}
+  default: {{packages: {{linux-64: [{packages["b"]}]}}}}
+packages: [{packages["a"]}, {packages["b"]}]
+""")
+    assert _conda(read_held(path, Platform.LINUX_64)) == [("b", "1", "0")]
+
+
+def test_a_pixi_lock_without_a_default_environment_holds_its_first(write: _Write) -> None:
+    package = "{conda: 'https://127.0.0.1/own/noarch/a-1-0.conda'}"
+    path = write(f"""\
+version: 7
+platforms: [{{name: gpu, subdir: linux-64}}]
+environments:
+  b: {{packages: {{gpu: [{package}]}}}}
+packages: [{package}]
+""")
+    assert _conda(read_held(path, Platform.LINUX_64)) == [("a", "1", "0")]
+
+
+def test_what_a_file_is_does_not_depend_on_its_name(write: _Write) -> None:
+    for name, kind in (
+        ("environment.yml", HeldFormat.ENVIRONMENT),
+        ("conda-lock.yml", HeldFormat.CONDA_LOCK),
+        ("explicit.txt", HeldFormat.EXPLICIT),
+        ("pixi-5.lock", HeldFormat.PIXI),
+    ):
+        held = read_held(write((_FOLDER / name).read_text(encoding="utf-8")), Platform.LINUX_64)
+        assert held is not None
+        assert held.kind is kind
+
+
+@pytest.mark.parametrize("text", ["  dependencies: [a==1]", "{dependencies: [a==1]}", '{"dependencies": ["a==1"]}'])
+def test_an_environment_in_another_style_of_yaml_is_one(text: str, write: _Write) -> None:
+    assert _conda(read_held(write(text), Platform.LINUX_64)) == [("a", "1", "")]
+
+
+def test_the_facts_in_the_metadata_of_a_conda_lock_are_read_back(write: _Write) -> None:
+    path = write("""\
+version: 1
+metadata:
+  content_hash: {linux-64: abc, win-64: def}
+  platforms: [linux-64, win-64]
+  custom_metadata:
+    envsolve.schema_version: '1'
+    envsolve.envsolve_version: 0.2.0
+    envsolve.own_matrix: 'true'
+    envsolve.command: envsolve -f tensorflow
+    envsolve.linux-64.python: 3.12.11
+    envsolve.linux-64.glibc: '2.35'
+    envsolve.linux-64.request: '["python=3.12", "tensorflow"]'
+    envsolve.linux-64.frameworks: '[{"framework": "tensorflow"}]'
+    envsolve.linux-64.virtual_packages: '["__cuda'
+    envsolve.win-64.python: 3.10.18
+    other.tool: 'yes'
+package: []
+""")
+    held = read_held(path, Platform.LINUX_64)
+    assert held is not None
+    assert held.recorded == {
+        "schema_version": 1,
+        "envsolve_version": "0.2.0",
+        "own_matrix": True,
+        "command": "envsolve -f tensorflow",
+        "platform": "linux-64",
+        "python": "3.12.11",
+        "glibc": "2.35",
+        "request": ["python=3.12", "tensorflow"],
+        "frameworks": [{"framework": "tensorflow"}],
+        "virtual_packages": '["__cuda',
+        "content_hash": "abc",
+    }
+    assert (read_held(path, Platform.WIN_64) or held).recorded == {
+        "schema_version": 1,
+        "envsolve_version": "0.2.0",
+        "own_matrix": True,
+        "command": "envsolve -f tensorflow",
+        "platform": "win-64",
+        "python": "3.10.18",
+        "content_hash": "def",
+    }
+
+
+_HEADER = """\
+# Made by envsolve 0.2.0 from the compatibility matrix of 2026-11-20 that --matrix gave:
+#   envsolve -f tensorflow --gpu 8.6 --format explicit
+# For: linux-64, NVIDIA GeForce RTX 3090 (8.6)
+# Needs: NVIDIA driver 525.60.13 or newer
+# Resolved for: Python 3.12.11, __cuda=12.2, __glibc=2.35
+"""
+
+
+@pytest.mark.parametrize("rest", ["@EXPLICIT\n", "dependencies: []\n"])
+def test_the_facts_in_the_header_of_a_file_are_read_back(rest: str, write: _Write) -> None:
+    held = read_held(write(f"{_HEADER}{rest}"), Platform.LINUX_64)
+    assert held is not None
+    assert held.recorded == {
+        "envsolve_version": "0.2.0",
+        "command": "envsolve -f tensorflow --gpu 8.6 --format explicit",
+        "matrix_date": "2026-11-20",
+        "own_matrix": True,
+        "compute_capabilities": ["8.6"],
+        "minimum_driver": "525.60.13",
+        "python": "3.12.11",
+        "virtual_packages": ["__cuda=12.2", "__glibc=2.35"],
+    }
+
+
+def test_a_header_that_tells_less_is_read_too(write: _Write) -> None:
+    header = "# Made by envsolve 0.2.0:\n# For: osx-64\n# Resolved for: no virtual package\n"
+    held = read_held(write(f"{header}dependencies: []\n"), Platform.LINUX_64)
+    assert held is not None
+    assert held.recorded == {"envsolve_version": "0.2.0"}
+
+
+def test_an_environment_that_envsolve_wrote_is_held_whole() -> None:
+    held = read_held(_SNAPSHOTS / "pytorch-channel.yml", Platform.LINUX_64)
+    assert held is not None
+    assert held.recorded is not None
+    assert held.recorded["matrix_date"] == "2026-11-20"
+    assert {"python", "pytorch", "pytorch-cuda"} <= {name for name, _, _ in _conda(held)}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[project]\nname = 'a'\n", "it is no environment.yml, no conda-lock.yml, no pixi.lock and no explicit file"),
+        ('{"packages": []}', "it is no environment.yml"),
+        ("numpy==1.26.4\n", "it is no environment.yml"),
+        ("dependencies: [a\n", ":2: it is no YAML"),
+        ("version: 2\npackage: []\n", "it is version '2' of the format"),
+        ("version: 3\nenvironments: {}\n", "it is version '3' of the format of pixi.lock"),
+    ],
+)
+def test_what_is_none_of_the_formats_is_refused_with_a_way_out(text: str, said: str, write: _Write) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_held(write(text), Platform.LINUX_64)
+    assert refused.value.code == "held-unreadable"
+    assert said in refused.value.message
+    assert "-o" in refused.value.hints[0].text
+
+
+_FILES = [_FOLDER / name for name in ("environment.yml", "conda-lock.yml", "pixi-5.lock", "pixi-7.lock")]
+
+
+@settings(max_examples=examples(60))
+@given(st.binary() | st.one_of(*map(documents, _FILES)).map(str.encode))
+def test_reading_raises_nothing_else(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "whatever.lock"
+    path.write_bytes(content)
+    try:
+        held = read_held(path, Platform.LINUX_64)
+    except UsageError as error:
+        said = [error.message]
+    else:
+        said = [] if held is None else [f"{it.name} {it.version} {it.build} {it.url} {it.channel}" for it in held.conda]
+    assert all(map(str.isprintable, said))
+    assert "secret" not in "".join(said)

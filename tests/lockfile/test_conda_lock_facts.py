@@ -1,0 +1,118 @@
+"""What a conda-lock.yml records beside its packages, and reading it back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from envsolve.lockfile.conda_lock import Asked, CondaLock
+from envsolve.lockfile.conda_lock_facts import content_hash, facts_in_conda_lock
+from envsolve.lockfile.conda_lock_yml import conda_lock_yml
+from envsolve.matrix import Matrix
+from envsolve.model.conda import VirtualPackage
+from tests.lockfile.conda_locks import package, plain, two_platforms
+
+
+def read(lock: CondaLock) -> Any:
+    """The file as YAML has it."""
+    return yaml.safe_load(conda_lock_yml(lock))
+
+
+def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
+    lock = two_platforms(matrix)._replace(exclude_newer="2026-10-01T00:00:00Z", own_matrix=True)
+    facts = facts_in_conda_lock(read(lock))
+    assert list(facts) == ["linux-64", "win-64"]
+    assert facts["linux-64"] == {
+        "schema_version": 1,
+        "envsolve_version": "VERSION",
+        "command": lock.command,
+        "matrix_date": "2026-11-20",
+        "own_matrix": True,
+        "exclude_newer": "2026-10-01T00:00:00Z",
+        "variables": {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
+        "platform": "linux-64",
+        "request": [asked.spec for asked in lock.parts[0].asked],
+        "python": "3.12.11",
+        "glibc": "2.35",
+        "virtual_packages": [str(it) for it in lock.parts[0].virtual_packages],
+        "minimum_driver": "525.60.13",
+        "compute_capabilities": ["8.6"],
+        "cuda": "12.9",
+        "cudnn": "9.13.1.26",
+        "frameworks": [
+            {
+                "framework": "tensorflow",
+                "version": "2.19.1",
+                "package": "tensorflow",
+                "source": "conda-forge",
+                "build": "cuda128",
+            }
+        ],
+        "content_hash": content_hash(lock, lock.parts[0]),
+    }
+    assert (facts["win-64"]["minimum_driver"], facts["win-64"]["python"]) == ("456.38", "3.10.18")
+
+
+def test_cuda_and_cudnn_are_those_of_the_packages(matrix: Matrix) -> None:
+    lock = two_platforms(matrix)
+    others = {"cudnn": "9.12.0.46", "cuda-version": "12.8"}
+    conda = tuple(it._replace(version=others.get(it.name, it.version)) for it in lock.parts[0].conda)
+    facts = facts_in_conda_lock(read(lock._replace(parts=(lock.parts[0]._replace(conda=conda),))))["linux-64"]
+    assert (facts["cuda"], facts["cudnn"]) == ("12.8", "9.12.0.46")
+
+
+def test_a_lock_without_frameworks_has_the_rest() -> None:
+    facts = facts_in_conda_lock(read(plain(package("tzdata"), asked=(Asked("tzdata"),))))["linux-64"]
+    assert (facts["request"], facts["virtual_packages"]) == (["tzdata"], [])
+    assert not {"frameworks", "matrix_date", "own_matrix", "python", "minimum_driver"} & set(facts)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None,
+        [],
+        "text",
+        {},
+        {"metadata": None},
+        {"metadata": {"platforms": ["linux-64"]}},
+        {"metadata": {"platforms": ["linux-64"], "custom_metadata": {"envsolve.envsolve_version": 1}}},
+        {"metadata": {"platforms": "linux-64", "custom_metadata": {"envsolve.envsolve_version": "1"}}},
+        {"metadata": {"platforms": [["linux-64"]], "custom_metadata": {"envsolve.envsolve_version": "1"}}},
+    ],
+)
+def test_a_file_of_another_tool_has_no_facts(document: object) -> None:
+    assert facts_in_conda_lock(document) == {}
+
+
+def test_what_somebody_broke_is_left_out() -> None:
+    document = read(plain(package("tzdata"), asked=(Asked("tzdata"),)))
+    told = document["metadata"]["custom_metadata"]
+    told["envsolve.linux-64.request"] = "[" * 100_000
+    told["envsolve.linux-64.virtual_packages"] = "__cuda"
+    told["envsolve.linux-64.python"] = 3.1
+    told[7] = "seven"
+    document["metadata"]["content_hash"] = ["broken"]
+    facts = facts_in_conda_lock(document)["linux-64"]
+    assert not {"request", "virtual_packages", "python"} & set(facts)
+    assert (facts["command"], facts["content_hash"]) == ("envsolve lock openssl", "")
+
+
+def test_the_hash_is_of_what_the_packages_follow_from() -> None:
+    lock = plain(asked=(Asked("openssl"), Asked("pytest", category="dev")), command="one")
+    part = lock.parts[0]
+    same = part._replace(conda=(package("tzdata"),), python="3.12.1", asked=(*part.asked[::-1],))
+    same = same._replace(asked=(same.asked[0]._replace(reason="why"), *same.asked[1:]))
+    assert content_hash(lock._replace(command="two"), same) == content_hash(lock, part)
+    others = [
+        (lock._replace(channels=("conda-forge", "nvidia")), part),
+        (lock._replace(exclude_newer="2026-10-01T00:00:00Z"), part),
+        (lock, part._replace(virtual_packages=(VirtualPackage("__cuda", "12.4"),))),
+        (lock, part._replace(asked=part.asked[:1])),
+        (lock, part._replace(asked=(part.asked[0], Asked("pytest")))),
+        (lock, part._replace(asked=(Asked("openssl", by_pip=True), part.asked[1]))),
+    ]
+    hashes = {content_hash(*other) for other in others} | {content_hash(lock, part)}
+    assert len(hashes) == len(others) + 1

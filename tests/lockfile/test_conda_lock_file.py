@@ -1,0 +1,171 @@
+"""conda-lock.yml as several tools write it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envsolve.boundary.files import FileError
+from envsolve.errors import UsageError
+from envsolve.lockfile.conda_lock_file import CondaLockFile, Locked, LockedPlatform, conda_lock_of, read_conda_lock
+from envsolve.lockfile.held_pins import HeldPin
+from envsolve.lockfile.pip_package import PipPackage
+from envsolve.lockfile.yaml_document import document_of
+from envsolve.model.conda import CondaPackage
+from tests.lockfile.written_yaml import documents
+
+_SAMPLE = Path(__file__).parent / "conda_files/conda-lock.yml"
+_CONDA_FORGE = "https://conda.anaconda.org/conda-forge"
+_MUTEX = CondaPackage(
+    *("_libgcc_mutex", "0.1", "conda_forge", "linux-64"),
+    f"{_CONDA_FORGE}/linux-64/_libgcc_mutex-0.1-conda_forge.tar.bz2",
+    "d7c89558ba9fa0495403155b64376d81",
+    "fe51de6107f9edc7aa4f786a70f4a883943bc9d39b3bb7307c04c41410990726",
+    channel=_CONDA_FORGE,
+)
+_PYTHON = CondaPackage(
+    *("python", "3.11.9", "hb806964_0_cpython", "linux-64"),
+    f"{_CONDA_FORGE}/linux-64/python-3.11.9-hb806964_0_cpython.conda",
+    "ac68acfa8b558ed406c75e98d3428d7b",
+    "177f33a1fb8d3476b38f73c37b42f01c0b014fa0e039a701fd9f83d83aae6d40",
+    depends=("__glibc >=2.17,<3.0.a0", "_libgcc_mutex 0.1 conda_forge", "tzdata"),
+    channel=_CONDA_FORGE,
+)
+_TZDATA = CondaPackage(
+    *("tzdata", "2024a", "h0c530f3_0", "noarch", f"{_CONDA_FORGE}/noarch/tzdata-2024a-h0c530f3_0.conda"),
+    "161081fc7cec0bfda0d86d7cb595f8d8",
+    channel=_CONDA_FORGE,
+)
+_OWN_TZDATA = _TZDATA._replace(
+    url="https://127.0.0.1/own/noarch/tzdata-2024a-h0c530f3_0.conda", channel="https://127.0.0.1/own"
+)
+_WHEEL = PipPackage(
+    *("typing-extensions", "4.12.2", "https://127.0.0.1/files/typing_extensions-4.12.2-py3-none-any.whl"),
+    "04e5ca0351e0f3f85c6853954072df659d0d13fac324d0072316b67d7794700d",
+)
+_OWN = PipPackage(
+    *("own", "1.0.dev3", "git+https://127.0.0.1/own.git@0106aced5faa299e6ede89d1230bd6784f2c3660"),
+    is_direct=True,
+    requires=("numpy",),
+)
+
+
+def test_a_file_of_conda_lock_is_read() -> None:
+    assert read_conda_lock(_SAMPLE) == CondaLockFile(
+        (
+            LockedPlatform(
+                "linux-64",
+                (Locked(_MUTEX, ("main",)), Locked(_PYTHON, ("main", "dev")), Locked(_OWN_TZDATA, ("main",))),
+                (Locked(_WHEEL, ("main",)), Locked(_OWN, ("dev",))),
+            ),
+            LockedPlatform("osx-arm64", (), ()),
+            LockedPlatform("win-64", (Locked(_TZDATA, ("main",)),), ()),
+        ),
+        ("https://127.0.0.1/own", "conda-forge"),
+        (
+            ("linux-64", "333e4c857465a93671def88bb1716bf32594990456ebbf598e2ff45d5c771f95"),
+            ("win-64", "72457f5acc76e06b5cec3b294e81dad4557a4fcc2a9d05e3f2c087a82cc13e5f"),
+        ),
+        ("environment.yml",),
+        (("created_by", "somebody"),),
+    )
+
+
+def test_a_wheel_of_an_index_holds_its_version_and_a_repository_does_not() -> None:
+    assert _WHEEL.pin == HeldPin("typing-extensions", "4.12.2", (f"sha256:{_WHEEL.sha256}",))
+    assert _OWN.pin is None
+    assert _OWN._replace(is_direct=False).pin is None
+
+
+@pytest.mark.parametrize(
+    ("entry", "package"),
+    [
+        (
+            "{name: a, version: 1.10, url: 'file:///opt/own/noarch/a-1.10-h1_0.conda'}",
+            CondaPackage(
+                *("a", "1.10", "h1_0", "noarch", "file:///opt/own/noarch/a-1.10-h1_0.conda"), channel="file:///opt/own"
+            ),
+        ),
+        (
+            "{name: A, version: 2024-01-01, build: own_1, url: /a, hash: {md5: abc}, dependencies: {b: null, c: 1.10}}",
+            CondaPackage("a", "2024-01-01", "own_1", "", "/a", depends=("b", "c 1.10")),
+        ),
+    ],
+)
+def test_fields_that_are_not_needed_may_be_missing(entry: str, package: CondaPackage) -> None:
+    (part,) = conda_lock_of(document_of(f"package: [{entry[:-1]}, platform: win-64}}]")).platforms
+    assert part.conda == (Locked(package, ("main",)),)
+
+
+def test_a_wheel_is_one_under_either_name_of_its_manager() -> None:
+    entry = "{name: a, version: '1', manager: pypi, platform: linux-64, url: 'https://127.0.0.1/a-1-py3-none-any.whl'}"
+    (part,) = conda_lock_of(document_of(f"package: [{entry}]")).platforms
+    assert [locked.package.name for locked in part.pip] == ["a"]
+    assert part.conda == ()
+
+
+_PACKAGE = "name: a\nversion: '1'\nmanager: conda\nplatform: linux-64\nurl: https://127.0.0.1/own/linux-64/a-1-0.conda"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a", "it is no mapping"),
+        ("metadata: {}", "it has no list of packages"),
+        ("version: 2\npackage: []", "it is version '2' of the format, and envsolve reads version 1"),
+        ("package: {}", "its list of packages is no list"),
+        ("package: [a]", "package 1 is no mapping"),
+        ("package: []\nmetadata: []", "its metadata is no mapping"),
+        ("package: []\nmetadata: {channels: a}", "its list of channels is no list"),
+        ("package: []\nmetadata: {channels: [{}]}", "the address of a channel is missing"),
+        ("package: []\nmetadata: {platforms: [[]]}", "a platform is not one line"),
+        (_PACKAGE.replace("name: a", "name:"), "the name of package 1 is missing"),
+        (_PACKAGE.replace("name: a", 'name: "a\\nb"'), "the name of package 1 is not one line"),
+        (_PACKAGE.replace("name: a", "name: '- a'"), "'- a' is no sound package of conda"),
+        (_PACKAGE.replace("'1'", "1 2"), "'a' is no sound package of conda"),
+        (_PACKAGE.replace("'1'", "[1]"), "the version of package 1 is not one line"),
+        (_PACKAGE.replace("url: https://127.0.0.1/", "url: https://127.0.0.1/ b/"), "'a' is no sound package of conda"),
+        (_PACKAGE.replace("127.0.0.1/", f"127.0.0.1/{'own/' * 600}"), "'a' is no sound package of conda"),
+        (_PACKAGE.replace("platform: linux-64", "platform:"), "the platform of package 1 is missing"),
+        (f"{_PACKAGE}\nbuild: 'a b'", "'a' is no sound package of conda"),
+        (f"{_PACKAGE}\nhash: abc", "the hashes of package 1 is no mapping"),
+        (f"{_PACKAGE}\ndependencies: [b]", "the list of what package 1 depends on is no mapping"),
+        (f"{_PACKAGE}\ndependencies: {{b: [c]}}", "what is required of 'b' is not one line"),
+        (f'{_PACKAGE}\ndependencies: {{"b\\nc": ""}}', "'a' is no sound package of conda"),
+        (_PACKAGE.replace("conda\n", "pip\n").replace("name: a", "name: -a"), "'-a' is no sound package of pip"),
+    ],
+)
+def test_what_is_no_conda_lock_is_refused(text: str, said: str) -> None:
+    whole = text if "manager" not in text else f"package:\n- {dedent(text).replace(chr(10), chr(10) + '  ')}\n"
+    with pytest.raises(FileError) as refused:
+        conda_lock_of(document_of(whole))
+    assert said in refused.value.reason
+
+
+def test_a_file_that_cannot_be_read_is_a_mistake_of_who_named_it(tmp_path: Path) -> None:
+    path = tmp_path / "conda-lock.yml"
+    with pytest.raises(UsageError, match="there is no such file") as refused:
+        read_conda_lock(path)
+    assert refused.value.code == "held-unreadable"
+    path.write_text("package: [a\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"conda-lock\.yml:2: it is no YAML"):
+        read_conda_lock(path)
+
+
+@given(documents(_SAMPLE) | st.text())
+def test_reading_raises_nothing_else_and_holds_no_credentials(text: str) -> None:
+    try:
+        file = conda_lock_of(document_of(text))
+    except FileError as error:
+        said = [error.reason]
+    else:
+        conda = [locked.package for part in file.platforms for locked in part.conda]
+        pip = [locked.package for part in file.platforms for locked in part.pip]
+        said = [f"{it.name} {it.version} {it.url} {it.channel}" for it in conda]
+        said += [*(f"{it.name} {it.version} {it.url}" for it in pip), *file.channels]
+    assert all(map(str.isprintable, said))
+    assert "secret" not in "".join(said)

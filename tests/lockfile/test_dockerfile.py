@@ -1,0 +1,300 @@
+"""Locks as Dockerfiles: the bytes, what BuildKit's own parser and hadolint make of them, and what is read back."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from envsolve.errors import UnsolvableError, UsageError
+from envsolve.lockfile.dockerfile import dockerfile
+from envsolve.lockfile.dockerfile_file import is_dockerfile, requirements_in
+from envsolve.lockfile.formats import format_for_file, require_platforms, write_python_lock
+from envsolve.lockfile.held_pins import read_pins, read_recorded, read_unpinned
+from envsolve.lockfile.maker import same_but_for_maker
+from envsolve.lockfile.python_lock import PythonLock, facts_of
+from envsolve.lockfile.recorded import RecordedLock
+from envsolve.lockfile.requirements_txt import requirements_txt
+from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.package import Closure, Pin
+from envsolve.model.release import CudaLibraries
+from envsolve.model.versions import LibcVersion
+from tests.laws import examples
+from tests.lockfile.locks import INDEX, PINS, TARGET, file, locks, plain, rtx_3090
+
+SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
+
+
+def parsed(text: str) -> Any:
+    """What BuildKit's parser reads."""
+    judge = pytest.importorskip("dockerfile", reason="BuildKit's parser is a wheel for some platforms only")
+    return judge.parse_string(text)
+
+
+def instructions(text: str) -> list[tuple[str, str]]:
+    """Each instruction with its whole text."""
+    return [(it.cmd, it.original) for it in parsed(text)]
+
+
+def copied(text: str) -> str:
+    """The content that BuildKit would copy, not expanded."""
+    (heredoc,) = [heredoc for it in parsed(text) for heredoc in it.heredocs]
+    return str(heredoc.content)
+
+
+def from_line(lock: PythonLock) -> str:
+    return next(line for line in dockerfile(lock).splitlines() if line.startswith("FROM "))
+
+
+def for_python(version: str, *tags: str, platform: str = "linux-64") -> PythonLock:
+    """A lock of one package with wheels of these tags, for a machine whose glibc is newer than that of any image."""
+    minor = "".join(version.split(".")[:2])
+    files = tuple(file(f"native-1.0-cp{minor}-cp{minor}-{tag}.whl") for tag in tags or ("manylinux2014_x86_64",))
+    newest = f"cp{minor}-cp{minor}-manylinux_2_45_{'aarch64' if platform == 'linux-aarch64' else 'x86_64'}"
+    target = TARGET._replace(python=version, platform=platform, tags=(newest, "py3-none-any"))
+    return plain(closure=Closure((Pin("native", "1.0", files, INDEX),), target, INDEX))
+
+
+@pytest.mark.parametrize("name", ["rtx-3090", "plain"])
+def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
+    text = dockerfile(rtx_3090(matrix) if name == "rtx-3090" else plain(default_is_plain=False))
+    path = SNAPSHOTS / f"python-lock-{name}.Dockerfile"
+    if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["rtx-3090", "plain"])
+def test_hadolint_and_shellcheck_find_nothing(name: str) -> None:
+    hadolint = Path(sys.executable).with_name("hadolint")
+    if not hadolint.exists():
+        pytest.skip("hadolint is a wheel for some platforms only")
+    path = SNAPSHOTS / f"python-lock-{name}.Dockerfile"
+    done = subprocess.run([hadolint, "--no-color", path], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_it_copies_the_lines_of_the_requirements_file_and_no_header(matrix: Matrix) -> None:
+    lock = rtx_3090(matrix)
+    held = copied(dockerfile(lock))
+    assert requirements_txt(lock).endswith(f"\n\n{held}")
+    assert "envsolve" not in held
+
+
+def test_what_only_another_envsolve_changes_makes_no_layer_anew(matrix: Matrix) -> None:
+    lock = rtx_3090(matrix)
+    newer = lock._replace(envsolve_version="9.9", matrix_date="2027-01-01", command="envsolve lock", notes=("another",))
+    assert dockerfile(lock) != dockerfile(newer)
+    assert instructions(dockerfile(lock)) == instructions(dockerfile(newer))
+    assert same_but_for_maker(dockerfile(lock), dockerfile(lock._replace(envsolve_version="9.9")))
+
+
+def test_every_layer_comes_before_what_makes_none(matrix: Matrix) -> None:
+    names = [name for name, _ in instructions(dockerfile(rtx_3090(matrix)))]
+    assert names == ["FROM", "RUN", "COPY", "RUN", "LABEL", "ENV", "USER", "WORKDIR", "CMD"]
+
+
+def test_a_gpu_is_asked_for_where_the_stack_is_for_one(matrix: Matrix) -> None:
+    text = dockerfile(rtx_3090(matrix))
+    assert "\nENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility\n" in text
+    assert '\nLABEL envsolve.minimum-driver="580.65.06" envsolve.cuda="13.0"\n' in text
+    assert text.count("--gpus all") == 2
+    for word in ("NVIDIA", "--gpus", "LABEL"):
+        assert word not in dockerfile(plain())
+
+
+def test_a_lock_that_was_read_from_a_file_is_for_a_gpu_by_what_it_says(matrix: Matrix) -> None:
+    lock = rtx_3090(matrix)
+    again = lock._replace(answer=None, recorded=RecordedLock((), facts_of(lock)))
+    assert instructions(dockerfile(again)) == instructions(dockerfile(lock))
+    of_others = plain([PINS[2]._replace(name="nvidia-cublas")], recorded=RecordedLock((), {}))
+    assert "ENV NVIDIA_VISIBLE_DEVICES=all" in dockerfile(of_others)
+
+
+def test_there_is_no_cuda_beside_that_of_the_wheels(matrix: Matrix) -> None:
+    made = [text for _, text in instructions(dockerfile(rtx_3090(matrix)))]
+    assert not [text for text in made if "nvidia/cuda" in text or "LD_LIBRARY_PATH" in text or "apt-get" in text]
+
+
+def test_it_does_not_run_as_root_and_keeps_no_cache() -> None:
+    made = dict(instructions(dockerfile(plain())))
+    assert made["USER"] == "USER 1000"
+    assert made["RUN"].startswith("RUN --mount=type=cache,target=/root/.cache/pip ")
+    assert "--require-hashes --no-deps --only-binary :all:" in made["RUN"]
+
+
+def test_a_login_can_be_given_only_where_an_index_may_want_one() -> None:
+    assert "--mount=type=secret,id=netrc" in dockerfile(plain())
+    alone = plain(closure=Closure(PINS[2:3], TARGET, INDEX, ("https://download.pytorch.org/whl/cu130",)))
+    assert "secret" not in dockerfile(alone)
+
+
+def test_what_has_no_wheel_is_built_and_it_says_so() -> None:
+    text = dockerfile(plain([PINS[2], Pin("old", "1.0", (file("old-1.0.tar.gz"),), INDEX)]))
+    assert "--only-binary" not in text
+    assert "# Some of these have no wheel" in text
+
+
+def test_triton_calls_a_compiler_and_it_says_so() -> None:
+    assert "C compiler" not in dockerfile(plain())
+    assert "C compiler" in dockerfile(plain([Pin("triton", "3.5.0", (file("triton-3.5.0-py3-none-any.whl"),), INDEX)]))
+
+
+def test_the_proof_is_run_by_a_python_that_envsolve_runs_in() -> None:
+    assert "-m venv /tmp/v" in dockerfile(for_python("3.11.7"))
+    assert "-m venv" not in dockerfile(for_python("3.9.1"))
+    assert "uv tool run --python 3.11 envsolve validate" in dockerfile(for_python("3.9.1"))
+
+
+@pytest.mark.parametrize(
+    ("version", "tags", "base"),
+    [
+        ("3.14.1", ("manylinux_2_28_x86_64",), "3.14-slim-bookworm"),
+        ("3.12.0", ("manylinux_2_36_x86_64",), "3.12-slim-bookworm"),
+        ("3.12.0", ("manylinux_2_39_x86_64",), "3.12-slim-trixie"),
+        ("3.12.0", ("manylinux_2_39_x86_64", "manylinux_2_17_x86_64"), "3.12-slim-bookworm"),
+        ("3.8.20", ("manylinux2014_x86_64",), "3.8-slim-bookworm"),
+        ("3.6.15", ("manylinux1_x86_64",), "3.6-slim-bullseye"),
+        ("3.5.10", ("linux_x86_64",), "3.5-slim-buster"),
+    ],
+)
+def test_the_base_is_of_the_python_and_has_the_glibc_of_every_package(
+    version: str, tags: tuple[str, ...], base: str
+) -> None:
+    assert from_line(for_python(version, *tags)) == f"FROM python:{base}"
+
+
+def test_the_framework_counts_for_glibc_whatever_its_wheel_is_called(matrix: Matrix) -> None:
+    lock = rtx_3090(matrix)
+    assert lock.answer is not None
+    (choice,) = lock.answer.solution.choices
+    needing = choice._replace(release=choice.release._replace(glibc=LibcVersion(2, 39)))
+    answer = lock.answer._replace(solution=lock.answer.solution._replace(choices=(needing,)))
+    assert from_line(lock._replace(answer=answer)) == "FROM python:3.11-slim-trixie"
+
+
+@pytest.mark.parametrize(
+    ("lock", "said"),
+    [
+        (for_python("3.12.0", "manylinux_2_42_x86_64"), "native 1.0 needs a newer glibc"),
+        (for_python("3.6.15", "manylinux_2_34_x86_64"), "native 1.0 needs a newer glibc"),
+        (for_python("3.4.10", "manylinux1_x86_64"), "no image of Python 3.4 is known"),
+        (plain(closure=Closure(PINS, TARGET._replace(python=""), INDEX)), "does not say which Python"),
+    ],
+)
+def test_where_no_base_has_what_it_needs_there_is_no_file(lock: PythonLock, said: str) -> None:
+    with pytest.raises(UnsolvableError, match="no-base-image") as caught:
+        dockerfile(lock)
+    assert said in caught.value.message
+    assert caught.value.hints
+    assert not lock.closure.target.python or "--" not in caught.value.hints[0].text
+
+
+def test_a_wheel_that_takes_cuda_from_the_system_gets_no_image(matrix: Matrix) -> None:
+    lock = rtx_3090(matrix)
+    assert lock.answer is not None
+    (choice,) = lock.answer.solution.choices
+    bare = choice._replace(release=choice.release._replace(cuda_libraries=CudaLibraries.NONE))
+    answer = lock.answer._replace(solution=lock.answer.solution._replace(choices=(bare,)))
+    with pytest.raises(UnsolvableError, match="no-cuda-in-image"):
+        dockerfile(lock._replace(answer=answer))
+
+
+def test_the_machine_is_the_one_that_the_lock_is_for() -> None:
+    arm = for_python("3.12.0", "manylinux_2_28_aarch64", platform="linux-aarch64")
+    assert "--platform linux/arm64" in dockerfile(arm)
+    assert "--platform linux/amd64" in dockerfile(for_python("3.12.0"))
+
+
+@pytest.mark.parametrize("platform", [Platform.WIN_64, Platform.OSX_64, Platform.OSX_ARM64])
+def test_an_image_is_for_linux(platform: Platform) -> None:
+    with pytest.raises(UsageError, match="platform-not-supported"):
+        require_platforms([Platform.LINUX_64, platform], "dockerfile")
+    other = plain(closure=Closure(PINS, TARGET._replace(platform=platform), INDEX))
+    with pytest.raises(UsageError, match="platform-not-supported"):
+        write_python_lock(other, "dockerfile")
+    require_platforms([platform], "requirements")
+    require_platforms([Platform.LINUX_64, Platform.LINUX_AARCH64], "dockerfile")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("Dockerfile", True),
+        ("dockerfile", True),
+        ("Containerfile", True),
+        ("gpu.Dockerfile", True),
+        ("Dockerfile.gpu", True),
+        ("Dockerfile.linux-64", True),
+        ("Dockerfile.dockerignore", False),
+        (".dockerignore", False),
+        ("Dockerfile.lock", False),
+        ("Dockerfiles", False),
+        ("mydockerfile", False),
+        ("requirements.txt", False),
+    ],
+)
+def test_the_name_says_what_it_is(name: str, is_one: bool) -> None:
+    assert is_dockerfile(name) is is_one
+    assert (format_for_file(Path("somewhere") / name) == "dockerfile") is is_one
+
+
+@settings(max_examples=examples(60))
+@given(locks())
+def test_whatever_the_texts_hold_the_requirements_are_read_back_and_no_instruction_is_added(
+    tmp_path_factory: pytest.TempPathFactory, lock: PythonLock
+) -> None:
+    text = dockerfile(lock)
+    folder = tmp_path_factory.getbasetemp()
+    for name, content in (("drawn.Dockerfile", text), ("drawn.txt", requirements_txt(lock))):
+        (folder / name).write_text(content, encoding="utf-8", newline="\n")
+    assert read_pins(folder / "drawn.Dockerfile") == read_pins(folder / "drawn.txt")
+    assert read_recorded(folder / "drawn.Dockerfile") == read_recorded(folder / "drawn.txt")
+    assert requirements_in(text) == copied(text)
+    assert [name for name, _ in instructions(text)] == ["FROM", "RUN", "COPY", "RUN", "USER", "WORKDIR", "CMD"]
+
+
+def test_the_facts_and_the_pins_are_read_whatever_the_file_is_called(matrix: Matrix, tmp_path: Path) -> None:
+    path = tmp_path / "image.txt"
+    path.write_text(dockerfile(rtx_3090(matrix)), encoding="utf-8")
+    assert [pin.name for pin in read_pins(path)] == ["filelock", "numpy", "torch"]
+    assert (read_recorded(path) or {})["minimum_driver"] == "580.65.06"
+    assert read_unpinned(path) == ("own-kernels",)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "COPY <<'EOF' /tmp/requirements.txt",
+        "copy --chmod=644 <<EOF requirements-gpu.txt",
+        "\tCOPY --chown=1000 --link <<-EOF ./requirements.txt",
+    ],
+)
+def test_a_here_document_that_was_edited_is_still_read(start: str, tmp_path: Path) -> None:
+    path = tmp_path / "Dockerfile"
+    path.write_text(f"FROM python:3.12-slim\n{start}\nnumpy==2.3.5\nEOF\nRUN echo scipy==1.0\n", encoding="utf-8")
+    assert [pin.name for pin in read_pins(path)] == ["numpy"]
+
+
+@pytest.mark.parametrize("text", ["FROM python:3.12-slim\n", "# syntax=docker/dockerfile:1\nFROM scratch\n"])
+def test_a_dockerfile_of_somebody_else_is_not_taken_for_a_lock(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "Dockerfile"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match="held-unreadable"):
+        read_pins(path)
+
+
+def test_no_line_is_longer_than_buildkit_reads(matrix: Matrix) -> None:
+    """bufio.MaxScanTokenSize, which its parser names where it refuses one."""
+    many = tuple(Pin(f"package-{n}", "1.0", (file(f"package_{n}-1.0-py3-none-any.whl"),), INDEX) for n in range(400))
+    lock = rtx_3090(matrix)
+    text = dockerfile(lock._replace(closure=lock.closure._replace(pins=many), request=tuple(it.name for it in many)))
+    assert max(map(len, text.splitlines())) < 2000
+    assert len(re.findall(r"(?m)^package-\d+==1\.0", copied(text))) == 400

@@ -1,0 +1,223 @@
+"""environment.yml as conda, mamba and conda-lock read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envsolve.errors import UsageError
+from envsolve.lockfile.conda_lock import Asked
+from envsolve.lockfile.environment_file import EnvironmentFile, read_environment
+from envsolve.lockfile.pip_section import PipSection
+from envsolve.model.host import Platform
+from tests.lockfile.written_yaml import documents
+
+_SAMPLE = Path(__file__).parent / "conda_files/environment.yml"
+_FILE = Path("envs/environment.yml")
+
+
+def _read(text: str, platform: Platform = Platform.LINUX_64) -> EnvironmentFile:
+    return read_environment(_FILE, platform, text)
+
+
+def _specs(file: EnvironmentFile) -> list[str]:
+    return [asked.spec for asked in file.asked if not asked.by_pip]
+
+
+def test_a_file_with_everything_is_read_for_a_platform() -> None:
+    file = read_environment(_SAMPLE, Platform.LINUX_64)
+    reason = "environment.yml asks for it"
+    conda = [
+        *("python 3.11.*", "numpy >=1.26,<3", "scipy ==1.11 py311*", "pytorch >=2.3 cuda126*", "conda-forge::pillow"),
+        *("gperftools", "backports", "ncurses"),
+    ]
+    wheels = (
+        *("rich>=13", "Own @ https://127.0.0.1/own-1.0-py3-none-any.whl"),
+        *("einops==0.8.0", "colorama; sys_platform == 'win32'"),
+    )
+    folder = _SAMPLE.parent
+    assert file == EnvironmentFile(
+        "vision",
+        ("https://127.0.0.1:8080/own", "https://127.0.0.1/team", "conda-forge", "${OWN_CHANNEL}"),
+        (
+            *(Asked(spec, reason, "train") for spec in conda),
+            Asked("pip", "environment.yml has requirements that it installs", "train"),
+            *(Asked(requirement, reason, "train", by_pip=True) for requirement in wheels),
+        ),
+        PipSection(
+            wheels,
+            "https://127.0.0.1/simple",
+            ("https://127.0.0.1/more",),
+            (str(folder / "wheels"), "https://127.0.0.1/links.html"),
+            (str(folder / "requirements/more.txt"),),
+            (str(folder / "constraints.txt"),),
+            (("einops==0.8.0", (("sha256", "aa"),)),),
+        ),
+        (("OMP_NUM_THREADS", "010"), ("EMPTY", ""), ("OWN", "a: b")),
+        "train",
+        (Platform.LINUX_64, Platform.WIN_64),
+        (
+            "line 7: the credentials for https://127.0.0.1:8080/own are left out",
+            "line 8: the credentials for https://127.0.0.1/team are left out",
+            "line 5: envsolve makes no lock for the platform 'linux-ppc64le'",
+            "line 27: the credentials in '--index-url https://127.0.0.1/simple' are left out",
+            "line 35: the credentials in 'Own @ https://127.0.0.1/own-1.0-py3-none-any.whl' are left out",
+            "line 22: 'py<38' is no selector that envsolve can answer, and the line counts",
+            "line 44: 'extra' is nothing that envsolve reads",
+        ),
+        (
+            ("https://127.0.0.1:8080/own", "https://user:secret@127.0.0.1:8080/own"),
+            ("https://127.0.0.1/team", "https://127.0.0.1/t/secret/team"),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("platform", "own"),
+    [
+        (Platform.LINUX_64, {"gperftools", "ncurses"}),
+        (Platform.LINUX_AARCH64, {"ncurses"}),
+        (Platform.OSX_64, {"libcxx", "ncurses"}),
+        (Platform.OSX_ARM64, {"libcxx", "ncurses"}),
+        (Platform.WIN_64, {"pywin32", "windows-only"}),
+    ],
+)
+def test_what_is_asked_for_depends_on_the_platform(platform: Platform, own: set[str]) -> None:
+    asked = {asked.spec for asked in read_environment(_SAMPLE, platform).asked}
+    everywhere = {asked.spec for other in Platform for asked in read_environment(_SAMPLE, other).asked}
+    assert asked & {"gperftools", "ncurses", "libcxx", "pywin32", "windows-only"} == own
+    assert everywhere - asked <= {"gperftools", "ncurses", "libcxx", "pywin32", "windows-only"}
+
+
+def test_the_least_that_a_file_can_say() -> None:
+    assert _read("dependencies:\n") == EnvironmentFile(None, (), ())
+    assert _read("dependencies: []\nchannels:\nvariables: {}\nname: ~\n") == EnvironmentFile(None, (), ())
+
+
+def test_pip_is_asked_for_where_it_is_needed_and_not_asked_for() -> None:
+    assert _specs(_read("dependencies: [{pip: [a]}]")) == ["pip"]
+    assert _specs(_read("dependencies: [pip=24, {pip: [a]}]")) == ["pip 24.*"]
+    assert _specs(_read("dependencies: [a, {pip: }]")) == ["a"]
+
+
+def test_indexes_under_the_keys_of_conda_lock() -> None:
+    text = "dependencies: []\npip-repositories: ['https://user:secret@127.0.0.1/a', 'https://127.0.0.1/b']\n"
+    assert _read(text).pip == PipSection(extra_index_urls=("https://127.0.0.1/a", "https://127.0.0.1/b"))
+    alone = _read(f"{text}allow-pypi-requests: false\n").pip
+    assert alone == PipSection(index_url="https://127.0.0.1/a", extra_index_urls=("https://127.0.0.1/b",))
+
+
+def test_of_several_default_indexes_the_last_counts_as_for_pip() -> None:
+    file = _read("dependencies: [{pip: [-i https://127.0.0.1/a, --index-url=https://127.0.0.1/b]}]")
+    assert file.pip == PipSection(index_url="https://127.0.0.1/b")
+
+
+def test_versions_and_names_stay_as_they_are_written() -> None:
+    file = _read("name: 1.10\ndependencies: [python=3.10, yes, '2to3']\nvariables: {A: 1.10, B: yes, C: 2024-01-01}\n")
+    assert file.name == "1.10"
+    assert _specs(file) == ["python 3.10.*", "yes", "2to3"]
+    assert file.variables == (("A", "1.10"), ("B", "yes"), ("C", "2024-01-01"))
+
+
+def test_credentials_in_variables_are_left_out() -> None:
+    file = _read("dependencies: []\nvariables:\n  PIP_INDEX_URL: https://user:secret@127.0.0.1/simple\n")
+    assert file.variables == (("PIP_INDEX_URL", "https://127.0.0.1/simple"),)
+    assert file.notes == ("line 3: the credentials in 'https://127.0.0.1/simple' are left out",)
+
+
+def test_a_file_of_windows_powershell_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "environment.yml"
+    path.write_bytes("dependencies:\r\n  - numpy\r\n".encode("utf-16"))
+    assert _specs(read_environment(path, Platform.WIN_64)) == ["numpy"]
+
+
+_INVALID = [
+    ("", None, "it is empty"),
+    ("# nothing\n", None, "it is empty"),
+    ("- numpy\n", 1, "it is no mapping"),
+    ("numpy\n", 1, "it is no mapping"),
+    ("name: a\n", None, "it has no dependencies"),
+    ("dependencies: numpy\n", 1, "dependencies is no list"),
+    ("dependencies: {numpy: 1}\n", 1, "dependencies is no list"),
+    ("dependencies:\n  - a\n  - b: [c\n", 4, "it is no YAML"),
+    ("dependencies:\n  - a\ndependencies:\n  - b\n", 3, "'dependencies' is there twice"),
+    ("dependencies:\n  - a\n  - python: 3.11\n", 3, "'python' is no section of dependencies"),
+    ("dependencies:\n  - a\n  - [b]\n", 3, "a dependency is no mapping"),
+    ("dependencies:\n  - sel(py<38): a\n", 2, "'sel(py<38)' is no selector"),
+    ("dependencies:\n  - sel(linux): [a]\n", 2, "sel(linux) is a list or a mapping"),
+    ("dependencies:\n  - a # [win]\n  - b # [linux]\n  - b==\n", 4, "'b==' is nothing that conda can be asked for"),
+    ("dependencies:\n  - torch[cuda]\n", 2, "conda knows no extras"),
+    ("dependencies:\n  - |\n    a\n    b\n", 2, "a dependency is not one line of ordinary text"),
+    ("dependencies:\n  - a\u00a0b\n", 2, "a dependency is not one line of ordinary text"),
+    ("dependencies:\n  - pip: a\n", 2, "pip is no list"),
+    ("dependencies:\n  - pip:\n      - a\n      - b: c\n", 4, "an entry of pip is a list or a mapping"),
+    ("dependencies:\n  - pip:\n      - --pre\n", 3, "does not know the option '--pre' of pip"),
+    ("dependencies:\n  - pip:\n      - -r\n", 3, "an option of pip names nothing"),
+    ("dependencies:\n  - pip:\n      - -r https://user:secret@127.0.0.1/a.txt\n", 3, "'https://127.0.0.1/a.txt' is an"),
+    ("dependencies:\n  - pip:\n      - -i https://127.0.0.1/a -f b\n", 3, "is more than one option"),
+    ("dependencies: []\nchannels: conda-forge\n", 2, "channels is no list"),
+    ("dependencies: []\nchannels:\n  - [a]\n", 3, "a channel is no mapping"),
+    ("dependencies: []\nchannels:\n  - {name: a}\n", 3, "a channel has neither a name nor an address"),
+    ("dependencies: []\nvariables: [a]\n", 2, "variables is no mapping"),
+    ("dependencies: []\nvariables:\n  A: [b]\n", 3, "the variable A is a list or a mapping"),
+    ('dependencies: []\nvariables:\n  A: "b\\nc"\n', 3, "the variable A is not one line"),
+    ("dependencies: []\nvariables:\n  'A=B': c\n", 3, "'A=B' is no name of a variable"),
+    ("dependencies: []\nname: [a]\n", 2, "name is a list or a mapping"),
+    ("dependencies: []\nplatforms: linux-64\n", 2, "platforms is no list"),
+    (f"dependencies: [{'a, ' * 200_000}]\n", None, "it is longer than 512 KiB"),
+    (f"a: &a [{'b, ' * 1000}]\nc: &c [{'*a, ' * 1000}]\ndependencies: [*c]\n", None, "its aliases stand for more"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "said"), _INVALID, ids=[said for _, _, said in _INVALID])
+def test_what_cannot_be_read_is_refused_with_its_line(text: str, line: int | None, said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        _read(text)
+    assert refused.value.code == "environment-invalid"
+    assert refused.value.message.startswith(f"{_FILE}: " if line is None else f"{_FILE}:{line}: ")
+    assert said in refused.value.message
+    assert "secret" not in refused.value.message
+    assert refused.value.message.isprintable()
+
+
+@pytest.mark.parametrize("entry", ["-e .", "-e.", "--editable ./own", "--editable=git+https://127.0.0.1/own"])
+def test_a_project_that_is_being_edited_is_refused_as_in_a_requirements_file(entry: str) -> None:
+    with pytest.raises(UsageError, match=r":3: .* is a project that is being edited") as refused:
+        _read(f"dependencies:\n  - pip:\n    - {entry}\n")
+    assert refused.value.code == "editable-not-supported"
+    assert "--no-deps" in refused.value.hints[0].text
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no such file"):
+        read_environment(tmp_path / "environment.yml", Platform.LINUX_64)
+
+
+@given(st.text() | documents(_SAMPLE))
+def test_reading_raises_nothing_else_and_what_is_read_fits_on_lines(text: str) -> None:
+    try:
+        file = _read(text)
+    except UsageError as error:
+        said = [error.message]
+    else:
+        said = [*(asked.spec for asked in file.asked), *file.channels, *file.notes, *(it for _, it in file.variables)]
+    assert all(map(str.isprintable, said))
+    assert "secret" not in "".join(said)
+
+
+def test_each_entry_of_a_wheel_keeps_its_hashes() -> None:
+    file = _read("dependencies:\n- pip:\n  - own==1 --hash=sha256:AA --hash sha512:bb\n  - own==1 --hash=sha256:cc\n")
+    assert file.pip.requirements == ("own==1",)
+    assert file.pip.hashed == (
+        ("own==1", (("sha256", "aa"), ("sha512", "bb"))),
+        ("own==1", (("sha256", "cc"),)),
+    )
+
+
+@pytest.mark.parametrize("hashed", ["md5:aa", "sha256:", "", "aa"])
+def test_what_is_no_strong_hash_is_refused_with_its_line(hashed: str) -> None:
+    with pytest.raises(UsageError, match=r"environment.yml:3: --hash takes an algorithm and a digest"):
+        _read(f"dependencies:\n- pip:\n  - 'own==1 --hash={hashed}'\n")

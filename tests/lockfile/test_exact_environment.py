@@ -1,0 +1,106 @@
+"""Exact environment files: the bytes, that conda's readers take each spec, and that they are read back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+
+from envsolve.lockfile.conda_lock import Asked, CondaLock
+from envsolve.lockfile.exact_environment import exact_environment_yml
+from envsolve.lockfile.held import read_held
+from envsolve.matrix import Matrix
+from tests.laws import examples
+from tests.lockfile.conda_locks import CHANNEL, WHEELS, conda_locks, package, plain, two_platforms
+from tests.lockfile.judges import rattler
+from tests.lockfile.locks import CUDA_INDEX, INDEX
+
+SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
+
+
+def read(lock: CondaLock) -> Mapping[str, Any]:
+    """The file for the first platform, as YAML has it."""
+    document: Mapping[str, Any] = yaml.safe_load(exact_environment_yml(lock, lock.parts[0]))
+    return document
+
+
+def specs(lock: CondaLock) -> list[str]:
+    """What it asks of conda."""
+    return [spec for spec in read(lock)["dependencies"] if isinstance(spec, str)]
+
+
+@pytest.mark.parametrize(("number", "platform"), [(0, "linux-64"), (1, "win-64")])
+def test_the_output_is_the_recorded_one(number: int, platform: str, matrix: Matrix) -> None:
+    lock = two_platforms(matrix)
+    text = exact_environment_yml(lock, lock.parts[number])
+    path = SNAPSHOTS / f"tensorflow.{platform}.exact.yml"
+    if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_the_channel_of_a_package_is_named_where_there_are_several() -> None:
+    mirror = "https://example.org/conda-forge"
+    held = (package("tzdata"), package("openssl", channel=mirror), package("packaging", channel=f"{CHANNEL}/"))
+    assert specs(plain(*held))[0] == "openssl=3.5.7=h35e630c_1"
+    several = plain(*held, channels=("conda-forge", f"{mirror}/", "nvidia"))
+    assert specs(several) == [
+        f"{mirror}::openssl=3.5.7=h35e630c_1",
+        "conda-forge::packaging=25.0=pyh29332c3_1",
+        "conda-forge::tzdata=2025b=h78e105d_0",
+    ]
+    assert read(several)["channels"] == ["conda-forge", f"{mirror}/", "nvidia"]
+
+
+def test_rattler_reads_each_spec_as_one_build() -> None:
+    mirror = "https://example.org/conda-forge"
+    held = (package("python_abi"), package("openssl", channel=mirror))
+    answer = "[[it.name.normalized, str(it.version), it.build] for it in map(MatchSpec, asked)]"
+    told = rattler(answer, [*specs(plain(*held)), *specs(plain(*held, channels=("conda-forge", mirror)))])
+    assert told == [["openssl", "==3.5.7", "h35e630c_1"], ["python_abi", "==3.12", "8_cp312"]] * 2
+
+
+def test_pip_is_told_where_the_wheels_are() -> None:
+    lines = read(plain(package("tzdata"), pip=WHEELS))["dependencies"][-1]["pip"]
+    assert lines[0] == f"--extra-index-url {CUDA_INDEX}"
+    assert lines[1] == f"numpy==1.26.4 --hash=sha256:{'2' * 64}"
+    told = read(plain(package("tzdata"), pip=WHEELS, default_is_plain=False))["dependencies"][-1]["pip"]
+    assert told[:2] == [f"--index-url {INDEX}", f"--extra-index-url {CUDA_INDEX}"]
+
+
+def test_a_direct_reference_stays_one() -> None:
+    wheel = WHEELS[1]._replace(index_url=None)
+    lines = read(plain(package("tzdata"), pip=(wheel,)))["dependencies"][-1]["pip"]
+    assert lines == [f"numpy @ {wheel.files[0].url} --hash=sha256:{'2' * 64}"]
+
+
+def test_what_is_written_is_read_back(matrix: Matrix, tmp_path: Path) -> None:
+    lock = two_platforms(matrix)
+    path = tmp_path / "environment.yml"
+    path.write_text(exact_environment_yml(lock._replace(channels=("conda-forge", "nvidia")), lock.parts[0]), "utf-8")
+    held = read_held(path)
+    assert (held.python, held.cuda) == ("3.12", "12.9")
+    assert ("tensorflow", "2.19.1", "cuda128py312hae5ec6b_251") in held.packages
+    path.write_text(exact_environment_yml(lock, lock.parts[1]), encoding="utf-8")
+    assert ("tensorflow", "2.10.1", "") in read_held(path).packages
+
+
+@settings(max_examples=examples(40))
+@given(conda_locks())
+def test_whatever_stands_in_a_lock_stays_what_it_is(lock: CondaLock) -> None:
+    document = read(lock)
+    assert {*document} == {"name", "channels", "dependencies"} | ({"variables"} if lock.variables else set())
+    names = [spec.rpartition("::")[2].partition("=")[0] for spec in specs(lock)]
+    assert sorted(names) == sorted(it.name for it in lock.parts[0].conda)
+    assert len(document["channels"]) == len(lock.channels)
+    assert len(document.get("variables", {})) == len(lock.variables)
+
+
+def test_a_reason_stays_on_its_line() -> None:
+    asked = Asked("tzdata", "because\n  - evil=1\u2028- evil")
+    assert specs(plain(package("tzdata"), asked=(asked,))) == ["tzdata=2025b=h78e105d_0"]

@@ -1,0 +1,160 @@
+"""Explicit files of conda, mamba and conda-lock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envsolve.errors import UsageError
+from envsolve.lockfile.conda_file import read_held
+from envsolve.lockfile.explicit_file import ExplicitFile, explicit_of, read_explicit
+from envsolve.lockfile.held_pins import HeldPin
+from envsolve.model.conda import CondaPackage
+from envsolve.model.host import Platform
+from tests.laws import examples
+
+_SAMPLE = Path(__file__).parent / "conda_files/explicit.txt"
+_CONDA_FORGE = "https://conda.anaconda.org/conda-forge"
+_SHA256 = "7b2b69c54ec62a243eb6fba2391b5e443421608c3ae5dbff938ad33ca8db5122"
+
+
+def _package(
+    *told: str, channel: str = _CONDA_FORGE, md5: str | None = None, sha256: str | None = None
+) -> CondaPackage:
+    name, version, build, subdir, ending = told
+    url = f"{channel}/{subdir}/{name}-{version}-{build}.{ending}"
+    return CondaPackage(name, version, build, subdir, url, md5, sha256, channel=channel)
+
+
+def test_a_file_is_read_with_every_kind_of_digest_and_what_is_no_address_is_told() -> None:
+    x264 = _package(
+        "x264", "1!164.3095", "h166bdaf_2", "linux-64", "tar.bz2", channel="https://127.0.0.1/own", sha256=_SHA256
+    )
+    devel = ("libstdcxx-devel_linux-64", "13.2.0", "h9c5ac8a_105", "linux-64", "conda")
+    assert read_explicit(_SAMPLE)._replace(wheels=(), unread_pip=()) == ExplicitFile(
+        (
+            _package(
+                *("_libgcc_mutex", "0.1", "conda_forge", "linux-64", "tar.bz2"), md5="d7c89558ba9fa0495403155b64376d81"
+            ),
+            _package("tzdata", "2024a", "h0c530f3_0", "noarch", "conda", sha256=_SHA256),
+            _package("wheel", "0.43.0", "pyhd8ed1ab_1", "noarch", "conda"),
+            x264._replace(url=x264.url.replace("!", "%21")),
+            _package(*devel, channel="file:///opt/t/channel"),
+        ),
+        (
+            HeldPin(
+                *("typing-extensions", "4.12.2"),
+                ("sha256:04e5ca0351e0f3f85c6853954072df659d0d13fac324d0072316b67d7794700d",),
+            ),
+            HeldPin("pyparsing", "3.1.2", ("sha256:a1bac0ce561155ecc3ed78ca94d3c9378656ad4c94c1270de543f621420f94ad",)),
+            HeldPin("rich", "13.7.1", ("sha256:4edbae314f59eb482f54e9e30bf00d33350aaa94f4bfcd4e9e3110e64d0d7222",)),
+        ),
+        "linux-64",
+        (11, 12),
+    )
+
+
+def test_the_wheels_in_comments_are_read_with_their_addresses_and_those_without_are_told() -> None:
+    file = read_explicit(_SAMPLE)
+    assert [(it.name, it.version, it.url.partition("#")[0].rpartition("/")[2]) for it in file.wheels] == [
+        ("typing-extensions", "4.12.2", "typing_extensions-4.12.2-py3-none-any.whl"),
+        ("pyparsing", "3.1.2", "pyparsing-3.1.2.tar.gz"),
+        ("own", "", "own.git@0106aced5faa299e6ede89d1230bd6784f2c3660"),
+    ]
+    assert file.unread_pip == (15,)
+
+
+@pytest.mark.parametrize(
+    ("lines", "platform"),
+    [
+        (("# platform: win-64", "https://127.0.0.1/own/linux-64/a-1-0.conda"), "win-64"),
+        (("https://127.0.0.1/own/noarch/a-1-0.conda", "https://127.0.0.1/own/osx-64/b-1-0.conda"), "osx-64"),
+        (("https://127.0.0.1/own/noarch/a-1-0.conda",), None),
+        (("https://127.0.0.1/own/linux-64/a-1-0.conda", "https://127.0.0.1/own/osx-64/b-1-0.conda"), None),
+    ],
+)
+def test_the_platform_is_what_the_file_says_else_what_its_packages_are_for(
+    lines: tuple[str, ...], platform: str | None
+) -> None:
+    assert explicit_of("\n".join(("@EXPLICIT", *lines))).platform == platform
+
+
+@pytest.mark.parametrize(
+    ("line", "package"),
+    [
+        ("a-1-0.conda", CondaPackage("a", "1", "0", "", "a-1-0.conda")),
+        ("./own/a-b-1.0-h1_0.tar.bz2", CondaPackage("a-b", "1.0", "h1_0", "", "./own/a-b-1.0-h1_0.tar.bz2")),
+    ],
+)
+def test_paths_are_addresses_too(line: str, package: CondaPackage) -> None:
+    assert explicit_of(f"@EXPLICIT\n{line}\n").packages == (package,)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "https://127.0.0.1/own/linux-64/a-1.conda",
+        "https://127.0.0.1/own/linux-64/a-1-0.zip",
+        "https://127.0.0.1/own/linux-64/a-1-0.conda#sha1:abc",
+        "https://127.0.0.1/own/linux-64/a-1 2-0.conda",
+        "https://127.0.0.1/own/linux-64/a-1-%0a.conda",
+        "https://${HOST}/own/linux-64/a-1-0.conda",
+        r"C:\own\win-64\a-1-0.conda",
+        f"https://127.0.0.1/{'own/' * 1000}linux-64/a-1-0.conda",
+    ],
+)
+def test_what_is_no_address_of_a_package_is_told_by_its_line(line: str) -> None:
+    assert explicit_of(f"@EXPLICIT\n{line}\n") == ExplicitFile((), unread=(2,))
+
+
+def test_a_file_without_its_mark_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "explicit.txt"
+    with pytest.raises(UsageError, match="there is no such file"):
+        read_explicit(path)
+    path.write_text("# @EXPLICIT\nnumpy=1.26\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="it has no line @EXPLICIT") as refused:
+        read_explicit(path)
+    assert refused.value.code == "held-unreadable"
+
+
+def test_a_file_longer_than_any_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "explicit.txt"
+    path.write_text(f"@EXPLICIT\n{'# a comment' * 400_000}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="longer than 4096 KiB"):
+        read_explicit(path)
+    with pytest.raises(UsageError, match="longer than 4096 KiB"):
+        read_held(path, Platform.LINUX_64)
+
+
+_PACKAGES = st.builds(
+    lambda name, version, build, subdir, ending, channel, md5: _package(
+        *(name, version, build, subdir, ending), channel=channel, md5=md5
+    ),
+    st.from_regex(r"\A[a-z0-9_][a-z0-9._-]{0,8}\Z"),
+    st.from_regex(r"\A[0-9][0-9a-z._+!]{0,8}\Z"),
+    st.from_regex(r"\A[0-9A-Za-z_.+]{1,8}\Z"),
+    st.sampled_from(["linux-64", "noarch", "win-64"]),
+    st.sampled_from(["conda", "tar.bz2"]),
+    st.sampled_from(
+        [_CONDA_FORGE, "https://127.0.0.1:8080/a/label/b", "file:///opt/own", "https://127.0.0.1/linux-64"]
+    ),
+    st.none() | st.from_regex(r"\A[0-9a-f]{32}\Z"),
+)
+
+
+@settings(max_examples=examples(25))
+@given(st.lists(_PACKAGES, max_size=4))
+def test_what_is_written_as_addresses_is_read_back(packages: list[CondaPackage]) -> None:
+    lines = [f"{package.url}#{package.md5}" if package.md5 else package.url for package in packages]
+    assert explicit_of("\n".join(("# a comment", "@EXPLICIT", *lines))).packages == tuple(packages)
+
+
+@given(st.text() | st.text(st.sampled_from("https://127.0.0.1/a-1-0.conda#\n \t\x85\u2028%0aé@\\")))
+def test_any_text_is_read_and_what_is_read_fits_on_lines(text: str) -> None:
+    file = explicit_of(f"@EXPLICIT\n{text}\n# pip {text}")
+    for package in file.packages:
+        assert all(map(str.isprintable, (package.name, package.version, package.build, package.url, package.channel)))
+    assert all(pin.version.isascii() for pin in file.pip)

@@ -1,0 +1,230 @@
+"""pixi.lock in the versions of its format, with rattler as the judge of what a file holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envsolve.boundary.files import FileError
+from envsolve.errors import UsageError
+from envsolve.lockfile.held_pins import HeldPin
+from envsolve.lockfile.pip_package import PipPackage
+from envsolve.lockfile.pixi_lock_file import (
+    PixiEnvironment,
+    PixiLockFile,
+    PixiPlatform,
+    pixi_lock_of,
+    read_pixi_lock,
+)
+from envsolve.lockfile.yaml_document import document_of
+from envsolve.model.conda import CondaPackage
+from tests.laws import examples
+from tests.lockfile.pixi_judge import judge
+from tests.lockfile.written_yaml import documents
+
+_FOLDER = Path(__file__).parent / "conda_files"
+_VERSIONS = (4, 5, 6, 7)
+_CONDA_FORGE = "https://conda.anaconda.org/conda-forge"
+
+
+def _sample(version: int) -> Path:
+    return _FOLDER / f"pixi-{version}.lock"
+
+
+def test_rattler_reads_the_same_packages_with_the_same_fields() -> None:
+    for version, judged in zip(_VERSIONS, judge([_sample(version) for version in _VERSIONS]), strict=True):
+        file = read_pixi_lock(_sample(version))
+        assert file.version == str(version)
+        found = {
+            environment.name: {platform.name: _as_judged(platform) for platform in environment.platforms}
+            for environment in file.environments
+        }
+        assert found == {
+            name: {
+                platform: (sorted(conda), sorted(_name(it) for it in pip)) for platform, (conda, pip) in held.items()
+            }
+            for name, held in judged.items()
+        }
+
+
+def _as_judged(platform: PixiPlatform) -> tuple[list[list[object]], list[str]]:
+    conda: list[list[object]] = [
+        [
+            *(it.name, it.version, it.build, it.build_number, it.subdir, it.url, it.md5, it.sha256, it.size),
+            *(list(it.depends), list(it.constrains), it.channel),
+        ]
+        for it in platform.conda
+    ]
+    return sorted(conda), sorted(it.name for it in platform.pip)
+
+
+def _name(package: list[str]) -> str:
+    return package[0]
+
+
+def test_a_file_of_version_6_is_read() -> None:
+    tzdata = CondaPackage(
+        *("tzdata", "2024b", "hc8b5060_0", "noarch", f"{_CONDA_FORGE}/noarch/tzdata-2024b-hc8b5060_0.conda"),
+        "8ac3367aafb1cc0a068483c580af8015",
+        "4fde5c3008bf5d2db82f2b50204464314cc3c91c1d953652f7bd01d9e52aefdf",
+        channel="https://127.0.0.1/mirrored",
+    )
+    python = CondaPackage(
+        *("python", "3.12.8", "h9e4cc4f_1_cpython", "linux-64"),
+        f"{_CONDA_FORGE}/linux-64/python-3.12.8-h9e4cc4f_1_cpython.conda",
+        "7fd2fd79436d9b473812f14e86746844",
+        "3f0e0518c992d8ccfe62b189125721309836fe48a010dc424240583e157f9ff0",
+        31565686,
+        1,
+        ("__glibc >=2.17,<3.0.a0", "tzdata"),
+        ("python_abi 3.12.* *_cp312",),
+        _CONDA_FORGE,
+    )
+    mutex = CondaPackage(
+        *("_openmp_mutex", "4.5", "2_gnu", "linux-64", f"{_CONDA_FORGE}/linux-64/_openmp_mutex-4.5-2_gnu.tar.bz2"),
+        "73aaf86a425cc6e73fcf236a5a46396d",
+        "fbe2c5e56a653bebb982eda4876a9178aedfc2b545f25d0ce9c4c0b508253d22",
+        23621,
+        16,
+        ("_libgcc_mutex 0.1 conda_forge", "libgomp >=7.5.0"),
+        ("openmp_impl 9999",),
+        _CONDA_FORGE,
+    )
+    digest = "4edbae314f59eb482f54e9e30bf00d33350aaa94f4bfcd4e9e3110e64d0d7222"
+    rich = PipPackage("rich", "13.7.1", "https://127.0.0.1/files/rich-13.7.1-py3-none-any.whl", digest)
+    rich = rich._replace(requires=("pygments>=2.13.0,<3.0.0",))
+    assert read_pixi_lock(_sample(6)) == PixiLockFile(
+        "6",
+        (
+            PixiEnvironment(
+                "default",
+                ("https://127.0.0.1/own", _CONDA_FORGE),
+                ("https://127.0.0.1/simple", "https://127.0.0.1/more"),
+                (
+                    PixiPlatform("linux-64", "linux-64", (mutex, python, tzdata), (rich,), ("../source",)),
+                    PixiPlatform("win-64", "win-64", (tzdata,), ()),
+                ),
+            ),
+            PixiEnvironment("docs", (_CONDA_FORGE,), (), (PixiPlatform("linux-64", "linux-64", (tzdata,), ()),)),
+        ),
+    )
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_only_what_is_of_an_index_holds_a_version(version: int) -> None:
+    (environment,) = read_pixi_lock(_sample(version)).environments
+    (platform,) = environment.platforms
+    digest = "sha256:4edbae314f59eb482f54e9e30bf00d33350aaa94f4bfcd4e9e3110e64d0d7222"
+    index = None if version == 4 else "https://127.0.0.1/simple"
+    assert [it.pin for it in platform.pip] == [HeldPin("rich", "13.7.1", (digest,), index), None, None, None]
+    assert [it.url for it in platform.pip if it.is_direct] == [
+        "https://127.0.0.1/files/click-8.1.7-py3-none-any.whl",
+        "git+https://127.0.0.1/own.git@0106aced5faa299e6ede89d1230bd6784f2c3660",
+        "./minimal",
+    ]
+
+
+def test_beside_a_page_of_links_the_index_of_a_wheel_is_not_known() -> None:
+    text = (
+        _sample(5)
+        .read_text(encoding="utf-8")
+        .replace("    packages:", "    find-links: [{path: ./links}]\n    packages:")
+    )
+    (environment,) = pixi_lock_of(document_of(text)).environments
+    assert {it.index_url for it in environment.platforms[0].pip} == {None}
+
+
+def test_from_version_7_on_a_platform_has_a_name_and_a_wheel_its_index() -> None:
+    (environment,) = read_pixi_lock(_sample(7)).environments
+    workstation, linux, windows = environment.platforms
+    assert (workstation.name, workstation.subdir, workstation.virtual_packages) == (
+        *("workstation", "linux-64"),
+        ("__cuda=12.4",),
+    )
+    assert linux.sources == ("own[38b8d5ef] @ ../own",)
+    assert [(it.name, it.index_url) for it in linux.pip] == [
+        ("local", None),
+        ("numpy", "https://127.0.0.1/simple"),
+        ("requests", "https://127.0.0.1/more"),
+    ]
+    assert windows == PixiPlatform("win-64", "win-64", (), ())
+
+
+def test_an_old_lock_that_states_a_platform_for_what_is_for_any_is_not_believed() -> None:
+    url = "https://127.0.0.1/own/noarch/a-1-0.conda"
+    text = f"""
+        version: 4
+        environments: {{default: {{channels: [], packages: {{win-64: [{{conda: "{url}"}}]}}}}}}
+        packages: [{{kind: conda, name: a, version: '1', subdir: win-64, url: "{url}"}}]
+    """
+    (environment,) = pixi_lock_of(document_of(text)).environments
+    assert [it.subdir for it in environment.platforms[0].conda] == ["noarch"]
+
+
+_ENTRY = "https://127.0.0.1/own/linux-64/a-1-0.conda"
+_HOLDING = f"version: 6\nenvironments: {{a: {{packages: {{linux-64: [{{conda: '{_ENTRY}'}}]}}}}}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a", "it is no mapping"),
+        ("environments: {}", "it is version '' of the format of pixi.lock, and envsolve reads 4 to 7"),
+        ("version: 3\npackage: []", "it is version '3' of the format of pixi.lock"),
+        ("version: 1000\nenvironments: {}", "it is version '1000' of the format of pixi.lock"),
+        ("version: 6", "it has no environments"),
+        ("version: 6\nenvironments: []", "its table of environments is no mapping"),
+        ("version: 6\nenvironments: {a: []}", "the environment 'a' is no mapping"),
+        ("version: 6\nenvironments: {a: {packages: []}}", "the packages of the environment 'a' is no mapping"),
+        ("version: 6\nenvironments: {a: {packages: {linux-64: a}}}", "a list of packages is no list"),
+        ("version: 6\nenvironments: {a: {packages: {linux-64: [a]}}}", "a package is no mapping"),
+        ("version: 6\nenvironments: {a: {packages: {linux-64: [{}]}}}", "the address of a package is missing"),
+        (
+            _HOLDING,
+            f"an environment holds '{_ENTRY}', of which nothing is told below",
+        ),
+        (
+            f"{_HOLDING}\npackages: [{{conda: '{_ENTRY}', name: '- b'}}]",
+            "'- b' is no sound package of conda",
+        ),
+        (
+            f"{_HOLDING}\npackages: [{{conda: '{_ENTRY}', depends: b}}]",
+            "depends is no list",
+        ),
+        ("version: 6\nenvironments: {}\npackages: [{kind: conda}]", "the address of package 1 is missing"),
+        ("version: 7\nenvironments: {}\nplatforms: [{}]", "the name of a platform is missing"),
+    ],
+)
+def test_what_is_no_pixi_lock_is_refused(text: str, said: str) -> None:
+    with pytest.raises(FileError) as refused:
+        pixi_lock_of(document_of(text))
+    assert said in refused.value.reason
+
+
+def test_a_file_that_cannot_be_read_is_a_mistake_of_who_named_it(tmp_path: Path) -> None:
+    path = tmp_path / "pixi.lock"
+    with pytest.raises(UsageError, match="there is no such file") as refused:
+        read_pixi_lock(path)
+    assert refused.value.code == "held-unreadable"
+    path.write_text("version: 6\nenvironments: [a\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"pixi\.lock:3: it is no YAML"):
+        read_pixi_lock(path)
+
+
+@settings(max_examples=examples(60))
+@given(documents(_sample(4)) | documents(_sample(6)) | documents(_sample(7)) | st.text())
+def test_reading_raises_nothing_else_and_holds_no_credentials(text: str) -> None:
+    try:
+        file = pixi_lock_of(document_of(text))
+    except FileError as error:
+        said = [error.reason]
+    else:
+        platforms = [platform for environment in file.environments for platform in environment.platforms]
+        said = [f"{it.name} {it.version} {it.url} {it.channel}" for platform in platforms for it in platform.conda]
+        said += [f"{it.name} {it.version} {it.url} {it.index_url}" for platform in platforms for it in platform.pip]
+        said += [text for environment in file.environments for text in (*environment.channels, *environment.indexes)]
+    assert all(map(str.isprintable, said))
+    assert "secret" not in "".join(said)

@@ -1,0 +1,221 @@
+"""Locks as pylock.toml: the bytes, that the standard's own reader takes them, and that uv does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tomli
+from hypothesis import given, settings
+from packaging.markers import default_environment
+from packaging.pylock import Package, Pylock
+from packaging.tags import Tag, cpython_tags
+
+from envsolve.errors import OutsideError
+from envsolve.lockfile.formats import write_python_lock
+from envsolve.lockfile.pylock_toml import pylock_toml
+from envsolve.lockfile.python_lock import PythonLock
+from envsolve.matrix import Matrix
+from envsolve.model.package import Closure, Pin
+from tests.laws import examples
+from tests.lockfile.locks import INDEX, PINS, TARGET, file, locks, plain, rtx_3090
+from tests.lockfile.real_wheels import wheel
+
+SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
+
+
+_MARKERS = (
+    'implementation_name == "cpython" and platform_machine == "x86_64" and python_version == "3.11" '
+    'and sys_platform == "linux"'
+)
+
+
+def read(lock: PythonLock) -> Pylock:
+    """What the reader of the standard makes of it; it raises for whatever the standard does not allow."""
+    return Pylock.from_dict(tomli.loads(pylock_toml(lock)))
+
+
+def package(lock: PythonLock, name: str) -> Package:
+    return next(package for package in read(lock).packages if package.name == name)
+
+
+@pytest.mark.parametrize("name", ["rtx-3090", "plain"])
+def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
+    text = pylock_toml(rtx_3090(matrix) if name == "rtx-3090" else plain())
+    path = SNAPSHOTS / f"pylock.python-lock-{name}.toml"
+    if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_the_order_of_the_pins_does_not_matter() -> None:
+    assert pylock_toml(plain(PINS)) == pylock_toml(plain(reversed(PINS)))
+
+
+def test_it_says_for_whom_it_is() -> None:
+    lock = read(plain())
+    assert (str(lock.requires_python), lock.created_by, str(lock.lock_version)) == (
+        "==3.11.*,>=3.11.7",
+        "envsolve",
+        "1.0",
+    )
+    assert lock.environments is not None
+    assert [str(marker) for marker in lock.environments] == [_MARKERS]
+    assert lock.environments[0].evaluate(dict(TARGET.environment))
+    assert not lock.environments[0].evaluate({**dict(TARGET.environment), "python_version": "3.12"})
+
+
+def test_a_package_has_its_files_with_what_proves_them() -> None:
+    numpy = package(plain(), "numpy")
+    assert (str(numpy.version), str(numpy.requires_python), numpy.index) == ("2.3.5", ">=3.11", INDEX)
+    assert numpy.wheels is not None
+    assert numpy.wheels[0].size == 16_900_000
+    assert str(numpy.wheels[0].upload_time) == "2025-11-16 22:49:02.146210+00:00"
+    assert numpy.wheels[0].hashes == {"sha256": "2" * 64}
+    assert numpy.sdist is not None
+    assert str(numpy.sdist.upload_time) == "2025-11-16 22:52:49+00:00"
+    assert numpy.sdist.hashes == {"sha256": "3" * 64, "sha512": "4" * 128}
+
+
+def test_a_package_names_what_it_needs_and_what_needs_it() -> None:
+    torch = package(plain(), "torch")
+    assert torch.dependencies == [{"name": "filelock"}, {"name": "numpy"}]
+    assert torch.tool == {
+        "envsolve": {
+            "via": ["-r requirements.in"],
+            "because": ["pytorch 2.14.1 (pytorch, cu130) holds code for 8.6"],
+        }
+    }
+
+
+@pytest.mark.parametrize(("said", "kept"), [(">=3.10,!=3.11.2", "!=3.11.2,>=3.10"), (">=2.7.*", "None"), ("", "None")])
+def test_pythons_that_no_reader_understands_are_left_out(said: str, kept: str) -> None:
+    assert str(package(plain([PINS[2]._replace(requires_python=said)]), "filelock").requires_python) == kept
+
+
+def test_a_direct_reference_is_an_archive() -> None:
+    own = package(plain(), "own-kernels")
+    assert own.archive is not None
+    assert own.archive.url == PINS[3].files[0].url
+    assert (own.wheels, own.sdist, own.index, str(own.version)) == (None, None, None, "0.4")
+
+
+def test_a_source_tree_names_its_folder_and_promises_no_version() -> None:
+    tree = file("main.zip")._replace(url="https://files.example.org/main.zip#egg=a&subdirectory=pkg/a")
+    archive = package(plain([PINS[3]._replace(files=(tree,))]), "own-kernels")
+    assert archive.archive is not None
+    assert (archive.archive.url, archive.archive.subdirectory) == ("https://files.example.org/main.zip", "pkg/a")
+    assert archive.version is None
+
+
+def test_a_lock_of_nothing_is_a_lock() -> None:
+    assert list(read(plain([])).packages) == []
+
+
+@pytest.mark.parametrize(
+    "moment", ["", "yesterday", "2025-02-30T00:00:00Z", "2025-02-03T00:00:00", "0001-01-01T00:00:00+09:00"]
+)
+def test_a_moment_that_is_none_is_left_out(moment: str) -> None:
+    pin = PINS[2]._replace(files=(file("filelock-3.20.0-py3-none-any.whl", upload_time=moment),))
+    wheels = package(plain([pin]), "filelock").wheels
+    assert wheels is not None
+    assert wheels[0].upload_time is None
+
+
+@pytest.mark.parametrize("name", ["../filelock-3.20.0-py3-none-any.whl", "a\\b.whl", "a\nb.whl", ""])
+def test_a_file_name_that_is_a_path_is_refused(name: str) -> None:
+    with pytest.raises(OutsideError, match="unsound-package"):
+        pylock_toml(plain([PINS[2]._replace(files=(file("x")._replace(name=name),))]))
+
+
+def test_a_file_without_a_strong_hash_is_never_written() -> None:
+    with pytest.raises(OutsideError, match="no-hash"):
+        pylock_toml(plain([PINS[2]._replace(files=(file("f-1.whl", hashes=(("md5", "0" * 32),)),))]))
+    with pytest.raises(OutsideError, match="no-hash"):
+        pylock_toml(plain([PINS[2]._replace(files=())]))
+
+
+def test_no_credentials_are_written() -> None:
+    told = "https://user:secret@index.example.org/simple"
+    pins = [pin._replace(index_url=pin.index_url and told, because=(f"as {told} says",)) for pin in PINS]
+    lock = plain(pins, command=f"envsolve --index-url {told}", request=(f"a @ {told}",), notes=(told,))
+    text = write_python_lock(lock, "pylock")
+    assert "secret" not in text
+    assert "user" not in text
+
+
+@settings(max_examples=examples(60))
+@given(locks())
+def test_whatever_the_texts_hold_no_key_is_added(lock: PythonLock) -> None:
+    document = tomli.loads(pylock_toml(lock))
+    assert {"lock-version", "created-by", "packages", "tool"} <= set(document) <= set(_KEYS)
+    assert set(document["tool"]) == {"envsolve"}
+    read_back = Pylock.from_dict(document)
+    assert [(it.name, str(it.version)) for it in read_back.packages] == sorted(
+        (pin.name, pin.version) for pin in lock.closure.pins
+    )
+    for held in document["packages"]:
+        assert set(held) <= set(_PACKAGE_KEYS)
+        assert set(held.get("tool", {})) <= {"envsolve"}
+
+
+_KEYS = ("lock-version", "environments", "requires-python", "created-by", "packages", "tool")
+_PACKAGE_KEYS = ("name", "version", "index", "sdist", "wheels", "tool")
+
+
+def test_the_reader_of_the_standard_selects_the_best_wheel_for_the_target() -> None:
+    best = file("numpy-2.3.5-cp311-cp311-manylinux_2_27_x86_64.whl", "2")
+    other = file("numpy-2.3.5-cp311-cp311-manylinux_2_17_x86_64.whl", "7")
+    pin = PINS[1]._replace(files=(best, other))
+    tags = list(
+        cpython_tags((3, 11), platforms=["manylinux_2_35_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64"])
+    )
+    assert Tag("cp311", "cp311", "manylinux_2_27_x86_64") in tags
+    environment = {**default_environment(), **dict(TARGET.environment)}
+    selected = list(read(plain([pin])).select(environment=environment, tags=tags))  # type: ignore[arg-type]  # a dict
+    assert [getattr(found, "name", None) for _, found in selected] == [best.name]
+
+
+def uv() -> str | None:
+    """The uv beside this Python, the one that the variable UV names, or the one on the path."""
+    beside = Path(sys.executable).with_name("uv.exe" if os.name == "nt" else "uv")
+    return str(beside) if beside.exists() else os.environ.get("UV") or shutil.which("uv")
+
+
+def uv_installs(lock: Path, into: Path) -> subprocess.CompletedProcess[str]:
+    """Uv, without any setting or cache of this machine, putting ``lock`` into a folder."""
+    command = [str(uv()), "pip", "install", "--no-config", "--no-cache", "--preview-features", "pylock"]
+    command += ["--python", sys.executable, "--target", str(into), "-r", str(lock)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.skipif(uv() is None, reason="uv is not installed here; the variable UV may name one")
+def test_uv_takes_it_and_its_hashes(served: tuple[Path, str], tmp_path: Path) -> None:
+    folder, address = served
+    files = [wheel(folder, name, "1.0") for name in ("one-pin", "two")]
+    files = [file._replace(url=f"{address}/{file.name}") for file in files]
+    pins = (Pin("one-pin", "1.0", (files[0],), address, via=("two",)), Pin("two", "1.0", (files[1],), None))
+    target = TARGET._replace(python=".".join(map(str, sys.version_info[:3])), environment=())
+    path = tmp_path / "pylock.toml"
+    path.write_text(pylock_toml(plain(closure=Closure(pins, target, address))), encoding="utf-8")
+    done = uv_installs(path, tmp_path / "site")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "site" / "one_pin-1.0.dist-info").is_dir()
+    assert (tmp_path / "site" / "two-1.0.dist-info").is_dir()
+    path.write_text(path.read_text(encoding="utf-8").replace(files[1].hashes[0][1], "0" * 64), encoding="utf-8")
+    refused = uv_installs(path, tmp_path / "other")
+    assert refused.returncode != 0
+    assert "Hash mismatch" in refused.stderr
+
+
+@pytest.mark.skipif(uv() is None, reason="uv is not installed here; the variable UV may name one")
+def test_uv_refuses_it_for_another_python(tmp_path: Path) -> None:
+    path = tmp_path / "pylock.toml"
+    path.write_text(pylock_toml(plain(closure=Closure((), TARGET._replace(python="3.8.1"), INDEX))), encoding="utf-8")
+    refused = uv_installs(path, tmp_path / "site")
+    assert refused.returncode != 0
+    assert "==3.8.*" in refused.stderr

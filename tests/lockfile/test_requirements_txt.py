@@ -1,0 +1,177 @@
+"""Locks as requirements files: the bytes, that pip takes them, and that nothing in them begins a line of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from envsolve.errors import OutsideError
+from envsolve.lockfile.formats import write_python_lock
+from envsolve.lockfile.held_pins import HeldPin, read_pins
+from envsolve.lockfile.python_lock import PythonLock
+from envsolve.lockfile.requirements_txt import requirements_txt
+from envsolve.matrix import Matrix
+from envsolve.model.package import Closure, Pin
+from tests.laws import examples
+from tests.lockfile.locks import CUDA_INDEX, INDEX, PINS, TARGET, file, locks, plain, rtx_3090
+from tests.lockfile.real_wheels import wheel
+
+SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
+
+
+def pip(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """What pip would install, without any setting of this machine."""
+    environ = {name: held for name, held in os.environ.items() if not name.startswith(("PIP_", "VIRTUAL_ENV"))}
+    command = [sys.executable, "-m", "pip", "--isolated", "--disable-pip-version-check", "install", "--dry-run"]
+    return subprocess.run(
+        [*command, "--ignore-installed", "--require-hashes", *arguments],
+        env=environ | {"PIP_CONFIG_FILE": os.devnull},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("name", ["rtx-3090", "plain"])
+def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
+    text = requirements_txt(rtx_3090(matrix) if name == "rtx-3090" else plain(default_is_plain=False))
+    path = SNAPSHOTS / f"python-lock-{name}.requirements.txt"
+    if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_the_order_of_the_pins_does_not_matter() -> None:
+    assert requirements_txt(plain(PINS)) == requirements_txt(plain(reversed(PINS)))
+
+
+@pytest.mark.thorough
+def test_pip_takes_pins_and_direct_references_with_their_hashes(tmp_path: Path) -> None:
+    pins = (
+        Pin(
+            "one-pin", "1.0+cu126", (wheel(tmp_path / "wheels", "one-pin", "1.0+cu126"),), INDEX, via=("two", "ends \\")
+        ),
+        Pin("two", "2.0", (wheel(tmp_path / "direct", "two", "2.0"),), None, because=("of a reason \\",)),
+    )
+    path = tmp_path / "requirements.txt"
+    path.write_text(requirements_txt(plain(pins, command="envsolve \\")), encoding="utf-8")
+    done = pip("--no-deps", "--no-index", "--find-links", str(tmp_path / "wheels"), "-r", str(path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "Would install one-pin-1.0+cu126 two-2.0"
+    wrong = pins[0]._replace(files=(pins[0].files[0]._replace(hashes=(("sha256", "0" * 64),)),))
+    path.write_text(requirements_txt(plain([wrong])), encoding="utf-8")
+    assert (
+        "THESE PACKAGES DO NOT MATCH THE HASHES"
+        in pip("--no-deps", "--no-index", "--find-links", str(tmp_path / "wheels"), "-r", str(path)).stderr
+    )
+
+
+def test_the_file_alone_tells_pip_where_the_packages_are(served: tuple[Path, str], tmp_path: Path) -> None:
+    folder, address = served
+    pins = []
+    for index, name in (("main", "one"), ("extra", "two")):
+        held = wheel(folder / index / name, name, "1.0")
+        page = f'<!DOCTYPE html><html><body><a href="{held.name}">{held.name}</a></body></html>'
+        (folder / index / name / "index.html").write_text(page, encoding="utf-8")
+        pins.append(Pin(name, "1.0", (held,), f"{address}/{index}"))
+    closure = Closure(tuple(pins), TARGET, f"{address}/main", (f"{address}/extra",))
+    path = tmp_path / "requirements.txt"
+    path.write_text(requirements_txt(plain(closure=closure, default_is_plain=False)), encoding="utf-8")
+    done = pip("-r", str(path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "Would install one-1.0 two-1.0"
+
+
+def test_a_plain_default_index_is_not_named() -> None:
+    assert "--index-url" not in requirements_txt(plain()).replace("--extra-index-url", "")
+    assert f"\n--index-url {INDEX}\n" in requirements_txt(plain(default_is_plain=False))
+
+
+@pytest.mark.parametrize("hashes", [(), (("md5", "0" * 32), ("sha1", "0" * 40)), (("sha256", "short"),)])
+def test_a_file_without_a_strong_hash_is_never_written(hashes: tuple[tuple[str, str], ...]) -> None:
+    pin = Pin("numpy", "2.0", (file("numpy-2.0.whl"), file("numpy-2.0.tar.gz", hashes=hashes)), INDEX)
+    with pytest.raises(OutsideError) as caught:
+        requirements_txt(plain([pin]))
+    assert caught.value.code == "no-hash"
+    assert "numpy-2.0.tar.gz" in caught.value.message
+    assert caught.value.hints
+
+
+def test_weak_hashes_are_left_out() -> None:
+    text = requirements_txt(plain())
+    assert "md5" not in text
+    assert "    --hash=sha256:" + "3" * 64 + " \\\n    --hash=sha512:" + "4" * 128 + "\n" in text
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("name", "numpy\nevil"),
+        ("name", "NumPy"),
+        ("name", "--index-url"),
+        ("name", ""),
+        ("version", "1.0 --index-url=x"),
+        ("version", "1.0\n"),
+        ("version", "1.0 ; evil"),
+    ],
+)
+def test_a_name_or_version_that_could_be_another_line_is_refused(field: str, said: str) -> None:
+    pin = PINS[1]._replace(name=said) if field == "name" else PINS[1]._replace(version=said)
+    with pytest.raises(OutsideError) as caught:
+        requirements_txt(plain([pin]))
+    assert caught.value.code == "unsound-package"
+    assert "\n" not in caught.value.message
+
+
+def test_an_address_cannot_leave_its_line_and_holds_no_credentials() -> None:
+    hostile = "https://us 'er:sec@secret@files.example.org/a b\n--pre\\#${HOME}'\"é.whl"
+    pin = PINS[3]._replace(files=(PINS[3].files[0]._replace(url=hostile),))
+    lock = plain([pin], command="envsolve --index-url https://user:secret@index.example.org/simple")
+    text = write_python_lock(lock, "requirements")
+    assert "\nown-kernels @ https://files.example.org/a%20b%0A--pre%5C#$%7BHOME%7D%27%22%C3%A9.whl \\\n" in text
+    assert "secret" not in text
+
+
+@pytest.mark.parametrize("url", ["", "files/a.whl", "-r evil.txt", "https://"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(OutsideError, match="unsound-package"):
+        requirements_txt(plain(default_is_plain=False, closure=Closure((), TARGET, url)))
+
+
+def test_an_annotation_names_the_index_that_is_not_the_default_one() -> None:
+    text = requirements_txt(plain())
+    assert text.count(f"    # from {CUDA_INDEX}\n") == 1
+    assert f"# from {INDEX}" not in text
+
+
+def expected(lock: PythonLock) -> list[HeldPin]:
+    """What a reader is to find in a requirements file."""
+    return [
+        HeldPin(
+            pin.name,
+            pin.version,
+            tuple(sorted({f"sha256:{digest}" for file in pin.files for _, digest in file.hashes})),
+            None if pin.index_url == INDEX else pin.index_url,
+        )
+        for pin in sorted(lock.closure.pins)
+    ]
+
+
+@settings(max_examples=examples(60))
+@given(locks())
+def test_whatever_the_texts_hold_the_pins_are_read_back_and_no_others(
+    tmp_path_factory: pytest.TempPathFactory, lock: PythonLock
+) -> None:
+    text = requirements_txt(lock)
+    path = tmp_path_factory.getbasetemp() / "drawn.txt"
+    path.write_text(text, encoding="utf-8", newline="\n")
+    assert list(read_pins(path)) == expected(lock)
+    words = [line.split()[0] for line in text.splitlines() if line and not line.lstrip().startswith(("#", "--hash="))]
+    allowed = {f"{pin.name}=={pin.version}" for pin in lock.closure.pins} | {"--index-url", "--extra-index-url"}
+    assert set(words) <= allowed

@@ -1,0 +1,119 @@
+"""Laws of export: what goes from one format to another and back is the same packages, and says the same."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+import tomli
+from hypothesis import given
+
+from envsolve.app.exact_files import Asking
+from envsolve.app.export_conda import export_conda
+from envsolve.app.export_python import Asked, export_python
+from envsolve.app.network import Network
+from envsolve.boundary.files import FileError
+from envsolve.errors import EnvsolveError
+from envsolve.lockfile import held_pins
+from envsolve.lockfile.conda_file import HeldFormat, format_of
+from envsolve.lockfile.conda_lock import MAIN, CondaLock
+from envsolve.lockfile.conda_lock_yml import conda_lock_yml
+from envsolve.lockfile.explicit import explicit
+from envsolve.lockfile.pylock_toml import pylock_toml
+from envsolve.lockfile.python_lock import PythonLock
+from envsolve.lockfile.requirements_txt import requirements_txt
+from envsolve.lockfile.whole_conda import Origin, whole_lock
+from envsolve.lockfile.whole_python import WholePython, pylock_in, requirements_in
+from tests.lockfile.conda_locks import conda_locks
+from tests.lockfile.locks import locks
+
+pytestmark = pytest.mark.thorough  # laws over whole locks
+
+ORIGIN = Origin("lock", "VERSION")
+
+
+@given(conda_locks())
+def test_conda_lock_to_explicit_and_back(lock: CondaLock) -> None:
+    lock = as_channels_have_it(lock)
+    text = conda_lock_yml(lock)
+    there = exported(HeldFormat.CONDA_LOCK, text, "explicit")
+    assert there.partition("@EXPLICIT")[2] == explicit(lock, lock.parts[0]).partition("@EXPLICIT")[2]
+    back = exported(HeldFormat.EXPLICIT, there, "conda-lock")
+    assert packages(back) == packages(text)
+    again = exported(HeldFormat.CONDA_LOCK, back, "explicit")
+    assert sorted(again.partition("@EXPLICIT")[2].split()) == sorted(there.partition("@EXPLICIT")[2].split())
+
+
+@given(conda_locks())
+def test_what_is_told_of_its_making_goes_with_a_conda_lock(lock: CondaLock) -> None:
+    text = conda_lock_yml(as_channels_have_it(lock))
+    there = exported(HeldFormat.CONDA_LOCK, text, "explicit")
+    assert there.splitlines()[:2] == text.splitlines()[:2]
+    assert there.splitlines()[2] == "# Exported from lock by envsolve"
+    assert format_of(there) is HeldFormat.EXPLICIT
+
+
+@given(conda_locks())
+def test_a_file_that_is_no_sound_lock_is_an_error_that_is_told(lock: CondaLock) -> None:
+    with suppress(FileError, EnvsolveError):
+        exported(HeldFormat.CONDA_LOCK, conda_lock_yml(lock), "environment")
+
+
+@given(locks())
+def test_a_pylock_becomes_the_requirements_of_the_same_lock(lock: PythonLock) -> None:
+    there = requirements_of(read_pylock(pylock_toml(lock)))
+    assert held(read_requirements(there)) == held(read_requirements(requirements_txt(lock)))
+
+
+@given(locks())
+def test_what_a_requirements_file_says_is_what_the_pylock_says(lock: PythonLock) -> None:
+    of_requirements, of_pylock = read_requirements(requirements_txt(lock)), read_pylock(pylock_toml(lock))
+    assert held(of_requirements) == held(of_pylock)
+    assert of_requirements.facts == of_pylock.facts
+    assert of_requirements.comments == of_pylock.comments
+
+
+def exported(kind: HeldFormat, text: str, format_name: str) -> str:
+    """The lock in its new format."""
+    return export_conda(kind, text, ORIGIN, format_name).texts[0][1]
+
+
+def as_channels_have_it(lock: CondaLock) -> CondaLock:
+    """``lock`` with what only a channel tells as channels do: texts on one line, and files called as CEP 26 has it."""
+    (part,) = lock.parts
+    conda = (
+        it._replace(
+            url=f"{it.channel}/{it.subdir}/{it.name}-{it.version}-{it.build}.conda",
+            depends=tuple(spec for spec in it.depends if spec.isprintable()),
+        )
+        for it in part.conda
+    )
+    asked = tuple(it._replace(category="dev" if it.category else MAIN) for it in part.asked)
+    parts = (part._replace(conda=tuple(conda), asked=asked),)
+    return lock._replace(parts=parts, channels=("conda-forge",), sources=())
+
+
+def packages(text: str) -> set[tuple[str, str, str, str, str | None]]:
+    """What a conda-lock.yml holds."""
+    (part,) = whole_lock(HeldFormat.CONDA_LOCK, text, ORIGIN).lock.parts
+    return {(it.name, it.version, it.build, it.url, it.md5) for it in part.conda}
+
+
+def read_pylock(text: str) -> WholePython:
+    document = tomli.loads(text)
+    return pylock_in(document, text, document["tool"]["envsolve"])
+
+
+def read_requirements(text: str) -> WholePython:
+    document = tomli.loads("\n".join(held_pins._recorded_lines(text)))
+    return requirements_in(text, document["tool"]["envsolve"])
+
+
+def requirements_of(read: WholePython) -> str:
+    asked = Asked(read, "pylock", "requirements", ORIGIN, Asking(network=Network(offline=True)), False, "")
+    return export_python(asked, {}).texts[0][1]
+
+
+def held(read: WholePython) -> set[tuple[str, str, tuple[str, ...]]]:
+    """Names, versions and digests."""
+    return {(pin.name, pin.version, pin.hashes) for pin in read.pins}

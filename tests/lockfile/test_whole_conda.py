@@ -1,0 +1,177 @@
+"""Everything in a lock of conda packages, as a lock that any format is written from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from envsolve.app.export_conda import export_conda
+from envsolve.errors import UsageError
+from envsolve.lockfile.conda_file import HeldFormat
+from envsolve.lockfile.whole_conda import NotWholeError, Origin, channels_of, named_channel, whole_lock, words_of
+from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
+from tests.lockfile.conda_locks import CHANNEL, package
+from tests.lockfile.judges import conda_lock_renders, rattler
+
+ORIGIN = Origin("pixi.lock", "VERSION")
+INDEX = "https://index.example.org/simple"
+WHEEL = {
+    "pypi": "https://files.example.org/own_kernels-0.4-py3-none-any.whl",
+    "name": "own-kernels",
+    "version": "0.4",
+    "sha256": "6" * 64,
+    "requires_dist": [
+        "tzdata ; sys_platform == 'win32'",
+        "python-dateutil>=2 ; python_version < '4'",
+        "x ; extra == 'y'",
+    ],
+}
+
+
+def pixi_lock(*, wheel: Mapping[str, object] = WHEEL, **more: object) -> str:
+    """A pixi.lock of version 6 with a Python and what it needs, for two platforms, and another environment."""
+    linux = [package("python", "linux-64"), package("tzdata"), package("bzip2")]
+    windows = [package("python", "win-64"), package("tzdata")]
+    told = {
+        it.url: {"conda": it.url, "sha256": it.sha256, "md5": it.md5, "depends": list(it.depends)}
+        for it in linux + windows
+    }
+    default = {
+        "channels": [{"url": f"{CHANNEL}/"}],
+        "indexes": [INDEX],
+        "packages": {
+            "linux-64": [*({"conda": it.url} for it in linux), {"pypi": wheel["pypi"]}],
+            "win-64": [{"conda": it.url} for it in windows],
+        },
+    }
+    document = {"version": 6, "environments": {"default": default, **more}, "packages": [*told.values(), dict(wheel)]}
+    return yaml.safe_dump(document)
+
+
+def test_a_pixi_lock_becomes_a_conda_lock_with_all_that_it_knows(tmp_path: Path) -> None:
+    done = export_conda(HeldFormat.PIXI, pixi_lock(), ORIGIN, "conda-lock")
+    ((_, text),) = done.texts
+    document = yaml.safe_load(text)
+    assert text.startswith("# Exported from pixi.lock by envsolve\n# For: linux-64\n# For: win-64\n")
+    assert document["metadata"]["channels"] == [{"url": "conda-forge", "used_env_vars": []}]
+    assert set(document["metadata"]["custom_metadata"]) == {"created_by"}  # no facts, as envsolve did not make it
+    held = {(it["platform"], it["name"]): it for it in document["package"]}
+    bzip2 = package("bzip2")
+    assert held["linux-64", "bzip2"]["hash"] == {"md5": bzip2.md5, "sha256": bzip2.sha256}
+    assert held["linux-64", "bzip2"]["dependencies"] == {"__glibc": ">=2.17,<3.0.a0", "libgcc": ">=14"}
+    assert held["linux-64", "own-kernels"]["dependencies"] == {"python-dateutil": ""}
+    assert set(held) == {
+        *(("linux-64", name) for name in ("python", "tzdata", "bzip2", "own-kernels")),
+        *(("win-64", name) for name in ("python", "tzdata")),
+    }
+    rendered = conda_lock_renders(text, tmp_path, ("linux-64", "win-64"))
+    assert f"# pip own-kernels @ {WHEEL['pypi']}#sha256={'6' * 64}" in rendered["linux-64"]
+
+
+def test_a_pixi_lock_becomes_an_explicit_file_in_the_order_to_install() -> None:
+    done = export_conda(HeldFormat.PIXI, pixi_lock(), ORIGIN, "explicit", platforms=(Platform.LINUX_64,))
+    ((platform, text),) = done.texts
+    names = [line.rpartition("/")[2].partition("-")[0] for line in text.splitlines() if line.startswith("http")]
+    assert (platform, names) == ("linux-64", ["bzip2", "tzdata", "python"])
+    assert done.notes == ("of the digests an explicit file holds the md5 alone",)
+    assert rattler("len(ExplicitEnvironmentSpec.from_str(asked).packages)", text) == 3
+
+
+def test_a_pixi_lock_becomes_an_exact_environment_with_its_index() -> None:
+    ((_, text),) = export_conda(
+        HeldFormat.PIXI,
+        pixi_lock(wheel={**WHEEL, "index": INDEX}),
+        ORIGIN,
+        "environment",
+        platforms=(Platform.LINUX_64,),
+    ).texts
+    assert yaml.safe_load(text)["dependencies"][-1] == {
+        "pip": [f"--index-url {INDEX}", f"own-kernels==0.4 --hash=sha256:{'6' * 64}"]
+    }
+
+
+def test_other_environments_are_left_out_and_can_be_named() -> None:
+    other = {"channels": [{"url": f"{CHANNEL}/"}], "packages": {"win-64": [{"conda": package("tzdata").url}]}}
+    text = pixi_lock(cuda=other)
+    assert "left out: environment 'cuda'" in whole_lock(HeldFormat.PIXI, text, ORIGIN).notes
+    (part,) = whole_lock(HeldFormat.PIXI, text, ORIGIN, "cuda").lock.parts
+    assert [it.name for it in part.conda] == ["tzdata"]
+    with pytest.raises(NotWholeError, match="it has no environment 'gone': it has 'cuda', 'default'"):
+        whole_lock(HeldFormat.PIXI, text, ORIGIN, "gone")
+
+
+@pytest.mark.parametrize(
+    ("wheel", "reason"),
+    [
+        ({"pypi": "./own", "name": "own"}, "'own' is from a folder or a repository"),
+        ({"pypi": "git+https://example.org/own.git", "name": "own"}, "'own' is from a folder or a repository"),
+        ({**WHEEL, "sha256": None}, "it has no sha256 of 'own-kernels 0.4'"),
+    ],
+    ids=["a folder", "a repository", "no digest"],
+)
+def test_a_wheel_that_no_lock_can_hold_is_named(wheel: dict[str, object], reason: str) -> None:
+    with pytest.raises(NotWholeError, match=reason):
+        whole_lock(HeldFormat.PIXI, pixi_lock(wheel=wheel), ORIGIN)
+
+
+def test_what_another_platform_has_does_not_matter() -> None:
+    text = pixi_lock(wheel={"pypi": "./own", "name": "own"})
+    (part,) = whole_lock(HeldFormat.PIXI, text, ORIGIN, platforms=(Platform.WIN_64,)).lock.parts
+    assert part.platform is Platform.WIN_64
+
+
+def test_a_platform_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match="is for linux-64 and win-64, and osx-arm64 was asked for"):
+        export_conda(HeldFormat.PIXI, pixi_lock(), ORIGIN, "explicit", platforms=(Platform.OSX_ARM64,))
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ((f"{CHANNEL}/noarch/a-1-0.conda#{'0' * 32}",), "it names none"),
+        (("# platform: linux-ppc64le", f"{CHANNEL}/noarch/a-1-0.conda"), "'linux-ppc64le' is no platform"),
+        ((f"{CHANNEL}/linux-64/a-1-0.conda", "# pip own==1.0"), "a wheel in its comments has no address"),
+    ],
+)
+def test_an_explicit_file_that_does_not_say_enough_is_refused(lines: tuple[str, ...], reason: str) -> None:
+    with pytest.raises(NotWholeError, match=reason):
+        whole_lock(HeldFormat.EXPLICIT, "\n".join(("@EXPLICIT", *lines)), ORIGIN)
+
+
+def test_channels_come_in_the_order_of_the_command_and_conda_forge_last(matrix: Matrix) -> None:
+    own, other = "https://example.org/own", "https://example.org/other"
+    packages = [package("tzdata"), *(package("bzip2", channel=it) for it in (own, other))]
+    assert channels_of(packages) == (other, own, "conda-forge")
+    assert channels_of(packages, f"envsolve --channel {own} --channel gone") == (own, other, "conda-forge")
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        (CHANNEL, "conda-forge"),
+        ("https://conda.anaconda.org/pytorch/label/dev/", "pytorch/label/dev"),
+        ("https://example.org/conda-forge", "https://example.org/conda-forge"),
+        ("conda-forge", "conda-forge"),
+    ],
+)
+def test_a_channel_is_called_as_every_tool_calls_it(address: str, name: str) -> None:
+    assert named_channel(address) == name
+
+
+@pytest.mark.parametrize("name", ["x\nhttps://evil.example.org/linux-64/evil-1-0.conda", "$(evil)", "a b"])
+def test_facts_begin_no_line_of_their_own(name: str) -> None:
+    facts = {"envsolve.envsolve_version": "1", "envsolve.linux-64.frameworks": json.dumps([{"framework": name}])}
+    metadata = {"channels": [], "platforms": ["linux-64"], "custom_metadata": facts}
+    text = yaml.safe_dump({"version": 1, "metadata": metadata, "package": []})
+    ((_, explicit),) = export_conda(HeldFormat.CONDA_LOCK, text, ORIGIN, "explicit").texts
+    assert "evil" not in explicit
+    assert "--name envsolve " in explicit
+
+
+def test_a_command_that_is_broken_names_nothing() -> None:
+    assert words_of("envsolve --channel 'own", "--channel") == ()

@@ -1,0 +1,61 @@
+"""What a solution is, and whether there is one, said again with packaging alone and by trying everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from packaging.requirements import Requirement
+
+from tests.resolve.closure.drawn import Drawn, Pins
+
+_Need = tuple[str, str]
+"""A project and an extra of it, "" for the project itself."""
+
+requirement = cache(Requirement)
+
+
+def solutions(world: Drawn) -> Iterator[Pins]:
+    """Every set of pins that meets all requirements and holds nothing unneeded."""
+    yield from _completed(world, {}, [requirement(line) for line in world.asked], frozenset())
+
+
+def _completed(world: Drawn, pins: Pins, open_: Sequence[Requirement], done: frozenset[_Need]) -> Iterator[Pins]:
+    if not open_:
+        yield pins
+        return
+    need, *rest = open_
+    for version in [pins[need.name]] if need.name in pins else world.projects[need.name]:
+        if not need.specifier.contains(version):
+            continue
+        new = {(need.name, extra) for extra in ("", *need.extras)} - done
+        further = [it for name, extra in new for it in needs(world, name, version, extra)]
+        yield from _completed(world, {**pins, need.name: version}, [*rest, *further], done | new)
+
+
+def needs(world: Drawn, name: str, version: str, extra: str) -> list[Requirement]:
+    """What a version requires by itself, or with the extra beyond that."""
+    found = map(requirement, world.projects[name][version])
+    return [it for it in found if (it.marker is not None) is bool(extra)]
+
+
+def reached(world: Drawn, pins: Pins) -> dict[_Need, list[Requirement]]:
+    """Everything that the request leads to, with what asks for it. Raises KeyError where a pin is missing."""
+    found: dict[_Need, list[Requirement]] = {}
+    waiting = [requirement(line) for line in world.asked]
+    while waiting:
+        need = waiting.pop()
+        for extra in ("", *need.extras):
+            if (need.name, extra) not in found:
+                waiting += needs(world, need.name, pins[need.name], extra)
+            found.setdefault((need.name, extra), []).append(need)
+    return found
+
+
+def is_met(world: Drawn, pins: Pins) -> bool:
+    """Whether ``pins`` are a solution; those that nothing needs do no harm here."""
+    try:
+        asks = reached(world, pins)
+    except KeyError:
+        return False
+    return all(need.specifier.contains(pins[name]) for (name, _), its in asks.items() for need in its)

@@ -1,0 +1,84 @@
+"""What a stack demands of the packages around it."""
+
+from __future__ import annotations
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.targets import target_of
+from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.release import Source
+from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.solution import Solution
+from envsolve.model.versions import DriverVersion
+from envsolve.resolve.closure.bounds import NEVER, Bounds
+from envsolve.resolve.solver import Solver
+
+
+def solution(matrix: Matrix, framework: str, gpu: str, driver: str | None = None) -> Solution:
+    """The stack of wheels for one framework on one GPU."""
+    request = Request(
+        frameworks=(FrameworkRequest(framework, SpecifierSet()),),
+        gpus=(gpu,),
+        driver=None if driver is None else DriverVersion.parse(driver),
+        platforms=(Platform.LINUX_64,),
+        format="requirements",
+    )
+    target = target_of(request, matrix, {})
+    found = Solver(matrix).solve(target.request, target.problem)
+    assert found is not None
+    return found
+
+
+def bounds(matrix: Matrix, found: Solution) -> Bounds:
+    return Bounds(found, lambda: matrix.components, matrix.cudnn, {"onnxruntime-gpu": frozenset({"onnxruntime"})})
+
+
+def specifiers(limits: Bounds, name: str) -> list[str]:
+    return [limit.specifier for limit in limits.of(name)]
+
+
+@pytest.mark.parametrize("gpu", ["5.2", "6.1", "7.0"])
+def test_a_cudnn_that_dropped_the_gpu_is_kept_away(gpu: str, matrix: Matrix) -> None:
+    limits = bounds(matrix, solution(matrix, "jax", gpu, "580.65.06"))
+    assert specifiers(limits, "nvidia-cudnn-cu12") == ["<9.11"]
+    assert f"no code for compute capability {gpu}" in limits.of("nvidia-cudnn-cu12")[0].because
+
+
+def test_an_nccl_that_dropped_maxwell_is_kept_away_from_it_alone(matrix: Matrix) -> None:
+    assert specifiers(bounds(matrix, solution(matrix, "jax", "5.2")), "nvidia-nccl-cu12") == ["<2.28.3"]
+    assert specifiers(bounds(matrix, solution(matrix, "jax", "6.0")), "nvidia-nccl-cu12") == []
+
+
+def test_packages_of_another_cuda_are_never_taken(matrix: Matrix) -> None:
+    limits = bounds(matrix, solution(matrix, "jax", "7.0"))
+    for name in ("nvidia-cudnn-cu13", "nvidia-nccl-cu11", "jax-cuda13-plugin", "cupy-cuda13x", "nvidia-cublas"):
+        assert specifiers(limits, name) == [NEVER], name
+    assert specifiers(limits, "cuda-bindings") == ["==12.*"]
+    assert specifiers(limits, "numpy") == specifiers(limits, "nvidia-ml-py") == []
+
+
+def test_a_compiler_follows_the_toolkit_where_kernels_are_made_on_the_machine(matrix: Matrix) -> None:
+    compiled = solution(matrix, "tensorflow", "10.0", "580.65.06")
+    assert [it for it in compiled.choices[0].runs_as.values() if it.startswith("compute_")]
+    assert specifiers(bounds(matrix, compiled), "nvidia-nvjitlink-cu12") != []
+    ready = solution(matrix, "tensorflow", "8.6", "580.65.06")
+    assert specifiers(bounds(matrix, ready), "nvidia-nvjitlink-cu12") == []
+    assert specifiers(bounds(matrix, compiled), "nvidia-cublas-cu12") == []
+
+
+@pytest.mark.parametrize(("source", "expected"), [(Source.PYPI, ["<2"]), (Source.CONDA_FORGE, [])])
+def test_what_a_wheel_breaks_without_is_a_bound(source: Source, expected: list[str], matrix: Matrix) -> None:
+    found = solution(matrix, "jax", "8.6")
+    release = found.choices[0].release._replace(source=source, constraints=("numpy<2", "scipy<1.13"))
+    limits = bounds(matrix, found._replace(choices=(found.choices[0]._replace(release=release),)))
+    assert specifiers(limits, "numpy") == expected
+    assert [it.because for it in limits.of("numpy")] == [f"jax {release.version} breaks without numpy<2"] * len(
+        expected
+    )
+    assert specifiers(limits, "pandas") == []
+
+
+def test_of_two_packages_with_one_module_there_is_one(matrix: Matrix) -> None:
+    assert specifiers(bounds(matrix, solution(matrix, "onnxruntime", "8.6")), "onnxruntime") == [NEVER]

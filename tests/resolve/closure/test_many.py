@@ -1,0 +1,48 @@
+"""Thousands of requirements on one project cost no more than the versions that they tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from envsolve.resolve.closure.provider import Ask, Provider
+from tests.resolve.closure.drawn import Drawn, resolved
+
+MANY = 5_000
+
+
+@pytest.fixture
+def most(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many requirements of one project were looked at together, each time."""
+    seen = []
+    matches = Provider.find_matches
+
+    def counting(
+        self: Provider, identifier: str, requirements: dict[str, Iterable[Ask]], incompatibilities: object
+    ) -> object:
+        held = {name: list(asks) for name, asks in requirements.items()}
+        seen.append(max(map(len, held.values())))
+        return matches(self, identifier, held, incompatibilities)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Provider, "find_matches", counting)
+    return seen
+
+
+@pytest.mark.parametrize("line", ["a>=1.0", "a>=1.0.{}", "a<=2.0.{}", "a!=9.{}", "a[x]>=1.0.{}"])
+def test_those_that_admit_the_same_versions_are_one(line: str, most: list[int]) -> None:
+    world = Drawn({"a": {"1.0": [], "2.0": [], "3.0": []}}, tuple(line.format(number) for number in range(MANY)))
+    pins = resolved(world)
+    assert pins is not None
+    assert list(pins) == ["a"]
+    assert max(most) <= 6
+
+
+def test_the_one_that_nothing_meets_is_not_lost(most: list[int]) -> None:
+    world = Drawn({"a": {"1.0": []}}, (*(f"a>=0.{number}" for number in range(MANY)), "a>=2"))
+    assert resolved(world) is None
+
+
+def test_a_pin_among_ranges_still_admits_what_is_pinned_alone() -> None:
+    world = Drawn({"a": {"1.0": [], "2.0rc1": [], "2.0": []}}, ("a>=2.0rc1", "a<2.0rc2,>=2.0rc1", "a==2.0rc1"))
+    assert resolved(world) == {"a": "2.0rc1"}

@@ -1,0 +1,219 @@
+"""Packages that conda installs: what asks for one is met by its version, or not at all, and no index is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envsolve.model.package import Pin, Present
+from envsolve.resolve.closure.resolve import Conflict, Found
+from envsolve.resolve.closure.told import involved, missing, sentences
+from envsolve.resolve.closure.world import Limit
+from tests.laws import examples
+from tests.resolve.closure.drawn import URL, Drawn, MemoryIndex, answer_for, resolved, worlds
+
+Projects = Mapping[str, Mapping[str, Sequence[str]]]
+
+NUMPY = {"numpy": Present("1.26.4", "numpy")}
+FRAMES: Projects = {
+    "pandas": {"1.0": ["numpy>=1.20"], "2.0": ["numpy>=1.26,<2"], "3.0": ["numpy>=2.4"]},
+    "plots": {"1.0": ["pandas", "numpy"]},
+}
+
+
+def beside(
+    asked: str | Sequence[str],
+    present: Mapping[str, Present] = NUMPY,
+    projects: Projects = FRAMES,
+    limits: Mapping[str, Limit] | None = None,
+) -> Found:
+    """What is found on an index of ``projects``, which knows nothing of those present."""
+    lines = (asked,) if isinstance(asked, str) else tuple(asked)
+    world = Drawn(projects, lines)
+    return answer_for(world, MemoryIndex(world), present=present, limits=limits)
+
+
+def refused(*asked: str, present: Mapping[str, Present] = NUMPY, limits: Mapping[str, Limit] | None = None) -> Conflict:
+    """The conflict that stands in the way of ``asked``."""
+    with pytest.raises(Conflict) as caught:
+        beside(asked, present, limits=limits)
+    return caught.value
+
+
+def test_the_newest_version_that_goes_with_what_is_present_is_taken() -> None:
+    found = beside("plots")
+    assert [(pin.name, pin.version) for pin in found.pins] == [("pandas", "2.0"), ("plots", "1.0")]
+
+
+def test_what_is_present_is_named_by_those_that_need_it_and_is_no_pin_itself() -> None:
+    pandas, plots = beside("plots").pins
+    assert (pandas.requires, plots.requires) == (("numpy",), ("numpy", "pandas"))
+
+
+def test_a_version_that_is_held_back_by_what_is_present_says_so() -> None:
+    pandas, _ = beside("plots").pins
+    assert pandas.because == ("pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4",)
+    assert the_only(beside("pandas<3")).because == ()
+
+
+def test_a_requirement_that_what_is_present_meets_leaves_nothing_to_install() -> None:
+    assert beside("numpy>=1.20,<2").pins == ()
+
+
+@pytest.mark.parametrize("urls", [(URL,), (URL, "https://others.example.org/simple/")])
+def test_no_index_is_asked_for_what_is_present(urls: Sequence[str]) -> None:
+    world = Drawn(FRAMES, ("numpy", "plots"))
+    index = MemoryIndex(world)
+    answer_for(world, index, present=NUMPY, urls=urls)
+    assert {path for path in index.asked if "numpy" in path} == set()
+    assert "/simple/pandas/" in index.asked
+
+
+def test_an_extra_that_does_not_go_with_what_is_present_holds_a_version_back() -> None:
+    projects: Projects = {"app": {"1.0": [], "2.0": ["numpy>=2; extra == 'x'"]}}
+    (pin,) = beside("app[x]", projects=projects).pins
+    assert pin.version == "1.0"
+    assert pin.because == ("app 2.0 requires numpy>=2, and conda installs numpy 1.26.4",)
+
+
+def test_what_is_present_does_not_bring_what_its_version_on_an_index_would() -> None:
+    projects: Projects = {"app": {"1.0": ["lib"]}, "lib": {"1.0": ["part"]}, "part": {"1.0": []}}
+    found = beside("app", {"lib": Present("1.0", "lib")}, projects)
+    assert [pin.name for pin in found.pins] == ["app"]
+
+
+def test_extras_of_what_is_present_bring_nothing_and_are_noted() -> None:
+    projects: Projects = {"app": {"1.0": ["numpy[fast,x]>=1"]}}
+    found = beside(["app", "numpy[tests]"], projects=projects)
+    assert found.bare == (("numpy", "fast"), ("numpy", "tests"), ("numpy", "x"))
+    assert the_only(found).name == "app"
+    assert the_only(found).unknown_extras == ()
+
+
+def test_extras_are_noted_only_of_what_is_present() -> None:
+    assert beside("plots[x]").bare == ()
+
+
+@pytest.mark.parametrize("asked", ["numpy>=2.4", "numpy!=1.26.*", "numpy==2.4"])
+def test_a_person_who_asks_for_another_version_is_told_which_one_conda_installs(asked: str) -> None:
+    assert sentences(refused(asked)) == [f"the command line asks for {asked}, and conda installs numpy 1.26.4"]
+
+
+def test_a_package_that_needs_another_version_is_told_with_the_way_to_the_request() -> None:
+    assert sentences(refused("pandas>=3")) == [
+        "the command line asks for pandas>=3",
+        "pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4",
+    ]
+
+
+def test_what_what_is_present_meets_is_not_told() -> None:
+    told = sentences(refused("plots", "numpy>=1", "pandas==3.0"))
+    assert "pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4" in told
+    assert not [it for it in told if "numpy>=1" in it or "plots 1.0 requires numpy" in it]
+
+
+def test_many_versions_that_need_another_one_are_told_at_once() -> None:
+    projects: Projects = {"app": {f"{number}.0": ["numpy>=2"] for number in range(1, 7)}}
+    with pytest.raises(Conflict) as caught:
+        beside("app", projects=projects)
+    assert sentences(caught.value) == [
+        "the command line asks for app",
+        "app 1.0 to 6.0 require other versions, such as numpy>=2, and conda installs numpy 1.26.4",
+    ]
+
+
+def test_a_constraint_that_excludes_what_is_present_is_a_conflict() -> None:
+    conflict = refused("pandas<2", limits={"numpy": Limit("<1.25", "", "-c limits.txt")})
+    assert sentences(conflict) == [
+        "the command line asks for pandas<2",
+        "pandas 1.0 requires numpy>=1.20, and conda installs numpy 1.26.4",
+        "-c limits.txt holds numpy<1.25, and conda installs numpy 1.26.4",
+    ]
+
+
+def test_a_constraint_that_admits_what_is_present_is_none() -> None:
+    limits = {"numpy": Limit(">=1.25", "", "-c limits.txt")}
+    assert [pin.version for pin in beside("pandas", limits=limits).pins] == ["2.0"]
+    assert not [it for it in sentences(refused("pandas>=3", limits=limits)) if "limits.txt" in it]
+
+
+def test_a_conflict_with_what_is_present_is_not_one_about_an_index() -> None:
+    conflict = refused("numpy>=2.4")
+    assert missing(conflict) == []
+    assert involved(conflict) == {"numpy"}
+    assert not [it for it in sentences(conflict) if "index" in it]
+
+
+def test_the_conda_package_is_named_as_conda_names_it() -> None:
+    torch = {"torch": Present("2.7.1", "pytorch")}
+    assert sentences(refused("torch>=2.8", present=torch)) == [
+        "the command line asks for torch>=2.8, and conda installs pytorch 2.7.1"
+    ]
+
+
+def test_one_file_by_its_address_is_not_what_conda_installs() -> None:
+    place = "example.org/numpy-1.26.4-py3-none-any.whl"
+    (told,) = sentences(refused(f"numpy @ https://somebody:secret@{place}#sha256={'0' * 64}"))
+    assert told == f"the command line asks for numpy @ https://{place}, and conda installs numpy 1.26.4"
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "is_met"),
+    [
+        ("2.0.post1.dev0", "lib>=2", True),
+        ("2.0.0rc1", "lib>=1", True),  # it is there, and nobody has to ask for pre-releases
+        ("2.0.0rc1", "lib>=2", False),
+        ("2.7.1+cu126", "lib==2.7.1", True),
+        ("2.7.1+cu126", "lib==2.7.1+cpu", False),
+        ("2.7.1", "lib===2.7.1", True),
+        ("1!2.0", "lib<2", False),
+        ("9e", "lib", True),
+        ("9e", "lib>=1", False),
+        ("9e", "lib!=1", False),
+        ("9e", "lib===9e", False),
+        ("1.0_3", "lib[x]", True),
+        ("1.0_3", "lib[x]==1.0", False),
+    ],
+)
+def test_a_version_as_conda_writes_it_meets_what_python_can_tell_of_it(version: str, asked: str, is_met: bool) -> None:
+    projects: Projects = {"app": {"1.0": [asked]}}
+    present = {"lib": Present(version, "lib")}
+    for lines in (["app"], [asked], ["app", asked]):
+        if is_met:
+            assert [pin.name for pin in beside(lines, present, projects).pins] == ["app"] * ("app" in lines)
+        else:
+            with pytest.raises(Conflict) as caught:
+                beside(lines, present, projects)
+            assert f"and conda installs lib {version}" in " ".join(sentences(caught.value))
+
+
+def test_a_lock_that_held_another_version_of_what_is_present_does_not_bring_it_back() -> None:
+    for version in ("1.26.4", "9e"):
+        world = Drawn(FRAMES, ("pandas",))
+        present = {"numpy": Present(version, "numpy")}
+        pins = resolved(world._replace(projects={"pandas": {"1.0": ["numpy"]}}), present=present, held={"numpy": "2.0"})
+        assert pins == {"pandas": "1.0"}
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(worlds(), st.data())
+def test_what_is_present_counts_as_the_only_version_of_a_project_without_requirements(
+    world: Drawn, data: st.DataObject
+) -> None:
+    names = data.draw(st.lists(st.sampled_from(sorted(world.projects)), min_size=1, max_size=3, unique=True))
+    there = {name: data.draw(st.sampled_from(("1.0", "2.0", "3.0", "5.0"))) for name in names}
+    single = world._replace(projects={**world.projects, **{name: {version: []} for name, version in there.items()}})
+    pins = resolved(single)
+    expected = None if pins is None else {name: version for name, version in pins.items() if name not in there}
+    others = {name: versions for name, versions in world.projects.items() if name not in there}
+    present = {name: Present(version, name) for name, version in there.items()}
+    assert resolved(world._replace(projects=others), present=present) == expected
+
+
+def the_only(found: Found) -> Pin:
+    """The one pin of an answer."""
+    (pin,) = found.pins
+    return pin

@@ -1,0 +1,105 @@
+"""What is said of releases that are newer than those taken is true: another source has them, or a driver would do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from envsolve.matrix import Matrix, find_matrix
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import Platform
+from envsolve.model.release import Source
+from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.solution import Machine, Problem, Solution
+from envsolve.model.versions import DriverVersion
+from envsolve.resolve.solver import Solver
+from tests.conftest import Envsolve
+
+MATRIX = Matrix(find_matrix())
+SOLVER = Solver(MATRIX)
+WAITS = re.compile(r"a newer (\S+), (\S+), needs NVIDIA driver (\S+) or newer")
+
+
+FAST_GPUS = {
+    "tensorflow": ("6.1", "9.0"),
+    "pytorch": ("3.7", "8.6", "12.0"),
+    "jax": ("7.5", "12.0"),
+    "cupy": ("3.7", "9.0"),
+    "onnxruntime": ("8.6",),
+}
+"""The part of the grid of frameworks and GPUs that the fast suite asks; the thorough one asks all."""
+
+
+def asked(framework: str, gpu: str, driver: DriverVersion | None, version: str = "") -> tuple[Request, Problem]:
+    machine = Machine(driver, ((ComputeCapability.parse(gpu), ""),), None)
+    frameworks = (FrameworkRequest(framework, SpecifierSet(version)),)
+    problem = Problem(frameworks, Platform.LINUX_64, (machine,), cpu=False, python=None, cuda=None)
+    return Request(frameworks, format="json"), problem
+
+
+def waiting(solution: Solution) -> list[tuple[str, str]]:
+    """The releases that are said to wait for a driver, and that driver."""
+    return [(match[2], match[3]) for note in solution.notes if (match := WAITS.fullmatch(note))]
+
+
+@pytest.mark.parametrize(
+    ("framework", "gpu"),
+    [
+        pytest.param(framework, gpu, marks=[] if gpu in FAST_GPUS[framework] else [pytest.mark.thorough])
+        for gpu in ("3.7", "6.1", "7.5", "8.6", "9.0", "12.0")
+        for framework in FAST_GPUS
+    ],
+)
+def test_a_release_that_waits_for_a_driver_fits_from_that_driver_on_and_not_before(framework: str, gpu: str) -> None:
+    drivers = sorted({branch.first(windows=False) for branch in MATRIX.cuda.branches}, key=lambda driver: driver.parts)
+    told = 0
+    for driver in drivers:
+        solution = SOLVER.solve(*asked(framework, gpu, driver))
+        for version, needed in waiting(solution) if solution is not None else ():
+            told += 1
+            assert SOLVER.solve(*asked(framework, gpu, driver, f"=={version}")) is None
+            assert SOLVER.solve(*asked(framework, gpu, DriverVersion.parse(needed), f"=={version}")) is not None
+            older = DriverVersion.parse(f"{int(needed.partition('.')[0]) - 1}.99")
+            assert SOLVER.solve(*asked(framework, gpu, older, f"=={version}")) is None
+    assert told or (framework, gpu) != ("pytorch", "8.6")
+
+
+def test_nothing_waits_for_a_driver_that_would_end_the_gpus_life() -> None:
+    solution = SOLVER.solve(*asked("pytorch", "6.1", DriverVersion.parse("580.65.06")))
+    assert solution is not None
+    assert waiting(solution) == []
+
+
+def test_nothing_waits_where_the_driver_is_not_known() -> None:
+    solution = SOLVER.solve(*asked("pytorch", "8.6", None))
+    assert solution is not None
+    assert waiting(solution) == []
+
+
+def test_the_note_is_said_once(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "12.0", "--driver", "570.86.10")
+    assert result.err.count("note: a newer pytorch, 2.15.0, needs NVIDIA driver 580.65.06 or newer\n") == 1
+
+
+def test_what_fits_from_another_source_waits_for_nothing(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "jax", "--gpu", "8.0", "--driver", "550.54.15")
+    assert "needs NVIDIA driver" not in result.err
+    assert f"--source {Source.PYPI} takes it" in result.err
+
+
+def test_a_driver_may_rise_to_the_end_of_a_gpus_life_and_not_beyond() -> None:
+    """The last branch of Pascal is R580, the next is R590: CUDA 13 asks for R580, which Pascal would have."""
+    old, new = DriverVersion.parse("470.256.02"), DriverVersion.parse("570.26")
+    waits = SOLVER.solve(*asked("pytorch", "6.1", old))
+    assert waits is not None
+    assert waiting(waits) == [("2.14.1", "525.60.13")]
+    done = SOLVER.solve(*asked("pytorch", "6.1", new))
+    assert done is not None
+    assert waiting(done) == []
+
+
+def test_a_jetson_gets_its_driver_with_jetpack_and_waits_for_none(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "8.7", "--driver", "540.3.0", "--platform", "linux-aarch64")
+    assert "needs NVIDIA driver" not in result.err

@@ -1,0 +1,38 @@
+"""What runs in the environments of others: Python 3.7 understands it, and it needs nothing but the standard library."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+from envsolve.validation import inside
+
+INSIDE = Path(inside.__file__).parent
+FILES = sorted(INSIDE.rglob("*.py"))
+TREES = {str(file.relative_to(INSIDE)): file.read_text(encoding="utf-8") for file in FILES}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_python_3_7_can_parse_it(name: str) -> None:
+    ast.parse(TREES[name], name, feature_version=(3, 7))
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_it_imports_nothing_of_envsolve(name: str) -> None:
+    imported = [node for node in ast.walk(ast.parse(TREES[name])) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = [alias.name for node in imported if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in imported if isinstance(node, ast.ImportFrom) and not node.level]
+    assert not [it for it in names if it.partition(".")[0] == "envsolve"]
+
+
+@pytest.mark.parametrize("name", ["driver.py", "driver_calls.py", "vector_add.py", "run.py", "channel.py"])
+def test_the_driver_probe_imports_the_standard_library_only(name: str) -> None:
+    for node in ast.walk(ast.parse(TREES[name])):
+        if isinstance(node, ast.Import):
+            assert {alias.name.partition(".")[0] for alias in node.names} <= sys.stdlib_module_names
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            assert node.module is not None
+            assert node.module.partition(".")[0] in sys.stdlib_module_names

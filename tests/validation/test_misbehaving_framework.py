@@ -1,0 +1,80 @@
+"""The whole way, from a framework that misbehaves in a process of its own to the finding: none may pass."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from envsolve.frameworks import FRAMEWORKS
+from envsolve.validation.child import Children, Outcome
+from envsolve.validation.framework_verdict import verdict
+from envsolve.validation.report import ProbeReport, Status
+
+PYTORCH = FRAMEWORKS["pytorch"]
+DOUBLES = Path(__file__).parent / "doubles"
+
+
+@pytest.fixture
+def children() -> Iterator[Children]:
+    with Children() as running:
+        yield running
+
+
+def outcome(children: Children, fault: str) -> Outcome:
+    environ = {**os.environ, "PYTHONPATH": str(DOUBLES), "ENVSOLVE_TEST_TORCH": fault}
+    job = {"device": "cuda", "index": 0, "burn": 0}
+    return children.run(Path(sys.executable), PYTORCH.probe, job, environ, 60)
+
+
+def report(children: Children, fault: str) -> ProbeReport:
+    return verdict(PYTORCH, "cuda", outcome(children, fault))
+
+
+def test_one_that_computes_right_on_its_gpu_passes(children: Children) -> None:
+    found = report(children, "")
+    assert found.findings == ()
+    assert found.status is Status.PASS
+    assert "convolution-backward, training right on NVIDIA Imaginary" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("fault", "finding", "operations"),
+    [
+        ("cpu-build", "cpu-build", ""),
+        ("library-missing", "library-missing", ""),
+        ("no-driver", "driver-library-missing", ""),
+        ("no-kernel", "no-code-for-gpu", "element-wise, matmul, convolution, convolution-backward, training"),
+        ("no-kernel-in-cudnn", "no-code-for-gpu", "convolution, convolution-backward, training"),
+        ("cudnn", "cudnn-broken", "convolution, convolution-backward, training"),
+        ("cublas", "cublas-broken", "matmul, training"),
+        ("out-of-memory", "out-of-memory", "element-wise"),
+        ("wrong-matmul", "wrong-result", "matmul, training"),
+        ("nan-in-convolution", "wrong-result", "convolution, training"),
+        ("runs-on-cpu", "ran-on-cpu", "element-wise, matmul, convolution, convolution-backward, training"),
+        ("allocates-nothing", "ran-on-cpu", "element-wise, matmul, convolution, convolution-backward, training"),
+        ("learns-backwards", "training-does-not-learn", "training"),
+    ],
+)
+def test_one_that_does_not_is_told_for_what_it_is(
+    children: Children, fault: str, finding: str, operations: str
+) -> None:
+    found = report(children, fault)
+    assert found.status is Status.FAIL
+    assert found.findings[0].id == finding
+    assert found.findings[0].evidence
+    assert f"({operations})" in found.detail or not operations
+
+
+def test_that_cudnn_alone_lacks_code_for_the_gpu_is_said(children: Children) -> None:
+    assert "it is cuDNN that has no code" in report(children, "no-kernel-in-cudnn").findings[0].cause
+
+
+def test_a_crash_keeps_what_had_come_out_right(children: Children) -> None:
+    found = report(children, "crash-in-convolution").findings[0]
+    assert found.id == "probe-crash"
+    assert "in convolution. It died with signal 6 (SIGABRT)" in found.cause
+    assert "element-wise, matmul had come out right" in found.cause

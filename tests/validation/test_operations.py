@@ -1,0 +1,228 @@
+"""Running the operations of a framework: every failure is kept, the others are still tried, nothing wrong passes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envsolve.validation.inside import operations, reference
+from envsolve.validation.inside.channel import Channel
+from envsolve.validation.inside.framework import Framework, NoDeviceError, Outcome, UnsupportedError
+from envsolve.validation.inside.reference import Array, Lesson
+
+ALL = ["element-wise", "matmul", "convolution", "convolution-backward", "training"]
+
+
+class Sound(Framework):
+    """A framework that is right: the reference itself."""
+
+    version = "1.0"
+
+    def __init__(self, device: str) -> None:
+        super().__init__({"matmul": "cuBLAS"})
+
+    def open(self, device: str, index: int) -> str:
+        return f"{device}:{index}"
+
+    def element_wise(self, left: Array, right: Array) -> Outcome:
+        return Outcome(reference.element_wise(left, right), on_device=True)
+
+    def matmul(self, left: Array, right: Array) -> Outcome:
+        return Outcome(reference.matmul(left, right), on_device=True)
+
+    def convolution(self, images: Array, filters: Array) -> Outcome:
+        return Outcome(reference.convolution(images, filters), on_device=True)
+
+    def convolution_backward(self, images: Array, filters: Array, upstream: Array) -> Outcome:
+        return Outcome(reference.convolution_backward(images, filters, upstream), on_device=True)
+
+    def training(self, lesson: Lesson) -> Outcome:
+        return Outcome(reference.training(lesson), on_device=True)
+
+    def products(self, left: Array, right: Array) -> Callable[[], int]:
+        return lambda: 0
+
+
+Run = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    def run(load: Callable[[str], Framework], device: str = "cpu", burn: float = 0) -> dict[str, Any]:
+        job: dict[str, object] = {"device": device, "index": 2, "burn": burn}
+        channel = Channel(str(tmp_path / "lines"))
+        result = operations.run(job, channel, "sound", load)
+        channel._file.close()
+        written: dict[str, Any] = json.loads(json.dumps(result, allow_nan=False))
+        return written
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
+
+
+def test_a_sound_framework_does_everything_right(run: Run) -> None:
+    result = run(Sound)
+    assert [it["name"] for it in result["operations"]] == ALL
+    assert all(it["ok"] for it in result["operations"])
+    assert (result["device"], result["version"], result["cpu_build"]) == ("cpu:2", "1.0", False)
+    assert result["operations"][1]["proves"] is None
+    assert "error" not in result
+
+
+def test_on_a_gpu_it_is_said_which_library_an_operation_proves(run: Run) -> None:
+    assert [it["proves"] for it in run(Sound, "cuda")["operations"]][:3] == [None, "cuBLAS", None]
+
+
+def test_every_outcome_is_noted_before_the_next_operation_begins(run: Run, tmp_path: Path) -> None:
+    run(Sound)
+    lines = [json.loads(line) for line in (tmp_path / "lines").read_text().splitlines()]
+    order = [line.get("stage") or line["note"].get("operation", {"name": "about"})["name"] for line in lines]
+    assert order == ["import", "about", "init", *(name for it in ALL for name in (it, it))]
+
+
+def test_a_framework_that_cannot_be_imported_is_a_result(run: Run) -> None:
+    def load(device: str) -> Framework:
+        try:
+            raise OSError("libcublas.so.11: cannot open shared object file")
+        except OSError:
+            raise UnboundLocalError("local variable 'path' referenced before assignment") from None
+
+    result = run(load)
+    assert (result["stage"], result["operations"]) == ("import", [])
+    assert result["error"]["type"] == "UnboundLocalError"
+    assert result["error"]["text"].endswith("\nOSError: libcublas.so.11: cannot open shared object file")
+
+
+def test_a_device_that_cannot_be_reached_ends_it(run: Run) -> None:
+    class Blind(Sound):
+        def open(self, device: str, index: int) -> str:
+            raise NoDeviceError("it lists 0 GPUs")
+
+    result = run(Blind, "cuda")
+    assert (result["stage"], result["operations"]) == ("init", [])
+    assert result["error"] == {"type": "NoDeviceError", "text": "it lists 0 GPUs"}
+
+
+def test_a_build_for_cpus_is_not_asked_for_a_gpu(run: Run) -> None:
+    class OnlyCpu(Sound):
+        cpu_build = True
+
+        def open(self, device: str, index: int) -> str:
+            assert device == "cpu"
+            return "CPU"
+
+    assert run(OnlyCpu, "cuda")["operations"] == []
+    assert all(it["ok"] for it in run(OnlyCpu, "cpu")["operations"])
+
+
+def test_what_a_framework_cannot_do_by_design_is_no_failure(run: Run) -> None:
+    class Inference(Sound):
+        def training(self, lesson: Lesson) -> Outcome:
+            raise UnsupportedError("it does not train")
+
+    last = run(Inference)["operations"][-1]
+    assert (last["ok"], last["unsupported"], last["error"]) == (None, "it does not train", None)
+
+
+def test_one_that_runs_on_no_such_device_says_so(run: Run) -> None:
+    def load(device: str) -> Framework:
+        raise UnsupportedError("it runs on GPUs only")
+
+    result = run(load)
+    assert result["unsupported"] == "it runs on GPUs only"
+    assert "error" not in result
+
+
+def test_after_an_operation_that_fails_the_others_are_tried(run: Run) -> None:
+    class Broken(Sound):
+        def convolution(self, images: Array, filters: Array) -> Outcome:
+            raise RuntimeError("cuDNN error: CUDNN_STATUS_NOT_INITIALIZED")
+
+    done = run(Broken)["operations"]
+    assert [it["ok"] for it in done] == [True, True, False, True, True]
+    assert done[2]["error"] == {"type": "RuntimeError", "text": "cuDNN error: CUDNN_STATUS_NOT_INITIALIZED"}
+
+
+def test_a_right_result_of_the_wrong_device_is_not_ok(run: Run) -> None:
+    class Elsewhere(Sound):
+        def matmul(self, left: Array, right: Array) -> Outcome:
+            return super().matmul(left, right)._replace(on_device=False)
+
+    product = run(Elsewhere)["operations"][1]
+    assert (product["ok"], product["on_device"], product["wrong"]) == (False, False, 0)
+
+
+@pytest.mark.parametrize(("number", "max_error"), [(1e3, pytest.approx(85, rel=0.2)), (float("nan"), None)])
+def test_one_wrong_number_is_not_ok(run: Run, number: float, max_error: object) -> None:
+    class Off(Sound):
+        def matmul(self, left: Array, right: Array) -> Outcome:
+            numbers = reference.matmul(left, right)
+            numbers[77] = number
+            return Outcome(numbers, on_device=True)
+
+    product = run(Off)["operations"][1]
+    assert (product["ok"], product["wrong"], product["numbers"]) == (False, 1, 4096)
+    assert product["max_error"] == max_error
+
+
+def test_an_empty_result_is_not_ok(run: Run) -> None:
+    class Nothing(Sound):
+        def training(self, lesson: Lesson) -> Outcome:
+            return Outcome([], on_device=True)
+
+    last = run(Nothing)["operations"][-1]
+    assert (last["ok"], last["learns"]) == (False, False)
+
+
+def test_losses_that_do_not_fall_are_told(run: Run) -> None:
+    class Stubborn(Sound):
+        def training(self, lesson: Lesson) -> Outcome:
+            return Outcome([51.8, 51.8, 60.0, 1e30], on_device=True)
+
+    last = run(Stubborn)["operations"][-1]
+    assert (last["ok"], last["learns"], last["losses"][-1]) == (False, False, "1e+30")
+
+
+@pytest.mark.parametrize(("differs", "ok"), [(0, True), (1, False)])
+def test_a_burn_repeats_one_product_and_counts_what_differs(
+    run: Run, monkeypatch: pytest.MonkeyPatch, differs: int, ok: bool
+) -> None:
+    class Repeated(Sound):
+        def products(self, left: Array, right: Array) -> Callable[[], int]:
+            assert left.shape == right.shape == (128, 128)
+            assert left.numbers != right.numbers
+            return lambda: differs
+
+    monkeypatch.setitem(operations.BURN_SIZE, "cpu", 128)
+    burn = run(Repeated, burn=0.001 if ok else 0.5)["burn"]
+    assert burn["ok"] is ok
+    assert burn["wrong"] == burn["products"] * differs
+
+
+def test_a_burn_that_begins_with_a_wrong_product_is_not_ok(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Off(Sound):
+        def matmul(self, left: Array, right: Array) -> Outcome:
+            done = super().matmul(left, right)
+            return done if left.shape != right.shape else done._replace(numbers=[it + 1 for it in done.numbers])
+
+    monkeypatch.setitem(operations.BURN_SIZE, "cpu", 128)
+    burn = run(Off, burn=0.001)["burn"]
+    assert (burn["ok"], burn["wrong"]) == (False, operations.SAMPLES)
+
+
+def test_reduced_precision_is_off_before_the_framework_is_imported(run: Run) -> None:
+    import os
+
+    def load(device: str) -> Framework:
+        assert os.environ["NVIDIA_TF32_OVERRIDE"] == "0"
+        return Sound(device)
+
+    assert "error" not in run(load)

@@ -1,0 +1,21 @@
+"""The course of a validation, where the command line's tests do not reach."""
+
+from __future__ import annotations
+
+import pytest
+
+from envsolve.validation.validator import visible
+
+
+@pytest.mark.parametrize(
+    ("listed", "index", "expected"),
+    [
+        (None, 2, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2"}),
+        ("4,7", 1, {"CUDA_VISIBLE_DEVICES": "7"}),
+        ("GPU-1a, MIG-2b", 1, {"CUDA_VISIBLE_DEVICES": "MIG-2b"}),
+        ("4", 1, {"CUDA_VISIBLE_DEVICES": "-1"}),
+    ],
+)
+def test_a_framework_sees_one_gpu_alone(listed: str | None, index: int, expected: dict[str, str]) -> None:
+    environ = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
+    assert visible(environ, index) == expected
