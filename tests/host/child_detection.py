@@ -1,12 +1,15 @@
-"""Detection in a child process, which is where a library path can point at the fake driver."""
+"""Detection and whole command lines in a child process, where a library path can point at the fake driver."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -60,3 +63,38 @@ def detected(
     written = root.parent / "detected.json"
     written.write_text(result.stdout, encoding="utf-8")
     return read_host_file(written)
+
+
+class Ran(NamedTuple):
+    """What a command line printed, and the largest of its processes in MiB."""
+
+    code: int
+    out: str
+    err: str
+    memory: int
+
+
+def ran(environ: dict[str, str], tmp_path: Path, *command: str) -> Ran:
+    """Run envsolve. It must end soon, in its own way, and print nothing that steers a terminal."""
+    out, err = tmp_path / "out", tmp_path / "err"
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "envsolve", *command],
+            env={"ENVSOLVE_PROBE_TIMEOUT": "1", **environ, "PYTHONPATH": str(REPOSITORY)},
+            cwd=tmp_path,
+            stdout=stdout,
+            stderr=stderr,
+        )
+    timer = threading.Timer(60, process.kill)
+    timer.start()
+    _, status, usage = os.wait4(process.pid, 0)
+    timer.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    found = Ran(process.returncode, out.read_text("utf-8"), err.read_text("utf-8"), usage.ru_maxrss // 1024)
+    assert found.code in (0, 1), found
+    assert found.memory < 1024
+    for text in (found.out, found.err):
+        assert text.replace("\n", "").isprintable()
+        assert "Traceback" not in text
+        assert "GARBAGE" not in text
+    return found
