@@ -18,6 +18,12 @@ def one_line(text: str) -> str:
     return text if text.isprintable() else "".join(map(_visible, " ".join(text.split())))
 
 
+def short_line(text: str, longest: int = 256) -> str:
+    """``text`` as :func:`one_line` has it, cut to ``longest`` characters: a name, or what a program said."""
+    line = one_line(text[: 4 * longest])
+    return line if len(line) <= longest else f"{line[: longest - 3]}..."
+
+
 def escaped(text: str) -> str:
     r"""``text`` of several lines, without secrets, with the same characters escaped but line breaks, tabs and colours.
 

@@ -1,7 +1,7 @@
 """Asking this machine what it is: which sources, in which order, and when to stop.
 
-Cheap sources (NVML in this process, and files) come first. A thorough detection then asks libcuda in a child process
-and nvidia-smi as well; a quick one does so only when the cheap sources leave something open.
+Cheap sources (NVML and files) come first. A thorough detection then asks libcuda and nvidia-smi as well; a quick one
+does so only when the cheap sources leave something open.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from envsolve.host.choose import choose
 from envsolve.host.device_nodes import DeviceNodesProbe
 from envsolve.host.evidence import Evidence, Surroundings, surroundings_of
 from envsolve.host.kernel_module import ProcGpusProbe, ProcVersionProbe, SysModuleProbe
-from envsolve.host.loader import cuda_candidates, find_nvidia_smi, load_first
+from envsolve.host.libcuda import LibcudaProbe, load_problem_of_libcuda
+from envsolve.host.loader import find_nvidia_smi
 from envsolve.host.machine import Machine, this_glibc, this_platform
 from envsolve.host.nvml import NvmlProbe
 from envsolve.host.pci import PciProbe, PciTable
 from envsolve.host.probe import Probe, Source, ask
 from envsolve.host.trouble import Trouble
-from envsolve.model.host import Host, Platform, Reading
+from envsolve.model.host import Host, Platform, Problem, Reading
 
 
 def detect(
@@ -57,7 +58,6 @@ def gather(machine: Machine, *, thorough: bool, pci_table: PciTable | None = Non
     surroundings = surroundings_of(machine)
     readings = _ask_all(cheap_probes(machine, pci_table))
     if machine.live and (thorough or _leaves_open(machine, readings, surroundings)):
-        from envsolve.host.libcuda import LibcudaProbe
         from envsolve.host.nvidia_smi import NvidiaSmiProbe
 
         readings += _ask_all((LibcudaProbe(machine), NvidiaSmiProbe(machine)))
@@ -65,7 +65,7 @@ def gather(machine: Machine, *, thorough: bool, pci_table: PciTable | None = Non
 
 
 def cheap_probes(machine: Machine, pci_table: PciTable | None) -> tuple[Probe, ...]:
-    """Sources that cost no process."""
+    """Sources that cost no new program."""
     libraries: tuple[Probe, ...] = (NvmlProbe(machine),) if machine.live and machine.platform.has_cuda else ()
     if machine.platform.is_windows:
         from envsolve.host.windows import RegistryProbe
@@ -90,7 +90,7 @@ def _leaves_open(machine: Machine, readings: tuple[Reading, ...], surroundings: 
     if not machine.platform.has_cuda:
         return False
     if _settled(readings):
-        return load_first(cuda_candidates(machine), machine.environ) is not None
+        return load_problem_of_libcuda(machine) is not None
     return _has_trace(machine, readings, surroundings)
 
 
@@ -109,8 +109,12 @@ def _has_trace(machine: Machine, readings: tuple[Reading, ...], surroundings: Su
         return True
     if any(reading.gpus or reading.driver is not None or _tells_trouble(reading) for reading in readings):
         return True
-    return find_nvidia_smi(machine) is not None or load_first(cuda_candidates(machine), machine.environ) is None
+    return find_nvidia_smi(machine) is not None or not _is_missing(load_problem_of_libcuda(machine))
 
 
 def _tells_trouble(reading: Reading) -> bool:
-    return reading.problem is not None and reading.problem.code != Trouble.LIBRARY_MISSING
+    return reading.problem is not None and not _is_missing(reading.problem)
+
+
+def _is_missing(problem: Problem | None) -> bool:
+    return problem is not None and problem.code == Trouble.LIBRARY_MISSING

@@ -9,13 +9,19 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from envsolve.boundary.files import FileError, read_bytes
+
+_LONGEST = 1 << 16
+"""Bytes. What the kernel and the driver say of themselves in a file is short."""
+
 
 def read_text(path: Path) -> str | None:
-    """The file's text without surrounding space and NUL, or None where it cannot be read."""
+    """The file's text without surrounding space and NUL, or None where it cannot be read or is no such short file."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace").strip("\0 \t\r\n")
-    except OSError:
+        content = read_bytes(path, _LONGEST)
+    except FileError:
         return None
+    return None if content is None else content.decode("utf-8", "replace").strip("\0 \t\r\n")
 
 
 def names_in(directory: Path) -> list[str] | None:

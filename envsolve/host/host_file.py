@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from envsolve.boundary.display import one_line, short_line
 from envsolve.boundary.files import FileError, decoded, read_argument
 from envsolve.errors import Hint, UsageError
 from envsolve.model.capability import ComputeCapability
@@ -163,7 +164,7 @@ def _host(table: _Table) -> Host:
         status=table.parse("status", _status) or _default_status(driver, gpus),
         origin=_origin(table),
         wsl=table.get("wsl", bool) or False,
-        notes=tuple(str(note) for note in table.get("notes", list) or ()),
+        notes=tuple(one_line(str(note)) for note in table.get("notes", list) or ()),
     )
 
 
@@ -194,7 +195,7 @@ def _gpu(table: _Table) -> Gpu:
 
 def _origin(table: _Table) -> dict[str, str]:
     origin: dict[str, object] = table.get("origin", dict) or {}
-    return {str(key): str(source) for key, source in origin.items()}
+    return {short_line(str(key)): short_line(str(source)) for key, source in origin.items()}
 
 
 def _platform(text: str) -> Platform:

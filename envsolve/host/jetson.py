@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from envsolve.boundary.display import short_line
 from envsolve.host.files import read_text
 
 _RELEASE = re.compile(r"R(\d+)\s*\(release\),\s*REVISION:\s*(\d+(?:\.\d+)*)")
@@ -17,9 +18,10 @@ def l4t_release(root: Path) -> str | None:
     if text is None:
         return None
     match = _RELEASE.search(text)
-    return f"{match[1]}.{match[2]}" if match is not None else "unknown"
+    return short_line(f"{match[1]}.{match[2]}") if match is not None else "unknown"
 
 
 def board_model(root: Path) -> str | None:
     """The board's name from the device tree, as in ``NVIDIA Jetson Orin Nano Developer Kit``."""
-    return read_text(root / "proc/device-tree/model") or None
+    model = read_text(root / "proc/device-tree/model")
+    return short_line(model) if model else None

@@ -18,7 +18,7 @@ from envsolve.host.trouble import Trouble
 from envsolve.model.host import Gpu, Problem, Reading
 from envsolve.model.versions import DriverVersion
 
-_NVRM_LINE = re.compile(r"^NVRM version:.*?Kernel Module(?:\s+for\s+\S+)?\s+(\d+(?:\.\d+)+)\s", re.MULTILINE)
+_NVRM_LINE = re.compile(r"^NVRM version:.*?Kernel Module(?:\s+for\s+\S+)?\s+([0-9]+(?:\.[0-9]+)+)\s", re.MULTILINE)
 """``... NVIDIA UNIX x86_64 Kernel Module  550.54.14  ...`` or ``... Open Kernel Module for x86_64  565.57.01  ...``."""
 
 _MODEL_LINE = re.compile(r"^Model:\s*(.+?)\s*$", re.MULTILINE)

@@ -1,26 +1,25 @@
-"""libcuda, the CUDA driver library: what CUDA programs really get. It is asked in a child process.
-
-The child has no CUDA_VISIBLE_DEVICES: a host's GPUs do not depend on what one shell hides.
-"""
+"""libcuda, the CUDA driver library: what CUDA programs really get."""
 
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.boundary.programs import Finished, run_program
-from envsolve.host.gpus import grouped
-from envsolve.host.loader import cuda_candidates, load_problem, without_relative_entries
+from envsolve.host.child import Facts
+from envsolve.host.library import ask_library
+from envsolve.host.loader import cuda_candidates, load_first
 from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble, cuda_problem
-from envsolve.model.capability import ComputeCapability
-from envsolve.model.host import Gpu, Problem, Reading
-from envsolve.model.versions import CudaVersion
+from envsolve.model.host import Problem, Reading
 
-CHILD = Path(__file__).with_name("libcuda_child.py")
+if TYPE_CHECKING:
+    from ctypes import CDLL, c_int
+
+_CAPABILITY_MAJOR = 75
+_CAPABILITY_MINOR = 76
+"""Numbers of attributes of a device, as CUdevice_attribute in cuda.h has them."""
 
 
 class LibcudaProbe(NamedTuple):
@@ -30,56 +29,105 @@ class LibcudaProbe(NamedTuple):
     name: str = Source.LIBCUDA
 
     def read(self) -> Reading | None:
-        """Return what the child says, or the problem that kept it from saying anything."""
-        command = (sys.executable, "-I", os.fspath(CHILD), *cuda_candidates(self.machine))
-        environ = without_relative_entries(self.machine.environ)
-        environ.pop("CUDA_VISIBLE_DEVICES", None)
-        return reading_of(run_program(command, environ, self.machine.timeout), self.name)
+        """Return libcuda's facts, or the problem that keeps it from answering."""
+        return ask_library(self.machine, Source.LIBCUDA, libcuda_facts, cuda_candidates(self.machine))
 
 
-def reading_of(finished: Finished, source: str = Source.LIBCUDA) -> Reading:
-    """The child's answer as a reading; a child that hung, crashed or babbled is a problem."""
-    if finished.hung:
-        return Reading(source, problem=Problem(Trouble.HANG, "libcuda did not answer in time"))
-    answer = _answer(finished.output)
-    if answer is None:
-        return Reading(source, problem=Problem(Trouble.CRASH, f"asking libcuda ended with {finished.exit_code}"))
-    version = answer.get("version")
-    driver_cuda = CudaVersion.from_driver_api(version) if isinstance(version, int) else None
-    return Reading(source, driver_cuda=driver_cuda, gpus=_gpus(answer), problem=_problem(answer))
+def load_problem_of_libcuda(machine: Machine) -> Problem | None:
+    """What keeps libcuda from being loaded, which is less to ask than what it says."""
+    return ask_library(machine, Source.LIBCUDA, libcuda_loads, cuda_candidates(machine)).problem
 
 
-def _answer(output: str) -> dict[str, object] | None:
-    """The last line as JSON; libraries put in front of the driver may have printed others."""
-    import json
+def libcuda_loads(names: Sequence[str]) -> Facts:
+    """The ``problem`` of loading libcuda, to be asked in a child process."""
+    loaded = load_first(names)
+    return {"problem": loaded if isinstance(loaded, Problem) else None}
 
+
+def libcuda_facts(names: Sequence[str]) -> Facts:
+    """What libcuda says up to the first call that fails, to be asked in a child process.
+
+    ``driver_cuda``, ``gpus`` and ``problem``. A host's GPUs do not depend on what one shell hides.
+    """
+    os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+    loaded = load_first(names)
+    if isinstance(loaded, Problem):
+        return {"problem": loaded}
+    facts: Facts = {}
+    gpus: list[object] = []
     try:
-        answer = json.loads(output.strip().rpartition("\n")[2])
-    except ValueError:
+        driver = _Driver(loaded)
+        facts["driver_cuda"] = driver.version()
+        driver.call("cuInit", 0)
+        facts["gpus"] = gpus
+        gpus.extend(driver.gpu(index) for index in range(driver.count()))
+    except _CallError as error:
+        place = _library_path()
+        loaded_from = f" (loaded from {place})" if place else ""
+        facts["problem"] = error.problem._replace(text=error.problem.text + loaded_from)
+        facts["gpus"] = gpus or None
+    return facts
+
+
+class _CallError(Exception):
+    """A call of the driver failed, or the library does not have it."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.text)
+        self.problem = problem
+
+
+class _Driver:
+    """The loaded library, with every failing call turned into _CallError."""
+
+    def __init__(self, library: CDLL) -> None:
+        import ctypes
+
+        self._library = library
+        self._types = ctypes
+
+    def call(self, name: str, *arguments: object) -> None:
+        """Call ``name``; anything but CUDA_SUCCESS raises."""
+        try:
+            function = getattr(self._library, name)
+        except AttributeError as error:
+            raise _CallError(Problem(Trouble.LIBRARY_UNUSABLE, f"{name} is missing: {error}")) from None
+        result = function(*arguments)
+        if result != 0:
+            raise _CallError(cuda_problem(result, name))
+
+    def version(self) -> int:
+        """The newest CUDA the library supports. Legal before cuInit, so it is known even when cuInit fails."""
+        return self._number("cuDriverGetVersion")
+
+    def count(self) -> int:
+        """How many devices there are."""
+        return self._number("cuDeviceGetCount")
+
+    def gpu(self, index: int) -> tuple[object, ...]:
+        """Name, compute capability in two numbers and bytes of memory of one device; it never counts as split."""
+        types = self._types
+        handle, memory = types.c_int(), types.c_size_t()
+        name = types.create_string_buffer(256)
+        self.call("cuDeviceGet", types.byref(handle), index)
+        self.call("cuDeviceGetName", name, len(name), handle)
+        self.call("cuDeviceTotalMem_v2", types.byref(memory), handle)
+        capability = (self._attribute(number, handle) for number in (_CAPABILITY_MAJOR, _CAPABILITY_MINOR))
+        return (name.value.decode("utf-8", "replace"), *capability, memory.value, False)
+
+    def _attribute(self, attribute: int, handle: c_int) -> int:
+        return self._number("cuDeviceGetAttribute", attribute, handle)
+
+    def _number(self, name: str, *arguments: object) -> int:
+        number = self._types.c_int()
+        self.call(name, self._types.byref(number), *arguments)
+        return number.value
+
+
+def _library_path() -> str | None:
+    """The file that was really loaded: it tells a toolkit's stub or a compatibility package from the driver's own."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:  # noqa: PTH123 - one read
+            return next((line.split(None, 5)[5].strip() for line in maps if "/libcuda.so" in line), None)
+    except OSError:
         return None
-    return answer if isinstance(answer, dict) else None
-
-
-def _gpus(answer: dict[str, object]) -> tuple[Gpu, ...] | None:
-    devices = answer.get("devices")
-    if not isinstance(devices, list) or (not devices and answer.get("error")):
-        return None
-    return grouped(
-        Gpu(device["name"], ComputeCapability(device["major"], device["minor"]), memory_mib=device["memory"] // 2**20)
-        for device in devices
-    )
-
-
-def _problem(answer: dict[str, object]) -> Problem | None:
-    error = answer.get("error")
-    if not isinstance(error, dict):
-        return None
-    call, number, text = error.get("call"), error.get("number"), str(error.get("text", ""))
-    if call == "load":
-        return load_problem("libcuda", text)
-    library = answer.get("library")
-    place = f" (loaded from {library})" if library else ""
-    if not isinstance(number, int):
-        return Problem(Trouble.LIBRARY_UNUSABLE, f"{call} is missing: {text}{place}")
-    problem = cuda_problem(number, str(call))
-    return Problem(problem.code, problem.text + place, number)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from envsolve.boundary.programs import absolute_entries, is_program
 from envsolve.host.files import exists
@@ -18,10 +19,15 @@ from envsolve.host.trouble import Trouble
 from envsolve.host.wsl import WSL_LIBRARIES, is_wsl
 from envsolve.model.host import Problem
 
+if TYPE_CHECKING:
+    from ctypes import CDLL
+
 NVML_LIBRARY = "libnvidia-ml.so.1"
 CUDA_LIBRARY = "libcuda.so.1"
 
 LIBRARY_PATH = "LD_LIBRARY_PATH"
+
+_MISSING = re.compile("No such file|not found|Could not find|no suitable image")
 
 _UNUSUAL_DIRECTORIES = (
     "run/opengl-driver/lib",
@@ -61,27 +67,22 @@ def _known_directories(machine: Machine) -> tuple[str, ...]:
     return (rf"{system_root}\System32", rf"{program_files}\NVIDIA Corporation\NVSMI")
 
 
-def load_first(candidates: Iterable[str], environ: Mapping[str, str]) -> Problem | None:
-    """Load the first of ``candidates`` that loads into this process; the problem where none does."""
+def load_first(names: Iterable[str]) -> CDLL | Problem:
+    """Load the first of ``names`` that loads, in a child process (child.py); the problem where none does."""
     import ctypes
 
-    problem: Problem | None = None
-    for name in candidates:
-        if _lies_in_current_directory(name, environ):
-            problem = problem or Problem(Trouble.LIBRARY_IN_CURRENT_DIRECTORY, f"{name} lies in the current directory")
-            continue
+    problem = Problem(Trouble.LIBRARY_MISSING, "there is no name to load it by")
+    for name in names:
         try:
-            ctypes.CDLL(name)
+            return ctypes.CDLL(name)
         except OSError as error:
             problem = _worse(problem, load_problem(name, str(error)))
-        else:
-            return None
     return problem
 
 
 def load_problem(name: str, text: str) -> Problem:
     """What a loader's message means: no such file, or a file that cannot be used."""
-    missing = re.search(r"No such file|not found|Could not find|no suitable image", text) is not None
+    missing = _MISSING.search(text) is not None
     return Problem(Trouble.LIBRARY_MISSING if missing else Trouble.LIBRARY_UNUSABLE, text or f"{name} does not load")
 
 
@@ -94,6 +95,13 @@ def without_relative_entries(environ: Mapping[str, str]) -> dict[str, str]:
     else:
         cleaned.pop(LIBRARY_PATH, None)
     return cleaned
+
+
+def find_in_current_directory(names: Iterable[str], environ: Mapping[str, str]) -> str | None:
+    """The library that a relative or empty entry of the library path leads to. It is not loaded."""
+    relative = [entry for entry in _library_path(environ) if not entry.startswith("/")]
+    plain = (name for name in names if "/" not in name and "\\" not in name)
+    return next((name for name in plain for entry in relative if exists(Path(entry) / name)), None)
 
 
 def _linux_candidates(machine: Machine, soname: str) -> tuple[str, ...]:
@@ -116,14 +124,6 @@ def _library_path(environ: Mapping[str, str]) -> list[str]:
     return re.split("[:;]", value) if value else []
 
 
-def _lies_in_current_directory(name: str, environ: Mapping[str, str]) -> bool:
-    """Whether the loader would find ``name`` through a relative or empty entry of its library path."""
-    if "/" in name or "\\" in name:
-        return False
-    relative = [entry for entry in _library_path(environ) if not entry.startswith("/")]
-    return any(exists(Path(entry) / name) for entry in relative)
-
-
-def _worse(first: Problem | None, second: Problem) -> Problem:
+def _worse(first: Problem, second: Problem) -> Problem:
     """The problem that says more: a file that cannot be used, rather than one that is not there."""
-    return second if first is None or first.code == Trouble.LIBRARY_MISSING else first
+    return second if first.code == Trouble.LIBRARY_MISSING else first

@@ -14,7 +14,7 @@ from envsolve.model.host import Platform
 from envsolve.model.versions import LibcVersion
 
 TIMEOUT_VARIABLE = "ENVSOLVE_PROBE_TIMEOUT"
-"""Seconds to wait for the libcuda child and for nvidia-smi; large machines without persistence mode need more."""
+"""Seconds to wait for a library of the driver or for nvidia-smi; large machines without persistence mode need more."""
 
 PROBE_TIMEOUT = 10.0
 LONGEST_TIMEOUT = 3600.0

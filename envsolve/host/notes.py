@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envsolve.boundary.display import one_line
 from envsolve.host.evidence import LIVE_SOURCES, Evidence
 from envsolve.host.gpus import total
 from envsolve.host.probe import Source
@@ -34,7 +35,7 @@ def notes_of(
         *_hiding(evidence, status),
         *_unknown_gpus(gpus),
     )
-    return tuple(dict.fromkeys(sentences))
+    return tuple(dict.fromkeys(map(one_line, sentences)))
 
 
 def _reason(evidence: Evidence, status: GpuStatus) -> Iterator[str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from envsolve.boundary.programs import Finished, run_program
+from envsolve.boundary.programs import LONGEST_OUTPUT, Finished, run_program
 from envsolve.host.gpus import grouped
 from envsolve.host.loader import find_nvidia_smi
 from envsolve.host.machine import Machine
@@ -23,9 +23,11 @@ from envsolve.model.versions import CudaVersion, DriverVersion
 FIELDS = ("name", "compute_cap", "memory.total", "mig.mode.current")
 """``compute_cap`` is unknown to drivers up to R470, the MIG mode to those before R450."""
 
-_DRIVER = re.compile(r"\b(?:Driver|KMD) Version\s*:\s*(\d+(?:\.\d+)+)")
-_CUDA = re.compile(r"\bCUDA (?:UMD )?Version\s*:\s*(\d+)\.(\d+)")
+_DRIVER = re.compile(r"\b(?:Driver|KMD) Version\s*:\s*([0-9]+(?:\.[0-9]+)+)")
+_CUDA = re.compile(r"\bCUDA (?:UMD )?Version\s*:\s*([0-9]{1,2})\.([0-9]{1,2})(?![0-9])")
 """Drivers from R610 on write KMD Version and CUDA UMD Version (kernel-mode and user-mode driver) in the header."""
+
+_MEBIBYTES = re.compile(r"[0-9]{1,9}")
 
 _UNKNOWN_FIELD = re.compile(r'Field "([^"]+)" is not a valid field')
 
@@ -53,8 +55,9 @@ class NvidiaSmiProbe(NamedTuple):
         if program is None:
             return None
         header = self._run(program)
-        if header.hung:
-            return Reading(self.name, problem=_hang())
+        stopped = _stopped(header)
+        if stopped is not None:
+            return Reading(self.name, problem=stopped)
         driver, driver_cuda = header_facts(header.output)
         if driver is None:
             problem = failure(header)
@@ -65,8 +68,9 @@ class NvidiaSmiProbe(NamedTuple):
     def _query(self, program: str, fields: Sequence[str]) -> tuple[tuple[Gpu, ...] | None, Problem | None]:
         """The GPUs, asked again without the field that this driver does not know."""
         answer = self._run(program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits")
-        if answer.hung:
-            return None, _hang()
+        stopped = _stopped(answer)
+        if stopped is not None:
+            return None, stopped
         unknown = _UNKNOWN_FIELD.search(answer.output)
         if unknown is not None and unknown[1] in fields and len(fields) > 1:
             return self._query(program, [name for name in fields if name != unknown[1]])
@@ -104,7 +108,7 @@ def _gpu(row: Mapping[str, str]) -> Gpu:
     return Gpu(
         None if row["name"].startswith("[") else row["name"],
         _capability(row.get("compute_cap", "")),
-        memory_mib=int(memory) if memory.isdigit() else None,
+        memory_mib=int(memory) or None if _MEBIBYTES.fullmatch(memory) else None,
         mig=row.get("mig.mode.current") == "Enabled",
     )
 
@@ -125,5 +129,8 @@ def failure(finished: Finished) -> Problem:
     return Problem(problem.code, f"{problem.text} ({said!r})" if said else problem.text, problem.number)
 
 
-def _hang() -> Problem:
-    return Problem(Trouble.HANG, "nvidia-smi did not answer in time")
+def _stopped(finished: Finished) -> Problem | None:
+    """Why nvidia-smi was not let to end; None where it ended."""
+    if finished.flooded:
+        return Problem(Trouble.UNREADABLE_ANSWER, f"nvidia-smi printed more than {LONGEST_OUTPUT >> 20} MB")
+    return Problem(Trouble.HANG, "nvidia-smi did not answer in time") if finished.hung else None

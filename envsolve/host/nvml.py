@@ -1,32 +1,23 @@
 """NVML, NVIDIA's management library: the best single source, and the only module that imports nvidia-ml-py.
 
-It is asked in a forked copy of this process, because a driver in trouble hangs or aborts inside it; where there is no
-fork, in this process. It ignores CUDA_VISIBLE_DEVICES and needs no CUDA context. Machines without a driver never pay
-for the import: whether the library loads at all is tried first.
+It ignores CUDA_VISIBLE_DEVICES and needs no CUDA context. Machines without a driver never pay for the import: whether
+the library loads at all is tried first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from envsolve.host.forked import CAN_FORK, call_forked
-from envsolve.host.gpus import grouped
+from envsolve.host.child import Facts
+from envsolve.host.library import ask_library
 from envsolve.host.loader import load_first, nvml_candidates
 from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble, nvml_problem
-from envsolve.model.capability import ComputeCapability
-from envsolve.model.host import Gpu, Problem, Reading
-from envsolve.model.versions import CudaVersion, DriverVersion
-
-_Facts = tuple[
-    str | None,
-    int | None,
-    list[tuple[str | None, tuple[int, int] | None, int | None, bool]] | None,
-    tuple[str, str, int | None] | None,
-]
+from envsolve.model.host import Problem, Reading
 
 
 class NvmlProbe(NamedTuple):
@@ -37,18 +28,23 @@ class NvmlProbe(NamedTuple):
 
     def read(self) -> Reading | None:
         """Return NVML's facts, or the problem that keeps it from answering."""
-        problem = load_first(nvml_candidates(self.machine), self.machine.environ)
-        if problem is not None:
-            return Reading(self.name, problem=problem)
-        if not CAN_FORK:
-            return _reading(_facts(), self.name)
-        outcome = call_forked(_facts, self.machine.timeout)
-        if outcome.hung:
-            return Reading(self.name, problem=Problem(Trouble.HANG, "NVML did not answer in time"))
-        if outcome.signal is not None:
-            text = f"NVML died with signal {outcome.signal}"
-            return Reading(self.name, problem=Problem(Trouble.CRASH, text, outcome.signal))
-        return _reading(outcome.answer, self.name)
+        return ask_library(self.machine, Source.NVML, nvml_facts, nvml_candidates(self.machine))
+
+
+def nvml_facts(names: Sequence[str]) -> Facts:
+    """What NVML says, to be asked in a child process: ``driver``, ``driver_cuda``, ``gpus`` and ``problem``."""
+    loaded = load_first(names)
+    if isinstance(loaded, Problem):
+        return {"problem": loaded}
+    try:
+        calls = _Calls(import_module("pynvml"))
+    except ImportError as error:
+        return {"problem": Problem(Trouble.BINDINGS_MISSING, f"nvidia-ml-py: {error}")}
+    calls.ask("nvmlInit")
+    if calls.problem is not None:
+        return {"problem": calls.problem}
+    driver, driver_cuda, gpus = _driver(calls), _driver_cuda(calls), _gpus(calls)
+    return {"driver": driver, "driver_cuda": driver_cuda, "gpus": gpus, "problem": calls.problem}
 
 
 class _Calls:
@@ -74,45 +70,6 @@ class _Calls:
                 self.problem = self.problem or nvml_problem(int(getattr(error, "value", 0)), function)
             return None
         return answer
-
-
-def _facts() -> tuple[object, ...]:
-    """Driver, CUDA version, GPUs and problem as plain values, which fit through a pipe."""
-    try:
-        calls = _Calls(import_module("pynvml"))
-    except ImportError as error:
-        return None, None, None, (Trouble.BINDINGS_MISSING.value, f"nvidia-ml-py: {error}", None)
-    calls.ask("nvmlInit")
-    if calls.problem is not None:
-        return None, None, None, _plain(calls.problem)
-    driver, driver_cuda, gpus = _driver(calls), _driver_cuda(calls), _gpus(calls)
-    calls.ask_optional("nvmlShutdown")
-    return driver, driver_cuda, gpus, _plain(calls.problem)
-
-
-def _plain(problem: Problem | None) -> tuple[object, ...] | None:
-    return None if problem is None else (str(problem.code), problem.text, problem.number)
-
-
-def _reading(facts: object, source: str) -> Reading:
-    """The facts as the model's values."""
-    driver, driver_cuda, gpus, problem = cast("_Facts", facts)
-    found = None if problem is None else Problem(Trouble(problem[0]), problem[1], problem[2])
-    try:
-        version = None if driver is None else DriverVersion.parse(driver)
-    except ValueError as error:
-        version, found = None, found or Problem(Trouble.UNREADABLE_ANSWER, str(error))
-    return Reading(
-        source,
-        driver=version,
-        driver_cuda=None if driver_cuda is None else CudaVersion.from_driver_api(driver_cuda),
-        gpus=None if gpus is None else grouped(_gpu_of(*gpu) for gpu in gpus),
-        problem=found,
-    )
-
-
-def _gpu_of(name: str | None, capability: tuple[int, int] | None, memory: int | None, mig: bool) -> Gpu:
-    return Gpu(name, None if capability is None else ComputeCapability(*capability), memory_mib=memory, mig=mig)
 
 
 def _driver(calls: _Calls) -> str | None:
@@ -144,8 +101,8 @@ def _gpu(calls: _Calls, handle: object) -> tuple[object, ...]:
     modes = calls.ask_optional("nvmlDeviceGetMigMode", handle)
     return (
         None if name is None else _text(name),
-        tuple(capability) if isinstance(capability, tuple) else None,
-        memory // (1024 * 1024) if isinstance(memory, int) else None,
+        *(capability if isinstance(capability, tuple) else (None, None)),
+        memory,
         isinstance(modes, list) and modes[0] == 1,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Protocol
 
+from envsolve.boundary.display import short_line
 from envsolve.host.trouble import Trouble
 from envsolve.model.host import Problem, Reading
 
@@ -35,9 +36,20 @@ class Probe(Protocol):
 
 
 def ask(probe: Probe) -> Reading | None:
-    """Read one source; whatever goes wrong in it becomes a reading, since one broken source must not end detection."""
+    """Read one source; whatever goes wrong in it becomes a reading, since one broken source must not end detection.
+
+    Text of the driver, its programs and its files enters here. It becomes short lines that cannot steer a terminal.
+    """
     try:
-        return probe.read()
+        reading = probe.read()
     except Exception as error:  # noqa: BLE001 - the point of this function
-        text = f"{type(error).__name__}: {error}"
-        return Reading(probe.name, problem=Problem(Trouble.PROBE_FAILED, text))
+        reading = Reading(probe.name, problem=Problem(Trouble.PROBE_FAILED, f"{type(error).__name__}: {error}"))
+    return None if reading is None else _cleaned(reading)
+
+
+def _cleaned(reading: Reading) -> Reading:
+    gpus, problem = reading.gpus, reading.problem
+    return reading._replace(
+        gpus=None if gpus is None else tuple(gpu._replace(name=gpu.name and short_line(gpu.name)) for gpu in gpus),
+        problem=None if problem is None else problem._replace(text=short_line(problem.text)),
+    )

@@ -31,7 +31,14 @@ BROKEN = (
     Trouble.FORWARD_COMPATIBILITY,
 )
 REFUSED = (Trouble.NO_PERMISSION, Trouble.BLOCKED_BY_SYSTEM)
-ERRORS = (Trouble.UNKNOWN_ERROR, Trouble.OTHER_ERROR, Trouble.GPU_LOST, Trouble.LIBRARY_UNUSABLE)
+ERRORS = (
+    Trouble.UNKNOWN_ERROR,
+    Trouble.OTHER_ERROR,
+    Trouble.GPU_LOST,
+    Trouble.LIBRARY_UNUSABLE,
+    Trouble.UNREADABLE_ANSWER,
+    Trouble.PROBE_FAILED,
+)
 NOT_LOADED = (Trouble.DRIVER_NOT_LOADED, Trouble.STUB_LIBRARY)
 NODES = (Trouble.DEVICE_NODES_MISSING, Trouble.DEVICE_NODES_DENIED)
 
@@ -56,7 +63,7 @@ def _with_gpus(evidence: Evidence) -> GpuStatus:
     problem = evidence.problem_of(Source.LIBCUDA)
     if problem is None or evidence.gpus_of(Source.LIBCUDA) or problem.code == Trouble.PROBE_FAILED:
         return GpuStatus.READY
-    if problem.code in (Trouble.LIBRARY_MISSING, Trouble.NO_DEVICE, *REFUSED):
+    if problem.code in (Trouble.LIBRARY_MISSING, Trouble.LIBRARY_IN_CURRENT_DIRECTORY, Trouble.NO_DEVICE, *REFUSED):
         return GpuStatus.NO_ACCESS
     return GpuStatus.DRIVER_BROKEN
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envsolve.boundary.display import escaped, one_line
+from envsolve.boundary.display import escaped, one_line, short_line
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,18 @@ from envsolve.boundary.display import escaped, one_line
 )
 def test_text_from_outside_stays_on_one_line_and_steers_nothing(text: str, shown: str) -> None:
     assert one_line(text) == shown
+
+
+@given(st.text(max_size=20), st.integers(0, 400))
+def test_a_short_line_is_no_longer_than_it_may_be(text: str, times: int) -> None:
+    line = short_line(text * times)
+    assert line.isprintable()
+    assert len(line) <= 256
+
+
+def test_what_is_cut_says_so() -> None:
+    assert short_line("abcdef", 5) == "ab..."
+    assert short_line("abcde", 5) == "abcde"
 
 
 def test_text_of_several_lines_keeps_its_lines() -> None:

@@ -6,6 +6,10 @@
  *   FAKE_NV_FAIL     call=code,...    make a call fail; call@1=code fails it for device 1 only
  *   FAKE_NV_HANG     call,...         make a call sleep until killed; call@1 likewise
  *   FAKE_NV_CRASH    call,...         make a call abort the process; call@1 likewise
+ *   FAKE_NV_PRINT    call,...         make a call print to the standard streams; call@1 likewise
+ *   FAKE_NV_ALLOCATE call,...         make a call take memory until there is none; call@1 likewise
+ *   FAKE_NV_LOAD     what loading a library does: crash, hang, exit, abort, print, close (the standard streams),
+ *                    answer (garbage to every descriptor)
  *   FAKE_NV_CUDA_OF_LIBCUDA  the version libcuda reports, where it is another one (forward compatibility)
  *   FAKE_NV_KERNEL   what becomes of a kernel: right (also where it is not set), wrong, untouched, flaky (the third of
  *                    its launches is wrong), failing (the third ends with error 719), stuck (each writes what the
@@ -60,7 +64,51 @@ static inline int listed_for(const char *list, const char *call, int index, int 
     return listed(list, call, code) || (index >= 0 && listed(list, with_index, code));
 }
 
-/* What a call does before its work: hang, crash, or fail with a code. index is -1 for calls without a device. */
+static inline void print_garbage(void)
+{
+    static const char garbage[] = "GARBAGE \033[31m\n";
+    for (int stream = 1; stream <= 2; stream++)
+        if (write(stream, garbage, sizeof garbage - 1) < 0)
+            return;
+}
+
+static inline void take_all_memory(void)
+{
+    for (;;) {
+        char *part = malloc(1 << 20);
+        if (!part)
+            return;
+        memset(part, 1, 1 << 20);
+        usleep(2000);
+    }
+}
+
+/* What a library does as soon as it is loaded, before any of its functions is called. */
+__attribute__((constructor)) static void be_loaded(void)
+{
+    const char *what = setting("FAKE_NV_LOAD", "");
+    if (!strcmp(what, "crash"))
+        *(volatile int *)0 = 1;
+    if (!strcmp(what, "hang"))
+        for (;;)
+            sleep(3600);
+    if (!strcmp(what, "exit"))
+        _exit(0);
+    if (!strcmp(what, "abort"))
+        abort();
+    if (!strcmp(what, "print"))
+        print_garbage();
+    if (!strcmp(what, "close")) {
+        close(1);
+        close(2);
+    }
+    if (!strcmp(what, "answer"))
+        for (int descriptor = 0; descriptor < 64; descriptor++)
+            if (write(descriptor, "{}\n[1]\n", 7) < 0)
+                continue;
+}
+
+/* What a call does before its work: hang, crash, print, take memory, or fail with a code. index is -1 for calls without a device. */
 static inline int trouble(const char *call, int index)
 {
     int code = 0;
@@ -69,6 +117,10 @@ static inline int trouble(const char *call, int index)
             sleep(3600);
     if (listed_for(setting("FAKE_NV_CRASH", ""), call, index, NULL))
         abort();
+    if (listed_for(setting("FAKE_NV_PRINT", ""), call, index, NULL))
+        print_garbage();
+    if (listed_for(setting("FAKE_NV_ALLOCATE", ""), call, index, NULL))
+        take_all_memory();
     return listed_for(setting("FAKE_NV_FAIL", ""), call, index, &code) ? code : 0;
 }
 

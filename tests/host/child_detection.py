@@ -1,4 +1,4 @@
-"""Detection in a child process, which is where a library path can point at the fake driver."""
+"""Detection and whole command lines in a child process, where a library path can point at the fake driver."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -60,3 +61,44 @@ def detected(
     written = root.parent / "detected.json"
     written.write_text(result.stdout, encoding="utf-8")
     return read_host_file(written)
+
+
+_MEASURED = """
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[2:])
+with open(sys.argv[1], "w") as file:
+    file.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+sys.exit(code)
+"""
+"""Between the tests and the command: a process counts the memory of the one that started it as its own, until exec."""
+
+
+class Ran(NamedTuple):
+    """What a command line printed, and the largest of its processes in MiB."""
+
+    code: int
+    out: str
+    err: str
+    memory: int
+
+
+def ran(environ: dict[str, str], tmp_path: Path, *command: str) -> Ran:
+    """Run envsolve. It must end soon, in its own way, and print nothing that steers a terminal."""
+    peak = tmp_path / "peak"
+    result = subprocess.run(
+        [sys.executable, "-S", "-c", _MEASURED, str(peak), sys.executable, "-m", "envsolve", *command],
+        env={"ENVSOLVE_PROBE_TIMEOUT": "1", **environ, "PYTHONPATH": str(REPOSITORY)},
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+    found = Ran(result.returncode, result.stdout, result.stderr, int(peak.read_text("ascii")) // 1024)
+    assert found.code in (0, 1), found
+    assert found.memory < 1024
+    for text in (found.out, found.err):
+        assert text.replace("\n", "").isprintable()
+        assert "Traceback" not in text
+        assert "GARBAGE" not in text
+    return found

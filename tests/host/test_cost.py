@@ -33,7 +33,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="this machine has a real driver")
-def test_a_quick_look_at_a_machine_without_a_gpu_starts_no_process(tree: Path) -> None:
+def test_a_quick_look_at_a_machine_without_a_gpu_starts_no_program(tree: Path) -> None:
     write_tree(tree, NO_PCI_GPU)
     code = (
         "from pathlib import Path; from envsolve.host.detection import examine; "
@@ -41,7 +41,7 @@ def test_a_quick_look_at_a_machine_without_a_gpu_starts_no_process(tree: Path) -
         "from envsolve.model.host import Platform; "
         "examine(Machine(Platform.LINUX_64, {}, Path(sys.argv[1])), thorough=False)"
     )
-    assert heavy_modules(code, str(tree)) == "['ctypes']"
+    assert heavy_modules(code, str(tree)) == "['ctypes', 'json']"
 
 
 def alive(process: int) -> bool:

@@ -22,6 +22,7 @@ CAPABILITIES = st.builds(ComputeCapability, st.integers(2, 12), st.integers(0, 9
 DRIVERS = st.tuples(st.integers(300, 999), st.integers(0, 999), st.integers(0, 99)).map(
     lambda parts: DriverVersion.parse(f"{parts[0]}.{parts[1]}.{parts[2]:02}")
 )
+TEXTS = st.text(max_size=40).filter(str.isprintable)
 GPUS = st.builds(
     Gpu,
     st.text(min_size=1, max_size=40).filter(str.isprintable),
@@ -38,9 +39,9 @@ HOSTS = st.builds(
     glibc=st.none() | st.builds(LibcVersion, st.integers(2, 3), st.integers(0, 99)),
     gpus=st.lists(GPUS, max_size=4).map(tuple),
     status=st.sampled_from(GpuStatus),
-    origin=st.dictionaries(st.sampled_from(["driver", "gpus"]), st.text(max_size=20)),
+    origin=st.dictionaries(st.sampled_from(["driver", "gpus"]), TEXTS),
     wsl=st.booleans(),
-    notes=st.lists(st.text(max_size=40), max_size=3).map(tuple),
+    notes=st.lists(TEXTS, max_size=3).map(tuple),
     readings=st.just(()),
 )
 
@@ -56,6 +57,14 @@ def written(tmp_path: Path, text: str) -> Path:
 def test_a_host_survives_its_file(host: Host) -> None:
     with tempfile.TemporaryDirectory() as directory:
         assert read_host_file(written(Path(directory), json.dumps(host_as_json(host)))) == host
+
+
+def test_notes_and_origins_of_a_file_steer_no_terminal(tmp_path: Path) -> None:
+    data = {**host_as_json(Host(Platform.LINUX_64)), "notes": ["\x1b]0;t\x07"], "origin": {"driver": "\u202e" * 999}}
+    host = read_host_file(written(tmp_path, json.dumps(data)))
+    assert host.notes == ("\\u001b]0;t\\u0007",)
+    assert host.origin["driver"].isprintable()
+    assert len(host.origin["driver"]) == 256
 
 
 def test_readings_are_written_and_not_read_back(tmp_path: Path) -> None:

@@ -1,0 +1,111 @@
+"""What a library of the driver says, as a reading: its answer comes out of a child process and may be anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from envsolve.host.child import Ended, Question, ask_child
+from envsolve.host.gpus import grouped
+from envsolve.host.loader import find_in_current_directory, without_relative_entries
+from envsolve.host.machine import Machine
+from envsolve.host.probe import Source
+from envsolve.host.trouble import Trouble
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import Gpu, Problem, Reading
+from envsolve.model.versions import CudaVersion, DriverVersion
+
+T = TypeVar("T")
+
+_NAMES = {Source.NVML: "NVML", Source.LIBCUDA: "libcuda"}
+_MEMORY_SIZES = range(1 << 20, 1 << 50)
+"""The bytes of memory that a GPU may have; other numbers are garbage."""
+
+
+def ask_library(machine: Machine, source: Source, question: Question, names: Sequence[str]) -> Reading:
+    """Ask the library that one of ``names`` loads; a child that crashed, hung or babbled is a problem."""
+    ended = ask_child(question, names, without_relative_entries(machine.environ), machine.timeout)
+    reading = reading_of(ended, source)
+    if reading.problem is not None and reading.problem.code == Trouble.LIBRARY_MISSING:
+        found = find_in_current_directory(names, machine.environ)
+        if found is not None:
+            text = f"{found} lies in the current directory"
+            return reading._replace(problem=Problem(Trouble.LIBRARY_IN_CURRENT_DIRECTORY, text))
+    return reading
+
+
+def reading_of(ended: Ended, source: Source) -> Reading:
+    """The facts that a child answered, or why there are none."""
+    problem = _ending(ended, _NAMES[source])
+    if problem is not None:
+        return Reading(source, problem=problem)
+    try:
+        return _reading(ended.answer, source)
+    except (ValueError, TypeError, RecursionError):
+        text = f"the process that asked {_NAMES[source]} gave an answer that cannot be read"
+        return Reading(source, problem=Problem(Trouble.PROBE_FAILED, text))
+
+
+def _ending(ended: Ended, name: str) -> Problem | None:
+    code = ended.exit_code
+    if ended.too_large:
+        return Problem(Trouble.CRASH, f"{name} took too much memory and was stopped")
+    if code is None:
+        return Problem(Trouble.HANG, f"{name} did not answer in time")
+    if code < 0:
+        return Problem(Trouble.CRASH, f"{name} died with signal {-code}", -code)
+    if code > 0 or not ended.answer:
+        return Problem(Trouble.CRASH, f"{name} ended the process that asked it, with exit code {code}", code)
+    return None
+
+
+def _reading(answer: bytes, source: Source) -> Reading:
+    """Raises ValueError, TypeError or RecursionError for anything but the facts of nvml.py and libcuda.py."""
+    import json
+
+    facts = _typed(json.loads(answer), dict) or {}
+    driver, problem = _typed(facts.get("driver"), str), _problem(_typed(facts.get("problem"), list))
+    number, gpus = _typed(facts.get("driver_cuda"), int), _typed(facts.get("gpus"), list)
+    try:
+        version = None if driver is None else DriverVersion.parse(driver)
+    except ValueError as error:
+        version, problem = None, problem or Problem(Trouble.UNREADABLE_ANSWER, str(error))
+    return Reading(
+        source,
+        driver=version,
+        driver_cuda=None if number is None else CudaVersion.from_driver_api(number),
+        gpus=None if gpus is None else grouped(_gpu(*_typed(gpu, list) or ()) for gpu in gpus),
+        problem=problem,
+    )
+
+
+def _problem(parts: list[object] | None) -> Problem | None:
+    if parts is None:
+        return None
+    code, text, number = parts
+    return Problem(Trouble(str(code)), _typed(text, str) or "", _typed(number, int))
+
+
+def _gpu(name: object, major: object, minor: object, memory: object, mig: object) -> Gpu:
+    size = _typed(memory, int) or 0
+    return Gpu(
+        _typed(name, str),
+        _capability(_typed(major, int), _typed(minor, int)),
+        memory_mib=size // 2**20 if size in _MEMORY_SIZES else None,
+        mig=_typed(mig, bool) or False,
+    )
+
+
+def _capability(major: int | None, minor: int | None) -> ComputeCapability | None:
+    """The compute capability; None where the library does not know it, or gives numbers that are none."""
+    try:
+        return ComputeCapability.parse(f"{major}.{minor}")
+    except ValueError:
+        return None
+
+
+def _typed(value: object, kind: type[T]) -> T | None:
+    """``value``, which is None or a ``kind``; raises ValueError otherwise. True is no number here."""
+    if value is None or (isinstance(value, kind) and isinstance(value, bool) == (kind is bool)):
+        return value
+    raise ValueError(f"not a {kind.__name__}")
