@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
+from envsolve.boundary.display import one_line
 from envsolve.lockfile.conda_lock import CondaLock, PlatformLock
 from envsolve.lockfile.conda_specs import environment_name
-from envsolve.lockfile.header import made_by, made_for, one_line
+from envsolve.lockfile.header import made_by, made_for
 from envsolve.lockfile.recorded import UNNAMED
 from envsolve.lockfile.remarks import use_remarks
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from shlex import quote
 
+from envsolve.boundary.display import one_line
 from envsolve.errors import Hint, OutsideError
 from envsolve.lockfile.conda_dependencies import Node, categories, dependencies
 from envsolve.lockfile.conda_header import header_lines, name_of, variable_remarks
 from envsolve.lockfile.conda_lock import MAIN, CondaLock, PlatformLock
 from envsolve.lockfile.conda_lock_facts import content_hash, custom_metadata
-from envsolve.lockfile.header import one_line
 from envsolve.lockfile.sound_packages import sound_packages, without_hash
 from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
 from envsolve.lockfile.yaml import scalar

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from envsolve.boundary.display import one_line
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.lockfile.dockerfile_file import END, SYNTAX
-from envsolve.lockfile.header import one_line
 from envsolve.lockfile.python_lock import FACTS_TABLE, PythonLock, facts_of, glibc_of, header_lines
 from envsolve.lockfile.remarks import needs_library_path, use_remarks
 from envsolve.lockfile.requirements_txt import index_options, requirement_lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envsolve.boundary.display import one_line
 from envsolve.lockfile.answer import Answer
 from envsolve.model.host import Gpu
 
@@ -35,13 +36,6 @@ def made_for(answer: Answer) -> Iterator[str]:
 def commented(line: str, reason: str) -> str:
     """``line`` with ``reason`` beside it, where there is one."""
     return f"{line.ljust(_COMMENT_COLUMN)}  # {one_line(reason)}" if reason else line
-
-
-def one_line(text: str) -> str:
-    """``text`` with nothing in it that could end the comment it is written to."""
-    if text.isprintable():
-        return text
-    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _gpu_named(gpu: Gpu) -> str:

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from envsolve.boundary.display import one_line
 from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.header import made_by, made_for, one_line
+from envsolve.lockfile.header import made_by, made_for
 from envsolve.lockfile.recorded import RecordedLock
 from envsolve.lockfile.toml import Value
 from envsolve.model.package import Closure, Target

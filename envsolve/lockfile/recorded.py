@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from envsolve.lockfile.header import one_line
+from envsolve.boundary.display import one_line
 from envsolve.lockfile.toml import Value
 
 _MADE = "# Made by envsolve "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envsolve.boundary.display import one_line
 from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.header import one_line
 from envsolve.model.release import CudaLibraries, Release, Source
 from envsolve.model.solution import Owner, Solution
 

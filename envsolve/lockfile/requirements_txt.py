@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.lockfile.header import one_line
+from envsolve.boundary.display import one_line
 from envsolve.lockfile.python_lock import FACTS_TABLE, PythonLock, facts_of, header_lines
 from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
 from envsolve.lockfile.toml import table_lines
@@ -62,7 +62,7 @@ def _requirement(pin: Pin, closure: Closure) -> Iterator[str]:
     yield " \\\n".join([f"{asked}{marker}", *(f"    --hash={digest}" for digest in sorted(hashes))])
     yield from _via(pin)
     for reason in pin.because:
-        yield one_line(f"    # because: {reason}")
+        yield f"    {one_line(f'# because: {reason}')}"
     if pin.index_url not in (None, closure.default_index):
         yield f"    # from {sound_url(pin.index_url)}"
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from envsolve.boundary.display import one_line
 from envsolve.boundary.files import FileError
-from envsolve.lockfile.header import one_line
 from envsolve.lockfile.text_file import shown
 
 if TYPE_CHECKING:
