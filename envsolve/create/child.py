@@ -13,12 +13,14 @@ import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import NamedTuple
 
 from envsolve.lockfile.text_file import clean
 
 _KEPT = 30
 """Lines; a tool says at the end why it failed."""
+_LONGEST_LINE = 1 << 16
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -48,7 +50,7 @@ def run(
     marked: dict[str, str] = {}
     with _running(command, environ) as process:
         assert process.stdout is not None
-        for line in process.stdout:
+        for line in iter(partial(process.stdout.readline, _LONGEST_LINE), ""):
             said = clean(_COLOUR.sub("", line)).strip()
             if said:
                 kept.append(said)

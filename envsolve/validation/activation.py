@@ -26,6 +26,8 @@ STATE = "conda-meta/state"
 SECONDS = 10.0
 """How long the scripts of all packages together may take."""
 _LONGEST_STATE = 1024 * 1024
+_UNSET = "***unset***"
+"""The value of a variable that conda leaves alone (CONDA_ENV_VARS_UNSET_VAR in conda.base.constants)."""
 _SOURCE_ALL = """
 readonly envsolve_answer="$1"
 for envsolve_script in "$CONDA_PREFIX"/etc/conda/activate.d/*.sh; do
@@ -105,10 +107,10 @@ def _variables(prefix: Path) -> Activation:
             raise FileError("it is no object with the variables in env_vars")
     except FileError as error:
         return Activation({}, (_malformed_state(prefix, error.reason),))
-    found = {name: value for name, value in told.items() if is_variable(name, value)}
-    wrong = [repr(name)[:_LONGEST_NAME] for name in told if name not in found]
+    right = {name: value for name, value in told.items() if is_variable(name, value)}
+    wrong = [repr(name)[:_LONGEST_NAME] for name in told if name not in right]
     findings = [_malformed_state(prefix, f"no variable can be set as it says: {wrong[0]}")] if wrong else []
-    return Activation(found, tuple(findings))
+    return Activation({name: value for name, value in right.items() if value != _UNSET}, tuple(findings))
 
 
 def _malformed_state(prefix: Path, reason: str) -> Finding:

@@ -22,6 +22,12 @@ def test_what_is_said_goes_on_line_by_line_without_colour_and_logins() -> None:
     assert tuple(said) == ran.lines
 
 
+def test_a_line_without_an_end_is_told_in_pieces() -> None:
+    ran = run(["/bin/sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x"], {"PATH": "/usr/bin:/bin"})
+    assert ran.code == 0
+    assert max(map(len, ran.lines)) < 100_000
+
+
 def test_an_interrupt_ends_it_with_all_that_it_started(tmp_path: Path) -> None:
     def interrupt(line: str) -> None:
         raise KeyboardInterrupt

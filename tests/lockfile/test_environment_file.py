@@ -164,6 +164,7 @@ _INVALID = [
     ("dependencies: []\nvariables: [a]\n", 2, "variables is no mapping"),
     ("dependencies: []\nvariables:\n  A: [b]\n", 3, "the variable A is a list or a mapping"),
     ('dependencies: []\nvariables:\n  A: "b\\nc"\n', 3, "the variable A is not one line"),
+    ('dependencies: []\nvariables:\n  A: "b\\0c"\n', 3, "the variable A is not one line of ordinary text"),
     ("dependencies: []\nvariables:\n  'A=B': c\n", 3, "'A=B' is no name of a variable"),
     ("dependencies: []\nname: [a]\n", 2, "name is a list or a mapping"),
     ("dependencies: []\nplatforms: linux-64\n", 2, "platforms is no list"),

@@ -44,14 +44,16 @@ def test_an_active_environment_and_a_systems_python_stay_as_they_are(tmp_path: P
 
 def test_a_conda_prefix_brings_its_variables_and_runs_its_scripts(tmp_path: Path) -> None:
     (tmp_path / "conda-meta").mkdir()
-    (tmp_path / "conda-meta/state").write_text(json.dumps({"version": 1, "env_vars": {"OF_CONDA": "1"}}))
+    (tmp_path / "conda-meta/state").write_text(
+        json.dumps({"version": 1, "env_vars": {"OF_CONDA": "1", "UNSET": "***unset***"}})
+    )
     script(tmp_path, "first.sh", 'export XLA_FLAGS="--xla_gpu_cuda_data_dir=$CONDA_PREFIX"\necho chatter')
     script(tmp_path, "second.sh", 'export SEEN="$OF_CONDA"')
     script(tmp_path, "first.fish", "exit 1")
     found = activated(BEFORE, environment(tmp_path, is_conda=True)).environ
     assert found["XLA_FLAGS"] == f"--xla_gpu_cuda_data_dir={tmp_path}"
     assert (found["CONDA_PREFIX"], found["OF_CONDA"], found["SEEN"]) == (str(tmp_path), "1", "1")
-    assert "VIRTUAL_ENV" not in found
+    assert not {"VIRTUAL_ENV", "UNSET"} & set(found)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
