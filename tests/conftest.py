@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,9 @@ settings.load_profile("laws")
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 """Containers often set it. Here several hundred processes would each compile again what they import."""
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""What a shell starts in the background ignores interrupts, and so do the commands that the tests interrupt."""
 
 PEER_VARIABLES = ("CONDA_OVERRIDE_CUDA", "CONDA_OVERRIDE_CUDA_ARCH", "UV_CUDA_DRIVER_VERSION", "CUDA_VISIBLE_DEVICES")
 
