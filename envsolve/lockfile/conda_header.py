@@ -30,7 +30,7 @@ def variable_remarks(lock: CondaLock, name: str) -> Iterator[str]:
     if lock.variables:
         yield "# Its variables are set once it is there:"
         given = " ".join(quote(f"{variable}={text}") for variable, text in lock.variables)
-        yield one_line(f"#   conda env config vars set --name {name} {given}")
+        yield f"#   {one_line(f'conda env config vars set --name {name} {given}')}"
 
 
 def name_of(parts: Sequence[PlatformLock]) -> str:

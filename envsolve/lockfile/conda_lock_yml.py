@@ -58,8 +58,8 @@ def _how_to_install(lock: CondaLock, names: set[str]) -> Iterator[str]:
     extras = "".join(f" --extras {quote(name)}" for name in others if name != _INSTALLED_UNASKED)
     named = "".join(f" --category {quote(name)}" for name in [MAIN, *others]) if others else ""
     yield "# To install it, with one of these (mamba and micromamba know it by a name that ends in -lock.yml):"
-    yield one_line(f"#   conda-lock install --name {environment}{extras} conda-lock.yml")
-    yield one_line(f"#   micromamba create --name {environment}{named} --file conda-lock.yml")
+    yield f"#   {one_line(f'conda-lock install --name {environment}{extras} conda-lock.yml')}"
+    yield f"#   {one_line(f'micromamba create --name {environment}{named} --file conda-lock.yml')}"
     if not others and not any(part.pip for part in lock.parts):
         yield one_line(
             f"#   conda create --name {environment} --file conda-lock.yml  # from 26.5 on, by this very name"

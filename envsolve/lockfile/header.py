@@ -16,7 +16,7 @@ def made_by(version: str, command: str, matrix_date: str | None, *, own_matrix: 
     matrix = "" if matrix_date is None else f" from the compatibility matrix of {matrix_date}"
     given = " that --matrix gave" if own_matrix else ""
     yield one_line(f"# Made by envsolve {version}{matrix}{given}:")
-    yield one_line(f"#   {command}")
+    yield f"#   {one_line(command)}"
 
 
 def made_for(answer: Answer) -> Iterator[str]:

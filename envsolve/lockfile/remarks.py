@@ -50,7 +50,7 @@ def override_remark(cuda: str | None) -> Iterator[str]:
     """The same for a stack whose conda packages want this CUDA; nothing for None."""
     if cuda is not None:
         yield "# To create it on a machine without the GPU, put"
-        yield one_line(f"#   CONDA_OVERRIDE_CUDA={cuda}")
+        yield f"#   {one_line(f'CONDA_OVERRIDE_CUDA={cuda}')}"
         yield "# before conda or mamba: the builds ask for the virtual package __cuda."
 
 

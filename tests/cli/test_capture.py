@@ -268,14 +268,18 @@ def test_a_captured_lock_can_be_asked_whether_it_runs_here(venv: Capturing) -> N
     assert (done.code, "runs here" in done.out) == (0, True), done.out + done.err
 
 
-@pytest.mark.parametrize("format_name", ["conda-lock", "explicit", "pylock"])
+def test_an_explicit_file_has_too_weak_digests_for_a_conda_lock(conda: Capturing) -> None:
+    for made, name in (("made.conda-lock.yml", "conda.lock"), ("conda.lock", "conda-lock.yml")):
+        assert conda.create.envsolve("export", made, "-o", name).code == 0
+    assert "error: lock-without-hashes" in conda.create("again", "--lock", "conda-lock.yml").err
+
+
+@pytest.mark.parametrize("format_name", ["explicit", "pylock"])
 def test_what_is_exported_makes_the_environment_again(format_name: str, conda: Capturing) -> None:
-    made = {"conda-lock": "conda.lock", "explicit": "made.conda-lock.yml", "pylock": "requirements.txt"}[format_name]
-    if format_name == "conda-lock":
-        assert conda.create.envsolve("export", "made.conda-lock.yml", "-o", made).code == 0
-    elif format_name == "pylock":
+    made = {"explicit": "made.conda-lock.yml", "pylock": "requirements.txt"}[format_name]
+    if format_name == "pylock":
         assert conda("-o", made).code == 0
-    name = {"conda-lock": "conda-lock.yml", "explicit": "conda-linux-64.lock", "pylock": "pylock.toml"}[format_name]
+    name = {"explicit": "conda-linux-64.lock", "pylock": "pylock.toml"}[format_name]
     done = conda.create.envsolve("export", made, "-o", name, "--cache-dir", "cache")
     assert done.code == 0, done.err
     again = conda.create("again", "--lock", name)
