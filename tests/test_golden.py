@@ -24,7 +24,8 @@ from envsolve.create.record import RECORD, read_record
 from envsolve.errors import UsageError
 from envsolve.host.host_file import read_host_file
 from envsolve.lockfile.conda_file import read_held
-from envsolve.lockfile.held_pins import read_pins, read_recorded
+from envsolve.lockfile.facts import facts_of
+from envsolve.lockfile.formats import read_python_lock
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.requirement_line import contents_of
@@ -127,7 +128,9 @@ def test_status_finds_the_stack_in_it(golden: Golden, envsolve: Envsolve) -> Non
 def test_what_it_pins_and_records_is_found(golden: Golden) -> None:
     recorded: Mapping[str, object] | None
     if golden.is_python_lock:
-        pins, conda, recorded = read_pins(golden.path), {}, read_recorded(golden.path)
+        lock = read_python_lock(golden.path)
+        assert lock is not None
+        pins, conda, recorded = lock.pins, {}, facts_of(lock)
     else:
         held = read_held(golden.path, golden.platform)
         assert held is not None
@@ -244,7 +247,9 @@ def pinned(path: Path, golden: Golden) -> dict[str, str]:
     if path.suffix == ".json":
         return frameworks_in(path.read_text("utf-8"))
     if golden.is_python_lock:
-        return {pin.name: pin.version for pin in read_pins(path)}
+        lock = read_python_lock(path)
+        assert lock is not None
+        return lock.versions
     held = read_held(path, golden.platform)
     assert held is not None
     return {it.name: it.version for it in held.conda}

@@ -28,17 +28,16 @@ from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.host.detection import detect
 from envsolve.host.machine import this_glibc
-from envsolve.index.fitting import Interpreter, platform_tags
+from envsolve.index.fitting import Interpreter, newest_glibc
 from envsolve.lockfile.conda_lock import Asked, CondaLock, PlatformLock
 from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS, write_conda_lock, write_python_lock
-from envsolve.lockfile.python_lock import PythonLock
+from envsolve.lockfile.lock import Lock, Made
 from envsolve.lockfile.whole_conda import channels_of
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host
 from envsolve.model.need import Markers
-from envsolve.model.package import Closure, Target
 from envsolve.model.request import Request
 from envsolve.validation.activation import activated
 from envsolve.validation.child import Children
@@ -264,22 +263,18 @@ def _notes(environment: _Environment, wheels: InstalledWheels, missing: Sequence
     return tuple(notes)
 
 
-def _python_lock(interpreter: Interpreter, wheels: InstalledWheels, files: ExactFiles, command: str) -> PythonLock:
+def _python_lock(interpreter: Interpreter, wheels: InstalledWheels, files: ExactFiles, command: str) -> Lock:
     used = dict.fromkeys(url for pin in wheels.pins if (url := pin.index_url) is not None and url != files.default)
-    return PythonLock(
-        closure=Closure(wheels.pins, _target(interpreter), files.default, tuple(used)),
-        answer=None,
-        command=command,
-        envsolve_version=__version__,
-        matrix_date=None,
-        request=wheels.requested,
+    return Lock(
+        wheels.pins,
+        interpreter.platform,
+        interpreter.full_version,
+        newest_glibc(interpreter),
+        made=Made(__version__, command, wheels.requested),
+        default_index=files.default,
         default_is_plain=files.where.is_plain,
+        indexes=tuple(used),
     )
-
-
-def _target(interpreter: Interpreter) -> Target:
-    markers = tuple(sorted(interpreter.marker_values().items()))
-    return Target(interpreter.full_version, interpreter.platform, tuple(platform_tags(interpreter)), markers)
 
 
 def _conda_lock(

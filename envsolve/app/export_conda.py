@@ -5,26 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from packaging.version import Version
-
 from envsolve.errors import Hint, UsageError
-from envsolve.index.fitting import Interpreter, platform_tags
 from envsolve.index.settings import default_index
 from envsolve.lockfile.conda_file import HeldFormat
 from envsolve.lockfile.conda_lock import CondaLock, PlatformLock
+from envsolve.lockfile.facts import with_facts
 from envsolve.lockfile.formats import PYTHON_FORMATS, write_conda_lock, write_python_lock
-from envsolve.lockfile.python_lock import PythonLock
-from envsolve.lockfile.recorded import RecordedLock
-from envsolve.lockfile.toml import Value
+from envsolve.lockfile.header import machines_in
+from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.whole_conda import Origin, Whole, whole_lock
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
-from envsolve.model.package import Closure, Target
-from envsolve.model.versions import LibcVersion
 
 CONDA_LOCK = "conda-lock"
-_NOT_SAID = ("virtual_packages", "variables")
-"""Facts that have no place in a Python lock."""
 
 
 class Exported(NamedTuple):
@@ -111,7 +104,8 @@ def _wheels_alone(whole: Whole, origin: Origin, format_name: str) -> Exported:
             f"{origin.name} holds conda packages alone, and {format_name} has no words for them",
             hints=(Hint("solve the request anew for package indexes", f"envsolve ... --format {format_name}"),),
         )
-    texts = tuple((it.platform.value, write_python_lock(_python_lock(whole.lock, it), format_name)) for it in parts)
+    locks = (_python_lock(whole.lock, it, origin) for it in parts)
+    texts = tuple((it.platform, write_python_lock(it, format_name)) for it in locks)
     note = (
         "these are the wheels alone, each by its address: the conda packages that they are installed beside, Python "
         "among them, are left out"
@@ -119,31 +113,11 @@ def _wheels_alone(whole: Whole, origin: Origin, format_name: str) -> Exported:
     return Exported(texts, (*whole.notes, note))
 
 
-def _python_lock(lock: CondaLock, part: PlatformLock) -> PythonLock:
+def _python_lock(lock: CondaLock, part: PlatformLock, origin: Origin) -> Lock:
     assert lock.recorded is not None
     assert part.recorded is not None
-    facts: dict[str, Value] = {**lock.recorded.facts, "platform": part.platform.value, **part.recorded.facts}
-    told = {key: fact for key, fact in facts.items() if key not in _NOT_SAID} if lock.recorded.facts else {}
     pins = tuple(sorted((it._replace(index_url=None) for it in part.pip), key=lambda it: it.name))
-    return PythonLock(
-        closure=Closure(pins, _target(part), default_index().rstrip("/")),
-        answer=None,
-        command=lock.command,
-        envsolve_version=lock.envsolve_version,
-        matrix_date=None,
-        request=(),
-        recorded=RecordedLock((*lock.recorded.made, *part.recorded.made_for), told),
-    )
-
-
-def _target(part: PlatformLock) -> Target:
-    if not part.python:
-        return Target("", part.platform, (), ())
-    major, minor, patch = (*Version(part.python).release, 0, 0)[:3]
-    assert part.recorded is not None
-    glibc = part.recorded.facts.get("glibc")
-    interpreter = Interpreter(
-        (major, minor, patch), part.platform, LibcVersion.parse(glibc) if isinstance(glibc, str) else None
-    )
-    markers = tuple(sorted(interpreter.marker_values().items()))
-    return Target(interpreter.full_version, part.platform, tuple(platform_tags(interpreter)), markers)
+    facts = {**lock.recorded.facts, **part.recorded.facts} if lock.recorded.facts else None
+    bare = Lock(pins, part.platform, default_index=default_index().rstrip("/"), exported_from=origin.name)
+    told = with_facts(bare, facts, machines=machines_in("\n".join(part.recorded.made_for)))
+    return told._replace(platform=part.platform, python=part.python)

@@ -17,37 +17,31 @@ from envsolve.app.exact_files import Asking, ExactFiles, Listed, exact_files
 from envsolve.app.export_conda import Exported
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
-from envsolve.index.fitting import Interpreter, platform_tags
-from envsolve.index.page import version_of
+from envsolve.index.fitting import Interpreter
 from envsolve.index.settings import default_index
 from envsolve.lockfile.formats import write_python_lock
-from envsolve.lockfile.python_lock import PythonLock
-from envsolve.lockfile.recorded import RecordedLock, exported, sound_facts
-from envsolve.lockfile.whole_conda import NotWholeError, Origin, words_of
-from envsolve.lockfile.whole_python import WholePin, WholePython
+from envsolve.lockfile.lock import Lock, bare_files, strong_digests
+from envsolve.lockfile.whole_conda import NotWholeError, words_of
 from envsolve.model.host import Platform
-from envsolve.model.package import Closure, PackageFile, Pin, Target
+from envsolve.model.package import PackageFile, Pin
 from envsolve.model.versions import LibcVersion
 
 PYLOCK, REQUIREMENTS = "pylock", "requirements"
-_STRONG = ("sha256:", "sha384:", "sha512:")
-"""What pip takes for a proof (pip's STRONG_HASHES)."""
 _NOT_KEPT = "not-kept"
 _FEW = 5
-_NO_TARGET = Target("", "", (), ())
 
 
 class Asked(NamedTuple):
-    """A lock to export: what it holds, its format, that of the result, and how indexes are asked.
+    """A lock to export, its format, that of the result, the name of its file, and how indexes are asked.
 
     ``from_indexes`` says that they may be; else what is kept of them is all there is. ``command`` is how the same is
     asked for with the indexes.
     """
 
-    read: WholePython
+    read: Lock
     was: str
     format_name: str
-    origin: Origin
+    name: str
     asking: Asking
     from_indexes: bool
     command: str
@@ -68,76 +62,58 @@ def export_python(asked: Asked, environ: Mapping[str, str]) -> Exported:
     asked for what the file does not say, OutsideError where an index fails.
     """
     read = asked.read
-    target = _interpreter(read.facts or {})
+    target = _interpreter(read)
     where = _of_pylock(read, asked.asking) if asked.was == PYLOCK else _of_requirements(read)
     missing = [pin for pin in read.pins if _is_incomplete(pin, asked.format_name)]
     notes: list[str] = []
-    found: dict[WholePin, Pin] = {}
+    found: dict[Pin, Pin] = {}
     if missing:
         found, where, more = _from_indexes(asked, missing, target, where, environ)
         notes += more
     pins = tuple(found.get(pin) or _pin(pin, where.default) for pin in read.pins)
-    platform = str((read.facts or {}).get("platform", ""))
-    lock = PythonLock(
-        closure=Closure(pins, _target(target, platform), where.default, where.extra),
-        answer=None,
-        command="",
-        envsolve_version=asked.origin.version,
-        matrix_date=None,
-        request=(),
+    lock = read._replace(
+        pins=pins,
+        default_index=where.default,
         default_is_plain=where.is_plain,
-        recorded=RecordedLock(_made(asked), sound_facts(read.facts or {})),
+        indexes=where.extra,
+        exported_from=asked.name,
     )
     text = write_python_lock(lock, asked.format_name)
-    return Exported(((platform, text),), (*_lost(asked), *dict.fromkeys(notes)))
+    return Exported(((read.platform, text),), (*_lost(asked), *dict.fromkeys(notes)))
 
 
-def _is_incomplete(pin: WholePin, format_name: str) -> bool:
-    if pin.url is not None:
-        if not _strong(pin):
+def _is_incomplete(pin: Pin, format_name: str) -> bool:
+    if pin.index_url is None:
+        if not strong_digests(pin):
             raise NotWholeError(f"it has no sha256 of {pin.name}, which is a file by its address")
         return False
-    return not _strong(pin) or (format_name == PYLOCK and not pin.files)
+    return not strong_digests(pin) or (format_name == PYLOCK and any(not file.url for file in pin.files))
 
 
-def _pin(pin: WholePin, default: str) -> Pin:
-    """A package that is known well enough."""
-    said = Pin(
-        pin.name, pin.version, (), None, pin.via, pin.because, pin.requires, pin.requires_python, marker=pin.marker
-    )
-    if pin.url is not None:
-        name = pin.url.partition("#")[0].partition("?")[0].rpartition("/")[2]
-        version = pin.version or version_of(pin.name, name) or ""
-        if not version:
+def _pin(pin: Pin, default: str) -> Pin:
+    """A package that is known well enough, with the digests alone that prove what it is."""
+    if pin.index_url is None:
+        if not pin.version:
             raise NotWholeError(f"the address of {pin.name} does not say which version it is")
-        file = PackageFile(name, pin.url, _hashes(_strong(pin)))
-        return said._replace(version=version, files=(file,))
-    proofs = tuple(PackageFile(f"{pin.name} {pin.version}", "", _hashes((it,))) for it in _strong(pin))
-    return said._replace(files=pin.files or proofs, index_url=pin.index_url or default)
-
-
-def _strong(pin: WholePin) -> tuple[str, ...]:
-    return tuple(it for it in pin.hashes if it.startswith(_STRONG))
-
-
-def _hashes(named: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    split = (it.partition(":") for it in named)
-    return tuple((algorithm, digest) for algorithm, _, digest in split)
+        return pin
+    proven = all(strong_digests(pin._replace(files=(file,))) for file in pin.files)
+    files = pin.files if proven else bare_files(strong_digests(pin))
+    return pin._replace(files=files, index_url=pin.index_url or default)
 
 
 def _from_indexes(
     asked: Asked,
-    missing: Sequence[WholePin],
+    missing: Sequence[Pin],
     target: Interpreter | None,
     where: _Places,
     environ: Mapping[str, str],
-) -> tuple[dict[WholePin, Pin], _Places, list[str]]:
+) -> tuple[dict[Pin, Pin], _Places, list[str]]:
     """The same packages with what indexes say of them, where these are, and what to tell."""
     read, notes = asked.read, list[str]()
     network = asked.asking.network if asked.from_indexes else asked.asking.network._replace(offline=True)
-    extra_urls = () if read.facts is not None else read.extra_index_urls  # ours say of each pin where it is from
-    given = Given((), (), {}, read.index_url, extra_urls)
-    mapped = {pin.name: pin.index_url for pin in read.pins if pin.index_url is not None}
+    extra_urls = () if read.made is not None else read.indexes  # ours say of each pin where it is from
+    given = Given((), (), {}, read.default_index or None, extra_urls)
+    mapped = {pin.name: pin.index_url for pin in read.pins if pin.index_url not in (None, "", read.default_index)}
     named = {pin.name: pin.version for pin in missing}
     with exact_files(
         asked.asking._replace(network=network), named, environ, given=given, interpreter=target, mapped=mapped
@@ -156,7 +132,7 @@ def _from_indexes(
     return found, _Places(default, is_plain, tuple(extra)), notes
 
 
-def _listed(pin: WholePin, files: ExactFiles, tell: Callable[[str], None]) -> Pin:
+def _listed(pin: Pin, files: ExactFiles, tell: Callable[[str], None]) -> Pin:
     listed = files.of(pin.name, pin.version)
     if listed is None:
         raise UsageError(
@@ -165,23 +141,13 @@ def _listed(pin: WholePin, files: ExactFiles, tell: Callable[[str], None]) -> Pi
             hints=(Hint("name the index that it is from: --index-url or --extra-index-url"),),
         )
     chosen = _chosen(pin, listed, tell)
-    return Pin(
-        pin.name,
-        pin.version,
-        chosen,
-        listed.index_url,
-        pin.via,
-        pin.because,
-        pin.requires,
-        chosen[0].requires_python,
-        marker=pin.marker,
-    )
+    return pin._replace(files=chosen, index_url=listed.index_url, requires_python=chosen[0].requires_python)
 
 
-def _chosen(pin: WholePin, listed: Listed, tell: Callable[[str], None]) -> tuple[PackageFile, ...]:
+def _chosen(pin: Pin, listed: Listed, tell: Callable[[str], None]) -> tuple[PackageFile, ...]:
     """The files whose digests the lock has; all of the version where it has none. Those that suit come first."""
     ordered = tuple(dict.fromkeys((*listed.fitting, *sorted(listed.files, key=lambda it: it.is_wheel, reverse=True))))
-    proofs = set(_strong(pin))
+    proofs = set(strong_digests(pin))
     if not proofs:
         return ordered
     chosen = tuple(it for it in ordered if proofs & _named(it))
@@ -202,33 +168,33 @@ def _named(file: PackageFile) -> set[str]:
     return {f"{algorithm}:{digest}" for algorithm, digest in file.hashes}
 
 
-def _not_asked(asked: Asked, missing: Sequence[WholePin]) -> UsageError:
-    bare = [pin for pin in missing if not _strong(pin)]
+def _not_asked(asked: Asked, missing: Sequence[Pin]) -> UsageError:
+    bare = [pin for pin in missing if not strong_digests(pin)]
     what = "hashes" if bare else "addresses"
     names = ", ".join(pin.name for pin in (bare or missing)[:_FEW])
     more = " and others" if len(bare or missing) > _FEW else ""
     return UsageError(
         f"lock-without-{what}",
-        f"{asked.origin.name} has no {what} of files, which the format {asked.format_name} needs",
+        f"{asked.name} has no {what} of files, which the format {asked.format_name} needs",
         (f"there are none of {names}{more}, and the cache has not all of them",),
         (Hint("have them asked for at the package index", asked.command),),
     )
 
 
-def _of_requirements(read: WholePython) -> _Places:
+def _of_requirements(read: Lock) -> _Places:
     plain = default_index().rstrip("/")
-    return _Places(read.index_url or plain, read.index_url is None, read.extra_index_urls)
+    return _Places(read.default_index or plain, not read.default_index, read.indexes)
 
 
-def _of_pylock(read: WholePython, asking: Asking) -> _Places:
+def _of_pylock(read: Lock, asking: Asking) -> _Places:
     """The order of the indexes that pins are from: as the command that made the lock names them, else by use.
 
     A pylock.toml says for each package where it is from, or does not, as uv's and pip's own, and of no index that it is
     the default one.
     """
     plain = default_index().rstrip("/")
-    command = str((read.facts or {}).get("command", ""))
-    used = Counter(pin.index_url for pin in read.pins if pin.index_url is not None)
+    command = "" if read.made is None else read.made.command
+    used = Counter(pin.index_url for pin in read.pins if pin.index_url)
     named = [url.rstrip("/") for url in words_of(command, "--index-url")]
     unsaid = any(_is_of_unsaid_index(pin) for pin in read.pins)
     if unsaid and asking.index_url is not None:
@@ -246,52 +212,37 @@ def _of_pylock(read: WholePython, asking: Asking) -> _Places:
     return _Places(default, is_plain, tuple(url for url in extra if url != default))
 
 
-def _is_of_unsaid_index(pin: WholePin) -> bool:
-    return pin.index_url is None and pin.url is None
+def _is_of_unsaid_index(pin: Pin) -> bool:
+    return pin.index_url == ""
 
 
-def _of_frameworks(read: WholePython) -> Iterator[str]:
-    frameworks = (read.facts or {}).get("frameworks")
-    names = [it.get("package") for it in frameworks if isinstance(it, dict)] if isinstance(frameworks, list) else []
-    index = {pin.name: pin.index_url for pin in read.pins if pin.index_url is not None}
-    yield from (index[name] for name in names if name in index)
+def _of_frameworks(read: Lock) -> Iterator[str]:
+    index = {pin.name: pin.index_url for pin in read.pins if pin.index_url}
+    for framework in () if read.stack is None else read.stack.frameworks:
+        if framework.package in index:
+            yield index[framework.package]
 
 
-def _interpreter(facts: Mapping[str, object]) -> Interpreter | None:
-    """The target, where envsolve recorded it."""
-    platform, python, glibc = (facts.get(key) for key in ("platform", "python", "glibc"))
-    if not isinstance(platform, str) or platform not in tuple(Platform) or not isinstance(python, str):
-        return None
+def _interpreter(read: Lock) -> Interpreter | None:
+    """The target, where the lock says it."""
     try:
-        major, minor, patch = (*Version(python).release, 0, 0)[:3]
-        libc = LibcVersion.parse(glibc) if isinstance(glibc, str) else None
+        platform = Platform(read.platform)
+        major, minor, patch = (*Version(read.python).release, 0, 0)[:3]
+        libc = None if read.glibc is None else LibcVersion.parse(read.glibc)
+        return Interpreter((major, minor, patch), platform, libc)
     except (InvalidVersion, ValueError):
         return None
-    return Interpreter((major, minor, patch), Platform(platform), libc)
-
-
-def _target(interpreter: Interpreter | None, platform: str) -> Target:
-    if interpreter is None:
-        return _NO_TARGET._replace(platform=platform)
-    markers = tuple(sorted(interpreter.marker_values().items()))
-    return Target(interpreter.full_version, platform, tuple(platform_tags(interpreter)), markers)
-
-
-def _made(asked: Asked) -> tuple[str, ...]:
-    comments = asked.read.comments
-    made_for = (line for lines in comments.made_for.values() for line in lines)
-    return (*exported(comments.made, asked.origin.name), *made_for)
 
 
 def _lost(asked: Asked) -> Iterator[str]:
     if asked.was == PYLOCK:
         if asked.asking.index_url is None and any(map(_is_of_unsaid_index, asked.read.pins)):
             yield (
-                f"{asked.origin.name} does not say which index its packages are from: pip takes the one it is set up "
+                f"{asked.name} does not say which index its packages are from: pip takes the one it is set up "
                 "with, unless --index-url names one here"
             )
         yield "a requirements file has the digests of files alone: no addresses, no sizes, no table of dependencies"
-        if asked.read.requires_python and asked.read.facts is None:
+        if asked.read.requires_python and asked.read.made is None:
             yield f"it is for Python {asked.read.requires_python}, which a requirements file cannot say"
     elif asked.format_name == PYLOCK and not any(pin.requires for pin in asked.read.pins) and len(asked.read.pins) > 1:
         yield "the requirements do not say what requires what, and so the pylock.toml has no table of dependencies"

@@ -19,7 +19,7 @@ from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.conda_file import HeldFormat, format_of
 from envsolve.lockfile.conda_lock_file import LONGEST
 from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS
-from envsolve.lockfile.held_pins import read_recorded
+from envsolve.lockfile.lock import strong_digests
 from envsolve.lockfile.whole_conda import NotWholeError, Origin
 from envsolve.model.host import Platform
 
@@ -124,24 +124,26 @@ def _require_python(asked: ExportRequest) -> None:
 
 def _of_python(asked: ExportRequest, kind: str, text: str, environ: Mapping[str, str]) -> Exported:
     from envsolve.app.export_python import Asked, export_python
-    from envsolve.lockfile.pylock_document import pylock_document
-    from envsolve.lockfile.whole_python import pylock_in, requirements_in
 
     if kind == PYLOCK:
-        document = pylock_document(text)
-        read = pylock_in(document, text, read_recorded(asked.path))
+        from envsolve.lockfile import pylock_toml
+
+        lock = pylock_toml.read(text)
     else:
-        facts = read_recorded(asked.path)
-        read = requirements_in(text, facts)
-        if asked.format_name == REQUIREMENTS and all(pin.hashes for pin in read.pins):
+        from envsolve.lockfile import requirements_txt
+
+        lock = requirements_txt.read(text)
+        if asked.format_name == REQUIREMENTS and not lock.open and all(map(strong_digests, lock.pins)):
             raise _same_format(asked)
+    if lock.open:
+        raise NotWholeError(lock.open[0].reason)
     command = ["envsolve", "export", str(asked.path), "--format", asked.format_name, "--ask-index"]
     return export_python(
         Asked(
-            read,
+            lock.with_requirers(),
             kind,
             asked.format_name,
-            Origin(asked.path.name, __version__),
+            asked.path.name,
             asked.asking,
             asked.from_indexes,
             shlex.join(command),

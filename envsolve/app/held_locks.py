@@ -7,13 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from envsolve.errors import UsageError
+from envsolve.boundary.files import FileError
+from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.request import Held, Packages
 
 if TYPE_CHECKING:
     from envsolve.app.conda_part import Kept
-    from envsolve.lockfile.held_pins import HeldPin
+    from envsolve.lockfile.lock import Lock
+    from envsolve.model.package import Pin
 
 FileFor = Callable[[Platform], str]
 """The file that holds the lock for a platform."""
@@ -32,23 +34,33 @@ def as_far_as_read(held: Callable[[Platform], _Held], nothing: _Held) -> Callabl
     return found
 
 
-def held_by_python_lock(file_for: FileFor) -> Callable[[Platform], tuple[tuple[HeldPin, ...], Held]]:
+def held_by_python_lock(file_for: FileFor) -> Callable[[Platform], tuple[tuple[Pin, ...], Held]]:
     """The pins of a Python lock, and the stack among them; nothing where there is no file."""
 
-    def held(platform: Platform) -> tuple[tuple[HeldPin, ...], Held]:
-        from envsolve.lockfile.held_pins import read_pins, read_recorded
-
-        path = Path(file_for(platform))
-        pins = read_pins(path)
-        if not pins:
+    def held(platform: Platform) -> tuple[tuple[Pin, ...], Held]:
+        lock = python_lock_at(Path(file_for(platform)))
+        pins = () if lock is None else tuple(pin for pin in lock.pins if pin.index_url is not None)
+        if lock is None or not pins:
             return (), Held()
-        facts = read_recorded(path) or {}
         packages = tuple((pin.name, pin.version, "") for pin in pins)
-        python, cuda = str(facts.get("python", "")), facts.get("cuda")
-        minor = ".".join(python.split(".")[:2]) if python else None
-        return pins, Held(packages, minor, None if cuda is None else str(cuda))
+        minor = ".".join(lock.python.split(".")[:2]) or None
+        return pins, Held(packages, minor, None if lock.stack is None else lock.stack.cuda)
 
     return held
+
+
+def python_lock_at(path: Path) -> Lock | None:
+    """The Python lock at ``path``, of whichever tool; None where there is no file, or nothing in it.
+
+    Raises UsageError ``held-unreadable`` where there is one that cannot be read.
+    """
+    from envsolve.lockfile.formats import read_python_lock
+
+    try:
+        return read_python_lock(path)
+    except FileError as error:
+        hint = Hint("move the file away, or give -o the lock of an earlier answer")
+        raise UsageError("held-unreadable", f"cannot read {error.at(path)}: {error.reason}", hints=(hint,)) from None
 
 
 def held_by_conda_lock(file_for: FileFor, packages: Packages) -> Callable[[Platform], Kept]:

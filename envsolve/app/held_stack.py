@@ -11,15 +11,17 @@ from typing import NamedTuple
 from packaging.version import InvalidVersion, Version
 
 from envsolve.app.held_build import Beside, extras_in, installed_of
+from envsolve.app.held_locks import python_lock_at
 from envsolve.boundary.files import read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_CPU_WHEEL, FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.conda_file import HeldFormat, kind_of, read_held
 from envsolve.lockfile.dockerfile_file import is_dockerfile
-from envsolve.lockfile.held_pins import HeldPin, read_pins, read_recorded, read_unpinned
+from envsolve.lockfile.facts import facts_of
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.matrix.load import Matrix
 from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDNN_PACKAGES
 from envsolve.model.host import Platform
+from envsolve.model.package import Pin
 from envsolve.model.release import Release
 
 _PYTHON_LOCKS = (".toml", ".txt", ".in")
@@ -85,7 +87,11 @@ def packages_in(path: Path, platform: Platform) -> tuple[list[Installed], Mappin
     """
     python_lock = path.suffix.lower() in _PYTHON_LOCKS or is_dockerfile(path.name)
     if python_lock and kind_of(path) is not HeldFormat.EXPLICIT:
-        return [*_wheels(read_pins(path), read_unpinned(path))], read_recorded(path)
+        lock = python_lock_at(path)
+        if lock is None:
+            return [], None
+        left_open = (it.name for it in lock.open if it.name is not None)
+        return [*_wheels(lock.pins, left_open)], facts_of(lock) or None
     held = read_held(path, platform)
     if held is None:
         return [], None
@@ -129,7 +135,7 @@ def _beside(path: Path, packages: Iterable[Installed]) -> Beside:
     return Beside({it.name: it.version for it in packages}, extras_in(text))
 
 
-def _wheels(pins: Iterable[HeldPin], unpinned: Iterable[str]) -> Iterator[Installed]:
+def _wheels(pins: Iterable[Pin], unpinned: Iterable[str]) -> Iterator[Installed]:
     for pin in pins:
         yield Installed(pin.name, pin.version, None)
     for name in unpinned:

@@ -9,7 +9,7 @@ one for another GPU or for none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from envsolve import __version__
 from envsolve.app.asked_packages import Given, for_target
@@ -25,22 +25,19 @@ from envsolve.app.targets import Target, targets_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_CPU_WHEEL, FRAMEWORKS
-from envsolve.index.fitting import Interpreter, platform_tags
+from envsolve.index.fitting import newest_glibc
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.formats import require_platforms, write_python_lock
-from envsolve.lockfile.python_lock import PythonLock
+from envsolve.lockfile.lock import Lock, Made
+from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.need import Markers, Need
-from envsolve.model.package import Closure, Pin
-from envsolve.model.package import Target as LockTarget
+from envsolve.model.package import Pin
 from envsolve.model.request import Held, Request
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.releases import Wanted
 from envsolve.resolve.closure.resolve import Conflict, Progress, Question, pins_of
-
-if TYPE_CHECKING:
-    from envsolve.lockfile.held_pins import HeldPin
 
 _MOST_STACKS = 24
 _FEW = 4
@@ -54,7 +51,7 @@ class LockRequest(NamedTuple):
 
     request: Request
     network: Network = Network()
-    held: Callable[[Platform], tuple[tuple[HeldPin, ...], Held]] = lambda _: ((), Held())
+    held: Callable[[Platform], tuple[tuple[Pin, ...], Held]] = lambda _: ((), Held())
     progress: Progress | None = None
     recorded: Request | None = None
 
@@ -76,15 +73,16 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], started
         raise
     finally:
         lines.close()
-    texts = tuple((made.platform, write_python_lock(made.lock, request.format)) for made in locks)
+    texts = tuple((made.platform, write_python_lock(made.lock, request.format, made.answer)) for made in locks)
     solutions = tuple(made.solution for made in locks if made.solution is not None)
     notes = (*(note for made in locks for note in made.notes), *where.notes, *lines.notes, *hidden)
     return Solved(texts, tuple(dict.fromkeys(notes)), solutions)
 
 
-class _Made(NamedTuple):
+class _Locked(NamedTuple):
     platform: Platform
-    lock: PythonLock
+    lock: Lock
+    answer: Answer | None
     solution: Solution | None
     notes: tuple[str, ...]
 
@@ -100,7 +98,7 @@ class _Lock:
         self._stacks = Stacks(target, wanted, matrix, asked.request, only_index=not where.is_plain)
         self._pins, self._held = asked.held(target.problem.platform)
 
-    def made(self) -> _Made:
+    def made(self) -> _Locked:
         """The lock. Raises UnsolvableError, OutsideError."""
         first: UnsolvableError | None = None
         passed: list[UnsolvableError] = []
@@ -172,7 +170,7 @@ class _Lock:
         pins: tuple[Pin, ...],
         better: UnsolvableError | None,
         passed: Sequence[UnsolvableError],
-    ) -> _Made:
+    ) -> _Locked:
         solution, interpreter = attempt.solution, attempt.interpreter
         request = self._asked.request
         bare, _ = request_without_secrets(self._asked.recorded or request)
@@ -191,15 +189,24 @@ class _Lock:
         default = without_secrets(self._where.default).rstrip("/")
         used = {pin.index_url.rstrip("/") for pin in pins if pin.index_url is not None}
         others = tuple(url for url in self._in_order(solution) if url != default and url in used)
-        made = PythonLock(
-            closure=Closure(pins, _lock_target(interpreter), default, others),
-            answer=answer,
-            command=recorded_command(bare),
-            envsolve_version=__version__,
-            matrix_date=matrix_date,
-            request=tuple(dict.fromkeys(asked)),
-            exclude_newer=request.packages.exclude_newer,
+        made = Made(
+            __version__,
+            recorded_command(bare),
+            tuple(dict.fromkeys(asked)),
+            matrix_date,
+            answer is not None and answer.own_matrix,
+            request.packages.exclude_newer,
+        )
+        locked = Lock(
+            pins,
+            interpreter.platform,
+            interpreter.full_version,
+            newest_glibc(interpreter),
+            None if answer is None else stack_of(answer, {pin.name: pin.version for pin in pins}),
+            made,
+            default_index=default,
             default_is_plain=self._where.is_plain,
+            indexes=others,
         )
         told = left_out(self._wanted, pins, interpreter)
         notes = (*self._notes(attempt), *told, *(note for pin in pins for note in notes_of(pin)))
@@ -210,7 +217,7 @@ class _Lock:
         if passed:
             more = f", and {len(passed) - 1} more after it" if len(passed) > 1 else ""
             notes = (f"a build was passed over{more}: {_said(passed[0])}{_instead(solution)}", *notes)
-        return _Made(attempt.problem.platform, made, solution, notes)
+        return _Locked(attempt.problem.platform, locked, answer, solution, notes)
 
     def _in_order(self, solution: Solution | None) -> list[str]:
         packages = self._target.request.packages
@@ -258,12 +265,3 @@ def _of_default_builds(attempt: Attempt) -> Iterator[str]:
     if any(it.framework == "pytorch" for it in problem.frameworks):
         naming = attempt.request.asker.saying("pytorch-index-url", "https://download.pytorch.org/whl")
         yield f"PyTorch's CPU builds are in its own index: {naming}"
-
-
-def _lock_target(interpreter: Interpreter) -> LockTarget:
-    return LockTarget(
-        python=interpreter.full_version,
-        platform=interpreter.platform,
-        tags=tuple(platform_tags(interpreter)),
-        environment=tuple(sorted(interpreter.marker_values().items())),
-    )

@@ -1,7 +1,7 @@
 """The machine that a lock was made for, as the lock itself tells it, where the machine at hand says less.
 
 A lock records the lowest driver that it needs, the compute capabilities that it runs on and the C library, which is all
-that it depends on (the facts of :func:`envsolve.lockfile.python_lock.facts_of`, or its comments).
+that it depends on (the facts of :func:`envsolve.lockfile.facts.facts_of`, or its comments).
 """
 
 from __future__ import annotations

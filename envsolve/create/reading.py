@@ -21,7 +21,7 @@ from envsolve.create.refusals import LOCKS, not_exact, other_platform, without_h
 from envsolve.errors import UsageError
 from envsolve.lockfile.conda_file import HeldFormat, format_of
 from envsolve.lockfile.conda_lock_file import LONGEST
-from envsolve.lockfile.held_pins import read_recorded
+from envsolve.lockfile.facts import in_comments, table_in
 from envsolve.lockfile.pylock_document import pylock_document
 from envsolve.lockfile.sound_pins import STRONG
 from envsolve.lockfile.text_file import shown
@@ -71,7 +71,7 @@ def _kind(text: str) -> HeldFormat | None:
 def _of_pylock(path: Path, text: str, platform: Platform, python: SpecifierSet | None) -> Plan:
     document = pylock_document(text)
     _require_strong_hashes(path, document)
-    facts = read_recorded(path)
+    facts = table_in(document)
     _require_platform(path, facts, platform)
     try:
         stated = SpecifierSet(str(document.get("requires-python", "")))
@@ -98,7 +98,7 @@ def _of_requirements(path: Path, text: str, platform: Platform, python: Specifie
         algorithms = {it.partition(":")[0] for it in hashes_of(line)}
         if algorithms and not set(STRONG) & algorithms:
             raise without_hash(path, f"{shown(line.split()[0])} of a kind that cannot be forged")
-    facts = read_recorded(path)
+    facts = in_comments(text)
     _require_platform(path, facts, platform)
     stated = str((facts or {}).get("python", ""))
     minor = ".".join(stated.split(".")[:2])

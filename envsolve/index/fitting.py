@@ -115,6 +115,13 @@ def _system(platform: Platform) -> tuple[str, str]:
     return ("Linux" if platform in (Platform.LINUX_64, Platform.LINUX_AARCH64) else "Darwin"), architecture
 
 
+def newest_glibc(interpreter: Interpreter) -> str | None:
+    """The newest glibc that the wheels for the interpreter may need; None on a system without glibc."""
+    if _system(interpreter.platform)[0] != "Linux":
+        return None
+    return str(interpreter.glibc or ASSUMED_GLIBC)
+
+
 def platform_tags(interpreter: Interpreter) -> Iterator[str]:
     """The platform tags that the interpreter takes, best first, without ``any``."""
     system, _ = _system(interpreter.platform)

@@ -18,13 +18,14 @@ from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.conda_lock_file import LONGEST, CondaLockFile, conda_lock_of
 from envsolve.lockfile.environment_file import Entries, read_entries
 from envsolve.lockfile.explicit_file import MARK, explicit_of
-from envsolve.lockfile.held_pins import HeldPin, name_of, pin_of
 from envsolve.lockfile.pixi_lock_file import DEFAULT, PixiLockFile, pixi_lock_of
 from envsolve.lockfile.recorded_facts import facts_in_header, facts_in_metadata
+from envsolve.lockfile.requirements_txt import name_of, pin_of
 from envsolve.lockfile.yaml_document import document_of, mapping
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import MatchSpec, parse_match_spec
+from envsolve.model.package import Pin
 
 _TOP_KEY = re.compile(r"""^(["']?)(environments|package|dependencies)\1[ \t]*:""", re.MULTILINE)
 _EXPLICIT = re.compile(rf"^[ \t]*{MARK}[ \t\r]*$", re.MULTILINE)
@@ -45,14 +46,14 @@ class HeldConda(NamedTuple):
 
     Of an environment.yml a package has no more than name, version and build; a version may be the beginning of one, as
     in ``python=3.11``, and a build a pattern, as in ``pytorch=2.13.0=cuda126*``. ``recorded`` are the facts that
-    envsolve wrote into it, by the keys of :func:`~envsolve.lockfile.python_lock.facts_of`; None for a foreign file.
+    envsolve wrote into it, by the keys of :func:`~envsolve.lockfile.facts.facts_of`; None for a foreign file.
     ``unpinned`` and ``unpinned_pip`` are the names that an environment.yml asks for in no one version, or under a
     marker.
     """
 
     kind: HeldFormat
     conda: tuple[CondaPackage, ...] = ()
-    pip: tuple[HeldPin, ...] = ()
+    pip: tuple[Pin, ...] = ()
     recorded: Mapping[str, object] | None = None
     unpinned: tuple[str, ...] = ()
     unpinned_pip: tuple[str, ...] = ()
@@ -124,7 +125,7 @@ def _of_explicit(text: str, platform: Platform) -> HeldConda:
 def _of_environment(text: str, platform: Platform) -> HeldConda:
     entries = read_entries(text, platform)
     required = [" ".join(entry.split()) for entry, _ in entries.pip]
-    pins = {entry: found[0] for entry in required if (found := pin_of(entry)) is not None and not found[1]}
+    pins = {entry: pin for entry in required if (pin := pin_of(entry)) is not None and not pin.marker}
     names = (name_of(entry) for entry in required if entry not in pins)
     packages = tuple(_asked(entries))
     return HeldConda(

@@ -2,7 +2,7 @@
 
 The format has room for texts alone (``metadata.custom_metadata``, CEP 37). A fact is ``envsolve.KEY``, or
 ``envsolve.PLATFORM.KEY`` where it is one platform's; what is no text is JSON. The keys are those of the other locks
-(:func:`envsolve.lockfile.python_lock.facts_of`).
+(:func:`envsolve.lockfile.facts.facts_of`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import json
 from collections.abc import Iterator, Mapping
 
 from envsolve.lockfile.conda_lock import CondaLock, PlatformLock
-from envsolve.lockfile.python_lock import SCHEMA_VERSION, stack_facts
+from envsolve.lockfile.facts import SCHEMA_VERSION, stack_facts
+from envsolve.lockfile.stack import stack_of
 from envsolve.lockfile.toml import Value
 
 _OURS = "envsolve"
@@ -95,7 +96,7 @@ def _platform_facts(part: PlatformLock) -> Mapping[str, Value | None]:
         "python": part.python or None,
         "glibc": virtual.get("__glibc"),
         "virtual_packages": [str(package) for package in part.virtual_packages],
-        **({} if part.answer is None else stack_facts(part.answer.solution, versions)),
+        **({} if part.answer is None else stack_facts(stack_of(part.answer, versions))),
     }
 
 

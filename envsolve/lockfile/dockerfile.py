@@ -8,20 +8,24 @@ make no layer anew. What the image leaves to its host is the driver (docs/contai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from envsolve.boundary.display import one_line
+from envsolve.boundary.files import FileError
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.fitting import Interpreter, Ranks
-from envsolve.lockfile.dockerfile_file import END, SYNTAX
-from envsolve.lockfile.python_lock import FACTS_TABLE, PythonLock, facts_of, glibc_of, header_lines
+from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.dockerfile_file import END, SYNTAX, requirements_in
+from envsolve.lockfile.facts import commented, facts_of
+from envsolve.lockfile.header import lock_header
+from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.remarks import needs_library_path, use_remarks
-from envsolve.lockfile.requirements_txt import index_options, requirement_lines
-from envsolve.lockfile.toml import table_lines
+from envsolve.lockfile.requirements_txt import index_options, lines_of_pins, read_lines
 from envsolve.lockfile.wheels import PYTORCH_INDEX
 from envsolve.model.host import Platform
 from envsolve.model.package import Pin
+from envsolve.model.release import Release
 from envsolve.model.versions import LibcVersion
 
 _REQUIREMENTS = "/opt/requirements.txt"
@@ -60,26 +64,37 @@ CTranslate2 did (lists.gnu.org/archive/html/info-gnu/2025-01/msg00014.html, gith
 github.com/conda-forge/pytorch-cpu-feedstock/issues/350)."""
 
 
-def dockerfile(lock: PythonLock) -> str:
-    """The content of the file, the same bytes for the same lock.
+def write(lock: Lock, answer: Answer | None = None) -> str:
+    """The content of the file, the same bytes for the same lock; ``answer`` has the stack that shaped it.
 
     Raises UnsolvableError where no base image does, or where the wheels bring no CUDA; OutsideError as
-    :func:`envsolve.lockfile.requirements_txt.requirements_txt`. The lock is for Linux.
+    :func:`envsolve.lockfile.requirements_txt.write`. The lock is for Linux.
     """
-    _require_own_cuda(lock)
-    return "\n".join(_lines(lock, _base_of(lock))) + "\n"
+    releases = () if answer is None else tuple(choice.release for choice in answer.solution.choices)
+    if answer is not None:
+        _require_own_cuda(answer)
+    return "\n".join(_lines(lock, answer, _base_of(lock, releases))) + "\n"
 
 
-def _lines(lock: PythonLock, base: _Base) -> Iterator[str]:
+def read(text: str) -> Lock:
+    """The lock in a Dockerfile that holds requirements as a here-document.
+
+    Raises FileError where it holds none, and as :func:`envsolve.lockfile.requirements_txt.read`.
+    """
+    held = requirements_in(text)
+    if held is None:
+        raise FileError("it is a Dockerfile without requirements of envsolve in it")
+    return read_lines(held, text)
+
+
+def _lines(lock: Lock, answer: Answer | None, base: _Base) -> Iterator[str]:
     yield SYNTAX
-    yield from header_lines(lock)
-    if lock.answer is not None:
-        yield from use_remarks(lock.answer)
+    yield from lock_header(lock)
+    if answer is not None:
+        yield from use_remarks(answer)
     yield "#"
     yield from _how_to_use(lock)
-    facts = facts_of(lock)
-    yield from ("#", f"# {FACTS_TABLE}") if facts else ()
-    yield from (f"# {line}" for line in table_lines(facts))
+    yield from commented(facts_of(lock))
     yield ""
     yield f"# Python {_minor(lock)} of whichever patch on Debian {base.debian}, glibc {base.glibc}. A tag may get other"
     yield "# content: one image alone is python@sha256:..., which the registry tells (docs/containers.md)."
@@ -88,7 +103,7 @@ def _lines(lock: PythonLock, base: _Base) -> Iterator[str]:
     yield f"RUN useradd --create-home --uid {_USER} user"
     yield ""
     yield f'COPY <<"{END}" {_REQUIREMENTS}'
-    yield from requirement_lines(lock)
+    yield from lines_of_pins(lock)
     yield END
     yield ""
     yield from _installation(lock)
@@ -99,7 +114,7 @@ def _lines(lock: PythonLock, base: _Base) -> Iterator[str]:
     yield 'CMD ["python"]'
 
 
-def _how_to_use(lock: PythonLock) -> Iterator[str]:
+def _how_to_use(lock: Lock) -> Iterator[str]:
     gpus = " --gpus all" if _has_gpu(lock) else ""
     yield f"# Build:  docker build --platform {_machine(lock)} -t NAME - < THIS_FILE  (BuildKit; sends no other file)"
     if _may_want_login(lock):
@@ -110,12 +125,12 @@ def _how_to_use(lock: PythonLock) -> Iterator[str]:
     yield f"# Prove:  docker run --rm{gpus} {_proof(lock)}"
     yield "# Extend: FROM NAME in a Dockerfile of your own, as this one is written anew. A .dockerignore beside that"
     yield "#   keeps what no image needs (.git, .venv, data, checkpoints) out of what is sent to build it."
-    if any(pin.name in _TRITON for pin in lock.closure.pins):
+    if any(pin.name in _TRITON for pin in lock.pins):
         yield "#   Triton, and with it torch.compile, calls a C compiler, which this image has not:"
         yield "#   USER root, RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev, USER user"
 
 
-def _proof(lock: PythonLock) -> str:
+def _proof(lock: Lock) -> str:
     """Kernels run in the image's environment, by an envsolve that is no part of it."""
     proves = f"envsolve validate --python {_PYTHON}"
     if _python(lock)[:2] < _RUNS_ENVSOLVE:
@@ -124,13 +139,13 @@ def _proof(lock: PythonLock) -> str:
     return f"NAME sh -c '{_PYTHON} -m venv /tmp/v && /tmp/v/bin/pip install -q envsolve && /tmp/v/bin/{proves}'"
 
 
-def _may_want_login(lock: PythonLock) -> bool:
+def _may_want_login(lock: Lock) -> bool:
     return any(PYTORCH_INDEX not in option for option in index_options(lock))
 
 
-def _installation(lock: PythonLock) -> Iterator[str]:
+def _installation(lock: Lock) -> Iterator[str]:
     """The cache of pip is a mount of the builder: no layer holds it, and no other build fetches the same again."""
-    pins = lock.closure.pins
+    pins = lock.pins
     wheels_alone = all(any(file.is_wheel for file in pin.files) for pin in pins)
     if not wheels_alone:
         yield "# Some of these have no wheel, and pip builds them here. Many want a compiler, which this image has not."
@@ -141,7 +156,7 @@ def _installation(lock: PythonLock) -> Iterator[str]:
     yield f"    pip install --require-hashes --no-deps{only} -r {_REQUIREMENTS}"
 
 
-def _settings(lock: PythonLock) -> Iterator[str]:
+def _settings(lock: Lock) -> Iterator[str]:
     """What NVIDIA's container toolkit reads, and what asks for a GPU that no driver of the image could serve.
 
     There is no NVIDIA_REQUIRE_DRIVER: the toolkit compares semantic versions, and 580.65.06 is none
@@ -156,30 +171,30 @@ def _settings(lock: PythonLock) -> Iterator[str]:
     yield "ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility"
 
 
-def _has_gpu(lock: PythonLock) -> bool:
+def _has_gpu(lock: Lock) -> bool:
     """Whether a GPU is made use of, by the stack or, in a lock that another tool made, by NVIDIA's wheels."""
     facts = facts_of(lock)
-    return "cuda" in facts or (not facts and any(pin.name.startswith("nvidia-") for pin in lock.closure.pins))
+    return "cuda" in facts or (not facts and any(pin.name.startswith("nvidia-") for pin in lock.pins))
 
 
-def _machine(lock: PythonLock) -> str:
-    return _MACHINES[Platform(lock.closure.target.platform)]
+def _machine(lock: Lock) -> str:
+    return _MACHINES[Platform(lock.platform)]
 
 
-def _python(lock: PythonLock) -> tuple[int, int, int]:
-    major, minor, patch = map(int, lock.closure.target.python.split("."))
+def _python(lock: Lock) -> tuple[int, int, int]:
+    major, minor, patch = map(int, lock.python.split("."))
     return major, minor, patch
 
 
-def _minor(lock: PythonLock) -> str:
+def _minor(lock: Lock) -> str:
     return ".".join(map(str, _python(lock)[:2]))
 
 
-def _require_own_cuda(lock: PythonLock) -> None:
+def _require_own_cuda(answer: Answer) -> None:
     """Raise UnsolvableError for a wheel that takes CUDA from the system, of which the image has none."""
-    if lock.answer is None or not needs_library_path(lock.answer.solution):
+    if not needs_library_path(answer.solution):
         return
-    labels = " and ".join(choice.release.label for choice in lock.answer.solution.choices)
+    labels = " and ".join(choice.release.label for choice in answer.solution.choices)
     raise UnsolvableError(
         "no-cuda-in-image",
         f"{labels} has no CUDA libraries in its wheels, and the image has no others",
@@ -191,9 +206,9 @@ def _require_own_cuda(lock: PythonLock) -> None:
     )
 
 
-def _base_of(lock: PythonLock) -> _Base:
+def _base_of(lock: Lock, releases: Sequence[Release]) -> _Base:
     """The first base whose glibc every pinned package can be loaded with."""
-    if not lock.closure.target.python:
+    if not lock.python:
         hint = Hint("lock the requirements for one: envsolve --python 3.12 -r FILE --format dockerfile")
         raise UnsolvableError("no-base-image", "the lock does not say which Python it is for", hints=(hint,))
     python = _python(lock)
@@ -201,31 +216,29 @@ def _base_of(lock: PythonLock) -> _Base:
     if not bases:
         message = f"no image of Python {_minor(lock)} is known whose pip installs the wheels of this lock"
         raise UnsolvableError("no-base-image", message, hints=(Hint("ask for another Python, of 3.5 or newer"),))
-    found = next((base for base in bases if _too_new(lock, base) is None), None)
+    found = next((base for base in bases if _too_new(lock, releases, base) is None), None)
     if found is not None:
         return found
     newest = bases[-1]
     raise UnsolvableError(
         "no-base-image",
-        f"{_too_new(lock, newest)} needs a newer glibc than an image of Python {_minor(lock)} has",
+        f"{_too_new(lock, releases, newest)} needs a newer glibc than an image of Python {_minor(lock)} has",
         (f"the newest is python:{_minor(lock)}-slim-{newest.debian}, which has glibc {newest.glibc}",),
         (Hint("name the GPU and the driver of the machine, so that nothing is taken for the glibc of this one"),),
     )
 
 
-def _too_new(lock: PythonLock, base: _Base) -> str | None:
+def _too_new(lock: Lock, releases: Sequence[Release], base: _Base) -> str | None:
     """What cannot be installed or loaded with the glibc of ``base``; None where everything can."""
-    releases = [] if lock.answer is None else [choice.release for choice in lock.answer.solution.choices]
     for release in releases:
         if release.glibc is not None and release.glibc > base.glibc:
             return release.label
-    own = glibc_of(lock.closure.target)
-    if own is not None and LibcVersion.parse(own) <= base.glibc:
+    if lock.glibc is not None and LibcVersion.parse(lock.glibc) <= base.glibc:
         return None
-    ranks = Ranks(Interpreter(_python(lock), Platform(lock.closure.target.platform), base.glibc))
+    ranks = Ranks(Interpreter(_python(lock), Platform(lock.platform), base.glibc))
 
     def fits(pin: Pin) -> bool:
         return any(not file.is_wheel or ranks.of_wheel(file.name) is not None for file in pin.files)
 
-    pins = (pin for pin in lock.closure.pins if not pin.marker)  # whether the others are installed is not known here
+    pins = (pin for pin in lock.pins if not pin.marker)  # whether the others are installed is not known here
     return next((one_line(f"{pin.name} {pin.version}") for pin in pins if not fits(pin)), None)

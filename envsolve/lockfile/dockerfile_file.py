@@ -27,6 +27,11 @@ def is_dockerfile(name: str) -> bool:
     return any(folded == it or folded.endswith(f".{it}") or folded.startswith(f"{it}.") for it in _NAMES)
 
 
+def is_of_dockerfile(name: str, text: str) -> bool:
+    """Whether ``text`` is that of a Dockerfile: by its name, or by how envsolve begins one."""
+    return is_dockerfile(name) or text.startswith(SYNTAX)
+
+
 def requirements_in(text: str) -> str | None:
     """The requirements that a Dockerfile holds as a here-document; None where it holds none."""
     found = re.search(_REQUIREMENTS, text, re.VERBOSE | re.MULTILINE | re.DOTALL)

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import UsageError
-from envsolve.lockfile.held_pins import HeldPin, pin_of
 from envsolve.lockfile.package_address import package_of
 from envsolve.lockfile.pip_package import PipPackage, pip_package
+from envsolve.lockfile.requirements_txt import pin_of
 from envsolve.model.conda import CondaPackage
+from envsolve.model.package import Pin
 
 LONGEST = 4 * 1024 * 1024
 """Bytes; a thousand packages take a thirtieth of it."""
@@ -34,7 +35,7 @@ class ExplicitFile(NamedTuple):
     """
 
     packages: tuple[CondaPackage, ...]
-    pip: tuple[HeldPin, ...] = ()
+    pip: tuple[Pin, ...] = ()
     platform: str | None = None
     unread: tuple[int, ...] = ()
     wheels: tuple[PipPackage, ...] = ()
@@ -101,7 +102,7 @@ def _platform(lines: list[str], packages: list[CondaPackage]) -> str | None:
     return subdirs.pop() if len(subdirs) == 1 else None
 
 
-def _pin(line: str) -> HeldPin | None:
+def _pin(line: str) -> Pin | None:
     """A package of pip: ``# pip name @ URL#sha256=...``, as conda-lock writes it; older ones have the hash as pip does.
 
     The version is in the name of the file.
@@ -110,7 +111,7 @@ def _pin(line: str) -> HeldPin | None:
         return None
     if _DIRECT.match(line.partition(" @ ")[2].strip()) is None:
         pin = pin_of(" ".join(line.removeprefix(_PIP).split()))
-        return None if pin is None else pin[0]
+        return pin and pin._replace(marker="")
     wheel = _wheel(line)
     return None if wheel is None else wheel.pin
 

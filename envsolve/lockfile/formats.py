@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from envsolve.boundary.files import read_text
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.dockerfile_file import is_dockerfile
+from envsolve.lockfile.dockerfile_file import is_dockerfile, is_of_dockerfile
+from envsolve.lockfile.own_file import LONGEST
 from envsolve.model.host import Platform
 
 if TYPE_CHECKING:
     from envsolve.lockfile.conda_lock import CondaLock
-    from envsolve.lockfile.python_lock import PythonLock
+    from envsolve.lockfile.lock import Lock
 
 FORMATS = ("environment", "json", "pixi")
 """Formats of a stack: its frameworks, and what they need said of them."""
@@ -87,27 +89,51 @@ def write_conda_lock(lock: CondaLock, format_name: str) -> Iterator[tuple[Platfo
         yield part.platform, without_secrets(writer(lock, part))
 
 
-def write_python_lock(lock: PythonLock, format_name: str) -> str:
-    """The content of the file in ``format_name``, one of PYTHON_FORMATS.
+def write_python_lock(lock: Lock, format_name: str, answer: Answer | None = None) -> str:
+    """The content of the file in ``format_name``, one of PYTHON_FORMATS; ``answer`` has the stack that shaped it.
 
     Raises OutsideError for a pin without hash; UsageError and UnsolvableError where a Dockerfile cannot hold the lock.
     """
-    return without_secrets(_python_text(lock, format_name))
+    return without_secrets(_python_text(lock, format_name, answer))
 
 
-def _python_text(lock: PythonLock, format_name: str) -> str:
+def _python_text(lock: Lock, format_name: str, answer: Answer | None) -> str:
     if format_name == "pylock":
-        from envsolve.lockfile.pylock_toml import pylock_toml
+        from envsolve.lockfile import pylock_toml
 
-        return pylock_toml(lock)
+        return pylock_toml.write(lock)
     if format_name == "dockerfile":
-        from envsolve.lockfile.dockerfile import dockerfile
+        from envsolve.lockfile import dockerfile
 
-        require_platforms([Platform(lock.closure.target.platform)], format_name)
-        return dockerfile(lock)
-    from envsolve.lockfile.requirements_txt import requirements_txt
+        require_platforms([Platform(lock.platform)], format_name)
+        return dockerfile.write(lock, answer)
+    from envsolve.lockfile import requirements_txt
 
-    return requirements_txt(lock)
+    return requirements_txt.write(lock)
+
+
+def read_python_lock(path: Path) -> Lock | None:
+    """The Python lock at ``path``, of whichever tool; None where there is no file, or nothing in it.
+
+    A file whose name ends in ``.toml`` is read as pylock.toml, a Dockerfile by the requirements in it, any other as
+    requirements. Raises FileError for a file that cannot be read.
+    """
+    text = read_text(path, LONGEST)
+    return None if text is None or not text.strip() else _read_python_text(path, text)
+
+
+def _read_python_text(path: Path, text: str) -> Lock:
+    if path.suffix.casefold() == ".toml":
+        from envsolve.lockfile import pylock_toml
+
+        return pylock_toml.read(text)
+    if is_of_dockerfile(path.name, text):
+        from envsolve.lockfile import dockerfile
+
+        return dockerfile.read(text)
+    from envsolve.lockfile import requirements_txt
+
+    return requirements_txt.read(text)
 
 
 def require_platforms(platforms: Iterable[Platform], format_name: str) -> None:

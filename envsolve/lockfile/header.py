@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from envsolve.boundary.display import one_line
 from envsolve.lockfile.answer import Answer
 from envsolve.model.host import Gpu
 
+if TYPE_CHECKING:
+    from envsolve.lockfile.lock import Lock
+
 _COMMENT_COLUMN = 44
+_MACHINES = re.compile(r"# For: [a-z0-9-]+, (.+)\Z")
+_EXPORTED = re.compile(r"# Exported from (.+) by envsolve\Z")
+_HEADER_LINES = 20
+_LONGEST_LINE = 4096
 
 
 def made_by(version: str, command: str, matrix_date: str | None, *, own_matrix: bool = False) -> Iterator[str]:
@@ -22,15 +31,52 @@ def made_by(version: str, command: str, matrix_date: str | None, *, own_matrix: 
 def made_for(answer: Answer) -> Iterator[str]:
     """The platform, the GPUs and the driver that the file is for; for the CPU, the platform alone."""
     solution = answer.solution
-    problem = solution.problem
-    if problem.cpu:
-        yield f"# For: {problem.platform}, CPU only"
-        return
+    floor = None if solution.problem.cpu or solution.minimum_driver is None else str(solution.minimum_driver)
+    yield from _made_for(solution.problem.platform, machines_of(answer), floor)
+
+
+def machines_of(answer: Answer) -> str:
+    """The machines that an answer is for, in words."""
+    if answer.solution.problem.cpu:
+        return "CPU only"
     names = sorted({_gpu_named(gpu) for host in answer.hosts for gpu in host.gpus})
-    listed = ", ".join(names) if names else "any GPU that the builds below hold code for"
-    yield one_line(f"# For: {problem.platform}, {listed}")
-    if solution.minimum_driver is not None:
-        yield f"# Needs: NVIDIA driver {solution.minimum_driver} or newer"
+    return one_line(", ".join(names)) if names else "any GPU that the builds below hold code for"
+
+
+def lock_header(lock: Lock) -> Iterator[str]:
+    """The comments for people on top of a Python lock."""
+    made, stack = lock.made, lock.stack
+    if made is not None:
+        yield from made_by(made.envsolve_version, made.command, made.matrix_date, own_matrix=made.own_matrix)
+    if lock.exported_from is not None:
+        yield one_line(f"# Exported from {lock.exported_from} by envsolve")
+    if made is not None:
+        yield from _made_for(lock.platform, "" if stack is None else stack.machines, stack and stack.minimum_driver)
+        yield one_line(f"# Resolved for: Python {lock.python}{'' if lock.glibc is None else f', glibc {lock.glibc}'}")
+
+
+def machines_in(text: str) -> str:
+    """The machines that the comments on top of a file name, in words."""
+    return next((found[1] for found in map(_MACHINES.match, _on_top(text)) if found is not None), "")
+
+
+def exported_from_in(text: str) -> str | None:
+    """The file that the comments on top of another say it was exported from."""
+    return next((found[1] for found in map(_EXPORTED.match, _on_top(text)) if found is not None), None)
+
+
+def _on_top(text: str) -> Iterator[str]:
+    for line in text.split("\n", _HEADER_LINES)[:_HEADER_LINES]:
+        if line.startswith("#"):
+            yield line[:_LONGEST_LINE].rstrip("\r")
+        else:
+            return
+
+
+def _made_for(platform: str, machines: str, floor: str | None) -> Iterator[str]:
+    yield one_line(f"# For: {platform}{f', {machines}' if machines else ''}")
+    if floor is not None:
+        yield one_line(f"# Needs: NVIDIA driver {floor} or newer")
 
 
 def commented(line: str, reason: str) -> str:

@@ -9,9 +9,10 @@ from urllib.parse import unquote
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.index.page import version_of
-from envsolve.lockfile.held_pins import HeldPin
+from envsolve.lockfile.lock import bare_files
 from envsolve.lockfile.text_file import shown
 from envsolve.model.names import is_name, normalized
+from envsolve.model.package import Pin
 
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.!+_-]*\Z")
 _OF_AN_INDEX = re.compile(r"https?://[^\s#]+\.(?:whl|tar\.gz|tar\.bz2|zip)(?:[?#]\S*)?\Z", re.IGNORECASE)
@@ -35,12 +36,12 @@ class PipPackage(NamedTuple):
     requires: tuple[str, ...] = ()
 
     @property
-    def pin(self) -> HeldPin | None:
+    def pin(self) -> Pin | None:
         """What holds its version in a new lock; None for what is of no index, or has no version."""
         if self.is_direct or not self.version or not _OF_AN_INDEX.match(self.url):
             return None
         hashes = () if self.sha256 is None else (f"sha256:{self.sha256}",)
-        return HeldPin(self.name, self.version, hashes, self.index_url)
+        return Pin(self.name, self.version, bare_files(hashes), self.index_url or "")
 
 
 def pip_package(stated: PipPackage) -> PipPackage:

@@ -1,28 +1,40 @@
 """``--format pylock``: pylock.toml as PEP 751 and its specification have it, for one target.
 
 Keys are in the order of the specification (packaging.python.org/specifications/pylock-toml), files one to a line. The
-file is named ``pylock.toml`` or ``pylock.NAME.toml``, with no dot in NAME.
+file is named ``pylock.toml`` or ``pylock.NAME.toml``, with no dot in NAME. Read are the files of other tools as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
-from functools import lru_cache
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
 
-from envsolve.lockfile.python_lock import FACTS_TABLE, PythonLock, facts_of, header_lines
+from envsolve.boundary.display import one_line
+from envsolve.boundary.files import FileError
+from envsolve.boundary.secrets import without_secrets
+from envsolve.index.fitting import Interpreter
+from envsolve.lockfile.facts import TABLE, facts_of, table_in, with_facts
+from envsolve.lockfile.header import exported_from_in, lock_header, machines_in
+from envsolve.lockfile.lock import Lock, Open, file_name_in, is_specifier, moment, sorted_pins, version_in
+from envsolve.lockfile.pylock_document import pylock_document
 from envsolve.lockfile.sound_pins import sound_file_name, sound_pins, sound_url, strong_hashes
+from envsolve.lockfile.text_file import shown
 from envsolve.lockfile.toml import string, table_lines, value
-from envsolve.model.package import PackageFile, Pin, Target
+from envsolve.model.host import Platform
+from envsolve.model.names import is_name, normalized
+from envsolve.model.need import is_marker
+from envsolve.model.package import Hashes, PackageFile, Pin
 
 _PINNED_MARKERS = ("implementation_name", "platform_machine", "python_version", "sys_platform")
 """What the choice of files rests on; a patch of Python or a newer system changes nothing in it."""
 _SUBDIRECTORY = "subdirectory="
+_GROUPS = re.compile(r"\b(?:extras|dependency_groups)\b")
 
 
-def pylock_toml(lock: PythonLock) -> str:
+def write(lock: Lock) -> str:
     """The content of the file, the same bytes for the same lock.
 
     Raises OutsideError ``no-hash`` for a file without a strong hash, ``unsound-package`` for what no lock may hold.
@@ -30,36 +42,68 @@ def pylock_toml(lock: PythonLock) -> str:
     return "\n".join(_lines(lock)) + "\n"
 
 
-def _lines(lock: PythonLock) -> Iterator[str]:
-    target = lock.closure.target
-    yield from header_lines(lock)
+def read(text: str) -> Lock:
+    """The lock in a pylock.toml, of whichever tool. What is not one package of an index or an address is ``open``.
+
+    Raises FileError for what is no pylock.toml of its specification.
+    """
+    document = pylock_document(text)
+    pins: list[Pin] = []
+    left_open: list[Open] = []
+    for package in document["packages"]:
+        found = _read_package(package)
+        if isinstance(found, Pin):
+            pins.append(found)
+        else:
+            left_open.append(found)
+    lock = with_facts(
+        Lock(tuple(sorted_pins(pins)), open=tuple(left_open)), table_in(document), machines=machines_in(text)
+    )
+    stated = str(document.get("requires-python", ""))
+    return lock._replace(
+        exported_from=exported_from_in(text),
+        requires_python="" if stated == requires_python_of(lock.python) else stated,
+    )
+
+
+def requires_python_of(python: str) -> str:
+    """The versions of Python that a lock made for ``python`` is for: of the same minor, and no older."""
+    return f">={python},=={'.'.join(python.split('.')[:2])}.*" if python else ""
+
+
+def _lines(lock: Lock) -> Iterator[str]:
+    yield from lock_header(lock)
     yield 'lock-version = "1.0"'
-    markers = _markers(target)
+    markers = _environment(lock)
     if markers:
         yield f"environments = [{string(markers)}]"
-    if target.python:
-        yield f"requires-python = {string(f'>={target.python},=={_minor(target)}.*')}"
+    requires_python = lock.requires_python or requires_python_of(lock.python)
+    if requires_python:
+        yield f"requires-python = {string(requires_python)}"
     yield 'created-by = "envsolve"'
-    if not lock.closure.pins:
+    if not lock.pins:
         yield "packages = []"
-    for pin in sound_pins(lock.closure.pins):
+    for pin in sound_pins(lock.pins):
         yield ""
         yield "[[packages]]"
         yield from _package(pin)
     facts = facts_of(lock)
     if facts:
         yield ""
-        yield FACTS_TABLE
+        yield TABLE
         yield from table_lines(facts)
 
 
-def _minor(target: Target) -> str:
-    return ".".join(target.python.split(".")[:2])
-
-
-def _markers(target: Target) -> str:
-    environment = dict(target.environment)
-    return " and ".join(f"{name} == '{environment[name]}'" for name in _PINNED_MARKERS if name in environment)
+def _environment(lock: Lock) -> str:
+    """The marker of the one environment that the lock is for; "" where it does not say."""
+    if lock.platform not in tuple(Platform):
+        return ""
+    try:
+        major, minor, patch = (*Version(lock.python).release, 0, 0)[:3]
+    except InvalidVersion:
+        return ""
+    values = Interpreter((major, minor, patch), Platform(lock.platform)).marker_values()
+    return " and ".join(f"{name} == '{values[name]}'" for name in _PINNED_MARKERS if name in values)
 
 
 def _package(pin: Pin) -> Iterator[str]:
@@ -69,25 +113,16 @@ def _package(pin: Pin) -> Iterator[str]:
         yield f"version = {string(pin.version)}"
     if pin.marker:
         yield f"marker = {string(pin.marker)}"
-    if pin.requires_python and _is_specifier(pin.requires_python):
+    if pin.requires_python and is_specifier(pin.requires_python):
         yield f"requires-python = {string(pin.requires_python)}"
     if pin.requires:
         yield f"dependencies = {value([{'name': name} for name in sorted(pin.requires)])}"
     if pin.index_url is None:
         yield f"archive = {_archive(pin, pin.files[0])}"
     else:
-        yield f"index = {string(sound_url(pin.index_url))}"
+        yield from [f"index = {string(sound_url(pin.index_url))}"] if pin.index_url else ()
         yield from _files(pin)
     yield from _reasons(pin)
-
-
-@lru_cache(maxsize=64)
-def _is_specifier(versions: str) -> bool:
-    """Old packages say things like ``>=2.7.*``, for which a reader of the standard refuses the whole file."""
-    try:
-        return bool(SpecifierSet(versions))
-    except InvalidSpecifier:
-        return False
 
 
 def _files(pin: Pin) -> Iterator[str]:
@@ -114,26 +149,74 @@ def _archive(pin: Pin, file: PackageFile) -> str:
 
 def _proof(pin: Pin, file: PackageFile) -> str:
     size = "" if file.size is None else f", size = {file.size}"
-    moment = None if file.upload_time is None else _moment(file.upload_time)
-    uploaded = "" if moment is None else f", upload-time = {moment}"
+    uploaded = None if file.upload_time is None else moment(file.upload_time)
+    time = "" if uploaded is None else f", upload-time = {uploaded}"
     hashes = ", ".join(f'{algorithm} = "{digest}"' for algorithm, digest in strong_hashes(pin, file))
-    return f"{size}{uploaded}, hashes = {{ {hashes} }}"
-
-
-def _moment(text: str) -> str | None:
-    """A moment in UTC, as the specification asks for; None for what is none, as nothing depends on it."""
-    try:
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is None:
-            return None
-        return moment.astimezone(UTC).isoformat()[: -len("+00:00")] + "Z"
-    except (ValueError, OverflowError):
-        return None
+    return f"{size}{time}, hashes = {{ {hashes} }}"
 
 
 def _reasons(pin: Pin) -> Iterator[str]:
     if pin.via or pin.because:
         yield ""
         yield "[packages.tool.envsolve]"
-        texts = {"via": sorted(pin.via), "because": pin.because}
-        yield from table_lines({key: [*held] for key, held in texts.items() if held})
+        texts = {"via": sorted({one_line(it) for it in pin.via}), "because": list(map(one_line, pin.because))}
+        yield from table_lines({key: held for key, held in texts.items() if held})
+
+
+def _read_package(package: Mapping[str, Any]) -> Pin | Open:
+    name, marker = str(package["name"]), str(package.get("marker", ""))
+    if not is_name(name):
+        raise FileError(f"{shown(name)} is no name of a package")
+    if "vcs" in package or "directory" in package:
+        reason = f"{shown(name)} is from a folder or a repository, which no requirements file can prove"
+        return Open(reason, normalized(name))
+    if _GROUPS.search(marker):
+        reason = f"{shown(name)} is for an extra or a group alone, and requirements know neither"
+        return Open(reason, normalized(name))
+    if not is_marker(marker):  # it would be written behind a name, where options of pip may stand
+        return Open(f"the marker of {shown(name)} is none: {shown(marker)}", normalized(name))
+    index = package.get("index")
+    ours = package.get("tool", {}).get("envsolve", {})
+    pin = Pin(
+        normalized(name),
+        str(package.get("version", "")),
+        (),
+        "" if index is None else without_secrets(str(index)).rstrip("/"),
+        via=tuple(map(str, ours.get("via", ()))),
+        because=tuple(map(str, ours.get("because", ()))),
+        requires=tuple(sorted({normalized(str(it["name"])) for it in package.get("dependencies", ())})),
+        requires_python=package.get("requires-python"),
+        marker=marker,
+    )
+    if "archive" in package:
+        return _read_archive(pin, package["archive"])
+    sdist = [package["sdist"]] if "sdist" in package else []
+    files = tuple(map(_read_file, (*package.get("wheels", ()), *sdist)))
+    if not files:
+        return Open(f"{shown(name)} has no file", pin.name)
+    return pin._replace(files=files) if pin.version else Open(f"{shown(name)} has no version", pin.name)
+
+
+def _read_archive(pin: Pin, archive: Mapping[str, Any]) -> Pin | Open:
+    url = without_secrets(str(archive.get("url", "")))
+    if "://" not in url:
+        return Open(f"{shown(pin.name)} is a file of one machine, which no other one has", pin.name)
+    folder = f"#{_SUBDIRECTORY}{archive['subdirectory']}" if "subdirectory" in archive else ""
+    file = _read_file(archive)._replace(name=file_name_in(url), url=url + folder)
+    return pin._replace(files=(file,), index_url=None, version=pin.version or version_in(pin.name, url))
+
+
+def _read_file(told: Mapping[str, Any]) -> PackageFile:
+    url = str(told.get("url", ""))
+    uploaded = told.get("upload-time")
+    return PackageFile(
+        str(told.get("name") or file_name_in(url) or str(told.get("path", "")).rpartition("/")[2]),
+        without_secrets(url),
+        _read_hashes(told["hashes"]),
+        told.get("size"),
+        None if uploaded is None else moment(str(uploaded)),
+    )
+
+
+def _read_hashes(table: Mapping[str, Any]) -> Hashes:
+    return tuple(sorted((str(algorithm), str(digest)) for algorithm, digest in table.items()))

@@ -31,7 +31,7 @@ UNNAMED = "envsolve"
 class RecordedLock(NamedTuple):
     """What is said of a whole lock: the comments on who made it, and the facts that are written beside its packages.
 
-    The keys of ``facts`` are those of :func:`envsolve.lockfile.python_lock.facts_of`.
+    The keys of ``facts`` are those of :func:`envsolve.lockfile.facts.facts_of`.
     """
 
     made: tuple[str, ...]

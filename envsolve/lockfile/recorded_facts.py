@@ -1,6 +1,6 @@
 """The facts that envsolve wrote into a file of conda packages, so that a later command can tell what changed.
 
-Their keys are those of :func:`envsolve.lockfile.python_lock.facts_of`. A conda-lock.yml has them in
+Their keys are those of :func:`envsolve.lockfile.facts.facts_of`. A conda-lock.yml has them in
 ``custom_metadata``, which holds texts alone; an explicit file and an environment.yml tell some of them to people, in
 the comments on top.
 """

@@ -1,20 +1,53 @@
 """``--format requirements``: hashed pins that pip, uv and pip-tools install, each with what asked for it and why.
 
-The file alone is enough: it names the indexes it needs, and the hashes of every file that the target may install.
+The file alone is enough: it names the indexes it needs, and the hashes of every file that the target may install. Read
+are the files of pip-tools, uv and pip as well.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from envsolve.boundary.display import one_line
-from envsolve.lockfile.python_lock import FACTS_TABLE, PythonLock, facts_of, header_lines
+from envsolve.boundary.secrets import without_secrets
+from envsolve.lockfile.facts import commented, facts_of, in_comments, with_facts
+from envsolve.lockfile.header import exported_from_in, lock_header, machines_in
+from envsolve.lockfile.lock import Lock, Open, bare_files, file_name_in, sorted_pins, version_in
 from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
-from envsolve.lockfile.toml import table_lines
-from envsolve.model.package import Closure, Pin
+from envsolve.lockfile.text_file import shown
+from envsolve.model.names import normalized
+from envsolve.model.need import is_marker
+from envsolve.model.package import PackageFile, Pin
+from envsolve.model.requirement_line import hashes_of, logical_lines
+
+_PIN = re.compile(
+    r"""([A-Za-z0-9][A-Za-z0-9._-]*)    # name
+        \s*(?:\[[^\]]*\])?              # extras
+        \s*==(?!=)\s*([A-Za-z0-9][A-Za-z0-9.!+_-]*)
+        \s*(?:;(.*?))?                  # marker
+        ((?:\s+--hash[=\s]\S+)*)\s*\Z   # hashes
+    """,
+    re.VERBOSE,
+)
+_DIRECT = re.compile(
+    r"""([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*@\s*(\S+)
+        \s*(?:\s;(.*?))?((?:\s+--hash[=\s]\S+)*)\s*\Z""",
+    re.VERBOSE,
+)
+_NAME = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:[\[(<>=!~;@]|\Z)")
+_OPTION = re.compile(r"(--?[A-Za-z-]+)(?:\s*=\s*|\s+|\Z)(.*)\Z")
+_INDEX, _EXTRA_INDEX = ("-i", "--index-url"), "--extra-index-url"
+_HARMLESS = ("--require-hashes", "--only-binary", "--prefer-binary", "--pre", "--trusted-host", "--use-feature")
+"""What does not change which files exact pins with hashes are, or is about the connection alone."""
+_FROM = re.compile(r"\s*# from (\S+)\s*\Z")
+"""How uv, asked to, and envsolve name the index of the pin above."""
+_VIA = re.compile(r"\s*# via(?: (.*\S))?\s*\Z")
+_MORE_VIA = re.compile(r"\s*#   (.*\S)\s*\Z")
+_BECAUSE = re.compile(r"\s*# because: (.*\S)\s*\Z")
 
 
-def requirements_txt(lock: PythonLock) -> str:
+def write(lock: Lock) -> str:
     """The content of the file, the same bytes for the same lock.
 
     Raises OutsideError ``no-hash`` for a file without a strong hash, ``unsound-package`` for what would break a line.
@@ -22,39 +55,160 @@ def requirements_txt(lock: PythonLock) -> str:
     return "\n".join(_lines(lock)) + "\n"
 
 
-def _lines(lock: PythonLock) -> Iterator[str]:
-    yield from header_lines(lock)
-    if lock.closure.indexes:
-        yield "# From several indexes: uv looks into all of them with --index-strategy unsafe-best-match, pip always."
-    facts = facts_of(lock)
-    if facts:
-        yield "#"
-        yield f"# {FACTS_TABLE}"
-    for line in table_lines(facts):
-        yield f"# {line}"
-    yield ""
-    yield from requirement_lines(lock)
+def read(text: str) -> Lock:
+    """The lock in a requirements file, of whichever tool. Lines that pin nothing are its ``open``.
+
+    Raises FileError where the table of envsolve is no TOML.
+    """
+    return read_lines(text, text)
 
 
-def requirement_lines(lock: PythonLock) -> Iterator[str]:
-    """What an installer reads: the indexes and the pins. Raises OutsideError as :func:`requirements_txt`."""
+def read_lines(lines: str, comments: str) -> Lock:
+    """The lock in ``lines`` of requirements; what it rests on stands on top of ``comments``. Raises as :func:`read`."""
+    lock = with_facts(_requirements(lines), in_comments(comments), machines=machines_in(comments))
+    if lock.made is not None or not lock.indexes:  # else a package may be from any of several indexes
+        said = (pin._replace(index_url=lock.default_index) if pin.index_url == "" else pin for pin in lock.pins)
+        lock = lock._replace(pins=tuple(said))
+    return lock._replace(exported_from=exported_from_in(comments))
+
+
+def pin_of(requirement: str) -> Pin | None:
+    """The pin in one line of requirements; None where it pins nothing."""
+    found = _PIN.match(requirement)
+    if found is None:
+        return None
+    name, version, marker, hashes = found.groups()
+    return Pin(normalized(name), version, bare_files(hashes_of(hashes)), "", marker=(marker or "").strip())
+
+
+def name_of(requirement: str) -> str | None:
+    """The normalized name in one line of requirements; None for an option, a path or an address alone."""
+    found = _NAME.match(requirement)
+    return None if found is None else normalized(found[1])
+
+
+def lines_of_pins(lock: Lock) -> Iterator[str]:
+    """What an installer reads: the indexes and the pins. Raises OutsideError as :func:`write`."""
     options = index_options(lock)
     if options:
         yield from options
         yield ""
-    for pin in sound_pins(lock.closure.pins):
-        yield from _requirement(pin, lock.closure)
+    for pin in sound_pins(lock.pins):
+        yield from _requirement(pin, lock.default_index)
 
 
-def index_options(lock: PythonLock) -> tuple[str, ...]:
+def index_options(lock: Lock) -> tuple[str, ...]:
     """The options that name the indexes; none where an installer looks at the one it needs without being told."""
-    closure = lock.closure
-    options = [*([] if lock.default_is_plain else [f"--index-url {sound_url(closure.default_index)}"])]
-    options += [f"--extra-index-url {sound_url(index)}" for index in closure.indexes]
+    options = [*([] if lock.default_is_plain else [f"--index-url {sound_url(lock.default_index)}"])]
+    options += [f"--extra-index-url {sound_url(index)}" for index in lock.indexes]
     return tuple(dict.fromkeys(options))
 
 
-def _requirement(pin: Pin, closure: Closure) -> Iterator[str]:
+def _requirements(text: str) -> Lock:
+    """The pins in lines of requirements, the comments on top apart."""
+    reading = _Reading()
+    for _, content, comment in logical_lines(text):
+        reading.take(content, comment)
+    return reading.lock()
+
+
+class _Reading:
+    """The lines of one file, taken one after the other: what a comment says is about the pin above it."""
+
+    def __init__(self) -> None:
+        self._pins: list[Pin] = []
+        self._open: list[Open] = []
+        self._indexes: list[str] = []
+        self._extra: list[str] = []
+        self._is_about_pin = False
+        self._in_via = False
+
+    def take(self, content: str, comment: str) -> None:
+        """Take a line in."""
+        if content.startswith("-"):
+            self._option(content)
+        elif content:
+            self._requirement(content)
+        if comment and self._is_about_pin:
+            self._remark(comment)
+        elif not comment:
+            self._in_via = False
+
+    def lock(self) -> Lock:
+        """What the lines said."""
+        default = _address(self._indexes[-1]) if self._indexes else ""
+        return Lock(
+            tuple(sorted_pins(self._pins)),
+            default_index=default,
+            default_is_plain=not default,
+            indexes=tuple(dict.fromkeys(map(_address, self._extra))),
+            open=tuple(self._open),
+        )
+
+    def _option(self, content: str) -> None:
+        self._is_about_pin = self._in_via = False
+        found = _OPTION.match(content)
+        option, value = (found[1], found[2].strip()) if found else (content, "")
+        if option in _INDEX:
+            self._indexes.append(value)
+        elif option == _EXTRA_INDEX:
+            self._extra.append(value)
+        elif option not in _HARMLESS:
+            self._open.append(Open(f"it has the option {shown(content)}, which no other format can say"))
+
+    def _requirement(self, content: str) -> None:
+        self._in_via = False
+        found = pin_of(content) or _direct(content)
+        if isinstance(found, Pin) and not is_marker(found.marker):
+            found = Open(f"the marker of {shown(found.name)} is none: {shown(found.marker)}", found.name)
+        self._is_about_pin = isinstance(found, Pin)
+        if isinstance(found, Pin):
+            self._pins.append(found)
+        else:
+            self._open.append(found or Open(f"{shown(content)} is no one version", name_of(content)))
+
+    def _remark(self, line: str) -> None:
+        pin = self._pins[-1]
+        via, because, index = _VIA.match(line), _BECAUSE.match(line), _FROM.match(line)
+        more = _MORE_VIA.match(line) if self._in_via else None
+        self._in_via = more is not None or (via is not None and via[1] is None)
+        if more is not None or (via is not None and via[1]):
+            pin = pin._replace(via=(*pin.via, (more or via)[1]))  # type: ignore[index]  # one of them matched
+        elif because is not None:
+            pin = pin._replace(because=(*pin.because, because[1]))
+        elif index is not None:
+            pin = pin._replace(index_url=_address(index[1]))
+        self._pins[-1] = pin
+
+
+def _direct(content: str) -> Pin | Open | None:
+    """A package by its address; None for what is no such line."""
+    found = _DIRECT.match(content)
+    if found is None:
+        return None
+    name, url, marker, hashes = found.groups()
+    if not url.startswith(("http://", "https://")):
+        return Open(f"{shown(name)} is from a folder or a repository, which no lock can prove", normalized(name))
+    url, name = without_secrets(url), normalized(name)
+    digests = tuple((kind, digest) for kind, _, digest in (it.partition(":") for it in sorted(hashes_of(hashes))))
+    file = PackageFile(file_name_in(url), url, digests)
+    return Pin(name, version_in(name, url), (file,), None, marker=(marker or "").strip())
+
+
+def _address(url: str) -> str:
+    return without_secrets(url).rstrip("/")
+
+
+def _lines(lock: Lock) -> Iterator[str]:
+    yield from lock_header(lock)
+    if lock.indexes:
+        yield "# From several indexes: uv looks into all of them with --index-strategy unsafe-best-match, pip always."
+    yield from commented(facts_of(lock))
+    yield ""
+    yield from lines_of_pins(lock)
+
+
+def _requirement(pin: Pin, default_index: str) -> Iterator[str]:
     files = pin.files if pin.index_url is not None else pin.files[:1]
     hashes = {f"{algorithm}:{digest}" for file in files for algorithm, digest in strong_hashes(pin, file)}
     asked = f"{pin.name}=={pin.version}" if pin.index_url is not None else f"{pin.name} @ {sound_url(files[0].url)}"
@@ -63,13 +217,13 @@ def _requirement(pin: Pin, closure: Closure) -> Iterator[str]:
     yield from _via(pin)
     for reason in pin.because:
         yield f"    {one_line(f'# because: {reason}')}"
-    if pin.index_url not in (None, closure.default_index):
-        yield f"    # from {sound_url(pin.index_url)}"
+    if pin.index_url not in (None, "", default_index):
+        yield f"    # from {sound_url(str(pin.index_url))}"
 
 
 def _via(pin: Pin) -> Iterator[str]:
     """What requires it, as pip-tools writes it: on the line where it is one, else below it."""
-    named = [one_line(source) for source in sorted(pin.via)]
+    named = sorted({one_line(source) for source in pin.via})
     if len(named) == 1:
         yield f"    # via {named[0]}"
     elif named:

@@ -19,9 +19,9 @@ from envsolve.lockfile.conda_file import HeldFormat
 from envsolve.lockfile.conda_lock import MAIN, CondaLock, PlatformLock
 from envsolve.lockfile.conda_lock_file import CondaLockFile, LockedPlatform, conda_lock_of
 from envsolve.lockfile.explicit_file import explicit_of
+from envsolve.lockfile.facts import SCHEMA_VERSION
 from envsolve.lockfile.pip_package import PipPackage
 from envsolve.lockfile.pixi_lock_file import PixiEnvironment, PixiLockFile, PixiPlatform, pixi_lock_of
-from envsolve.lockfile.python_lock import SCHEMA_VERSION
 from envsolve.lockfile.recorded import UNNAMED, Comments, RecordedLock, RecordedPart, comments_of, exported, sound_facts
 from envsolve.lockfile.recorded_facts import facts_in_header, facts_in_metadata
 from envsolve.lockfile.text_file import shown

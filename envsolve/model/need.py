@@ -152,6 +152,15 @@ def check_specifier(specifier: str) -> None:
 
 
 @cache
+def is_marker(text: str) -> bool:
+    """Whether ``text`` is an environment marker (PEP 508), or empty."""
+    try:
+        check_marker(text)
+    except ValueError:
+        return False
+    return True
+
+
 def check_marker(marker: str) -> None:
     """Raise ValueError where ``marker`` is neither one nor empty."""
     if marker:

@@ -66,28 +66,3 @@ class Pin(NamedTuple):
     requires_python: str | None = None
     unknown_extras: tuple[str, ...] = ()
     marker: str = ""
-
-
-class Target(NamedTuple):
-    """The interpreter a lock is for: full Python version ``3.11.7``, wheel tags from best to worst, marker values.
-
-    All are empty where a lock does not say.
-    """
-
-    python: str
-    platform: str
-    tags: tuple[str, ...]
-    environment: tuple[tuple[str, str], ...]
-
-
-class Closure(NamedTuple):
-    """Everything a request needs from package indexes: the pins by name, and the indexes in their order.
-
-    ``default_index`` is where a package comes from that says nothing else, ``indexes`` are those beside it that hold
-    at least one pin.
-    """
-
-    pins: tuple[Pin, ...]
-    target: Target
-    default_index: str
-    indexes: tuple[str, ...] = ()

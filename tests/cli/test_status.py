@@ -76,11 +76,13 @@ def test_a_build_that_the_matrix_does_not_know_is_no_success(envsolve: Envsolve,
 
 _LOCKED_BY_A_NEWER_ENVSOLVE = """
 lock-version = "1.0"
+created-by = "pip"
 [[packages]]
 name = "jax"
 version = "99.1"
 wheels = [{ url = "https://files.example.org/jax-99.1-py3-none-any.whl", hashes = { sha256 = "11" } }]
 [tool.envsolve]
+envsolve_version = "9.9"
 compute_capabilities = []
 frameworks = [{ framework = "jax", version = "99.1", package = "jax", source = "pypi", build = "cpu" }]
 """
@@ -98,7 +100,7 @@ frameworks = [{ framework = "jax", version = "99.1", package = "jax", source = "
         ("requirements.txt", "onnxruntime-gpu==99.1\nonnxruntime==99.1\n", False),
         ("environment.yml", "dependencies: [python=3.12, pytorch=99.1=gpu_cpuset_0]\n", False),
         ("pylock.toml", _LOCKED_BY_A_NEWER_ENVSOLVE.replace("[]", '["8.6"]'), False),
-        ("pylock.toml", _LOCKED_BY_A_NEWER_ENVSOLVE.replace('version = "99.1"', 'version = "99.2"', 1), False),
+        ("pylock.toml", _LOCKED_BY_A_NEWER_ENVSOLVE.replace('version = "99.1", p', 'version = "99.2", p'), False),
     ],
 )
 def test_a_build_for_the_cpu_needs_no_row_of_the_matrix(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pip._internal.req.req_file import _decode_req_file, preprocess
 
 from envsolve.create.builds import refuse_builds, refuse_variables
 from envsolve.create.plan import WheelFile
@@ -128,8 +129,6 @@ pieces = st.sampled_from(
 
 @given(st.lists(pieces, max_size=12).map("".join))
 def test_pip_reads_of_the_lines_that_were_judged_no_others(text: str) -> None:
-    from pip._internal.req.req_file import _decode_req_file, preprocess
-
     judged = [*contents_of(text)]
     content = "".join(f"{line}\n" for line in judged).encode()
     assert [line for _, line in preprocess(_decode_req_file(content, "requirements.txt"))] == judged

@@ -44,7 +44,9 @@ def files(matrix: Matrix) -> Iterator[tuple[str, str]]:
     for name, form in (("environment.yml", "environment"), ("answer.json", "json"), ("pixi.toml", "pixi")):
         ((_, text),) = write([answer], form)
         yield name, text
-    python_lock = rtx_3090(matrix)._replace(envsolve_version=__version__)
+    python_lock = rtx_3090(matrix)
+    assert python_lock.made is not None
+    python_lock = python_lock._replace(made=python_lock.made._replace(envsolve_version=__version__))
     yield "requirements.txt", write_python_lock(python_lock, "requirements")
     yield "pylock.toml", write_python_lock(python_lock, "pylock")
     conda_lock = two_platforms(matrix)._replace(envsolve_version=__version__)

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from envsolve.app.solving import stacks_of
 from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.python_lock import PythonLock
+from envsolve.lockfile.lock import Lock, Made
+from envsolve.lockfile.stack import stack_of
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
-from envsolve.model.package import Closure, PackageFile, Pin, Target
+from envsolve.model.package import PackageFile, Pin
 from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request, parse_versions
 from envsolve.model.versions import DriverVersion
@@ -20,19 +21,15 @@ from envsolve.resolve.solver import Solver
 INDEX = "https://index.example.org/simple"
 CUDA_INDEX = "https://cuda.example.org/whl/cu130"
 FILES = "https://files.example.org/packages"
-TARGET = Target(
-    "3.11.7",
-    "linux-64",
-    ("cp311-cp311-manylinux_2_35_x86_64", "cp311-cp311-manylinux_2_17_x86_64", "py3-none-any"),
-    (
-        ("implementation_name", "cpython"),
-        ("os_name", "posix"),
-        ("platform_machine", "x86_64"),
-        ("python_full_version", "3.11.7"),
-        ("python_version", "3.11"),
-        ("sys_platform", "linux"),
-    ),
-)
+MARKERS = {
+    "implementation_name": "cpython",
+    "os_name": "posix",
+    "platform_machine": "x86_64",
+    "python_full_version": "3.11.7",
+    "python_version": "3.11",
+    "sys_platform": "linux",
+}
+"""The values of markers on the machine that the locks are for."""
 
 
 def file(name: str, digit: str = "a", **more: object) -> PackageFile:
@@ -83,8 +80,18 @@ PINS = (
 )
 
 
-def rtx_3090(matrix: Matrix) -> PythonLock:
+def rtx_3090(matrix: Matrix) -> Lock:
     """A lock of PyTorch for one GPU, beside other packages."""
+    answer = rtx_3090_answer(matrix)
+    asked_for = ("torch==2.14.1", "numpy", "own-kernels @ https://files.example.org/packages/own_kernels.whl")
+    lock = plain(command=answer.command, request=asked_for, notes=("a note",), exclude_newer=None)
+    assert lock.made is not None
+    made = lock.made._replace(matrix_date="2026-11-01")
+    return lock._replace(made=made, stack=stack_of(answer, lock.versions))
+
+
+def rtx_3090_answer(matrix: Matrix) -> Answer:
+    """The stack of that lock."""
     asked = FrameworkRequest("pytorch", parse_versions("==2.14.1"))
     request = Request(
         (asked,),
@@ -96,16 +103,21 @@ def rtx_3090(matrix: Matrix) -> PythonLock:
     )
     targets, solutions, _ = stacks_of(request, matrix, {}, Solver(matrix))
     command = "envsolve -f pytorch==2.14.1 --gpu 'RTX 3090' --driver 580.65.06 --source pytorch"
-    answer = Answer(solutions[0], targets[0].hosts, command, "2026-11-01", "VERSION")
-    closure = Closure(PINS, TARGET, INDEX, (CUDA_INDEX,))
-    asked_for = ("torch==2.14.1", "numpy", "own-kernels @ https://files.example.org/packages/own_kernels.whl")
-    return PythonLock(closure, answer, command, "VERSION", "2026-11-01", asked_for, notes=("a note",))
+    return Answer(solutions[0], targets[0].hosts, command, "2026-11-01", "VERSION")
 
 
-def plain(pins: Iterable[Pin] = PINS, **more: object) -> PythonLock:
+def plain(
+    pins: Iterable[Pin] = PINS,
+    *,
+    command: str = "envsolve lock numpy",
+    request: tuple[str, ...] = ("numpy",),
+    notes: tuple[str, ...] = (),
+    exclude_newer: str | None = "2026-10-01T00:00:00Z",
+    **more: object,
+) -> Lock:
     """A lock with no framework in its request."""
-    closure = Closure(tuple(pins), TARGET, INDEX, (CUDA_INDEX,))
-    lock = PythonLock(closure, None, "envsolve lock numpy", "VERSION", None, ("numpy",), "2026-10-01T00:00:00Z")
+    made = Made("VERSION", command, request, notes=notes, exclude_newer=exclude_newer)
+    lock = Lock(tuple(pins), "linux-64", "3.11.7", "2.35", made=made, default_index=INDEX, indexes=(CUDA_INDEX,))
     return lock._replace(**more)  # type: ignore[arg-type]
 
 
@@ -131,7 +143,7 @@ _PATHS = st.text(max_size=12)
 
 
 @st.composite
-def _pins(draw: st.DrawFn, name: str) -> Pin:
+def _pins(draw: st.DrawFn, name: str, texts: st.SearchStrategy[str]) -> Pin:
     version = draw(_VERSIONS)
     wheels = draw(st.lists(st.sampled_from(["py3", "cp311", "cp310", "py2.py3"]), min_size=1, max_size=3, unique=True))
     stem = f"{name.replace('-', '_')}-{version}"
@@ -140,20 +152,30 @@ def _pins(draw: st.DrawFn, name: str) -> Pin:
         PackageFile(
             file_name,
             f"{FILES}/{draw(_PATHS)}/{file_name}",
-            (("sha256", draw(_DIGESTS)),),
+            (("sha256", draw(_DIGESTS)), *draw(st.sampled_from([(), (("md5", "0" * 32),)]))),
             draw(st.none() | st.integers(0, 10**9)),
             draw(st.none() | st.sampled_from(["2025-02-30T00:00:00Z", "2025-11-16T22:49:02.146210Z"])),
         )
         for file_name in names
     )
-    sentences = st.lists(TEXTS, max_size=3).map(tuple)
-    return Pin(name, version, files, draw(st.sampled_from([INDEX, CUDA_INDEX])), draw(sentences), draw(sentences))
+    sentences = st.lists(texts, max_size=3).map(tuple)
+    return Pin(
+        name,
+        version,
+        files,
+        draw(st.sampled_from([INDEX, CUDA_INDEX])),
+        draw(sentences),
+        draw(sentences),
+        draw(st.lists(_NAMES, max_size=2, unique=True).map(tuple)),
+        draw(st.sampled_from([None, ">=3.10", ">=2.7.*"])),
+        marker=draw(st.sampled_from(["", "sys_platform == 'linux'"])),
+    )
 
 
 @st.composite
-def locks(draw: st.DrawFn) -> PythonLock:
-    """Locks with sound pins and with any text where a text may stand."""
+def locks(draw: st.DrawFn, texts: st.SearchStrategy[str] = TEXTS) -> Lock:
+    """Locks with sound pins, and with any of ``texts`` where a text may stand."""
     names = draw(st.lists(_NAMES, max_size=4, unique=True))
-    pins = [draw(_pins(name)) for name in names]
-    texts = draw(st.lists(TEXTS, max_size=3).map(tuple))
-    return plain(pins, command=draw(TEXTS), request=texts, notes=texts, default_is_plain=draw(st.booleans()))
+    pins = [draw(_pins(name, texts)) for name in names]
+    said = draw(st.lists(texts, max_size=3).map(tuple))
+    return plain(pins, command=draw(texts), request=said, notes=said, default_is_plain=draw(st.booleans()))

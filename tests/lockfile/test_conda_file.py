@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from envsolve.errors import UsageError
 from envsolve.lockfile.conda_file import HeldConda, HeldFormat, read_held
-from envsolve.lockfile.held_pins import HeldPin
+from envsolve.lockfile.lock import bare_files
 from envsolve.model.host import Platform
+from envsolve.model.package import Pin
 from tests.laws import examples
 from tests.lockfile.written_yaml import documents
 
@@ -89,8 +90,8 @@ def test_of_an_environment_only_what_pins_a_version_is_held(write: _Write) -> No
     assert held.conda[4].channel == "conda-forge"
     assert held.conda[4].subdir == "linux-64"
     assert held.pip == (
-        HeldPin("torch", "2.14.0+cu126"),
-        HeldPin("typing-extensions", "4.12.2", ("sha256:aa", "sha256:bb")),
+        Pin("torch", "2.14.0+cu126", (), ""),
+        Pin("typing-extensions", "4.12.2", bare_files(["sha256:aa", "sha256:bb"]), ""),
     )
     assert held.unpinned == ("cudnn", "libcublas", "cuda-version", "ca-certificates")
     assert held.unpinned_pip == ("rich", "colorama")

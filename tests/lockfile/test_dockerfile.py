@@ -12,22 +12,24 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from envsolve.boundary.files import FileError
 from envsolve.errors import UnsolvableError, UsageError
-from envsolve.lockfile.dockerfile import dockerfile
+from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.dockerfile import read
+from envsolve.lockfile.dockerfile import write as dockerfile
 from envsolve.lockfile.dockerfile_file import is_dockerfile, requirements_in
-from envsolve.lockfile.formats import format_for_file, require_platforms, write_python_lock
-from envsolve.lockfile.held_pins import read_pins, read_recorded, read_unpinned
+from envsolve.lockfile.formats import format_for_file, read_python_lock, require_platforms, write_python_lock
+from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.maker import same_but_for_maker
-from envsolve.lockfile.python_lock import PythonLock, facts_of
-from envsolve.lockfile.recorded import RecordedLock
-from envsolve.lockfile.requirements_txt import requirements_txt
+from envsolve.lockfile.requirements_txt import read as read_requirements
+from envsolve.lockfile.requirements_txt import write as requirements_txt
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
-from envsolve.model.package import Closure, Pin
+from envsolve.model.package import Pin
 from envsolve.model.release import CudaLibraries
 from envsolve.model.versions import LibcVersion
 from tests.laws import examples
-from tests.lockfile.locks import INDEX, PINS, TARGET, file, locks, plain, rtx_3090
+from tests.lockfile.locks import INDEX, PINS, file, locks, plain, rtx_3090, rtx_3090_answer
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 
@@ -49,22 +51,21 @@ def copied(text: str) -> str:
     return str(heredoc.content)
 
 
-def from_line(lock: PythonLock) -> str:
-    return next(line for line in dockerfile(lock).splitlines() if line.startswith("FROM "))
+def from_line(lock: Lock, answer: Answer | None = None) -> str:
+    return next(line for line in dockerfile(lock, answer).splitlines() if line.startswith("FROM "))
 
 
-def for_python(version: str, *tags: str, platform: str = "linux-64") -> PythonLock:
+def for_python(version: str, *tags: str, platform: str = "linux-64") -> Lock:
     """A lock of one package with wheels of these tags, for a machine whose glibc is newer than that of any image."""
     minor = "".join(version.split(".")[:2])
     files = tuple(file(f"native-1.0-cp{minor}-cp{minor}-{tag}.whl") for tag in tags or ("manylinux2014_x86_64",))
-    newest = f"cp{minor}-cp{minor}-manylinux_2_45_{'aarch64' if platform == 'linux-aarch64' else 'x86_64'}"
-    target = TARGET._replace(python=version, platform=platform, tags=(newest, "py3-none-any"))
-    return plain(closure=Closure((Pin("native", "1.0", files, INDEX),), target, INDEX))
+    return plain((Pin("native", "1.0", files, INDEX),), python=version, platform=platform, glibc="2.45", indexes=())
 
 
 @pytest.mark.parametrize("name", ["rtx-3090", "plain"])
 def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
-    text = dockerfile(rtx_3090(matrix) if name == "rtx-3090" else plain(default_is_plain=False))
+    gpu = rtx_3090(matrix), rtx_3090_answer(matrix)
+    text = dockerfile(*gpu) if name == "rtx-3090" else dockerfile(plain(default_is_plain=False))
     path = SNAPSHOTS / f"python-lock-{name}.Dockerfile"
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
         path.write_text(text, encoding="utf-8")
@@ -90,10 +91,12 @@ def test_it_copies_the_lines_of_the_requirements_file_and_no_header(matrix: Matr
 
 def test_what_only_another_envsolve_changes_makes_no_layer_anew(matrix: Matrix) -> None:
     lock = rtx_3090(matrix)
-    newer = lock._replace(envsolve_version="9.9", matrix_date="2027-01-01", command="envsolve lock", notes=("another",))
-    assert dockerfile(lock) != dockerfile(newer)
-    assert instructions(dockerfile(lock)) == instructions(dockerfile(newer))
-    assert same_but_for_maker(dockerfile(lock), dockerfile(lock._replace(envsolve_version="9.9")))
+    assert lock.made is not None
+    made = lock.made._replace(envsolve_version="9.9")
+    other = made._replace(matrix_date="2027-01-01", command="envsolve lock", notes=("another",))
+    assert dockerfile(lock) != dockerfile(lock._replace(made=other))
+    assert instructions(dockerfile(lock)) == instructions(dockerfile(lock._replace(made=other)))
+    assert same_but_for_maker(dockerfile(lock), dockerfile(lock._replace(made=made)))
 
 
 def test_every_layer_comes_before_what_makes_none(matrix: Matrix) -> None:
@@ -111,10 +114,9 @@ def test_a_gpu_is_asked_for_where_the_stack_is_for_one(matrix: Matrix) -> None:
 
 
 def test_a_lock_that_was_read_from_a_file_is_for_a_gpu_by_what_it_says(matrix: Matrix) -> None:
-    lock = rtx_3090(matrix)
-    again = lock._replace(answer=None, recorded=RecordedLock((), facts_of(lock)))
-    assert instructions(dockerfile(again)) == instructions(dockerfile(lock))
-    of_others = plain([PINS[2]._replace(name="nvidia-cublas")], recorded=RecordedLock((), {}))
+    text = dockerfile(rtx_3090(matrix), rtx_3090_answer(matrix))
+    assert instructions(dockerfile(read(text)))[-4:] == instructions(text)[-4:]
+    of_others = plain([PINS[2]._replace(name="nvidia-cublas")], made=None)
     assert "ENV NVIDIA_VISIBLE_DEVICES=all" in dockerfile(of_others)
 
 
@@ -132,7 +134,7 @@ def test_it_does_not_run_as_root_and_keeps_no_cache() -> None:
 
 def test_a_login_can_be_given_only_where_an_index_may_want_one() -> None:
     assert "--mount=type=secret,id=netrc" in dockerfile(plain())
-    alone = plain(closure=Closure(PINS[2:3], TARGET, INDEX, ("https://download.pytorch.org/whl/cu130",)))
+    alone = plain(PINS[2:3], indexes=("https://download.pytorch.org/whl/cu130",))
     assert "secret" not in dockerfile(alone)
 
 
@@ -172,12 +174,11 @@ def test_the_base_is_of_the_python_and_has_the_glibc_of_every_package(
 
 
 def test_the_framework_counts_for_glibc_whatever_its_wheel_is_called(matrix: Matrix) -> None:
-    lock = rtx_3090(matrix)
-    assert lock.answer is not None
-    (choice,) = lock.answer.solution.choices
+    answer = rtx_3090_answer(matrix)
+    (choice,) = answer.solution.choices
     needing = choice._replace(release=choice.release._replace(glibc=LibcVersion(2, 39)))
-    answer = lock.answer._replace(solution=lock.answer.solution._replace(choices=(needing,)))
-    assert from_line(lock._replace(answer=answer)) == "FROM python:3.11-slim-trixie"
+    answer = answer._replace(solution=answer.solution._replace(choices=(needing,)))
+    assert from_line(rtx_3090(matrix), answer) == "FROM python:3.11-slim-trixie"
 
 
 @pytest.mark.parametrize(
@@ -186,25 +187,24 @@ def test_the_framework_counts_for_glibc_whatever_its_wheel_is_called(matrix: Mat
         (for_python("3.12.0", "manylinux_2_42_x86_64"), "native 1.0 needs a newer glibc"),
         (for_python("3.6.15", "manylinux_2_34_x86_64"), "native 1.0 needs a newer glibc"),
         (for_python("3.4.10", "manylinux1_x86_64"), "no image of Python 3.4 is known"),
-        (plain(closure=Closure(PINS, TARGET._replace(python=""), INDEX)), "does not say which Python"),
+        (plain(python=""), "does not say which Python"),
     ],
 )
-def test_where_no_base_has_what_it_needs_there_is_no_file(lock: PythonLock, said: str) -> None:
+def test_where_no_base_has_what_it_needs_there_is_no_file(lock: Lock, said: str) -> None:
     with pytest.raises(UnsolvableError, match="no-base-image") as caught:
         dockerfile(lock)
     assert said in caught.value.message
     assert caught.value.hints
-    assert not lock.closure.target.python or "--" not in caught.value.hints[0].text
+    assert not lock.python or "--" not in caught.value.hints[0].text
 
 
 def test_a_wheel_that_takes_cuda_from_the_system_gets_no_image(matrix: Matrix) -> None:
-    lock = rtx_3090(matrix)
-    assert lock.answer is not None
-    (choice,) = lock.answer.solution.choices
+    answer = rtx_3090_answer(matrix)
+    (choice,) = answer.solution.choices
     bare = choice._replace(release=choice.release._replace(cuda_libraries=CudaLibraries.NONE))
-    answer = lock.answer._replace(solution=lock.answer.solution._replace(choices=(bare,)))
+    answer = answer._replace(solution=answer.solution._replace(choices=(bare,)))
     with pytest.raises(UnsolvableError, match="no-cuda-in-image"):
-        dockerfile(lock._replace(answer=answer))
+        dockerfile(rtx_3090(matrix), answer)
 
 
 def test_the_machine_is_the_one_that_the_lock_is_for() -> None:
@@ -217,9 +217,8 @@ def test_the_machine_is_the_one_that_the_lock_is_for() -> None:
 def test_an_image_is_for_linux(platform: Platform) -> None:
     with pytest.raises(UsageError, match="platform-not-supported"):
         require_platforms([Platform.LINUX_64, platform], "dockerfile")
-    other = plain(closure=Closure(PINS, TARGET._replace(platform=platform), INDEX))
     with pytest.raises(UsageError, match="platform-not-supported"):
-        write_python_lock(other, "dockerfile")
+        write_python_lock(plain(platform=platform), "dockerfile")
     require_platforms([platform], "requirements")
     require_platforms([Platform.LINUX_64, Platform.LINUX_AARCH64], "dockerfile")
 
@@ -249,14 +248,10 @@ def test_the_name_says_what_it_is(name: str, is_one: bool) -> None:
 @settings(max_examples=examples(60))
 @given(locks())
 def test_whatever_the_texts_hold_the_requirements_are_read_back_and_no_instruction_is_added(
-    tmp_path_factory: pytest.TempPathFactory, lock: PythonLock
+    lock: Lock,
 ) -> None:
     text = dockerfile(lock)
-    folder = tmp_path_factory.getbasetemp()
-    for name, content in (("drawn.Dockerfile", text), ("drawn.txt", requirements_txt(lock))):
-        (folder / name).write_text(content, encoding="utf-8", newline="\n")
-    assert read_pins(folder / "drawn.Dockerfile") == read_pins(folder / "drawn.txt")
-    assert read_recorded(folder / "drawn.Dockerfile") == read_recorded(folder / "drawn.txt")
+    assert read(text) == read_requirements(requirements_txt(lock))
     assert requirements_in(text) == copied(text)
     assert [name for name, _ in instructions(text)] == ["FROM", "RUN", "COPY", "RUN", "USER", "WORKDIR", "CMD"]
 
@@ -264,9 +259,8 @@ def test_whatever_the_texts_hold_the_requirements_are_read_back_and_no_instructi
 def test_the_facts_and_the_pins_are_read_whatever_the_file_is_called(matrix: Matrix, tmp_path: Path) -> None:
     path = tmp_path / "image.txt"
     path.write_text(dockerfile(rtx_3090(matrix)), encoding="utf-8")
-    assert [pin.name for pin in read_pins(path)] == ["filelock", "numpy", "torch"]
-    assert (read_recorded(path) or {})["minimum_driver"] == "580.65.06"
-    assert read_unpinned(path) == ("own-kernels",)
+    lock = read_python_lock(path)
+    assert lock == rtx_3090(matrix).restricted_to("dockerfile")
 
 
 @pytest.mark.parametrize(
@@ -277,24 +271,23 @@ def test_the_facts_and_the_pins_are_read_whatever_the_file_is_called(matrix: Mat
         "\tCOPY --chown=1000 --link <<-EOF ./requirements.txt",
     ],
 )
-def test_a_here_document_that_was_edited_is_still_read(start: str, tmp_path: Path) -> None:
-    path = tmp_path / "Dockerfile"
-    path.write_text(f"FROM python:3.12-slim\n{start}\nnumpy==2.3.5\nEOF\nRUN echo scipy==1.0\n", encoding="utf-8")
-    assert [pin.name for pin in read_pins(path)] == ["numpy"]
+def test_a_here_document_that_was_edited_is_still_read(start: str) -> None:
+    text = f"FROM python:3.12-slim\n{start}\nnumpy==2.3.5\nEOF\nRUN echo scipy==1.0\n"
+    assert list(read(text).versions) == ["numpy"]
 
 
 @pytest.mark.parametrize("text", ["FROM python:3.12-slim\n", "# syntax=docker/dockerfile:1\nFROM scratch\n"])
-def test_a_dockerfile_of_somebody_else_is_not_taken_for_a_lock(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "Dockerfile"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match="held-unreadable"):
-        read_pins(path)
+def test_a_dockerfile_of_somebody_else_is_not_taken_for_a_lock(text: str) -> None:
+    with pytest.raises(FileError, match="without requirements"):
+        read(text)
 
 
 def test_no_line_is_longer_than_buildkit_reads(matrix: Matrix) -> None:
     """bufio.MaxScanTokenSize, which its parser names where it refuses one."""
     many = tuple(Pin(f"package-{n}", "1.0", (file(f"package_{n}-1.0-py3-none-any.whl"),), INDEX) for n in range(400))
     lock = rtx_3090(matrix)
-    text = dockerfile(lock._replace(closure=lock.closure._replace(pins=many), request=tuple(it.name for it in many)))
+    assert lock.made is not None
+    made = lock.made._replace(request=tuple(it.name for it in many))
+    text = dockerfile(lock._replace(pins=many, made=made))
     assert max(map(len, text.splitlines())) < 2000
     assert len(re.findall(r"(?m)^package-\d+==1\.0", copied(text))) == 400

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from envsolve.errors import UsageError
 from envsolve.lockfile.conda_file import read_held
 from envsolve.lockfile.explicit_file import ExplicitFile, explicit_of, read_explicit
-from envsolve.lockfile.held_pins import HeldPin
+from envsolve.lockfile.lock import bare_files
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
+from envsolve.model.package import Pin
 from tests.laws import examples
 
 _SAMPLE = Path(__file__).parent / "conda_files/explicit.txt"
@@ -27,6 +28,10 @@ def _package(
     name, version, build, subdir, ending = told
     url = f"{channel}/{subdir}/{name}-{version}-{build}.{ending}"
     return CondaPackage(name, version, build, subdir, url, md5, sha256, channel=channel)
+
+
+def _pin(name: str, version: str, sha256: str) -> Pin:
+    return Pin(name, version, bare_files([f"sha256:{sha256}"]), "")
 
 
 def test_a_file_is_read_with_every_kind_of_digest_and_what_is_no_address_is_told() -> None:
@@ -45,12 +50,9 @@ def test_a_file_is_read_with_every_kind_of_digest_and_what_is_no_address_is_told
             _package(*devel, channel="file:///opt/t/channel"),
         ),
         (
-            HeldPin(
-                *("typing-extensions", "4.12.2"),
-                ("sha256:04e5ca0351e0f3f85c6853954072df659d0d13fac324d0072316b67d7794700d",),
-            ),
-            HeldPin("pyparsing", "3.1.2", ("sha256:a1bac0ce561155ecc3ed78ca94d3c9378656ad4c94c1270de543f621420f94ad",)),
-            HeldPin("rich", "13.7.1", ("sha256:4edbae314f59eb482f54e9e30bf00d33350aaa94f4bfcd4e9e3110e64d0d7222",)),
+            _pin("typing-extensions", "4.12.2", "04e5ca0351e0f3f85c6853954072df659d0d13fac324d0072316b67d7794700d"),
+            _pin("pyparsing", "3.1.2", "a1bac0ce561155ecc3ed78ca94d3c9378656ad4c94c1270de543f621420f94ad"),
+            _pin("rich", "13.7.1", "4edbae314f59eb482f54e9e30bf00d33350aaa94f4bfcd4e9e3110e64d0d7222"),
         ),
         "linux-64",
         (11, 12),

@@ -17,12 +17,12 @@ from packaging.tags import Tag, cpython_tags
 
 from envsolve.errors import OutsideError
 from envsolve.lockfile.formats import write_python_lock
-from envsolve.lockfile.pylock_toml import pylock_toml
-from envsolve.lockfile.python_lock import PythonLock
+from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.pylock_toml import write as pylock_toml
 from envsolve.matrix import Matrix
-from envsolve.model.package import Closure, Pin
+from envsolve.model.package import Pin
 from tests.laws import examples
-from tests.lockfile.locks import INDEX, PINS, TARGET, file, locks, plain, rtx_3090
+from tests.lockfile.locks import INDEX, MARKERS, PINS, file, locks, plain, rtx_3090
 from tests.lockfile.real_wheels import wheel
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
@@ -34,12 +34,12 @@ _MARKERS = (
 )
 
 
-def read(lock: PythonLock) -> Pylock:
+def read(lock: Lock) -> Pylock:
     """What the reader of the standard makes of it; it raises for whatever the standard does not allow."""
     return Pylock.from_dict(tomli.loads(pylock_toml(lock)))
 
 
-def package(lock: PythonLock, name: str) -> Package:
+def package(lock: Lock, name: str) -> Package:
     return next(package for package in read(lock).packages if package.name == name)
 
 
@@ -65,8 +65,8 @@ def test_it_says_for_whom_it_is() -> None:
     )
     assert lock.environments is not None
     assert [str(marker) for marker in lock.environments] == [_MARKERS]
-    assert lock.environments[0].evaluate(dict(TARGET.environment))
-    assert not lock.environments[0].evaluate({**dict(TARGET.environment), "python_version": "3.12"})
+    assert lock.environments[0].evaluate(MARKERS)
+    assert not lock.environments[0].evaluate({**MARKERS, "python_version": "3.12"})
 
 
 def test_a_package_has_its_files_with_what_proves_them() -> None:
@@ -150,13 +150,13 @@ def test_no_credentials_are_written() -> None:
 
 @settings(max_examples=examples(60))
 @given(locks())
-def test_whatever_the_texts_hold_no_key_is_added(lock: PythonLock) -> None:
+def test_whatever_the_texts_hold_no_key_is_added(lock: Lock) -> None:
     document = tomli.loads(pylock_toml(lock))
     assert {"lock-version", "created-by", "packages", "tool"} <= set(document) <= set(_KEYS)
     assert set(document["tool"]) == {"envsolve"}
     read_back = Pylock.from_dict(document)
     assert [(it.name, str(it.version)) for it in read_back.packages] == sorted(
-        (pin.name, pin.version) for pin in lock.closure.pins
+        (pin.name, pin.version) for pin in lock.pins
     )
     for held in document["packages"]:
         assert set(held) <= set(_PACKAGE_KEYS)
@@ -164,7 +164,7 @@ def test_whatever_the_texts_hold_no_key_is_added(lock: PythonLock) -> None:
 
 
 _KEYS = ("lock-version", "environments", "requires-python", "created-by", "packages", "tool")
-_PACKAGE_KEYS = ("name", "version", "index", "sdist", "wheels", "tool")
+_PACKAGE_KEYS = (*("name", "version", "marker", "requires-python", "dependencies", "index", "sdist", "wheels", "tool"),)
 
 
 def test_the_reader_of_the_standard_selects_the_best_wheel_for_the_target() -> None:
@@ -175,7 +175,7 @@ def test_the_reader_of_the_standard_selects_the_best_wheel_for_the_target() -> N
         cpython_tags((3, 11), platforms=["manylinux_2_35_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64"])
     )
     assert Tag("cp311", "cp311", "manylinux_2_27_x86_64") in tags
-    environment = {**default_environment(), **dict(TARGET.environment)}
+    environment = {**default_environment(), **MARKERS}
     selected = list(read(plain([pin])).select(environment=environment, tags=tags))  # type: ignore[arg-type]  # a dict
     assert [getattr(found, "name", None) for _, found in selected] == [best.name]
 
@@ -199,9 +199,9 @@ def test_uv_takes_it_and_its_hashes(served: tuple[Path, str], tmp_path: Path) ->
     files = [wheel(folder, name, "1.0") for name in ("one-pin", "two")]
     files = [file._replace(url=f"{address}/{file.name}") for file in files]
     pins = (Pin("one-pin", "1.0", (files[0],), address, via=("two",)), Pin("two", "1.0", (files[1],), None))
-    target = TARGET._replace(python=".".join(map(str, sys.version_info[:3])), environment=())
+    python = ".".join(map(str, sys.version_info[:3]))
     path = tmp_path / "pylock.toml"
-    path.write_text(pylock_toml(plain(closure=Closure(pins, target, address))), encoding="utf-8")
+    path.write_text(pylock_toml(plain(pins, python=python, default_index=address, indexes=())), encoding="utf-8")
     done = uv_installs(path, tmp_path / "site")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "one_pin-1.0.dist-info").is_dir()
@@ -215,7 +215,7 @@ def test_uv_takes_it_and_its_hashes(served: tuple[Path, str], tmp_path: Path) ->
 @pytest.mark.skipif(uv() is None, reason="uv is not installed here; the variable UV may name one")
 def test_uv_refuses_it_for_another_python(tmp_path: Path) -> None:
     path = tmp_path / "pylock.toml"
-    path.write_text(pylock_toml(plain(closure=Closure((), TARGET._replace(python="3.8.1"), INDEX))), encoding="utf-8")
+    path.write_text(pylock_toml(plain((), python="3.8.1")), encoding="utf-8")
     refused = uv_installs(path, tmp_path / "site")
     assert refused.returncode != 0
     assert "==3.8.*" in refused.stderr

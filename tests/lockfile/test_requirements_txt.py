@@ -12,13 +12,13 @@ from hypothesis import given, settings
 
 from envsolve.errors import OutsideError
 from envsolve.lockfile.formats import write_python_lock
-from envsolve.lockfile.held_pins import HeldPin, read_pins
-from envsolve.lockfile.python_lock import PythonLock
-from envsolve.lockfile.requirements_txt import requirements_txt
+from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.requirements_txt import read
+from envsolve.lockfile.requirements_txt import write as requirements_txt
 from envsolve.matrix import Matrix
-from envsolve.model.package import Closure, Pin
+from envsolve.model.package import Pin
 from tests.laws import examples
-from tests.lockfile.locks import CUDA_INDEX, INDEX, PINS, TARGET, file, locks, plain, rtx_3090
+from tests.lockfile.locks import CUDA_INDEX, INDEX, PINS, file, locks, plain, rtx_3090
 from tests.lockfile.real_wheels import wheel
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
@@ -80,9 +80,9 @@ def test_the_file_alone_tells_pip_where_the_packages_are(served: tuple[Path, str
         page = f'<!DOCTYPE html><html><body><a href="{held.name}">{held.name}</a></body></html>'
         (folder / index / name / "index.html").write_text(page, encoding="utf-8")
         pins.append(Pin(name, "1.0", (held,), f"{address}/{index}"))
-    closure = Closure(tuple(pins), TARGET, f"{address}/main", (f"{address}/extra",))
+    lock = plain(pins, default_index=f"{address}/main", indexes=(f"{address}/extra",), default_is_plain=False)
     path = tmp_path / "requirements.txt"
-    path.write_text(requirements_txt(plain(closure=closure, default_is_plain=False)), encoding="utf-8")
+    path.write_text(requirements_txt(lock), encoding="utf-8")
     done = pip("-r", str(path))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "Would install one-1.0 two-1.0"
@@ -141,7 +141,7 @@ def test_an_address_cannot_leave_its_line_and_holds_no_credentials() -> None:
 @pytest.mark.parametrize("url", ["", "files/a.whl", "-r evil.txt", "https://"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(OutsideError, match="unsound-package"):
-        requirements_txt(plain(default_is_plain=False, closure=Closure((), TARGET, url)))
+        requirements_txt(plain((), default_is_plain=False, default_index=url))
 
 
 def test_an_annotation_names_the_index_that_is_not_the_default_one() -> None:
@@ -150,28 +150,14 @@ def test_an_annotation_names_the_index_that_is_not_the_default_one() -> None:
     assert f"# from {INDEX}" not in text
 
 
-def expected(lock: PythonLock) -> list[HeldPin]:
-    """What a reader is to find in a requirements file."""
-    return [
-        HeldPin(
-            pin.name,
-            pin.version,
-            tuple(sorted({f"sha256:{digest}" for file in pin.files for _, digest in file.hashes})),
-            None if pin.index_url == INDEX else pin.index_url,
-        )
-        for pin in sorted(lock.closure.pins)
-    ]
-
-
 @settings(max_examples=examples(60))
 @given(locks())
-def test_whatever_the_texts_hold_the_pins_are_read_back_and_no_others(
-    tmp_path_factory: pytest.TempPathFactory, lock: PythonLock
-) -> None:
+def test_whatever_the_texts_hold_the_pins_are_read_back_and_no_others(lock: Lock) -> None:
     text = requirements_txt(lock)
-    path = tmp_path_factory.getbasetemp() / "drawn.txt"
-    path.write_text(text, encoding="utf-8", newline="\n")
-    assert list(read_pins(path)) == expected(lock)
+    found = read(text)
+    assert not found.open
+    told = [(pin.name, pin.version, pin.files, pin.index_url) for pin in found.pins]
+    assert told == [(it.name, it.version, it.files, it.index_url) for it in lock.restricted_to("requirements").pins]
     words = [line.split()[0] for line in text.splitlines() if line and not line.lstrip().startswith(("#", "--hash="))]
-    allowed = {f"{pin.name}=={pin.version}" for pin in lock.closure.pins} | {"--index-url", "--extra-index-url"}
+    allowed = {f"{pin.name}=={pin.version}" for pin in lock.pins} | {"--index-url", "--extra-index-url"}
     assert set(words) <= allowed

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-import tomli
 from hypothesis import given
 
 from envsolve.app.exact_files import Asking
@@ -14,16 +13,13 @@ from envsolve.app.export_python import Asked, export_python
 from envsolve.app.network import Network
 from envsolve.boundary.files import FileError
 from envsolve.errors import EnvsolveError
-from envsolve.lockfile import held_pins
+from envsolve.lockfile import pylock_toml, requirements_txt
 from envsolve.lockfile.conda_file import HeldFormat, format_of
 from envsolve.lockfile.conda_lock import MAIN, CondaLock
 from envsolve.lockfile.conda_lock_yml import conda_lock_yml
 from envsolve.lockfile.explicit import explicit
-from envsolve.lockfile.pylock_toml import pylock_toml
-from envsolve.lockfile.python_lock import PythonLock
-from envsolve.lockfile.requirements_txt import requirements_txt
+from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.whole_conda import Origin, whole_lock
-from envsolve.lockfile.whole_python import WholePython, pylock_in, requirements_in
 from tests.lockfile.conda_locks import conda_locks
 from tests.lockfile.locks import locks
 
@@ -60,17 +56,14 @@ def test_a_file_that_is_no_sound_lock_is_an_error_that_is_told(lock: CondaLock) 
 
 
 @given(locks())
-def test_a_pylock_becomes_the_requirements_of_the_same_lock(lock: PythonLock) -> None:
-    there = requirements_of(read_pylock(pylock_toml(lock)))
-    assert held(read_requirements(there)) == held(read_requirements(requirements_txt(lock)))
-
-
-@given(locks())
-def test_what_a_requirements_file_says_is_what_the_pylock_says(lock: PythonLock) -> None:
-    of_requirements, of_pylock = read_requirements(requirements_txt(lock)), read_pylock(pylock_toml(lock))
-    assert held(of_requirements) == held(of_pylock)
-    assert of_requirements.facts == of_pylock.facts
-    assert of_requirements.comments == of_pylock.comments
+def test_a_pylock_becomes_the_requirements_of_the_same_lock(lock: Lock) -> None:
+    there = requirements_txt.read(requirements_of(pylock_toml.read(pylock_toml.write(lock))))
+    here = requirements_txt.read(requirements_txt.write(lock))
+    assert there.exported_from == "lock"
+    assert [(pin.name, pin.version, pin.files) for pin in there.pins] == [
+        (pin.name, pin.version, pin.files) for pin in here.pins
+    ]
+    assert there.made == here.made
 
 
 def exported(kind: HeldFormat, text: str, format_name: str) -> str:
@@ -99,21 +92,6 @@ def packages(text: str) -> set[tuple[str, str, str, str, str | None]]:
     return {(it.name, it.version, it.build, it.url, it.md5) for it in part.conda}
 
 
-def read_pylock(text: str) -> WholePython:
-    document = tomli.loads(text)
-    return pylock_in(document, text, document["tool"]["envsolve"])
-
-
-def read_requirements(text: str) -> WholePython:
-    document = tomli.loads("\n".join(held_pins._recorded_lines(text)))
-    return requirements_in(text, document["tool"]["envsolve"])
-
-
-def requirements_of(read: WholePython) -> str:
-    asked = Asked(read, "pylock", "requirements", ORIGIN, Asking(network=Network(offline=True)), False, "")
+def requirements_of(lock: Lock) -> str:
+    asked = Asked(lock, "pylock", "requirements", "lock", Asking(network=Network(offline=True)), False, "")
     return export_python(asked, {}).texts[0][1]
-
-
-def held(read: WholePython) -> set[tuple[str, str, tuple[str, ...]]]:
-    """Names, versions and digests."""
-    return {(pin.name, pin.version, pin.hashes) for pin in read.pins}

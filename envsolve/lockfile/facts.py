@@ -1,0 +1,149 @@
+"""The table in which a lock of envsolve says what it rests on.
+
+It is one table for every format: pylock.toml has it as ``[tool.envsolve]``, a requirements file and a Dockerfile as the
+same TOML in the comments on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from envsolve.boundary.files import FileError
+from envsolve.lockfile.lock import Lock, LockedFramework, Made, Stack
+from envsolve.lockfile.text_file import clean
+from envsolve.lockfile.toml import Value, table_lines
+
+SCHEMA_VERSION = 1
+TABLE = "[tool.envsolve]"
+
+
+def facts_of(lock: Lock) -> dict[str, Value]:
+    """The table of ``lock``, without what is not known; nothing for a lock of another tool.
+
+    Of the machines it holds the lowest driver and the compute capabilities, not the exact driver: a lock stays the same
+    where a machine changes in ways that do not matter to it.
+    """
+    made = lock.made
+    if made is None:
+        return {}
+    facts: dict[str, Value | None] = {
+        "schema_version": SCHEMA_VERSION,
+        "envsolve_version": made.envsolve_version,
+        "command": made.command,
+        "request": list(made.request),
+        "matrix_date": made.matrix_date,
+        "own_matrix": made.own_matrix or None,
+        "exclude_newer": made.exclude_newer,
+        "platform": lock.platform or None,
+        "python": lock.python or None,
+        "glibc": lock.glibc,
+        **({} if lock.stack is None else stack_facts(lock.stack)),
+        "notes": list(made.notes) or None,
+    }
+    return {key: fact for key, fact in facts.items() if fact is not None}
+
+
+def stack_facts(stack: Stack) -> dict[str, Value | None]:
+    """The part of the table that is about a stack; what is not known is None."""
+    return {
+        "minimum_driver": stack.minimum_driver,
+        "compute_capabilities": list(stack.capabilities),
+        "cuda": stack.cuda,
+        "cudnn": stack.cudnn,
+        "frameworks": [it._asdict() for it in stack.frameworks],
+    }
+
+
+def with_facts(lock: Lock, facts: Mapping[str, object] | None, *, machines: str = "") -> Lock:
+    """``lock`` with what its table says, as far as that has the form that envsolve writes; ``machines`` in words."""
+    if not isinstance(facts, Mapping) or not isinstance(facts.get("envsolve_version"), str):
+        return lock
+    return lock._replace(
+        platform=_text(facts, "platform") or "",
+        python=_text(facts, "python") or "",
+        glibc=_text(facts, "glibc"),
+        stack=_stack(facts, machines),
+        made=Made(
+            str(facts["envsolve_version"]),
+            _text(facts, "command") or "",
+            _texts(facts, "request"),
+            _text(facts, "matrix_date"),
+            facts.get("own_matrix") is True,
+            _text(facts, "exclude_newer"),
+            _texts(facts, "notes"),
+        ),
+    )
+
+
+def commented(facts: Mapping[str, Value]) -> Iterator[str]:
+    """The table as comments; nothing for one that is empty."""
+    if facts:
+        yield "#"
+        yield f"# {TABLE}"
+    for line in table_lines(facts):
+        yield f"# {line}"
+
+
+def in_comments(text: str) -> Mapping[str, object] | None:
+    """The table in the comments on top of a file; None where there is none.
+
+    Further down anything may stand. Raises FileError where the comments that begin it are no TOML.
+    """
+    lines = "\n".join(_lines(text))
+    if not lines:
+        return None
+    import tomli
+
+    try:
+        return table_in(tomli.loads(lines))
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"it is not TOML: {clean(str(error))}") from None
+
+
+def table_in(document: Mapping[str, Any]) -> Mapping[str, object] | None:
+    """The table in a document of TOML."""
+    tool = document.get("tool")
+    found = tool.get("envsolve") if isinstance(tool, Mapping) else None
+    return found if isinstance(found, Mapping) else None
+
+
+def _lines(text: str) -> Iterator[str]:
+    inside = False
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            return
+        inside = inside or line.rstrip() == f"# {TABLE}"
+        if inside:
+            yield line.removeprefix("#").removeprefix(" ")
+
+
+def _stack(facts: Mapping[str, object], machines: str) -> Stack | None:
+    frameworks = facts.get("frameworks")
+    if not isinstance(frameworks, list | tuple):
+        return None
+    return Stack(
+        tuple(filter(None, map(_framework, frameworks))),
+        _texts(facts, "compute_capabilities"),
+        _text(facts, "minimum_driver"),
+        _text(facts, "cuda"),
+        _text(facts, "cudnn"),
+        machines,
+    )
+
+
+def _framework(told: object) -> LockedFramework | None:
+    if not isinstance(told, Mapping):
+        return None
+    values = [told.get(field) for field in LockedFramework._fields]
+    return LockedFramework(*map(str, values)) if all(isinstance(it, str) for it in values) else None
+
+
+def _text(facts: Mapping[str, object], key: str) -> str | None:
+    found = facts.get(key)
+    return found if isinstance(found, str) else None
+
+
+def _texts(facts: Mapping[str, object], key: str) -> tuple[str, ...]:
+    found = facts.get(key)
+    return tuple(it for it in found if isinstance(it, str)) if isinstance(found, list | tuple) else ()
