@@ -289,11 +289,16 @@ def _refuse_outputs(project: Project, asked: Sequence[Asked], matrix: Matrix, *,
 
 
 def refuse_link(directory: Path, name: str) -> None:
-    """Raise UsageError ``output-not-writable`` where the path ``name`` in a project's ``directory`` has a link.
+    """Raise UsageError ``output-not-writable`` where ``name`` in a project's ``directory`` has a link or is no path.
 
     A link may lead out of the project, or to a file that something else made.
     """
-    link = link_in(directory, name)
+    try:
+        link = link_in(directory, name)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        message = f"{name} is not written: {reason}"
+        raise UsageError("output-not-writable", message, hints=(Hint("name another file"),)) from None
     if link is not None:
         message = f"{name} is not written: {link} is a link"
         raise UsageError("output-not-writable", message, hints=(Hint("remove the link, or name another file"),))

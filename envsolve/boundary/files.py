@@ -161,7 +161,10 @@ class _Pipe(io.RawIOBase):
 
 
 def link_in(directory: Path, name: str) -> str | None:
-    """The first part of the path ``name`` in ``directory`` that is a link, as a path in it; None where none is."""
+    """The first part of the path ``name`` in ``directory`` that is a link, as a path in it; None where none is.
+
+    OSError and ValueError pass for a name that the system does not take.
+    """
     parts = Path(name).parts
     for count in range(1, len(parts) + 1):
         part = Path(*parts[:count])

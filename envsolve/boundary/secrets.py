@@ -44,7 +44,7 @@ _LOCAL = re.compile(
 _TOKEN = re.compile(r"(?<!/source)(?:/|\A)t/(?P<token>[^/?#\\]+)(?=/(?P<next>[^/?#\\]*))?")
 """Of a channel of conda: anaconda.org, quetz and prefix.dev take a token in the path, and conda finds it wherever ``t``
 stands there (conda/common/url.py, split_anaconda_token). A mirror of packages has folders ``source/t``."""
-_QUERY = re.compile(r"""(?<=[^\s'"])[?#](?:[^\s'"`?#\\\x1b]|\\(?!["']))+""")
+_QUERY = re.compile(r"""(?<=[^\s'"])[?#](?:[^\s'"`?#\\\x1b]|\\\\|\\(?!["'\\]))+""")
 _SEPARATOR = re.compile(r"([&;])")
 _NAMES = (
     "token|secret|passw|pwd|signature|credential|x-(?:amz|goog)-|auth(?!or)"

@@ -148,6 +148,9 @@ def _as_error(error: Exception) -> EnvsolveError | None:
     """The error to show for ``error``; None where it is an internal one."""
     if isinstance(error, click.ClickException):
         return _usage_error(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        message = f"{os.fsdecode(error.filename)} cannot be used: {error.strerror or error}"
+        return OutsideError("file-failed", message, hints=(Hint("see that it is there, and that you may use it"),))
     return error if isinstance(error, EnvsolveError) else None
 
 
@@ -164,6 +167,8 @@ def _answer(arguments: list[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:  # click's own printing of help and version: all else delivers
+        if error.filename is not None:
+            raise
         raise output_failed(error) from error
     return code if isinstance(code, int) else 0
 

@@ -15,7 +15,7 @@ from envsolve.create.plan import WheelFile
 from envsolve.create.pylock import requirements_of
 from envsolve.create.tools import Network, has_own_pip, tool_environ
 from envsolve.errors import Hint, UsageError
-from envsolve.model.requirement_line import contents_of
+from envsolve.model.requirement_line import as_lines, contents_of
 
 _INTERPRETER = re.compile(r"pythonw?[\d.]*(?:\.exe)?", re.IGNORECASE)
 _WITH_TOKEN = re.compile(r"(?P<scheme>https?://)(?:[^/?#]*@)?(?P<folder>[^?#]*?)(?P<token>/t/[^/?#]+)")
@@ -75,7 +75,7 @@ def _interpreters(folder: Path) -> dict[str, tuple[int, int, int]]:
 
 def _text(file: WheelFile) -> str:
     """The file for an installer: of requirements the lines that were judged, so that it sees no others."""
-    return file.text if file.name == "pylock.toml" else "".join(f"{line}\n" for line in contents_of(file.text))
+    return file.text if file.name == "pylock.toml" else as_lines(contents_of(file.text))
 
 
 def _opened(text: str, network: Network) -> str:

