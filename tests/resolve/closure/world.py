@@ -93,7 +93,8 @@ def _lock_of(pins: Iterable[str]) -> Iterable[str]:
     yield '# Made by envsolve 0.1.0:\nlock-version = "1.0"\ncreated-by = "envsolve"'
     for pin in pins:
         name, _, version = pin.partition("==")
-        yield f'[[packages]]\nname = "{name}"\nversion = "{version}"\nwheels = []'
+        yield f'[[packages]]\nname = "{name}"\nversion = "{version}"'
+        yield f'sdist = {{ url = "https://files.example.org/{name}-{version}.tar.gz", hashes = {{ sha256 = "00" }} }}'
 
 
 def _written(path: Path, lines: Iterable[str]) -> str:
