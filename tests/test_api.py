@@ -279,7 +279,7 @@ def test_a_python_lock_is_the_text_of_the_command(format_name: str, envsolve: En
     words = ("-f", "pytorch", "torchvision", *TARGET_WORDS, "--format", format_name, "--driver", "535.183.01")
     done = envsolve(*words, "--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
     assert (made.text, done.code) == (done.out, 0), done.err
-    assert [note for note in made.notes if note not in done.err] == []
+    assert [note for note in made.notes if note.text not in done.err] == []
     assert str(made.solutions[0].choices[0].release.version).startswith("2.14")
 
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, TypeVar
 from envsolve.errors import UsageError
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host, Platform
+from envsolve.model.note import Note
 from envsolve.model.solution import Solution
 from envsolve.validation.report import Report
 
@@ -34,7 +35,7 @@ class Environment(NamedTuple):
 
     texts: tuple[tuple[Platform, str], ...]
     solutions: tuple[Solution, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     json_text: str
 
     @property
@@ -63,7 +64,7 @@ class Lock(NamedTuple):
 
     texts: tuple[tuple[Platform, str], ...]
     solutions: tuple[Solution, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @property
     def text(self) -> str:
@@ -101,7 +102,7 @@ class Validation(NamedTuple):
             "probes": [probe.as_json() for probe in self.report.probes],
             "findings": [finding.as_json() for finding in self.findings],
             "libraries": [library.as_json() for library in self.report.libraries],
-            "notes": list(self.report.notes),
+            "notes": [it.as_json() for it in self.report.notes],
         }
 
 
@@ -111,7 +112,7 @@ class Explanation(NamedTuple):
     findings: tuple[Finding, ...]
     recognised: tuple[str, ...]
     collect: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     def as_json(self) -> dict[str, object]:
         """What ``envsolve explain --json`` says."""
@@ -120,7 +121,7 @@ class Explanation(NamedTuple):
             "findings": [finding.as_json() for finding in self.findings],
             "recognised": list(self.recognised),
             "collect": [] if self.findings else list(self.collect),
-            "notes": list(self.notes),
+            "notes": [it.as_json() for it in self.notes],
         }
 
 
@@ -134,7 +135,7 @@ class Diagnosis(NamedTuple):
     findings: tuple[Finding, ...]
     inventory: Mapping[str, object]
     frameworks: tuple[tuple[str, str], ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @property
     def ok(self) -> bool:
@@ -151,7 +152,7 @@ class Diagnosis(NamedTuple):
             "host": host_as_json(self.host),
             "inventory": dict(self.inventory),
             "findings": [finding.as_json() for finding in self.findings],
-            "notes": list(self.notes),
+            "notes": [it.as_json() for it in self.notes],
         }
 
 

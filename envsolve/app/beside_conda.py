@@ -24,6 +24,7 @@ from envsolve.matrix.load import Matrix
 from envsolve.model.asker import Asker
 from envsolve.model.conda import CondaPackage
 from envsolve.model.need import Markers
+from envsolve.model.note import Note
 from envsolve.model.package import Pin, Present
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem, Solution
@@ -56,7 +57,7 @@ class Wheels(NamedTuple):
     """
 
     pins: tuple[Pin, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     frameworks: tuple[str, ...] = ()
     companions: frozenset[str] = frozenset()
 
@@ -133,9 +134,10 @@ def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present], a
                 )
 
 
-def _notes(found: Found, present: Mapping[str, Present]) -> Iterator[str]:
+def _notes(found: Found, present: Mapping[str, Present]) -> Iterator[Note]:
     for name, extra in found.bare:
-        yield f"conda installs {present[name]}, without extras: what {name}[{extra}] would bring is not in the lock"
+        text = f"conda installs {present[name]}, without extras: what {name}[{extra}] would bring is not in the lock"
+        yield Note("extra-not-locked", text)
     for pin in found.pins:
         yield from notes_of(pin)
 

@@ -15,6 +15,7 @@ from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.matrix.load import FrameworkTable, Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 from envsolve.model.release import KnownBad, Release, Source, Toolkit
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem
@@ -56,7 +57,7 @@ class Found(NamedTuple):
 
     builds: tuple[Build, ...]
     tables: tuple[FrameworkTable, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def find_builds(filters: Filters, matrix: Matrix, environ: Mapping[str, str]) -> Found:
@@ -77,7 +78,7 @@ def find_builds(filters: Filters, matrix: Matrix, environ: Mapping[str, str]) ->
         raise _no_release(asked)
     releases = [release for release in releases if _is_meant(release, filters)]
     machines: tuple[Problem, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     if filters.gpus or filters.driver is not None:
         machines, notes = _machines(filters, asked, matrix, environ)
         running = _running(machines, tables, matrix)
@@ -100,7 +101,7 @@ def _is_meant(release: Release, filters: Filters) -> bool:
 
 def _machines(
     filters: Filters, asked: tuple[FrameworkRequest, ...], matrix: Matrix, environ: Mapping[str, str]
-) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+) -> tuple[tuple[Problem, ...], tuple[Note, ...]]:
     """The machines to hold builds to, one problem for each platform, and what the user should know about them.
 
     Only ``--gpu auto`` looks at this machine and at the environment variables that stand for one.
@@ -111,7 +112,7 @@ def _machines(
         return tuple(_problem(asked, platform, machine) for platform in platforms), ()
     automatic = "auto" in filters.gpus
     problems: list[Problem] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     for platform in filters.platforms or ((None,) if automatic else tuple(Platform)):
         platforms = () if platform is None else (platform,)
         request = Request(frameworks=asked, gpus=filters.gpus, driver=filters.driver, platforms=platforms)

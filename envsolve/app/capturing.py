@@ -38,6 +38,7 @@ from envsolve.model.conda import VirtualPackage
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host
 from envsolve.model.need import Markers
+from envsolve.model.note import Note
 from envsolve.model.request import Request
 from envsolve.validation.activation import activated
 from envsolve.validation.child import Children
@@ -107,8 +108,10 @@ def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
         text, notes = _written(asked, environment, format_name, matrix, environ)
     finally:
         asked.progress.clear()
-    broken = f"the environment has errors, which go with the lock: {'; '.join(problems[:_FEW])}"
-    return Exported(((host.platform.value, text),), (*((broken,) if problems else ()), *notes))
+    if problems:
+        broken = f"the environment has errors, which go with the lock: {'; '.join(problems[:_FEW])}"
+        notes = (Note("environment-unsound", broken), *notes)
+    return Exported(((host.platform.value, text),), notes)
 
 
 def _table_of(matrix: Matrix) -> PciTable:
@@ -213,7 +216,7 @@ def _format(asked: CaptureRequest, environment: _Environment) -> str:
 
 def _written(
     asked: CaptureRequest, environment: _Environment, format_name: str, matrix: Matrix, environ: Mapping[str, str]
-) -> tuple[str, tuple[str, ...]]:
+) -> tuple[str, tuple[Note, ...]]:
     command = _command(asked, format_name)
     interpreter = environment.interpreter
     if interpreter is None:
@@ -230,7 +233,7 @@ def _written(
         lock = _conda_lock(environment, wheels, files, command)
         return _conda_text(lock, environment, format_name, matrix, environ), notes
     if environment.inventory.is_conda:
-        notes += ("these are the wheels alone: conda's packages, Python among them, are left out",)
+        notes += (Note("left-out", "these are the wheels alone: conda's packages, Python among them, are left out"),)
     return write_python_lock(_python_lock(interpreter, wheels, files, command), format_name), notes
 
 
@@ -249,17 +252,19 @@ def _require_complete(asked: CaptureRequest, missing: Sequence[Missing]) -> None
     )
 
 
-def _notes(environment: _Environment, wheels: InstalledWheels, missing: Sequence[Missing]) -> tuple[str, ...]:
+def _notes(environment: _Environment, wheels: InstalledWheels, missing: Sequence[Missing]) -> tuple[Note, ...]:
     notes = [note for pin in wheels.pins for note in notes_of(pin)]
     outside = lies_outside(environment.wheels, environment.inventory.prefix)
     if outside and environment.inventory.owns_prefix:
-        notes.append(f"in the lock, though outside of {environment.inventory.prefix}: {', '.join(outside[:_FEW])}")
+        text = f"in the lock, though outside of {environment.inventory.prefix}: {', '.join(outside[:_FEW])}"
+        notes.append(Note("outside-of-environment", text))
     if missing:
-        notes.append(f"left out: {'; '.join(map(str, missing))}")
+        notes.append(Note("left-out", f"left out: {'; '.join(map(str, missing))}"))
         gone = {it.name for it in missing}
         needy = [pin.name for pin in wheels.pins if environment.requires[pin.name] & gone]
         if needy:
-            notes.append(f"what was left out is required by {', '.join(needy)}: pip installs the lock with --no-deps")
+            text = f"what was left out is required by {', '.join(needy)}: pip installs the lock with --no-deps"
+            notes.append(Note("left-out-is-required", text))
     return tuple(notes)
 
 

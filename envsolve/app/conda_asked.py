@@ -24,6 +24,7 @@ from envsolve.lockfile.conda_specs import conda_specs
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
+from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Packages
 from envsolve.model.solution import Problem, Solution
 
@@ -53,7 +54,7 @@ class CondaAsked(NamedTuple):
     channels: tuple[str, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     categories: Mapping[str, str] = {}
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 class Split(NamedTuple):
@@ -90,7 +91,7 @@ def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
         channels=tuple(dict.fromkeys(_opened(channel, file) for file in files for channel in file.channels)),
         variables=tuple({key: value for file in files for key, value in file.variables}.items()),
         categories=_categories(asked),
-        notes=tuple(note for file in files for note in file.notes),
+        notes=tuple(Note("environment-file", text) for file in files for text in file.notes),
     )
 
 

@@ -40,6 +40,7 @@ from envsolve.lockfile.conda_specs import channels_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 from envsolve.model.request import Policy, Request
 from envsolve.model.solution import Solution
 from envsolve.resolve.solver import Solver, source_groups
@@ -56,7 +57,7 @@ class CondaLocked(NamedTuple):
     """A lock, the notes to tell beside it, and the stacks in it."""
 
     lock: CondaLock
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     solutions: tuple[Solution, ...]
 
     @property
@@ -146,7 +147,7 @@ class _Locking:
                 return {platform: cuda}
         return {}
 
-    def _stacks(self, targets: tuple[Target, ...]) -> tuple[tuple[Stack, ...], tuple[str, ...]]:
+    def _stacks(self, targets: tuple[Target, ...]) -> tuple[tuple[Stack, ...], tuple[Note, ...]]:
         """The best stack for each target, of what the channels have, near to what existing locks hold."""
         asked = tuple(it for it in targets if it.problem.frameworks)
         if not asked:
@@ -179,7 +180,7 @@ class _Locking:
         self,
         made: tuple[PlatformLock, ...],
         stacks: Sequence[Stack],
-        differing: tuple[str, ...],
+        differing: tuple[Note, ...],
     ) -> CondaLocked:
         answers = [part.answer for part in made if part.answer is not None]
         request, indexes = self._request, self.parts.indexes
@@ -199,7 +200,7 @@ class _Locking:
         notes = dict.fromkeys((*self._notes(stacks), *differing))
         return CondaLocked(lock, tuple(notes), tuple(solution for _, solution in stacks if solution is not None))
 
-    def _left_out(self, target: Target, solution: Solution | None) -> Iterator[str]:
+    def _left_out(self, target: Target, solution: Solution | None) -> Iterator[Note]:
         wanted = self._on[target.problem.platform].python
         if wanted is not None:
             from envsolve.app.lock_frameworks import left_out_of_stack
@@ -208,10 +209,11 @@ class _Locking:
             there = set() if solution is None else {it.release.framework for it in solution.choices}
             yield from left_out_of_stack(wanted, there, interpreter_of(target.problem, solution))
 
-    def _notes(self, stacks: Sequence[Stack]) -> Iterator[str]:
+    def _notes(self, stacks: Sequence[Stack]) -> Iterator[Note]:
         better = self._first
         if better is not None:
-            yield f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})"
+            text = f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})"
+            yield Note("not-newest-stack", text)
         yield from notes_of([target for target, _ in stacks], [solution for _, solution in stacks])
         for target, solution in stacks:
             yield from self._left_out(target, solution)
@@ -221,7 +223,7 @@ class _Locking:
         yield from self.parts.index_notes
         yield from self._hidden
         if self.parts.has_logins and not self._hidden:
-            yield "logins and tokens in the addresses of channels are left out"
+            yield Note("logins-left-out", "logins and tokens in the addresses of channels are left out")
 
 
 def _for_stack(request: Request) -> tuple[object, ...]:

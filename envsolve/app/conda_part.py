@@ -28,6 +28,7 @@ from envsolve.matrix.load import Matrix
 from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
+from envsolve.model.note import Note
 from envsolve.model.release import Source
 from envsolve.model.request import Held, Request
 from envsolve.model.solution import Solution
@@ -132,7 +133,7 @@ class Parts:
         given = (*asked.request.channels, *(channel for it in on.values() for channel in it.channels))
         self._opened_by = {without_secrets(channel): channel for channel in given}
         self._beside: CondaWheels | None = None
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
         self.of_conda: frozenset[str] = frozenset()
         self.companions: dict[Platform, frozenset[str]] = {}
 
@@ -152,7 +153,7 @@ class Parts:
         return any(bare != given for bare, given in self._opened_by.items())
 
     @property
-    def index_notes(self) -> tuple[str, ...]:
+    def index_notes(self) -> tuple[Note, ...]:
         """What to know of the settings and the cache of package indexes."""
         return () if self._beside is None else self._beside.notes
 

@@ -18,6 +18,7 @@ from envsolve.conda.specs import conda_versions
 from envsolve.errors import UnsolvableError
 from envsolve.matrix.load import Matrix
 from envsolve.model.conda import CondaPackage
+from envsolve.model.note import Note
 from envsolve.model.request import Packages, Request
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.resolve import Conflict, Progress
@@ -43,7 +44,7 @@ class CondaWheels:
         self._lines.close()
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What to know of settings and cache."""
         return self._lines.notes
 

@@ -29,6 +29,7 @@ from envsolve.errors import Hint, UsageError
 from envsolve.host.machine import this_platform
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 
 
 class Outcome(StrEnum):
@@ -45,7 +46,7 @@ class Created(NamedTuple):
     kind: Kind
     python: Path | None
     outcome: Outcome
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], progress: Progress) -> Created:
@@ -149,7 +150,7 @@ def _set_aside(prefix: Path) -> None:
 
 def _make_or_clear(
     asked: CreateRequest, plan: Plan, prefix: Path, matrix: Matrix, environ: Mapping[str, str], progress: Progress
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     record = record_of(plan, asked.request, State.UNFINISHED, prefix)
     clear_remains(prefix)
     try:

@@ -26,6 +26,7 @@ from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host
+from envsolve.model.note import Note
 from envsolve.validation.activation import Activation, activated
 from envsolve.validation.child import Children
 
@@ -76,7 +77,7 @@ class Diagnosed(NamedTuple):
     frameworks: tuple[tuple[str, str], ...]
     """The frameworks of the environment, by envsolve's names, with their versions."""
     environment: Looked
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -195,7 +196,7 @@ def _frameworks(found: FoundEnvironment, report: EnvironmentReport) -> tuple[tup
     return tuple(installed.items())
 
 
-def fix_plan(diagnosed: Diagnosed, asked: Asked, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+def fix_plan(diagnosed: Diagnosed, asked: Asked, environ: Mapping[str, str]) -> tuple[str, tuple[Note, ...]]:
     """The environment that would mend it, as text, and what to tell beside it.
 
     For an environment of conda that is an environment.yml, for any other what pip reads. It is for the frameworks that
@@ -230,7 +231,7 @@ def fix_plan(diagnosed: Diagnosed, asked: Asked, environ: Mapping[str, str]) -> 
                 continue
             changes = _changes(refusals, minor, versions=wanted is not kept, python=python is None and bool(minor))
             in_the_way = _in_the_way(text, diagnosed) if python is not None else ()
-            return text, (*changes, *in_the_way, *notes)
+            return text, (*(Note("plan", it) for it in (*changes, *in_the_way)), *notes)
     raise refusals[-1]
 
 
@@ -249,7 +250,7 @@ def _in_the_way(requirements: str, diagnosed: Diagnosed) -> Iterator[str]:
 
 def _planned(
     request: Request, command: str, matrix: Matrix, environ: Mapping[str, str], *, anew: bool
-) -> tuple[str, tuple[str, ...]]:
+) -> tuple[str, tuple[Note, ...]]:
     """The text for a request in its format, and its notes; ``command`` is the one that prints requirements.
 
     ``anew`` says that they are for another Python than the environment's.

@@ -19,6 +19,7 @@ from envsolve.index.client import Indexes, package_file
 from envsolve.index.fitting import Interpreter
 from envsolve.lockfile.wheels import PYTORCH_INDEX
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 from envsolve.model.package import PackageFile
 from envsolve.model.request import Request
 from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit, Wanted
@@ -65,7 +66,7 @@ class ExactFiles:
         self.where = where
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What to know of the settings and the cache."""
         return (*self.where.notes, *self._lines.notes)
 

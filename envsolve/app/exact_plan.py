@@ -24,6 +24,7 @@ from envsolve.matrix.load import Matrix
 from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
+from envsolve.model.note import Note
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def exact_plan(
         wheels=_wheels(path, entries),
         variables=file.variables,
         facts=None if facts is None else {**facts, "platform": platform.value},
-        notes=file.notes,
+        notes=tuple(Note("environment-file", text) for text in file.notes),
     )
 
 

@@ -19,6 +19,7 @@ from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding
 from envsolve.model.host import Host, Platform
+from envsolve.model.note import Note
 from envsolve.model.versions import DriverVersion
 
 LONGEST_LINE = 400
@@ -48,7 +49,7 @@ class Explained(NamedTuple):
     findings: tuple[Finding, ...]
     recognised: tuple[str, ...]
     collect: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def explain(stream: BinaryIO, asked: Asked, environ: Mapping[str, str]) -> Explained:
@@ -68,11 +69,12 @@ def explain(stream: BinaryIO, asked: Asked, environ: Mapping[str, str]) -> Expla
     return Explained(findings, tuple(_recognised(case)), COLLECT, tuple(_notes(seen, case)))
 
 
-def _notes(seen: Seen, case: Case) -> Iterator[str]:
+def _notes(seen: Seen, case: Case) -> Iterator[Note]:
     if seen.left_out:
-        yield LEFT_OUT.format(seen.left_out)
+        yield Note("lines-left-out", LEFT_OUT.format(seen.left_out))
     if case.linux_library is not None:
-        yield OF_LINUX.format(library=case.linux_library, given=case.given.platform, platform=case.platform)
+        text = OF_LINUX.format(library=case.linux_library, given=case.given.platform, platform=case.platform)
+        yield Note("platform-of-text", text)
 
 
 OF_LINUX = (

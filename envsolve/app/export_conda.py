@@ -16,15 +16,18 @@ from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.whole_conda import Origin, Whole, whole_lock
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 
 CONDA_LOCK = "conda-lock"
+NOT_EXPORTED = "not-exported"
+"""The code of notes on what of a lock another format does not hold."""
 
 
 class Exported(NamedTuple):
     """The texts, each with the platform it is for, and what of the file that was read is not in them."""
 
     texts: tuple[tuple[str, str], ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def export_conda(
@@ -43,7 +46,8 @@ def export_conda(
         return _wheels_alone(whole, origin, format_name)
     _require_digests(whole.lock, origin, format_name)
     texts = tuple((platform.value, text) for platform, text in write_conda_lock(whole.lock, format_name))
-    return Exported(texts, (*whole.notes, *_lost(kind, whole.lock, format_name)))
+    lost = (*whole.notes, *_lost(kind, whole.lock, format_name))
+    return Exported(texts, tuple(Note(NOT_EXPORTED, text) for text in lost))
 
 
 def _require_platforms(whole: Whole, platforms: Sequence[Platform], origin: Origin) -> None:
@@ -110,7 +114,7 @@ def _wheels_alone(whole: Whole, origin: Origin, format_name: str) -> Exported:
         "these are the wheels alone, each by its address: the conda packages that they are installed beside, Python "
         "among them, are left out"
     )
-    return Exported(texts, (*whole.notes, note))
+    return Exported(texts, tuple(Note(NOT_EXPORTED, text) for text in (*whole.notes, note)))
 
 
 def _python_lock(lock: CondaLock, part: PlatformLock, origin: Origin) -> Lock:

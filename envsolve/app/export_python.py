@@ -14,7 +14,7 @@ from packaging.version import InvalidVersion, Version
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.exact_files import Asking, ExactFiles, Listed, exact_files
-from envsolve.app.export_conda import Exported
+from envsolve.app.export_conda import NOT_EXPORTED, Exported
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.fitting import Interpreter
@@ -23,6 +23,7 @@ from envsolve.lockfile.formats import write_python_lock
 from envsolve.lockfile.lock import Lock, bare_files, strong_digests
 from envsolve.lockfile.whole_conda import NotWholeError, words_of
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 from envsolve.model.package import PackageFile, Pin
 from envsolve.model.versions import LibcVersion
 
@@ -65,7 +66,7 @@ def export_python(asked: Asked, environ: Mapping[str, str]) -> Exported:
     target = _interpreter(read)
     where = _of_pylock(read, asked.asking) if asked.was == PYLOCK else _of_requirements(read)
     missing = [pin for pin in read.pins if _is_incomplete(pin, asked.format_name)]
-    notes: list[str] = []
+    notes: list[Note] = []
     found: dict[Pin, Pin] = {}
     if missing:
         found, where, more = _from_indexes(asked, missing, target, where, environ)
@@ -79,7 +80,7 @@ def export_python(asked: Asked, environ: Mapping[str, str]) -> Exported:
         exported_from=asked.name,
     )
     text = write_python_lock(lock, asked.format_name)
-    return Exported(((read.platform, text),), (*_lost(asked), *dict.fromkeys(notes)))
+    return Exported(((read.platform, text),), (*(Note(NOT_EXPORTED, it) for it in _lost(asked)), *dict.fromkeys(notes)))
 
 
 def _is_incomplete(pin: Pin, format_name: str) -> bool:
@@ -107,9 +108,9 @@ def _from_indexes(
     target: Interpreter | None,
     where: _Places,
     environ: Mapping[str, str],
-) -> tuple[dict[Pin, Pin], _Places, list[str]]:
+) -> tuple[dict[Pin, Pin], _Places, list[Note]]:
     """The same packages with what indexes say of them, where these are, and what to tell."""
-    read, notes = asked.read, list[str]()
+    read, notes = asked.read, list[Note]()
     network = asked.asking.network if asked.from_indexes else asked.asking.network._replace(offline=True)
     extra_urls = () if read.made is not None else read.indexes  # ours say of each pin where it is from
     given = Given((), (), {}, read.default_index or None, extra_urls)
@@ -132,7 +133,7 @@ def _from_indexes(
     return found, _Places(default, is_plain, tuple(extra)), notes
 
 
-def _listed(pin: Pin, files: ExactFiles, tell: Callable[[str], None]) -> Pin:
+def _listed(pin: Pin, files: ExactFiles, tell: Callable[[Note], None]) -> Pin:
     listed = files.of(pin.name, pin.version)
     if listed is None:
         raise UsageError(
@@ -144,7 +145,7 @@ def _listed(pin: Pin, files: ExactFiles, tell: Callable[[str], None]) -> Pin:
     return pin._replace(files=chosen, index_url=listed.index_url, requires_python=chosen[0].requires_python)
 
 
-def _chosen(pin: Pin, listed: Listed, tell: Callable[[str], None]) -> tuple[PackageFile, ...]:
+def _chosen(pin: Pin, listed: Listed, tell: Callable[[Note], None]) -> tuple[PackageFile, ...]:
     """The files whose digests the lock has; all of the version where it has none. Those that suit come first."""
     ordered = tuple(dict.fromkeys((*listed.fitting, *sorted(listed.files, key=lambda it: it.is_wheel, reverse=True))))
     proofs = set(strong_digests(pin))
@@ -160,7 +161,8 @@ def _chosen(pin: Pin, listed: Listed, tell: Callable[[str], None]) -> tuple[Pack
         )
     gone = proofs - {it for file in chosen for it in _named(file)}
     if gone:
-        tell(f"of {pin.name} {pin.version} the index lists no file with {len(gone)} of the digests: left out")
+        text = f"of {pin.name} {pin.version} the index lists no file with {len(gone)} of the digests: left out"
+        tell(Note("file-not-on-index", text))
     return chosen
 
 

@@ -17,6 +17,7 @@ from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL
 from envsolve.index.fitting import Interpreter
 from envsolve.model.need import Markers, Need
+from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request
@@ -63,20 +64,21 @@ def pythons_of_stack(
     return python, lambda marker: bool(pythons.holding(marker))
 
 
-def left_out(wanted: Given, pins: Sequence[Pin], interpreter: Interpreter) -> Iterator[str]:
-    """The frameworks that are asked for on other Pythons alone and that a lock therefore has not, as notes."""
+def left_out(wanted: Given, pins: Sequence[Pin], interpreter: Interpreter) -> Iterator[Note]:
+    """The frameworks that are asked for on other Pythons alone and that a lock therefore has not."""
     there = {FRAMEWORK_OF_WHEEL[pin.name] for pin in pins if pin.name in FRAMEWORK_OF_WHEEL}
     yield from left_out_of_stack(wanted, there, interpreter)
 
 
-def left_out_of_stack(wanted: Given, there: AbstractSet[str], interpreter: Interpreter) -> Iterator[str]:
+def left_out_of_stack(wanted: Given, there: AbstractSet[str], interpreter: Interpreter) -> Iterator[Note]:
     """The same where ``there`` are the frameworks of the stack."""
     markers = Markers(interpreter.marker_values())
     version = ".".join(map(str, interpreter.python[:2]))
     for need in _of_frameworks(wanted):
         if FRAMEWORK_OF_WHEEL[need.name] in there or not _is_about_python(need.marker) or markers.holds(need.marker):
             continue
-        yield f"{need} is left out: it is asked for where {need.marker}, and the lock is for Python {version}"
+        text = f"{need} is left out: it is asked for where {need.marker}, and the lock is for Python {version}"
+        yield Note("left-out", text)
 
 
 def _of_frameworks(wanted: Given) -> Iterator[Need]:

@@ -25,6 +25,7 @@ from envsolve.index.one_index import Trust
 from envsolve.index.settings import IndexSettings, default_index, read_settings
 from envsolve.index.store import Store, store_at
 from envsolve.lockfile.wheels import PYTORCH_INDEX
+from envsolve.model.note import Note
 from envsolve.model.request import Request
 from envsolve.resolve.closure.workers import Aside, Workers
 
@@ -47,7 +48,7 @@ class Places(NamedTuple):
     default: str
     is_plain: bool
     mapped: Mapping[str, str]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     origin: str = ""
 
 
@@ -89,10 +90,11 @@ class Lines:
         self._fetcher.close()
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What the user should know of settings and cache."""
         failure = None if self._store is None else self._store.failure
-        return (*self._fetcher.notes, *([] if failure is None else [failure]))
+        settings = (Note("setting-not-used", text) for text in self._fetcher.notes)
+        return (*settings, *([] if failure is None else [Note("cache-not-used", failure)]))
 
 
 def _ask(indexes: Indexes, name: str) -> None:
@@ -177,7 +179,7 @@ def places(request: Request, given: Given, settings: IndexSettings) -> Places:
         default=default,
         is_plain=named is None,
         mapped=dict(settings.package_indexes),
-        notes=(unread,) if unread else (),
+        notes=(Note("find-links-not-read", unread),) if unread else (),
         origin=settings.origin if settings.index_url else "",
     )
 

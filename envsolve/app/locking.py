@@ -33,12 +33,16 @@ from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.need import Markers, Need
+from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.request import Held, Request
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.releases import Wanted
 from envsolve.resolve.closure.resolve import Conflict, Progress, Question, pins_of
+from envsolve.resolve.stack import SHARED_DEPENDENCIES
 
+PYTHON_CHOSEN = "python-chosen"
+"""The code of the note that says which Python was chosen."""
 _MOST_STACKS = 24
 _FEW = 4
 
@@ -84,7 +88,7 @@ class _Locked(NamedTuple):
     lock: Lock
     answer: Answer | None
     solution: Solution | None
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 class _Lock:
@@ -213,10 +217,11 @@ class _Lock:
         if not attempt.problem.cpu and attempt.problem.gpus:
             notes = (*notes, *_for_the_cpu(pins))
         if better is not None and better not in passed:
-            notes = (f"this is not the newest stack: {_said(better)}", *notes)
+            notes = (Note("not-newest-stack", f"this is not the newest stack: {_said(better)}"), *notes)
         if passed:
             more = f", and {len(passed) - 1} more after it" if len(passed) > 1 else ""
-            notes = (f"a build was passed over{more}: {_said(passed[0])}{_instead(solution)}", *notes)
+            text = f"a build was passed over{more}: {_said(passed[0])}{_instead(solution)}"
+            notes = (Note("build-passed-over", text), *notes)
         return _Locked(attempt.problem.platform, locked, answer, solution, notes)
 
     def _in_order(self, solution: Solution | None) -> list[str]:
@@ -225,23 +230,25 @@ class _Lock:
         urls = (*filter(None, own), *self._where.mapped.values(), *self._where.extra)
         return list(dict.fromkeys(without_secrets(url).rstrip("/") for url in urls))
 
-    def _notes(self, attempt: Attempt) -> tuple[str, ...]:
+    def _notes(self, attempt: Attempt) -> tuple[Note, ...]:
         solution = attempt.solution
         if solution is None:
             return tuple(_of_default_builds(attempt))
         notes = [] if self._target.fell_to_cpu and not attempt.problem.cpu else list(self._target.notes)
         if self._asked.request.python is None:
             named = attempt.request.asker.named("python")
-            notes.append(f"the lock is for Python {solution.python}; {named} names another one")
-        return (*notes, *(note for note in solution.notes if "NCCL" not in note))
+            text = f"the lock is for Python {solution.python}; {named} names another one"
+            notes.append(Note(PYTHON_CHOSEN, text))
+        return (*notes, *(it for it in solution.notes if it.code != SHARED_DEPENDENCIES))
 
 
-def _for_the_cpu(pins: Iterable[Pin]) -> Iterator[str]:
+def _for_the_cpu(pins: Iterable[Pin]) -> Iterator[Note]:
     for pin in pins:
         framework = FRAMEWORKS.get(FRAMEWORK_OF_CPU_WHEEL.get(pin.name, ""))
         if framework is not None:
             other = framework.wheels[0]
-            yield f"{pin.name} is a build for the CPU, asked for by that name: {other} is the one for this GPU"
+            text = f"{pin.name} is a build for the CPU, asked for by that name: {other} is the one for this GPU"
+            yield Note("build-for-cpu", text)
 
 
 def _said(error: UnsolvableError) -> str:
@@ -254,14 +261,15 @@ def _instead(solution: Solution | None) -> str:
     return f"; the lock has {held}" if held else ""
 
 
-def _of_default_builds(attempt: Attempt) -> Iterator[str]:
+def _of_default_builds(attempt: Attempt) -> Iterator[Note]:
     """What to know where there is no GPU, and one index that has no builds for that."""
     problem = attempt.problem
     if problem.frameworks:
-        yield (
+        yield Note(
+            "default-builds",
             "no NVIDIA GPU was found, and the index that is named has no CPU build: these are the default builds, "
-            "which run without a GPU as well and bring CUDA libraries along"
+            "which run without a GPU as well and bring CUDA libraries along",
         )
     if any(it.framework == "pytorch" for it in problem.frameworks):
         naming = attempt.request.asker.saying("pytorch-index-url", "https://download.pytorch.org/whl")
-        yield f"PyTorch's CPU builds are in its own index: {naming}"
+        yield Note("index-of-cpu-builds", f"PyTorch's CPU builds are in its own index: {naming}")

@@ -17,6 +17,7 @@ from envsolve.create.tools import Network, find_uv
 from envsolve.host.machine import this_platform
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 from envsolve.model.release import CudaLibraries
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class CreateRequest(NamedTuple):
 
 def make(
     asked: CreateRequest, plan: Plan, prefix: Path, matrix: Matrix, environ: Mapping[str, str], progress: Progress
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     """Install what ``plan`` has into the directory ``prefix``; what to tell of it.
 
     Raises OutsideError where something cannot be fetched or run. OSError passes.
@@ -57,7 +58,7 @@ def make(
     platform = this_platform()
     python = plan.kind.interpreter(prefix, windows=platform.is_windows)
     uv = find_uv() if plan.kind is Kind.VENV or plan.wheels is not None else None
-    notes: list[str] = []
+    notes: list[Note] = []
     with scratch_in(prefix) as scratch:
         if plan.kind is Kind.CONDA:
             notes += _install_conda(asked, plan, prefix, environ, progress)
@@ -95,7 +96,7 @@ def _make_venv(
 
 def _install_conda(
     asked: CreateRequest, plan: Plan, prefix: Path, environ: Mapping[str, str], progress: Progress
-) -> list[str]:
+) -> list[Note]:
     from envsolve.conda.installing import Installation, install, missing_scripts, package_cache
 
     network = asked.network
@@ -114,10 +115,11 @@ def _install_conda(
     scripts = missing_scripts(prefix)
     if not scripts:
         return []
-    return [f"{' and '.join(scripts)}: a script for after the installation, which is not run, as with pixi"]
+    text = f"{' and '.join(scripts)}: a script for after the installation, which is not run, as with pixi"
+    return [Note("script-not-run", text)]
 
 
-def _write_activation(lock: Path, prefix: Path, platform: Platform, matrix: Matrix) -> Iterator[str]:
+def _write_activation(lock: Path, prefix: Path, platform: Platform, matrix: Matrix) -> Iterator[Note]:
     """Have set what frameworks here need; on Windows an environment is on its path, and TensorFlow has no XLA."""
     from envsolve.app.held_stack import held_stack
 
@@ -126,7 +128,8 @@ def _write_activation(lock: Path, prefix: Path, platform: Platform, matrix: Matr
     if any(row.cuda_libraries is CudaLibraries.NONE and row.source.is_wheel for row in rows):
         write_library_path(prefix)
     if any(row.framework == "tensorflow" and row.cuda is not None for row in rows) and not write_xla_flags(prefix):
-        yield (
+        yield Note(
+            "libdevice-missing",
             "TensorFlow compiles some kernels with XLA, which needs libdevice, and no package here brings it: where it "
-            "says 'libdevice not found', ask for cuda-nvcc as well"
+            "says 'libdevice not found', ask for cuda-nvcc as well",
         )

@@ -25,6 +25,7 @@ from envsolve.lockfile.own_file import BY_FORCE, LONGEST, is_own, refuse_to_over
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
+from envsolve.model.note import Note
 from envsolve.model.request import Held, Packages, Policy, Request
 from envsolve.model.solution import Solution
 from envsolve.project import Project
@@ -32,10 +33,7 @@ from envsolve.project.reading import refuse_value
 
 _Found = TypeVar("_Found")
 _FEW = 4
-_SOURCE = re.compile(r"--source (\S+)(?= takes it)")
 _KEEP = Hint("keep it under another name and ask for it in requirement-files, for example requirements.in")
-_OF_PYTHON = "the lock is for Python"
-"""How the note begins that says which Python was chosen, which is news for a new lock alone."""
 
 
 class ProjectLock(NamedTuple):
@@ -73,7 +71,7 @@ class LockedProject(NamedTuple):
     """Every file of a project, what to tell beside them."""
 
     files: tuple[LockedFile, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Mapping[str, str]) -> LockedProject:
@@ -113,7 +111,7 @@ class _Locking:
         self._scratch = scratch
         self._locked: dict[str, FileFor] = {}
         self.files: list[LockedFile] = []
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
 
     def lock(self, project: Project, asked: Asked) -> None:
         """Take the file of ``asked``, or its files for several platforms, in."""
@@ -149,7 +147,7 @@ class _Locking:
 
     def _python(self, asked: Asked) -> tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]:
         from envsolve.app.held_locks import held_by_python_lock
-        from envsolve.app.locking import LockRequest, lock
+        from envsolve.app.locking import PYTHON_CHOSEN, LockRequest, lock
 
         request, held = asked.request._replace(channels=()), self._held_by_any(asked)
         if (
@@ -166,7 +164,7 @@ class _Locking:
         )
         locked = lock(question, self._matrix, self._environ)
         there = all(Path(asked.path(platform)).exists() for platform, _ in locked.texts)
-        self.notes += [text for text in locked.notes if not (there and text.startswith(_OF_PYTHON))]
+        self.notes += [it for it in locked.notes if not (there and it.code == PYTHON_CHOSEN)]
         self._locked.setdefault(asked.part.name, self._kept(asked, locked.texts))
         return tuple(locked.texts), locked.solutions
 
@@ -236,7 +234,7 @@ class _Locking:
             if keeps:
                 solve_request(request, self._matrix, self._environ)  # refuses too, without asking for what is held
             raise
-        self.notes += [_SOURCE.sub(r'sources = ["\1"]', text) for text in solved.notes]
+        self.notes += solved.notes
         return solved.texts, solved.solutions
 
 
@@ -266,14 +264,14 @@ def _read(path: Path) -> str | None:
         raise UsageError("file-unreadable", f"cannot read {path}: {error.reason}") from None
 
 
-def _let_go_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[str]:
+def _let_go_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[Note]:
     """What -P names and no file holds: most likely a slip."""
     for name in how.upgraded:
         written = re.compile(
             rf"(?<![\w-]){'[-_.]+'.join(map(re.escape, normalized(name).split('-')))}(?![\w-])", re.IGNORECASE
         )
         if not any(written.search(text) for it in files for text in (it.before, it.text) if text is not None):
-            yield f"-P {name}: no lock of the project holds it"
+            yield Note("not-locked", f"-P {name}: no lock of the project holds it")
 
 
 def _refuse_outputs(project: Project, asked: Sequence[Asked], matrix: Matrix, *, overwrites: bool) -> None:

@@ -18,6 +18,7 @@ from envsolve.app.targets import Target, targets_of
 from envsolve.errors import UsageError
 from envsolve.lockfile.maker import same_but_for_maker
 from envsolve.matrix.load import Matrix
+from envsolve.model.note import Note
 from envsolve.model.request import Packages
 from envsolve.project import Project
 from envsolve.resolve.solver import Solver
@@ -51,7 +52,7 @@ def _status(asked: Asked, target: Target, matrix: Matrix) -> FileStatus:
     try:
         require_settled(Path(path))
         if asked.request.format in _NOT_READ:
-            notes = (f"{path} is not read: lock --check compares it",)
+            notes = (Note("not-read", f"{path} is not read: lock --check compares it"),)
             return FileStatus(path, platform, Verdict.NO_FRAMEWORK, notes=notes)
         known = file_status(path, target, matrix)
         held = held_stack(Path(path), platform, matrix)

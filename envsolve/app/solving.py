@@ -15,11 +15,14 @@ from envsolve.lockfile import Answer, write
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Held, Request, parse_framework
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.solver import Solver
 
-LEFT_OUT = "logins and tokens in addresses are left out: keep them in .netrc, .condarc or a keyring"
+LEFT_OUT = Note(
+    "logins-left-out", "logins and tokens in addresses are left out: keep them in .netrc, .condarc or a keyring"
+)
 
 
 class Solved(NamedTuple):
@@ -29,7 +32,7 @@ class Solved(NamedTuple):
     """
 
     texts: tuple[tuple[Platform, str], ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     solutions: tuple[Solution, ...]
 
     @property
@@ -75,7 +78,7 @@ def solve_request(
 
 def stacks_of(
     request: Request, matrix: Matrix, environ: Mapping[str, str], solver: Solver, held_on: HeldOn | None = None
-) -> tuple[tuple[Target, ...], tuple[Solution, ...], tuple[str, ...]]:
+) -> tuple[tuple[Target, ...], tuple[Solution, ...], tuple[Note, ...]]:
     """The targets of a request, the stack of each, and where their releases differ. Errors as in solve_request."""
     try:
         targets = tuple(it._replace(request=in_order(it.request)) for it in targets_of(request, matrix, environ))
@@ -91,7 +94,7 @@ def stacks_of(
         raise
 
 
-def solutions_of(targets: Sequence[Target], solver: Solver) -> tuple[tuple[Solution, ...], tuple[str, ...]]:
+def solutions_of(targets: Sequence[Target], solver: Solver) -> tuple[tuple[Solution, ...], tuple[Note, ...]]:
     """The stack of each target, and where their releases differ. Raises UnsolvableError where one has none."""
     found = [solver.solve(target.request, target.problem) for target in targets]
     for target, solution in zip(targets, found, strict=True):
@@ -116,14 +119,13 @@ def _refusal(target: Target, solver: Solver, *, several: bool) -> UnsolvableErro
     return error
 
 
-def notes_of(targets: Sequence[Target], solutions: Sequence[Solution | None]) -> Iterator[str]:
+def notes_of(targets: Sequence[Target], solutions: Sequence[Solution | None]) -> Iterator[Note]:
     """What to tell of each target and its stack, if there is one."""
     for target, solution in zip(targets, solutions, strict=True):
-        of = f"{target.problem.platform}: " if len(targets) > 1 else ""
-        yield from (f"{of}{text}" for text in target.notes)
-        if solution is not None:
-            newer = () if target.fell_to_cpu else solution.newer_elsewhere
-            yield from (f"{of}{text}" for text in (*solution.notes, *newer))
+        newer = () if solution is None or target.fell_to_cpu else solution.newer_elsewhere
+        of_stack = () if solution is None else solution.notes
+        found = (*target.notes, *of_stack, *(it.note for it in newer))
+        yield from (it.of(target.problem.platform) for it in found) if len(targets) > 1 else found
 
 
 _MOST_HOSTS = 8
@@ -138,7 +140,7 @@ def _command_of(request: Request, targets: Sequence[Target]) -> str:
     return f"{command_of(request._replace(hosts=tuple(kinds)))}  # and {left} more hosts like these"
 
 
-def request_without_secrets(request: Request) -> tuple[Request, tuple[str, ...]]:
+def request_without_secrets(request: Request) -> tuple[Request, tuple[Note, ...]]:
     """``request`` with bare addresses, and a note where something was left out of them."""
     of_pytorch = request.packages.pytorch_index_url
     bare = request._replace(

@@ -18,6 +18,7 @@ from envsolve.index.client import Indexes
 from envsolve.lockfile.wheels import PYTORCH_INDEX, find_links_of, goes_by_folder
 from envsolve.matrix.load import Matrix
 from envsolve.model.need import Need
+from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Packages
@@ -115,9 +116,11 @@ class Limits:
         return self._known[name]
 
 
-def notes_of(pin: Pin) -> Iterator[str]:
+def notes_of(pin: Pin) -> Iterator[Note]:
     """What the user should know of one pin, as pip and uv tell it."""
-    yield from (f"{pin.name} {pin.version} has no extra {extra}" for extra in pin.unknown_extras)
+    for extra in pin.unknown_extras:
+        yield Note("extra-unknown", f"{pin.name} {pin.version} has no extra {extra}")
     if all(file.yanked is not None for file in pin.files):
         reason = pin.files[0].yanked
-        yield f"{pin.name} {pin.version} was withdrawn (yanked){f': {reason}' if reason else ''}"
+        text = f"{pin.name} {pin.version} was withdrawn (yanked){f': {reason}' if reason else ''}"
+        yield Note("yanked", text)

@@ -20,6 +20,7 @@ from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.matrix.load import FrameworkTable, Matrix
+from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
 from envsolve.resolve.solver import Solver
@@ -69,7 +70,7 @@ class FileStatus(NamedTuple):
     verdict: Verdict
     builds: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     newer: tuple[str, ...] = ()
 
 
@@ -224,13 +225,14 @@ def _against_cudnn(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterato
             yield f"cuDNN {held.cudnn} has no code for compute capability {gpu}"
 
 
-def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[str]:
+def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:
     """Whether the matrix has changed since envsolve wrote the file."""
     date = (held.recorded or {}).get("matrix_date")
     asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in held.releases)
     today = matrix_date_of(problem._replace(frameworks=asked), matrix)
     if isinstance(date, str) and date < today:
-        yield f"it was made from the matrix of {date}, and this one is of {today}: lock again to see what is new"
+        text = f"it was made from the matrix of {date}, and this one is of {today}: lock again to see what is new"
+        yield Note("matrix-is-newer", text)
 
 
 def _listed(texts: Iterator[str] | Sequence[str]) -> str:

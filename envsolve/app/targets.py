@@ -18,6 +18,7 @@ from envsolve.matrix.load import CudaTable, Matrix
 from envsolve.model.asker import Asker
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import ASSUMED_GLIBC, Gpu, GpuStatus, Host, Platform
+from envsolve.model.note import Note
 from envsolve.model.request import Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import LibcVersion
@@ -42,7 +43,7 @@ class Target(NamedTuple):
     request: Request
     problem: Problem
     hosts: tuple[Host, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     fell_to_cpu: bool
 
 
@@ -119,7 +120,7 @@ def _target(
     for host in hosts if looked and not cpu else ():
         _require_identified(host, request, matrix.cuda)
     notes = [
-        *(note for host in hosts for note in host.notes),
+        *(Note("host", text) for host in hosts for text in host.notes),
         *_platform_notes(hosts, platform, matrix.cuda, request.asker),
     ]
     if looked and cpu:
@@ -308,24 +309,27 @@ def _hosts_differ(hosts: Sequence[Host], without: Sequence[Host], request: Reque
     return UsageError("hosts-differ", message, hints=tuple(Hint(text, command_of(part)) for part in parts))
 
 
-def _platform_notes(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable, asker: Asker) -> Iterator[str]:
+def _platform_notes(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable, asker: Asker) -> Iterator[Note]:
     """What the numbers of an environment do not say of its machines: where a GB10 is, and how a Jetson gets CUDA."""
     capabilities = sorted({capability for host in hosts for capability in host.capabilities})
     if platform is not Platform.LINUX_AARCH64 and GB10 in capabilities:
         text = f"compute capability {GB10} is that of the DGX Spark's GB10, whose machines are linux-aarch64"
         naming = asker.saying("platforms", Platform.LINUX_AARCH64)
-        yield f"{text}, and this is an environment for {platform}: {naming} makes one for them"
+        text = f"{text}, and this is an environment for {platform}: {naming} makes one for them"
+        yield Note("platform-of-gb10", text)
     for capability in capabilities:
         life = cuda.life_of(capability)
         if life is not None and life.is_jetson:
             text = f"compute capability {capability} is that of Jetson modules, whose driver comes with JetPack"
-            yield f"{text} and not under the numbers used here: check which CUDA your JetPack runs"
+            text = f"{text} and not under the numbers used here: check which CUDA your JetPack runs"
+            yield Note("driver-of-jetson", text)
 
 
-def _cpu_note(host: Host, environ: Mapping[str, str], answer: str, asker: Asker) -> str:
+def _cpu_note(host: Host, environ: Mapping[str, str], answer: str, asker: Asker) -> Note:
     if host.origin.get("gpus") == CONDA_CUDA and environ.get(CONDA_CUDA) == "":
-        return f"{CONDA_CUDA} is empty, which says that there is no CUDA: {answer}"
-    return f"no NVIDIA GPU was found: {answer}; name a GPU with {asker.named('gpus')} to plan for one"
+        return Note("no-gpu", f"{CONDA_CUDA} is empty, which says that there is no CUDA: {answer}")
+    text = f"no NVIDIA GPU was found: {answer}; name a GPU with {asker.named('gpus')} to plan for one"
+    return Note("no-gpu", text)
 
 
 def _require_identified(host: Host, request: Request, cuda: CudaTable) -> None:

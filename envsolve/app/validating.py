@@ -14,6 +14,7 @@ from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding
 from envsolve.model.host import GpuStatus, Host
+from envsolve.model.note import Note
 from envsolve.validation.activation import activated
 from envsolve.validation.child import Children
 from envsolve.validation.environment import interpreter, take_inventory
@@ -175,18 +176,20 @@ def _present(wanted: Sequence[Framework], inventory: Inventory) -> tuple[Framewo
     return tuple(wanted) or installed
 
 
-def _notes(device: Device, host: Host, frameworks: Sequence[Framework], inventory: Inventory) -> tuple[str, ...]:
+def _notes(device: Device, host: Host, frameworks: Sequence[Framework], inventory: Inventory) -> tuple[Note, ...]:
     gpu_here, for_gpus = host.status is not GpuStatus.NO_HARDWARE, is_for_gpus(inventory)
     notes = []
     if not frameworks:
-        notes.append(f"{inventory.prefix} holds no framework that envsolve knows: nothing was computed in it")
+        text = f"{inventory.prefix} holds no framework that envsolve knows: nothing was computed in it"
+        notes.append(Note("no-framework", text))
     if device == "cuda" and not gpu_here:
         whose = "the environment is for one" if for_gpus else "one was asked for"
-        notes.append(f"no NVIDIA GPU is here, and {whose}: --device cpu proves the environment on the CPU")
+        text = f"no NVIDIA GPU is here, and {whose}: --device cpu proves the environment on the CPU"
+        notes.append(Note("no-gpu", text))
     if device == "cpu" and gpu_here:
-        notes.append("this machine has an NVIDIA GPU, and nothing was proven of it: --device cuda does that")
+        text = "this machine has an NVIDIA GPU, and nothing was proven of it: --device cuda does that"
+        notes.append(Note("gpu-not-proven", text))
     if device == "cpu" and for_gpus and not gpu_here:
-        notes.append(
-            "the environment is for NVIDIA GPUs: only `envsolve validate` on a machine with one proves it there"
-        )
+        text = "the environment is for NVIDIA GPUs: only `envsolve validate` on a machine with one proves it there"
+        notes.append(Note("gpu-not-proven", text))
     return tuple(notes)

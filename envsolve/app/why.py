@@ -21,6 +21,7 @@ from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.matrix.load import Matrix
 from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDNN_PACKAGES
 from envsolve.model.fact import Fact
+from envsolve.model.note import Note
 from envsolve.model.release import Release, Toolkit
 from envsolve.model.request import Policy, Request, parse_cuda_versions, parse_framework, parse_versions
 from envsolve.model.solution import Choice, Problem, Solution
@@ -59,7 +60,7 @@ class Answers(NamedTuple):
     """The answers on one platform, and what to know of the machine that they are for."""
 
     platform: str
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     why: tuple[Why, ...]
     why_not: tuple[WhyNot, ...]
 
@@ -139,7 +140,7 @@ class _Questions:
             for gpu, runs_as in choice.runs_as.items()
         ]
         facts += self._newer_than(release)
-        elsewhere = [text for text in self._solution.newer_elsewhere if text.startswith(f"{release.framework} ")]
+        elsewhere = [it.note.text for it in self._solution.newer_elsewhere if it.framework == release.framework]
         facts += [Fact(text, "an environment.yml takes conda-forge first") for text in elsewhere]
         return Why(name, release.label, tuple(facts))
 

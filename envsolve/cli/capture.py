@@ -86,8 +86,8 @@ def capture(**options: Any) -> int:
     with interruptible():
         found = captured(request, os.environ)
     deliver_each(found.texts, options["output"])
-    for text in found.notes:
-        note(text, quiet=options["quiet"])
+    for it in found.notes:
+        note(it, quiet=options["quiet"])
     return 0
 
 

@@ -16,6 +16,7 @@ from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.formats import load_conda_writers, write_conda_lock
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
@@ -71,8 +72,9 @@ def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], 
     if kind is not None:
         require_file_for_each([platform for platform, _ in texts], output, kind)
     deliver_each(texts, output)
-    for text in (*locked.notes, *left_out):
-        note(text, quiet=options["quiet"])
+    told: tuple[Note | str, ...] = (*locked.notes, *left_out)
+    for it in told:
+        note(it, quiet=options["quiet"])
     for fact in locked.because if options["verbose"] else ():
         note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
     return 0

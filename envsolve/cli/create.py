@@ -73,8 +73,8 @@ def create(**options: Any) -> int:
     require_usable(options["prefix"])
     with interruptible():
         created = _created(options)
-    for text in created.notes:
-        note(text, quiet=options["quiet"])
+    for it in created.notes:
+        note(it, quiet=options["quiet"])
     if created.outcome is Outcome.UP_TO_DATE:
         note(f"{created.prefix} is up to date: it was made from this very lock", quiet=options["quiet"])
     else:
@@ -103,8 +103,8 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
         validation = validation_of(asked, os.environ)
     if not options["quiet"] or not validation.report.is_unbroken:
         click.echo(escaped(as_text(validation)), nl=False, err=True, color=Palette.wanted())
-    for text in validation.report.notes:
-        note(text, quiet=options["quiet"])
+    for it in validation.report.notes:
+        note(it, quiet=options["quiet"])
     return validation
 
 
@@ -117,7 +117,7 @@ def _json(created: Created, validation: Validation | None) -> str:
         "kind": created.kind.value,
         "python": None if created.python is None else str(created.python),
         "outcome": created.outcome.value,
-        "notes": list(created.notes),
+        "notes": [it.as_json() for it in created.notes],
         "validation": None if validation is None else as_data(validation),
     }
     return json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -18,6 +18,7 @@ from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile import CONDA_FORMATS, VENV_FORMATS, format_for_file
+from envsolve.model.note import Note
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ def solved_lock(options: dict[str, Any], scratch: Path) -> Lock:
     if not request.format:
         request = request._replace(format=usual_format(request, matrix, os.environ))
     made, notes = _text(request, matrix, options)
-    for text in notes:
-        note(text, quiet=options["quiet"])
+    for it in notes:
+        note(it, quiet=options["quiet"])
     path = scratch / _NAMES[request.format]
     path.write_text(made, "utf-8", newline="\n")
     bare, _ = request_without_secrets(request._replace(platforms=()))
@@ -141,7 +142,7 @@ _NAMES = {
 }
 
 
-def _text(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+def _text(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[str, tuple[Note, ...]]:
     """The text of the lock for a request, and what to tell beside it."""
     if request.format in VENV_FORMATS:
         from envsolve.cli.python_lock import python_lock, refuse_what_is_condas

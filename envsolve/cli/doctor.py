@@ -15,6 +15,7 @@ from envsolve.cli.options import FileName, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
 from envsolve.errors import UsageError
+from envsolve.model.note import Note
 
 if TYPE_CHECKING:
     from envsolve.app.doctoring import Asked, Diagnosed
@@ -67,9 +68,9 @@ def _leave_what_is_gone() -> None:
         os.chdir("/")
 
 
-def _tell(notes: tuple[str, ...], options: dict[str, Any]) -> None:
-    for remark in notes:
-        note(remark, quiet=options["quiet"])
+def _tell(notes: tuple[Note, ...], options: dict[str, Any]) -> None:
+    for it in notes:
+        note(it, quiet=options["quiet"])
 
 
 def _asked(options: dict[str, Any]) -> Asked:
@@ -94,7 +95,7 @@ def _as_json(diagnosed: Diagnosed) -> str:
         "host": host_as_json(diagnosed.host),
         "inventory": diagnosed.inventory,
         "findings": [finding.as_json() for finding in diagnosed.findings],
-        "notes": list(diagnosed.notes),
+        "notes": [it.as_json() for it in diagnosed.notes],
     }
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 

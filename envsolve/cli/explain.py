@@ -112,8 +112,8 @@ def explain(**options: Any) -> int:
             raise _unreadable(" ".join(options["words"]) or "standard input", error.strerror or str(error)) from error
     text = _as_json(explained) if options["as_json"] else _as_text(explained, all_evidence=options["verbose"] > 0)
     deliver(text, None, color=Palette.wanted())
-    for remark in explained.notes:
-        note(remark, quiet=options["quiet"])
+    for it in explained.notes:
+        note(it, quiet=options["quiet"])
     return 0 if explained.findings else 1
 
 
@@ -196,7 +196,7 @@ def _as_json(explained: Explained) -> str:
         "findings": [finding.as_json() for finding in explained.findings],
         "recognised": list(explained.recognised),
         "collect": [] if explained.findings else list(explained.collect),
-        "notes": list(explained.notes),
+        "notes": [it.as_json() for it in explained.notes],
     }
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 

@@ -103,8 +103,8 @@ def export(**options: Any) -> int:
     if not options["force"]:
         refuse_to_overwrite(output, platforms)
     deliver_each(found.texts, output)
-    for text in found.notes:
-        note(text, quiet=options["quiet"])
+    for it in found.notes:
+        note(it, quiet=options["quiet"])
     return 0
 
 

@@ -21,6 +21,7 @@ from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
+from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Policy, spoken
 
 if TYPE_CHECKING:
@@ -135,8 +136,9 @@ def init(**options: Any) -> int:
         unnamed = tuple(_without_framework(project))
         refused = [it for it in outputs if it not in new and _is_foreign(it)]
     left = _left(kept, refused, [it for it in kept if it in outputs and it not in refused])
-    for text in (*adopted.notes, *unnamed, *notes, *_told(new, adopted, options), *left):
-        note(text, quiet=options["quiet"])
+    told: tuple[Note | str, ...] = (*adopted.notes, *unnamed, *notes, *_told(new, adopted, options), *left)
+    for it in told:
+        note(it, quiet=options["quiet"])
     return 0
 
 
@@ -270,7 +272,7 @@ def _holds_stacks_alone(outputs: object) -> bool:
     return any(it.endswith(_OF_STACKS_ALONE) and not it.endswith(_CONDA_LOCKS) for it in names)
 
 
-def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[dict[str, str], tuple[str, ...]]:
+def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[dict[str, str], tuple[Note, ...]]:
     """The locks of the project, by their names, and what to tell of them."""
     if options["no_lock"]:
         return {}, ()
@@ -297,7 +299,7 @@ def _with_python_at_hand(
     values: Mapping[str, object],
     options: dict[str, Any],
     matrix: Matrix,
-) -> tuple[Mapping[str, object], dict[str, str], tuple[str, ...]]:
+) -> tuple[Mapping[str, object], dict[str, str], tuple[Note, ...]]:
     """The keys and the locks, for a Python of this machine where the newest could not be had.
 
     ``asking`` writes the keys. Where the packages around the stack have nothing for that Python, it is not asked for.
@@ -318,7 +320,7 @@ def _with_python_at_hand(
         except UnsolvableError:
             pass
         else:
-            return bound, texts, (told, *notes)
+            return bound, texts, (Note("python-at-hand", told), *notes)
     return values, *_locks(project_of(file, text), options, matrix)
 
 

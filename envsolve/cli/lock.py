@@ -18,6 +18,7 @@ from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.errors import Hint, UsageError
+from envsolve.model.note import Note
 
 if TYPE_CHECKING:
     from envsolve.app.network import Network
@@ -95,8 +96,8 @@ def lock(**options: Any) -> int:
     facts = _facts(locked) if options["verbose"] else ()
     notes = [*_notes(changes, locked, verb), *facts] if not options["quiet"] else []
     deliver(answer, None)
-    for text in notes:
-        note(text, quiet=False)
+    for it in notes:
+        note(it, quiet=False)
     is_current = all(it.is_current for it in changes)
     return 1 if options["check"] and not is_current else 0
 
@@ -198,7 +199,7 @@ def _facts(locked: LockedProject) -> tuple[str, ...]:
     return tuple(f"{', '.join(dict.fromkeys(of))}: {fact.text} [{fact.source}]" for fact, of in paths.items())
 
 
-def _notes(changes: Sequence[FileChange], locked: LockedProject, verb: str) -> Iterator[str]:
+def _notes(changes: Sequence[FileChange], locked: LockedProject, verb: str) -> Iterator[Note | str]:
     """``verb`` is what becomes of a file that is not as it should be."""
     yield from locked.notes
     for it in _alike(changes):

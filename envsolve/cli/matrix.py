@@ -112,8 +112,8 @@ def list_builds(**options: Any) -> None:
         _deliver_json({"releases": [build_row(build) for build in found.builds], "matrix_date": date})
     else:
         _deliver_page(builds_page(found.builds), date, options)
-    for text in found.notes:
-        note(text, quiet=options["quiet"])
+    for it in found.notes:
+        note(it, quiet=options["quiet"])
 
 
 @matrix.command(short_help="Every build of a framework with its evidence; or the table of cuda, or of cudnn.")
@@ -149,8 +149,8 @@ def show(what: str, **options: Any) -> None:
         _deliver_json(document)
     else:
         _deliver_page(shown_page(shown), date, options)
-    for text in shown.found.notes:
-        note(text, quiet=options["quiet"])
+    for it in shown.found.notes:
+        note(it, quiet=options["quiet"])
 
 
 @matrix.command(short_help="Hold the files of the matrix against their rules and laws.")

@@ -49,8 +49,8 @@ def print_python_lock(words: Request, options: dict[str, Any]) -> int:
         solved = python_lock(request, matrix, options, held, started)
     require_file_for_each([platform for platform, _ in solved.texts], options["output"], _A_LOCK)
     deliver_each(solved.texts, options["output"])
-    for text in solved.notes:
-        note(text, quiet=options["quiet"])
+    for it in solved.notes:
+        note(it, quiet=options["quiet"])
     for fact in solved.because if options["verbose"] else ():
         note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
     return 0

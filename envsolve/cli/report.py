@@ -12,6 +12,7 @@ from envsolve.boundary.display import escaped, one_line
 from envsolve.boundary.secrets import without_secrets
 from envsolve.cli.output import printable
 from envsolve.errors import EnvsolveError, Hint, MatrixError, UnsolvableError
+from envsolve.model.note import Note
 
 _LONGEST = 200
 _OF_OTHERS = ("ENVSOLVE_DEBUG", "ENVSOLVE_TEST_", "ENVSOLVE_UPDATE_SNAPSHOTS")
@@ -80,10 +81,11 @@ def _causes(error: EnvsolveError) -> Sequence[str]:
     return [text if source in text else f"{text} [{source}]" for text, source in told]
 
 
-def note(text: str, *, quiet: bool) -> None:
-    """Print one note on stderr."""
+def note(told: Note | str, *, quiet: bool) -> None:
+    """Print one note on stderr, with what to type below it."""
     if not quiet:
-        _say("note:", "cyan", text)
+        said = told if isinstance(told, Note) else Note("", told)
+        _say("note:", "cyan", said.text, said.command)
 
 
 def _say(word: str, colour: str, text: str, below: str | None = None) -> None:

@@ -218,8 +218,8 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
     refuse_to_replace(request, matrix, options)
     solved = solve_request(request, matrix, os.environ, _held_on(options))
     _deliver(solved, options["output"])
-    for text in solved.notes:
-        note(text, quiet=options["quiet"])
+    for it in solved.notes:
+        note(it, quiet=options["quiet"])
     if options["verbose"]:
         for fact in solved.because:
             note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
@@ -274,8 +274,8 @@ def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any])
     answers = answer_questions(request, options["why"], options["why_not"], matrix, os.environ, _held_on(options))
     text = answers_json(answers) if request.format == "json" else answers_text(answers, sources=options["verbose"] > 0)
     deliver(text, None)  # -o names the file of the answer that is asked about
-    for told in dict.fromkeys(it for part in answers for it in part.notes):
-        note(told, quiet=options["quiet"])
+    for it in dict.fromkeys(it for part in answers for it in part.notes):
+        note(it, quiet=options["quiet"])
     return 0
 
 

@@ -96,8 +96,8 @@ def status(**options: Any) -> int:
 
 def _told(found: list[FileStatus], options: dict[str, Any], *, of_project: bool = False) -> int:
     deliver(_json(found) if options["as_json"] else _text(found, of_project=of_project), None)
-    for text in dict.fromkeys(text for it in found for text in it.notes):
-        note(text, quiet=options["quiet"])
+    for told in dict.fromkeys(each for it in found for each in it.notes):
+        note(told, quiet=options["quiet"])
     return 0 if all(it.verdict.is_good for it in found) else 1
 
 
@@ -186,7 +186,7 @@ def _json(found: list[FileStatus]) -> str:
             "status": it.verdict.value,
             "builds": list(it.builds),
             "reasons": list(it.reasons),
-            "notes": list(it.notes),
+            "notes": [note.as_json() for note in it.notes],
             "newer": list(it.newer),
         }
         for it in found

@@ -139,8 +139,8 @@ def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
     deliver(text, None, color=Palette.wanted())
     if options["junit"] is not None:
         deliver(as_junit(validation), options["junit"])
-    for remark in validation.report.notes:
-        note(remark, quiet=options["quiet"])
+    for it in validation.report.notes:
+        note(it, quiet=options["quiet"])
     return 0 if validation.report.ok else 1
 
 

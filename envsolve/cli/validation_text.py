@@ -45,7 +45,7 @@ def as_data(validation: Validation) -> dict[str, object]:
         "probes": [probe.as_json() for probe in report.probes],
         "findings": [finding.as_json() for finding in report.findings],
         "libraries": [library.as_json() for library in report.libraries],
-        "notes": list(report.notes),
+        "notes": [it.as_json() for it in report.notes],
     }
 
 

@@ -20,6 +20,7 @@ from envsolve.lockfile.recorded_facts import facts_in_header, facts_in_metadata
 from envsolve.lockfile.yaml_document import document_of
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 
 _UNASKED = (MAIN, "dev")
 """The categories that conda-lock installs unless it is told otherwise."""
@@ -54,7 +55,7 @@ def _of_conda_lock(path: Path, text: str, platform: Platform) -> Plan:
         wheels=wheel_file(_direct(path, wheel) for wheel in wheels),
         variables=tuple(variables.items()) if isinstance(variables, dict) else (),
         facts=facts,
-        notes=tuple(_left_out(part)),
+        notes=tuple(Note("not-installed", text) for text in _left_out(part)),
     )
 
 
@@ -101,7 +102,7 @@ def _of_pixi(path: Path, text: str, platform: Platform) -> Plan:
         without_secrets(text),
         conda=_with_sha256(path, part.conda),
         wheels=wheel_file(_direct(path, wheel) for wheel in part.pip),
-        notes=(note,) if others else (),
+        notes=(Note("not-installed", note),) if others else (),
     )
 
 

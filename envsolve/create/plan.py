@@ -10,6 +10,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 
 from envsolve.model.conda import CondaPackage
+from envsolve.model.note import Note
 
 
 class Kind(StrEnum):
@@ -55,7 +56,7 @@ class Plan(NamedTuple):
     wheels: WheelFile | None = None
     variables: tuple[tuple[str, str], ...] = ()
     facts: Mapping[str, object] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def has_python(self) -> bool:

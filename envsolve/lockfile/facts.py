@@ -67,11 +67,11 @@ def with_facts(lock: Lock, facts: Mapping[str, object] | None, *, machines: str 
         made=Made(
             str(facts["envsolve_version"]),
             _text(facts, "command") or "",
-            _texts(facts, "request"),
+            texts(facts, "request"),
             _text(facts, "matrix_date"),
             facts.get("own_matrix") is True,
             _text(facts, "exclude_newer"),
-            _texts(facts, "notes"),
+            texts(facts, "notes"),
         ),
     )
 
@@ -108,6 +108,12 @@ def table_in(document: Mapping[str, Any]) -> Mapping[str, object] | None:
     return found if isinstance(found, Mapping) else None
 
 
+def texts(facts: Mapping[str, object], key: str) -> tuple[str, ...]:
+    """The texts in the list that ``facts`` has under ``key``."""
+    found = facts.get(key)
+    return tuple(it for it in found if isinstance(it, str)) if isinstance(found, list | tuple) else ()
+
+
 def _lines(text: str) -> Iterator[str]:
     inside = False
     for line in text.splitlines():
@@ -124,7 +130,7 @@ def _stack(facts: Mapping[str, object], machines: str) -> Stack | None:
         return None
     return Stack(
         tuple(filter(None, map(_framework, frameworks))),
-        _texts(facts, "compute_capabilities"),
+        texts(facts, "compute_capabilities"),
         _text(facts, "minimum_driver"),
         _text(facts, "cuda"),
         _text(facts, "cudnn"),
@@ -142,8 +148,3 @@ def _framework(told: object) -> LockedFramework | None:
 def _text(facts: Mapping[str, object], key: str) -> str | None:
     found = facts.get(key)
     return found if isinstance(found, str) else None
-
-
-def _texts(facts: Mapping[str, object], key: str) -> tuple[str, ...]:
-    found = facts.get(key)
-    return tuple(it for it in found if isinstance(it, str)) if isinstance(found, list | tuple) else ()

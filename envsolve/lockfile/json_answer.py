@@ -41,7 +41,7 @@ def _document(answer: Answer) -> dict[str, object]:
         "minimum_driver": None if solution.minimum_driver is None else str(solution.minimum_driver),
         "frameworks": [_framework(choice) for choice in solution.choices],
         "because": [{"fact": fact.text, "source": fact.source} for fact in solution.because],
-        "notes": [*solution.notes, *solution.newer_elsewhere],
+        "notes": [it.as_json() for it in (*solution.notes, *(newer.note for newer in solution.newer_elsewhere))],
         "request": answer.command,
         "matrix_date": answer.matrix_date,
         "envsolve_version": answer.envsolve_version,

@@ -16,7 +16,7 @@ from envsolve.boundary.display import one_line
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.index.fitting import Interpreter
-from envsolve.lockfile.facts import TABLE, facts_of, table_in, with_facts
+from envsolve.lockfile.facts import TABLE, facts_of, table_in, texts, with_facts
 from envsolve.lockfile.header import exported_from_in, lock_header, machines_in
 from envsolve.lockfile.lock import Lock, Open, file_name_in, is_specifier, moment, sorted_pins, version_in
 from envsolve.lockfile.pylock_document import pylock_document
@@ -159,8 +159,8 @@ def _reasons(pin: Pin) -> Iterator[str]:
     if pin.via or pin.because:
         yield ""
         yield "[packages.tool.envsolve]"
-        texts = {"via": sorted({one_line(it) for it in pin.via}), "because": list(map(one_line, pin.because))}
-        yield from table_lines({key: held for key, held in texts.items() if held})
+        told = {"via": sorted({one_line(it) for it in pin.via}), "because": list(map(one_line, pin.because))}
+        yield from table_lines({key: held for key, held in told.items() if held})
 
 
 def _read_package(package: Mapping[str, Any]) -> Pin | Open:
@@ -176,15 +176,16 @@ def _read_package(package: Mapping[str, Any]) -> Pin | Open:
     if not is_marker(marker):  # it would be written behind a name, where options of pip may stand
         return Open(f"the marker of {shown(name)} is none: {shown(marker)}", normalized(name))
     index = package.get("index")
-    ours = package.get("tool", {}).get("envsolve", {})
+    ours = table_in(package) or {}
+    needed = (it.get("name") for it in package.get("dependencies", ()))
     pin = Pin(
         normalized(name),
         str(package.get("version", "")),
         (),
         "" if index is None else without_secrets(str(index)).rstrip("/"),
-        via=tuple(map(str, ours.get("via", ()))),
-        because=tuple(map(str, ours.get("because", ()))),
-        requires=tuple(sorted({normalized(str(it["name"])) for it in package.get("dependencies", ())})),
+        via=texts(ours, "via"),
+        because=texts(ours, "because"),
+        requires=tuple(sorted({normalized(name) for name in needed if isinstance(name, str)})),
         requires_python=package.get("requires-python"),
         marker=marker,
     )

@@ -12,6 +12,7 @@ from packaging.version import Version
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 from envsolve.model.release import CudnnRelease, Release, Toolkit
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.versions import DriverVersion, LibcVersion
@@ -86,6 +87,13 @@ class CudnnBound(NamedTuple):
     dropped: ComputeCapability | None
 
 
+class NewerElsewhere(NamedTuple):
+    """A newer release of a framework that fits as well and is in another source, and the note that says so."""
+
+    framework: str
+    note: Note
+
+
 class Solution(NamedTuple):
     """A stack.
 
@@ -104,6 +112,6 @@ class Solution(NamedTuple):
     minimum_driver: DriverVersion | None
     choices: tuple[Choice, ...]
     because: tuple[Fact, ...]
-    notes: tuple[str, ...] = ()
-    newer_elsewhere: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+    newer_elsewhere: tuple[NewerElsewhere, ...] = ()
     owner: Owner | None = None

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from packaging.version import Version
 
-from envsolve.model.solution import Choice, Solution
+from envsolve.model.note import Note
+from envsolve.model.solution import Choice, NewerElsewhere, Solution
 from envsolve.model.versions import DriverVersion
 from envsolve.resolve.parts import Candidate, DriverCeiling, DriverFloor, Requirement, framework_identifier
 from envsolve.resolve.provider import Provider
@@ -18,15 +19,14 @@ from envsolve.resolve.provider import Provider
 
 def with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solution:
     """Say so where another source has a newer release that also fits."""
-    notes = []
+    found = []
     for other in others:
         for here, there in zip(solution.choices, other.choices, strict=True):
             if there.release.version > here.release.version:
-                notes.append(
-                    f"{there.release.label} is newer than {here.release.label} and also fits: "
-                    f"--source {there.release.source} takes it"
-                )
-    return solution._replace(newer_elsewhere=tuple(notes)) if notes else solution
+                way = solution.request.asker.saying("sources", there.release.source)
+                text = f"{there.release.label} is newer than {here.release.label} and also fits: {way} takes it"
+                found.append(NewerElsewhere(there.release.framework, Note("newer-elsewhere", text)))
+    return solution._replace(newer_elsewhere=tuple(found)) if found else solution
 
 
 def with_newer_drivers(solution: Solution, providers: Sequence[Provider]) -> Solution:
@@ -42,7 +42,7 @@ def with_newer_drivers(solution: Solution, providers: Sequence[Provider]) -> Sol
     return solution._replace(notes=(*solution.notes, *notes)) if notes else solution
 
 
-def _waiting(choice: Choice, providers: Sequence[Provider]) -> Iterator[str]:
+def _waiting(choice: Choice, providers: Sequence[Provider]) -> Iterator[Note]:
     """The newest of the releases that wait for a driver alone, with the lowest driver that one of its builds needs.
 
     Versions are looked at from the newest on, and only as far as one is found: of hundreds that wait one is told.
@@ -52,7 +52,8 @@ def _waiting(choice: Choice, providers: Sequence[Provider]) -> Iterator[str]:
         floors = [floor for floor in needed if floor is not None]
         if floors and all(floor.parts for floor in floors):
             lowest = min(floors, key=lambda floor: floor.parts)
-            yield f"a newer {choice.release.framework}, {version}, needs NVIDIA driver {lowest} or newer"
+            text = f"a newer {choice.release.framework}, {version}, needs NVIDIA driver {lowest} or newer"
+            yield Note("newer-needs-driver", text)
             return
 
 

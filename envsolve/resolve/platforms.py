@@ -13,6 +13,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.model.fact import Fact
+from envsolve.model.note import Note
 from envsolve.model.release import Release
 from envsolve.model.request import FrameworkRequest, Policy, Request
 from envsolve.model.solution import Problem, Solution
@@ -36,13 +37,14 @@ def agreed(parts: Sequence[Part], solver: Solver) -> list[Solution]:
     return _with_one_python(parts, pins, solutions, solver)
 
 
-def differing(solutions: Sequence[Solution]) -> Iterator[str]:
+def differing(solutions: Sequence[Solution]) -> Iterator[Note]:
     """What the platforms do not have in common, in one sentence for each framework."""
     for number, choice in enumerate(solutions[0].choices):
         versions = [(it.problem.platform, it.choices[number].release.version) for it in solutions]
         if len({version for _, version in versions}) > 1:
             told = " and ".join(f"{version} on {platform}" for platform, version in versions)
-            yield f"{choice.release.framework} is {told}: no version fits on all of these platforms"
+            text = f"{choice.release.framework} is {told}: no version fits on all of these platforms"
+            yield Note("releases-differ", text)
 
 
 def _common_version(

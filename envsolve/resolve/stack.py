@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from envsolve.model.asker import Asker
 from envsolve.model.fact import Fact
+from envsolve.model.note import Note
 from envsolve.model.release import CudnnRelease, Release, Toolkit
 from envsolve.model.request import Request
 from envsolve.model.solution import Choice, CudnnBound, Problem, Solution
@@ -25,6 +26,9 @@ from envsolve.resolve.parts import (
     driver_identifier,
     framework_identifier,
 )
+
+SHARED_DEPENDENCIES = "shared-dependencies"
+"""The code of the note that wheels of several frameworks may not agree, which a lock settles."""
 
 
 def solution_of(
@@ -132,25 +136,28 @@ def _because(
     yield asked[0].because if asked else Fact(text, choices[0].release.reference)
 
 
-def _notes(choices: Sequence[Choice], problem: Problem, asker: Asker) -> Iterator[str]:
+def _notes(choices: Sequence[Choice], problem: Problem, asker: Asker) -> Iterator[Note]:
     for choice in choices:
         compiled = [gpu for gpu, runs_as in choice.runs_as.items() if runs_as.startswith("compute_")]
         for gpu in compiled:
-            yield (
+            yield Note(
+                "compiled-at-first-start",
                 f"{choice.release.label} serves compute capability {gpu} through PTX: the driver compiles its kernels "
-                "at the first start, which takes minutes"
+                "at the first start, which takes minutes",
             )
     if not problem.cpu and len(choices) > 1 and any(choice.release.source.is_wheel for choice in choices):
-        yield (
+        yield Note(
+            SHARED_DEPENDENCIES,
             "the wheels agree on CUDA, cuDNN and Python; their other shared dependencies, NCCL above all, are settled "
-            "by pip, which may refuse: conda-forge builds do not have this problem"
+            "by pip, which may refuse: conda-forge builds do not have this problem",
         )
     if len(problem.machines) > 1 and not any(machine.hosts for machine in problem.machines):
         gpus = " and ".join(machine.gpu_label(gpu) for machine in problem.machines for gpu, _ in machine.gpus)
-        yield f"no driver drives {gpus} together: the stack is for machines that have one of them each"
+        text = f"no driver drives {gpus} together: the stack is for machines that have one of them each"
+        yield Note("machines-apart", text)
     if not problem.cpu and not problem.gpus:
         naming = f"name the GPU with {asker.named('gpus')} to have its kernels checked"
-        yield f"no GPU is known: the builds fit the driver alone; {naming}"
+        yield Note("gpu-unknown", f"no GPU is known: the builds fit the driver alone; {naming}")
 
 
 def _named(choices: Sequence[Choice]) -> str:

@@ -17,6 +17,7 @@ from envsolve.boundary.answers import Answer, Asking
 from envsolve.boundary.files import FileError, json_value, read_bytes
 from envsolve.boundary.programs import find_program, is_variable
 from envsolve.model.finding import Finding, Severity
+from envsolve.model.note import Note
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.malformed import malformed
 
@@ -53,9 +54,10 @@ class Activation(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What to keep in mind about everything else that is found."""
-        return ("the environment was examined without all that activating it sets",) if self.findings else ()
+        text = "the environment was examined without all that activating it sets"
+        return (Note("not-activated", text),) if self.findings else ()
 
 
 def activated(environ: Mapping[str, str], inventory: Inventory) -> Activation:

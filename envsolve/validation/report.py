@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from envsolve.model.finding import Finding, Severity
+from envsolve.model.note import Note
 
 
 class Status(StrEnum):
@@ -72,7 +73,7 @@ class Report(NamedTuple):
     libraries: tuple[Library, ...]
     proofs: tuple[str, ...] = ()
     """The probes that compute: those of the frameworks, or the driver's where there is none."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -19,6 +19,7 @@ from envsolve.matrix import Matrix
 from envsolve.model.asker import Asker
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Machine, Problem, Solution
@@ -152,9 +153,8 @@ def test_a_package_of_conda_meets_what_is_asked_for_by_the_name_of_its_project(b
     found = beside("sentence-transformers", packages=(PYTHON, NUMPY, conda("pytorch", "2.13.0")))
     assert pins(found) == {"sentence-transformers": "5.4.0"}
     assert found.frameworks == ()
-    assert found.notes == (
-        "conda installs numpy 1.26.4, without extras: what numpy[fast] would bring is not in the lock",
-    )
+    text = "conda installs numpy 1.26.4, without extras: what numpy[fast] would bring is not in the lock"
+    assert found.notes == (Note("extra-not-locked", text),)
 
 
 def test_a_framework_that_only_turns_up_as_a_wheel_is_told(beside: Beside) -> None:
@@ -173,7 +173,10 @@ def test_wheels_that_are_built_against_those_of_pytorch_are_told_where_conda_ins
 
 
 def test_what_to_know_of_a_pin_is_told(beside: Beside) -> None:
-    assert beside("old[z]==1.0").notes == ("old 1.0 has no extra z", "old 1.0 was withdrawn (yanked): it is broken")
+    assert beside("old[z]==1.0").notes == (
+        Note("extra-unknown", "old 1.0 has no extra z"),
+        Note("yanked", "old 1.0 was withdrawn (yanked): it is broken"),
+    )
 
 
 def test_what_was_uploaded_after_a_day_does_not_count(beside: Beside) -> None:

@@ -134,7 +134,7 @@ def test_a_jetson_gpu_is_on_no_other_platform(matrix: Matrix, capability: str) -
     assert refused.value.hints[0].command == f"envsolve --framework pytorch --gpu {capability} --platform linux-aarch64"
     there = target(matrix, gpus=(capability,), platforms=(Platform.LINUX_AARCH64,))
     assert there.problem.machines[0].gpus
-    assert ["JetPack" in note for note in there.notes] == [True]
+    assert ["JetPack" in note.text for note in there.notes] == [True]
 
 
 def test_a_capability_by_variable_is_a_gpu(matrix: Matrix) -> None:
@@ -152,7 +152,7 @@ def test_a_driver_or_a_cuda_speaks_for_a_gpu_somewhere(matrix: Matrix, wish: dic
 def test_an_empty_conda_override_says_that_there_is_no_cuda(matrix: Matrix) -> None:
     found = target(matrix, {"CONDA_OVERRIDE_CUDA": ""}, gpus=("auto",))
     assert found.fell_to_cpu
-    assert [note for note in found.notes if "CONDA_OVERRIDE_CUDA is empty" in note]
+    assert [note for note in found.notes if "CONDA_OVERRIDE_CUDA is empty" in note.text]
 
 
 @pytest.mark.parametrize("origin", ["UV_CUDA_DRIVER_VERSION", "CONDA_OVERRIDE_CUDA"])

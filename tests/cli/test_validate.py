@@ -157,7 +157,7 @@ def test_a_cpu_build_on_a_machine_with_a_gpu_is_told(fake_driver: FakeDriver, wi
     assert [finding["id"] for finding in answer["findings"]] == ["cpu-build"]
     on_cpu = validated(environ, "--prefix", str(with_torch), "--device", "cpu")
     assert on_cpu["ok"]
-    assert any("this machine has an NVIDIA GPU" in note for note in on_cpu["notes"])
+    assert any("this machine has an NVIDIA GPU" in note["text"] for note in on_cpu["notes"])
 
 
 def test_a_planted_library_in_front_of_the_environments_own_is_found(

@@ -278,6 +278,15 @@ def test_what_is_no_package_of_an_index_or_an_address_is_open(text: str, reason:
     assert reason in found.reason
 
 
+@pytest.mark.parametrize(
+    "more",
+    ["dependencies = [{ names = 1 }, { name = 2 }]", "[packages.tool]\nenvsolve = [1]", "tool.envsolve.via = [1]"],
+)
+def test_what_others_write_beside_a_package_breaks_nothing(more: str) -> None:
+    (pin,) = pylock(f"version = '1'\n{WHEELS}{more}").pins
+    assert (pin.requires, pin.via) == ((), ())
+
+
 def test_where_there_is_no_lock_there_is_none(tmp_path: Path) -> None:
     assert python_lock_at(tmp_path / "requirements.txt") is None
     (tmp_path / "pylock.toml").write_text("\n")

@@ -15,6 +15,7 @@ from envsolve.lockfile.conda_file import HeldFormat
 from envsolve.lockfile.whole_conda import NotWholeError, Origin, channels_of, named_channel, whole_lock, words_of
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 from tests.lockfile.conda_locks import CHANNEL, package
 from tests.lockfile.judges import conda_lock_renders, rattler
 
@@ -78,7 +79,7 @@ def test_a_pixi_lock_becomes_an_explicit_file_in_the_order_to_install() -> None:
     ((platform, text),) = done.texts
     names = [line.rpartition("/")[2].partition("-")[0] for line in text.splitlines() if line.startswith("http")]
     assert (platform, names) == ("linux-64", ["bzip2", "tzdata", "python"])
-    assert done.notes == ("of the digests an explicit file holds the md5 alone",)
+    assert done.notes == (Note("not-exported", "of the digests an explicit file holds the md5 alone"),)
     assert rattler("len(ExplicitEnvironmentSpec.from_str(asked).packages)", text) == 3
 
 

@@ -41,7 +41,7 @@ def asked(framework: str, gpu: str, driver: DriverVersion | None, version: str =
 
 def waiting(solution: Solution) -> list[tuple[str, str]]:
     """The releases that are said to wait for a driver, and that driver."""
-    return [(match[2], match[3]) for note in solution.notes if (match := WAITS.fullmatch(note))]
+    return [(match[2], match[3]) for note in solution.notes if (match := WAITS.fullmatch(note.text))]
 
 
 @pytest.mark.parametrize(
