@@ -40,6 +40,7 @@ from envsolve.model.host import Host
 from envsolve.model.need import Markers
 from envsolve.model.note import Note
 from envsolve.model.request import Request
+from envsolve.resolve.closure.releases import Unfit
 from envsolve.validation.activation import activated
 from envsolve.validation.child import Children
 
@@ -242,9 +243,10 @@ def _require_complete(asked: CaptureRequest, missing: Sequence[Missing]) -> None
         return
     again = shlex.join(["envsolve", "capture", *_named(asked), "--allow-missing"])
     hints = [Hint("leave them out, which a note then says", again)]
-    if any(it.reason.startswith("no index") for it in missing):
+    unfit = {it.unfit for it in missing}
+    if Unfit.NO_FILE in unfit:
         hints.insert(0, Hint("name the index that they are from: --index-url or --extra-index-url"))
-    if any("built" in it.reason and "repository" not in it.reason for it in missing):
+    if Unfit.SOURCE_ONLY in unfit:
         hints.insert(0, Hint("take packages that only source is there of: --allow-builds"))
     count = "one package" if len(missing) == 1 else f"{len(missing)} packages"
     raise UnsolvableError(

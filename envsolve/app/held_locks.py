@@ -60,7 +60,7 @@ def python_lock_at(path: Path) -> Lock | None:
         return read_python_lock(path)
     except FileError as error:
         hint = Hint("move the file away, or give -o the lock of an earlier answer")
-        raise UsageError("held-unreadable", f"cannot read {error.at(path)}: {error.reason}", hints=(hint,)) from None
+        raise UsageError("held-unreadable", f"cannot read {error.at(path)}: {error.reason}", hints=(hint,)) from error
 
 
 def held_by_conda_lock(file_for: FileFor, packages: Packages) -> Callable[[Platform], Kept]:

@@ -15,17 +15,19 @@ from envsolve.diagnose.environment.conda_meta import record_at
 from envsolve.diagnose.environment.reading import names_of
 from envsolve.lockfile.package_address import package_of
 from envsolve.model.conda import CondaPackage
+from envsolve.resolve.closure.releases import Unfit
 
 _NO_REQUEST = ("", "None")
 """What stands for the request of a package that came in as a dependency."""
 
 
 class Missing(NamedTuple):
-    """An installed package that no lock can hold, and why."""
+    """An installed package that no lock can hold, and why; ``unfit`` says it of one that an index could have."""
 
     name: str
     version: str
     reason: str
+    unfit: Unfit | None = None
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}: {self.reason}" if self.version else f"{self.name}: {self.reason}"

@@ -139,12 +139,13 @@ def _pin(package: Package, files: ExactFiles) -> Pin | Missing:
         return Pin(package.name, package.version, (file,), None)
     listed = files.of(package.name, package.version)
     if listed is None:
-        return label._replace(reason=_why_not(origin, None) if url else "no index has this version")
+        reason = _why_not(origin, None) if url else "no index has this version"
+        return label._replace(reason=reason, unfit=None if url else Unfit.NO_FILE)
     chosen = tuple(it for it in listed.fitting if any(algorithm in _STRONG for algorithm, _ in it.hashes))
     if url:
         chosen = tuple(it for it in chosen if set(origin.hashes) & set(it.hashes) or it.url == url)
     if not chosen:
-        return label._replace(reason=_why_not(origin, listed.unfit))
+        return label._replace(reason=_why_not(origin, listed.unfit), unfit=None if url else listed.unfit)
     chosen = _described_alike(package, chosen)
     if not chosen:
         return label._replace(reason="the index has another package under this name and version: its metadata differ")

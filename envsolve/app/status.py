@@ -104,14 +104,17 @@ def require_settled(path: Path) -> None:
     conflict = _CONFLICT.search(text or "")
     if text is not None and conflict is not None:
         line = text.count("\n", 0, conflict.start()) + 1
-        message = f"cannot read {path}: line {line} begins a conflict of a merge"
-        raise UsageError("held-unreadable", message, hints=(Hint("settle it, or lock again"),))
+        fault = FileError(f"line {line} begins a conflict of a merge")
+        message = f"cannot read {path}: {fault.reason}"
+        raise UsageError("held-unreadable", message, hints=(Hint("settle it, or lock again"),)) from fault
 
 
 def unreadable(name: str, target: Target, error: UsageError) -> FileStatus:
     """The status of a file that ``error`` says cannot be read."""
-    told = error.message.removeprefix(f"cannot read {Path(name)}:").lstrip()
-    told = re.sub(r"^(\d+): ", r"line \1: ", told)
+    cause = error.__cause__
+    told = error.message
+    if isinstance(cause, FileError):
+        told = cause.reason if cause.line is None else f"line {cause.line}: {cause.reason}"
     return FileStatus(name, target.problem.platform, Verdict.UNREADABLE, reasons=(told, *error.cause))
 
 

@@ -69,7 +69,7 @@ def read_held(path: Path, platform: Platform) -> HeldConda | None:
         return None if text is None or not text.strip() else _held(text, platform)
     except FileError as error:
         hint = Hint("move the file away, or give -o the lock of an earlier answer")
-        raise UsageError("held-unreadable", f"cannot read {error.at(path)}: {error.reason}", hints=(hint,)) from None
+        raise UsageError("held-unreadable", f"cannot read {error.at(path)}: {error.reason}", hints=(hint,)) from error
 
 
 def kind_of(path: Path) -> HeldFormat | None:

@@ -32,7 +32,7 @@ def read_held(path: Path, platform: str = "") -> Held:
         text = read_text(path, LONGEST)
     except FileError as error:
         hint = Hint("give -o the file of an earlier answer, or another policy than locked")
-        raise UsageError("held-unreadable", f"cannot read {path}: {error.reason}", hints=(hint,)) from None
+        raise UsageError("held-unreadable", f"cannot read {path}: {error.reason}", hints=(hint,)) from error
     if text is None:
         return Held()
     return _from_json(text, platform) if text.lstrip().startswith("{") else _from_lines(text)
