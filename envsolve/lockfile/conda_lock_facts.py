@@ -1,8 +1,8 @@
 """What a conda-lock.yml records beside its packages: the request, what shaped it and who made it, and a hash of that.
 
-The format has room for texts alone (``metadata.custom_metadata``, CEP 37). A fact is ``envsolve.KEY``, or
-``envsolve.PLATFORM.KEY`` where it is one platform's; what is no text is JSON. The keys are those of the other locks
-(:func:`envsolve.lockfile.facts.facts_of`).
+:mod:`envsolve.lockfile.recorded_facts` reads it back. The format has room for texts alone (``metadata.custom_metadata``,
+CEP 37). A fact is ``envsolve.KEY``, or ``envsolve.PLATFORM.KEY`` where it is one platform's; what is no text is JSON. The
+keys are those of the other locks (:func:`envsolve.lockfile.facts.facts_of`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,6 @@ from envsolve.lockfile.stack import stack_of
 from envsolve.lockfile.toml import Value
 
 _OURS = "envsolve"
-_STRUCTURED = frozenset(
-    ("schema_version", "own_matrix", "variables", "request", "virtual_packages", "compute_capabilities", "frameworks")
-)
-"""The keys whose values are no texts."""
 
 
 def content_hash(lock: CondaLock, part: PlatformLock) -> str:
@@ -47,29 +43,6 @@ def custom_metadata(lock: CondaLock) -> Iterator[tuple[str, str]]:
     yield from _as_texts(_OURS, _facts_of(lock))
     for part in lock.parts:
         yield from _as_texts(f"{_OURS}.{part.platform}", _platform_facts(part))
-
-
-def facts_in_conda_lock(document: object) -> dict[str, dict[str, object]]:
-    """The facts that envsolve recorded, by platform; nothing of a file that another tool wrote.
-
-    ``document`` is what YAML makes of the file. The facts of the whole lock are those of each platform too, beside its
-    ``content_hash``. What is not understood is left out: people may edit the file.
-    """
-    metadata = _table(_table(document).get("metadata"))
-    texts = {str(key): text for key, text in _table(metadata.get("custom_metadata")).items() if isinstance(text, str)}
-    hashes, platforms = _table(metadata.get("content_hash")), metadata.get("platforms")
-    if f"{_OURS}.envsolve_version" not in texts or not isinstance(platforms, list):
-        return {}
-    named = [platform for platform in platforms if isinstance(platform, str)]
-    return {
-        name: {
-            **_under(f"{_OURS}.", texts),
-            "platform": name,
-            **_under(f"{_OURS}.{name}.", texts),
-            "content_hash": str(hashes.get(name, "")),
-        }
-        for name in named
-    }
 
 
 def _facts_of(lock: CondaLock) -> Mapping[str, Value | None]:
@@ -104,21 +77,3 @@ def _as_texts(prefix: str, facts: Mapping[str, Value | None]) -> Iterator[tuple[
     for key, fact in facts.items():
         if fact is not None:
             yield f"{prefix}.{key}", fact if isinstance(fact, str) else json.dumps(fact)
-
-
-def _under(prefix: str, texts: Mapping[str, str]) -> dict[str, object]:
-    facts: dict[str, object] = {}
-    for key in (key for key in texts if key.startswith(prefix)):
-        name = key.removeprefix(prefix)
-        if name in _STRUCTURED:
-            try:
-                facts[name] = json.loads(texts[key])
-            except (ValueError, RecursionError):
-                continue
-        elif "." not in name:
-            facts[name] = texts[key]
-    return facts
-
-
-def _table(held: object) -> Mapping[object, object]:
-    return held if isinstance(held, dict) else {}

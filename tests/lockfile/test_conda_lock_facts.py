@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
-import pytest
-import yaml
-
-from envsolve.lockfile.conda_lock import Asked, CondaLock
-from envsolve.lockfile.conda_lock_facts import content_hash, facts_in_conda_lock
+from envsolve.lockfile.conda_lock import Asked
+from envsolve.lockfile.conda_lock_facts import content_hash
+from envsolve.lockfile.conda_lock_file import conda_lock_of
 from envsolve.lockfile.conda_lock_yml import conda_lock_yml
+from envsolve.lockfile.recorded_facts import facts_in_metadata
+from envsolve.lockfile.yaml_document import document_of
 from envsolve.matrix import Matrix
 from envsolve.model.conda import VirtualPackage
+from envsolve.model.host import Platform
 from tests.lockfile.conda_locks import package, plain, two_platforms
 
 
-def read(lock: CondaLock) -> Any:
-    """The file as YAML has it."""
-    return yaml.safe_load(conda_lock_yml(lock))
+def recorded(text: str, platform: Platform = Platform.LINUX_64) -> Mapping[str, object]:
+    """What the file says of a platform."""
+    found = facts_in_metadata(conda_lock_of(document_of(text)), platform)
+    assert found is not None
+    return found
 
 
 def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
     lock = two_platforms(matrix)._replace(exclude_newer="2026-10-01T00:00:00Z", own_matrix=True)
-    facts = facts_in_conda_lock(read(lock))
-    assert list(facts) == ["linux-64", "win-64"]
-    assert facts["linux-64"] == {
+    text = conda_lock_yml(lock)
+    assert recorded(text) == {
         "schema_version": 1,
         "envsolve_version": "VERSION",
         "command": lock.command,
@@ -52,52 +54,35 @@ def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
         ],
         "content_hash": content_hash(lock, lock.parts[0]),
     }
-    assert (facts["win-64"]["minimum_driver"], facts["win-64"]["python"]) == ("456.38", "3.10.18")
+    facts = recorded(text, Platform.WIN_64)
+    assert (facts["minimum_driver"], facts["python"]) == ("456.38", "3.10.18")
 
 
 def test_cuda_and_cudnn_are_those_of_the_packages(matrix: Matrix) -> None:
     lock = two_platforms(matrix)
     others = {"cudnn": "9.12.0.46", "cuda-version": "12.8"}
     conda = tuple(it._replace(version=others.get(it.name, it.version)) for it in lock.parts[0].conda)
-    facts = facts_in_conda_lock(read(lock._replace(parts=(lock.parts[0]._replace(conda=conda),))))["linux-64"]
+    facts = recorded(conda_lock_yml(lock._replace(parts=(lock.parts[0]._replace(conda=conda),))))
     assert (facts["cuda"], facts["cudnn"]) == ("12.8", "9.12.0.46")
 
 
 def test_a_lock_without_frameworks_has_the_rest() -> None:
-    facts = facts_in_conda_lock(read(plain(package("tzdata"), asked=(Asked("tzdata"),))))["linux-64"]
+    facts = recorded(conda_lock_yml(plain(package("tzdata"), asked=(Asked("tzdata"),))))
     assert (facts["request"], facts["virtual_packages"]) == (["tzdata"], [])
     assert not {"frameworks", "matrix_date", "own_matrix", "python", "minimum_driver"} & set(facts)
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        None,
-        [],
-        "text",
-        {},
-        {"metadata": None},
-        {"metadata": {"platforms": ["linux-64"]}},
-        {"metadata": {"platforms": ["linux-64"], "custom_metadata": {"envsolve.envsolve_version": 1}}},
-        {"metadata": {"platforms": "linux-64", "custom_metadata": {"envsolve.envsolve_version": "1"}}},
-        {"metadata": {"platforms": [["linux-64"]], "custom_metadata": {"envsolve.envsolve_version": "1"}}},
-    ],
-)
-def test_a_file_of_another_tool_has_no_facts(document: object) -> None:
-    assert facts_in_conda_lock(document) == {}
+def test_a_file_of_another_tool_has_no_facts() -> None:
+    text = conda_lock_yml(plain(package("tzdata"))).replace("envsolve.envsolve_version", "other.version")
+    assert facts_in_metadata(conda_lock_of(document_of(text)), Platform.LINUX_64) is None
 
 
-def test_what_somebody_broke_is_left_out() -> None:
-    document = read(plain(package("tzdata"), asked=(Asked("tzdata"),)))
-    told = document["metadata"]["custom_metadata"]
-    told["envsolve.linux-64.request"] = "[" * 100_000
-    told["envsolve.linux-64.virtual_packages"] = "__cuda"
-    told["envsolve.linux-64.python"] = 3.1
-    told[7] = "seven"
-    document["metadata"]["content_hash"] = ["broken"]
-    facts = facts_in_conda_lock(document)["linux-64"]
-    assert not {"request", "virtual_packages", "python"} & set(facts)
-    assert (facts["command"], facts["content_hash"]) == ("envsolve lock openssl", "")
+def test_what_somebody_broke_stays_the_text_that_it_is() -> None:
+    text = conda_lock_yml(plain(package("tzdata"), asked=(Asked("tzdata"),)))
+    broken = text.replace("""envsolve.linux-64.request: '["tzdata"]'""", "envsolve.linux-64.request: '[[['")
+    assert broken != text
+    facts = recorded(broken)
+    assert (facts["request"], facts["command"]) == ("[[[", "envsolve lock openssl")
 
 
 def test_the_hash_is_of_what_the_packages_follow_from() -> None:
