@@ -1,8 +1,9 @@
 """What a conda-lock.yml records beside its packages: the request, what shaped it and who made it, and a hash of that.
 
-:mod:`envsolve.lockfile.recorded_facts` reads it back. The format has room for texts alone (``metadata.custom_metadata``,
-CEP 37). A fact is ``envsolve.KEY``, or ``envsolve.PLATFORM.KEY`` where it is one platform's; what is no text is JSON. The
-keys are those of the other locks (:func:`envsolve.lockfile.facts.facts_of`).
+:mod:`envsolve.lockfile.recorded_facts` reads it back. The format has room for texts alone
+(``metadata.custom_metadata``, CEP 37). A fact is ``envsolve.KEY``, or ``envsolve.PLATFORM.KEY`` where it is one
+platform's; what is no text is JSON. The keys are those of the other locks
+(:func:`envsolve.lockfile.facts.facts_of`).
 """
 
 from __future__ import annotations
