@@ -53,7 +53,7 @@ def conda_lock(request: Request, matrix: Matrix, network: Network, existing: str
         if existing is not None:
             asked = asked._replace(held=held_by_conda_lock(_file_for(existing), request.packages))
         made = lock_conda(asked, matrix, os.environ)
-    return Lock(tuple(write_conda_lock(made.lock, request.format)), made.solutions, made.notes)
+    return Lock(tuple(write_conda_lock(made.locks, request.format)), made.solutions, made.notes)
 
 
 def _file_for(name: str) -> Callable[[Platform], str]:

@@ -29,10 +29,9 @@ from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.host.detection import detect
 from envsolve.host.machine import this_glibc
 from envsolve.index.fitting import Interpreter, newest_glibc
-from envsolve.lockfile.conda_lock import Asked, CondaLock, PlatformLock
+from envsolve.lockfile.conda_locks import channels_of
 from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS, write_conda_lock, write_python_lock
-from envsolve.lockfile.lock import Lock, Made
-from envsolve.lockfile.whole_conda import channels_of
+from envsolve.lockfile.lock import Asked, Lock, Made
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.finding import Finding, Severity
@@ -222,8 +221,9 @@ def _written(
     interpreter = environment.interpreter
     if interpreter is None:
         _require_complete(asked, environment.conda.missing)
-        lock = _conda_lock(environment, InstalledWheels((), (), ()), None, command)
-        return _conda_text(lock, environment, format_name, matrix, environ), ()
+        virtual = _virtual_packages(environment.host, matrix, environ)
+        lock = _conda_lock(environment, InstalledWheels((), (), ()), None, command, virtual)
+        return _conda_text(lock, format_name), ()
     with exact_files(asked.asking, named(environment.wheels), environ, interpreter=interpreter) as files:
         wheels = wheels_of(environment.wheels, environment.requires, files)
     conda_missing = environment.conda.missing if format_name in CONDA_FORMATS else ()
@@ -231,8 +231,8 @@ def _written(
     _require_complete(asked, missing)
     notes = (*_notes(environment, wheels, missing), *files.notes)
     if format_name in CONDA_FORMATS:
-        lock = _conda_lock(environment, wheels, files, command)
-        return _conda_text(lock, environment, format_name, matrix, environ), notes
+        virtual = _virtual_packages(environment.host, matrix, environ)
+        return _conda_text(_conda_lock(environment, wheels, files, command, virtual), format_name), notes
     if environment.inventory.is_conda:
         notes += (Note("left-out", "these are the wheels alone: conda's packages, Python among them, are left out"),)
     return write_python_lock(_python_lock(interpreter, wheels, files, command), format_name), notes
@@ -285,38 +285,34 @@ def _python_lock(interpreter: Interpreter, wheels: InstalledWheels, files: Exact
 
 
 def _conda_lock(
-    environment: _Environment, wheels: InstalledWheels, files: ExactFiles | None, command: str
-) -> CondaLock:
+    environment: _Environment,
+    wheels: InstalledWheels,
+    files: ExactFiles | None,
+    command: str,
+    virtual: tuple[VirtualPackage, ...],
+) -> Lock:
     packages = environment.conda.packages
-    part = PlatformLock(
-        platform=environment.host.platform,
-        conda=packages,
-        pip=wheels.pins,
-        asked=(
-            *(Asked(spec) for spec in environment.conda.requested),
-            *(Asked(spec, by_pip=True) for spec in wheels.requested),
-        ),
-        virtual_packages=(),
-        answer=None,
+    asked = (
+        *(Asked(spec) for spec in environment.conda.requested),
+        *(Asked(spec, by_pip=True) for spec in wheels.requested),
+    )
+    return Lock(
+        wheels.pins,
+        environment.host.platform.value,
         python=next((it.version for it in packages if it.name == "python"), ""),
-    )
-    return CondaLock(
-        (part,),
-        channels_of(packages),
-        command,
-        __version__,
-        None,
-        default_index=None if files is None else files.default,
+        glibc=next((it.version for it in virtual if it.name == "__glibc"), None),
+        made=Made(__version__, command, tuple(it.spec for it in asked)),
+        default_index="" if files is None else files.default,
         default_is_plain=files is None or files.where.is_plain,
+        conda=packages,
+        channels=channels_of(packages),
+        virtual_packages=virtual,
+        asked=asked,
     )
 
 
-def _conda_text(
-    lock: CondaLock, environment: _Environment, format_name: str, matrix: Matrix, environ: Mapping[str, str]
-) -> str:
-    virtual = _virtual_packages(environment.host, matrix, environ)
-    parts = tuple(part._replace(virtual_packages=virtual) for part in lock.parts)
-    ((_, text),) = write_conda_lock(lock._replace(parts=parts), format_name)
+def _conda_text(lock: Lock, format_name: str) -> str:
+    ((_, text),) = write_conda_lock((lock,), format_name)
     return text
 
 

@@ -19,8 +19,8 @@ from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions, specifier_of
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_CONDA
-from envsolve.lockfile.conda_lock import MAIN, Asked
 from envsolve.lockfile.conda_specs import conda_specs
+from envsolve.lockfile.lock import MAIN, Asked
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec

@@ -9,7 +9,8 @@ from pathlib import Path
 from envsolve.app.conda_part import Kept
 from envsolve.boundary.files import FileError, read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
-from envsolve.lockfile.conda_file import HeldConda, read_held
+from envsolve.lockfile.conda_locks import read_held
+from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.model.conda import CondaPackage
 from envsolve.model.cuda_packages import CUDA_PACKAGES
@@ -30,7 +31,7 @@ def kept_in(path: Path, platform: Platform, packages: Packages) -> Kept:
         return Kept()
     gone = {normalized(name) for name in packages.upgraded}
     conda = tuple((it.name, it.version, it.build) for it in held.conda if _is_whole(it) and not _is_gone(it.name, gone))
-    wheels = {pin.name: pin.version for pin in held.pip if not _is_gone(pin.name, gone)}
+    wheels = {pin.name: pin.version for pin in held.pins if not _is_gone(pin.name, gone)}
     return Kept(_stack_of(held, gone), conda, wheels)
 
 
@@ -43,10 +44,10 @@ def platforms_in(path: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _stack_of(held: HeldConda, gone: Collection[str]) -> Held:
+def _stack_of(held: Lock, gone: Collection[str]) -> Held:
     """The stack in the lock. Where one of its frameworks is let go, its Python and CUDA would hold it back."""
     versions = {it.name: it.version for it in held.conda}
-    packages = [(it.name, it.version, it.build) for it in held.conda] + [(it.name, it.version, "") for it in held.pip]
+    packages = [(it.name, it.version, it.build) for it in held.conda] + [(it.name, it.version, "") for it in held.pins]
     stays = tuple(it for it in packages if not _is_gone(it[0], gone))
     let_go = any(_framework(it[0]) is not None and _is_gone(it[0], gone) for it in packages)
     if let_go:

@@ -14,9 +14,7 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve import __version__
 from envsolve.app.channel_builds import ChannelBuilds
-from envsolve.app.command import recorded_command
 from envsolve.app.conda_asked import asked_on, with_cuda, with_frameworks, with_stack
 from envsolve.app.conda_part import (
     CompanionsNeeded,
@@ -35,8 +33,8 @@ from envsolve.app.solving import notes_of, request_without_secrets, solutions_of
 from envsolve.app.targets import Target, targets_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError, UnsolvableError
-from envsolve.lockfile.conda_lock import CondaLock, PlatformLock
 from envsolve.lockfile.conda_specs import channels_of
+from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
@@ -54,9 +52,9 @@ Stack = tuple[Target, Solution | None]
 
 
 class CondaLocked(NamedTuple):
-    """A lock, the notes to tell beside it, and the stacks in it."""
+    """A lock for each platform, the notes to tell beside them, and the stacks in them."""
 
-    lock: CondaLock
+    locks: tuple[Lock, ...]
     notes: tuple[Note, ...]
     solutions: tuple[Solution, ...]
 
@@ -178,27 +176,28 @@ class _Locking:
 
     def _finished(
         self,
-        made: tuple[PlatformLock, ...],
+        made: tuple[Lock, ...],
         stacks: Sequence[Stack],
         differing: tuple[Note, ...],
     ) -> CondaLocked:
-        answers = [part.answer for part in made if part.answer is not None]
         request, indexes = self._request, self.parts.indexes
-        lock = CondaLock(
-            parts=made,
-            channels=tuple(dict.fromkeys(it for _, solution in stacks for it in self.parts.channels(solution))),
-            command=recorded_command(self._asked.recorded or request),
-            envsolve_version=__version__,
-            matrix_date=max((it.matrix_date for it in answers), default=None),
-            sources=tuple(name for name in request.packages.files if name != "-") or _own(request),
-            variables=tuple(dict(pair for it in self._on.values() for pair in it.variables).items()),
-            own_matrix=any(it.own_matrix for it in answers),
-            exclude_newer=request.packages.exclude_newer,
-            default_index=None if indexes is None else without_secrets(indexes.default).rstrip("/"),
-            default_is_plain=indexes is None or indexes.is_plain,
+        solved = [target for target, solution in stacks if solution is not None]
+        channels = tuple(dict.fromkeys(it for _, solution in stacks for it in self.parts.channels(solution)))
+        sources = tuple(name for name in request.packages.files if name != "-") or _own(request)
+        variables = tuple(dict(pair for it in self._on.values() for pair in it.variables).items())
+        locks = tuple(
+            lock._replace(
+                made=self.parts.made(lock, solved),
+                channels=channels,
+                sources=sources,
+                variables=variables,
+                default_index="" if indexes is None else without_secrets(indexes.default).rstrip("/"),
+                default_is_plain=indexes is None or indexes.is_plain,
+            )
+            for lock in made
         )
         notes = dict.fromkeys((*self._notes(stacks), *differing))
-        return CondaLocked(lock, tuple(notes), tuple(solution for _, solution in stacks if solution is not None))
+        return CondaLocked(locks, tuple(notes), tuple(solution for _, solution in stacks if solution is not None))
 
     def _left_out(self, target: Target, solution: Solution | None) -> Iterator[Note]:
         wanted = self._on[target.problem.platform].python

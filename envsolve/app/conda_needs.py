@@ -23,7 +23,7 @@ from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
-from envsolve.lockfile.conda_lock import MAIN, Asked
+from envsolve.lockfile.lock import MAIN, Asked
 from envsolve.model.asker import Asker
 from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.solution import Problem, Solution

@@ -22,8 +22,10 @@ from envsolve.conda.session import CondaConflict, Listed, Question, Session
 from envsolve.errors import UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_CONDA
 from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.conda_lock import PlatformLock
-from envsolve.lockfile.conda_specs import channel_name, channels_of, with_conda_forge
+from envsolve.lockfile.conda_specs import channel_name, channels_of, environment_name, with_conda_forge
+from envsolve.lockfile.lock import Lock, Made
+from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.host import Platform
@@ -181,8 +183,8 @@ class Parts:
         except CondaConflict:
             return None
 
-    def part(self, target: Target, solution: Solution | None) -> PlatformLock:
-        """The lock for one platform.
+    def part(self, target: Target, solution: Solution | None) -> Lock:
+        """The packages for one platform, and what shaped them; who made the lock is for :mod:`.conda_locking` to add.
 
         Raises Conflict, Joined, CompanionsNeeded, WheelsRefused, TakenFromConda, and UnsolvableError and OutsideError
         for users.
@@ -209,15 +211,16 @@ class Parts:
             packages, pins = self._together(question, target, solution, asked)
         except CondaConflict as conflict:
             raise Conflict(Unfit(target.problem, solution, asked.conda, virtual, channels, conflict.text)) from None
-        return PlatformLock(
-            platform=platform,
+        lock = Lock(
+            pins,
+            platform.value,
+            python=next((it.version for it in packages if it.name == "python"), ""),
+            glibc=next((it.version for it in virtual if it.name == "__glibc"), None),
             conda=tuple(packages),
-            pip=pins,
             asked=(*asked.conda, *asked.by_pip),
             virtual_packages=virtual,
-            answer=None if solution is None else self._answer(target, solution),
-            python=next((it.version for it in packages if it.name == "python"), ""),
         )
+        return lock if solution is None else self._with_stack(lock, target, solution)
 
     def _opened(self, channels: Iterable[str]) -> tuple[str, ...]:
         """Channels with what opens them."""
@@ -273,14 +276,23 @@ class Parts:
         self.notes += wheels.notes
         return packages, tuple(map(_without_last_stroke, wheels.pins))
 
-    def _answer(self, target: Target, solution: Solution) -> Answer:
-        return Answer(
-            solution,
-            target.hosts,
-            recorded_command(self._request if self._asked.recorded is None else self._asked.recorded),
-            matrix_date_of(target.problem, self._matrix),
+    def made(self, lock: Lock, targets: Sequence[Target]) -> Made:
+        """How ``lock`` came to be; ``targets`` are those that a stack was solved for, () without any."""
+        return Made(
             __version__,
-            own_matrix=not self._matrix.is_shipped,
+            recorded_command(self._request if self._asked.recorded is None else self._asked.recorded),
+            tuple(it.spec for it in lock.asked),
+            max((matrix_date_of(it.problem, self._matrix) for it in targets), default=None),
+            bool(targets) and not self._matrix.is_shipped,
+            self._request.packages.exclude_newer,
+        )
+
+    def _with_stack(self, lock: Lock, target: Target, solution: Solution) -> Lock:
+        answer = Answer(solution, target.hosts, "", matrix_date_of(target.problem, self._matrix), __version__)
+        return lock._replace(
+            stack=stack_of(answer, lock.versions),
+            environment=environment_name(solution),
+            remarks=tuple(use_remarks(answer)),
         )
 
 

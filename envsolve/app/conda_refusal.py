@@ -12,7 +12,7 @@ from typing import NamedTuple
 from envsolve.app.command import way_out
 from envsolve.app.conda_asked import is_environment_file
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
-from envsolve.lockfile.conda_lock import Asked
+from envsolve.lockfile.lock import Asked
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem, Solution

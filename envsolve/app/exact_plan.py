@@ -17,8 +17,8 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.create.plan import Kind, Plan, WheelFile
 from envsolve.create.refusals import not_exact
 from envsolve.errors import Hint, UnsolvableError, UsageError
+from envsolve.lockfile.conda_header import facts_in_header
 from envsolve.lockfile.environment_file import LONGEST, Entries, EnvironmentFile, read_entries, read_environment
-from envsolve.lockfile.recorded_facts import facts_in_header
 from envsolve.lockfile.text_file import clean
 from envsolve.matrix.load import Matrix
 from envsolve.model.conda import CondaPackage, VirtualPackage

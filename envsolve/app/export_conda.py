@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from envsolve.boundary.files import FileError
 from envsolve.errors import Hint, UsageError
 from envsolve.index.settings import default_index
 from envsolve.lockfile.conda_file import HeldFormat
-from envsolve.lockfile.conda_lock import CondaLock, PlatformLock
-from envsolve.lockfile.facts import with_facts
+from envsolve.lockfile.conda_locks import CondaLocks, read
 from envsolve.lockfile.formats import PYTHON_FORMATS, write_conda_lock, write_python_lock
-from envsolve.lockfile.header import machines_in
-from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.whole_conda import Origin, Whole, whole_lock
+from envsolve.lockfile.lock import Lock, Open, strong_digests
+from envsolve.lockfile.text_file import shown
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
@@ -21,6 +20,10 @@ from envsolve.model.note import Note
 CONDA_LOCK = "conda-lock"
 NOT_EXPORTED = "not-exported"
 """The code of notes on what of a lock another format does not hold."""
+
+
+class NotWholeError(FileError):
+    """A lock lacks what every other format needs, or has what none of them can hold."""
 
 
 class Exported(NamedTuple):
@@ -33,48 +36,70 @@ class Exported(NamedTuple):
 def export_conda(
     kind: HeldFormat,
     text: str,
-    origin: Origin,
+    name: str,
     format_name: str,
     *,
     platforms: Sequence[Platform] = (),
     environment: str | None = None,
 ) -> Exported:
-    """The lock in ``text`` in another format. Raises FileError, UsageError for what that format cannot hold."""
-    whole = whole_lock(kind, text, origin, environment, platforms)
-    _require_platforms(whole, platforms, origin)
+    """The lock in ``text``, of a file called ``name``, in another format.
+
+    Raises FileError, NotWholeError where something in it has no address that a lock could name, UsageError for what the
+    format cannot hold.
+    """
+    found = read(kind, text, environment)
+    _require_platforms(found, platforms, name)
+    locks = tuple(
+        lock._replace(exported_from=name) for lock in found.locks if not platforms or lock.platform in platforms
+    )
+    for lock in locks:
+        require_whole(lock.open)
+    for lock in locks:
+        _require_proven(lock)
     if format_name in PYTHON_FORMATS:
-        return _wheels_alone(whole, origin, format_name)
-    _require_digests(whole.lock, origin, format_name)
-    texts = tuple((platform.value, text) for platform, text in write_conda_lock(whole.lock, format_name))
-    lost = (*whole.notes, *_lost(kind, whole.lock, format_name))
+        return _wheels_alone(locks, found.left_out, name, format_name)
+    _require_digests(locks, name, format_name)
+    texts = tuple((platform.value, text) for platform, text in write_conda_lock(locks, format_name))
+    lost = (*found.left_out, *_lost(kind, locks, format_name))
     return Exported(texts, tuple(Note(NOT_EXPORTED, text) for text in lost))
 
 
-def _require_platforms(whole: Whole, platforms: Sequence[Platform], origin: Origin) -> None:
+def require_whole(left_open: Sequence[Open]) -> None:
+    """Raise NotWholeError where something is left open."""
+    if left_open:
+        raise NotWholeError(left_open[0].reason, left_open[0].line)
+
+
+def _require_proven(lock: Lock) -> None:
+    """Raise NotWholeError where a wheel has no digest."""
+    bare = next((pin for pin in lock.pins if not strong_digests(pin)), None)
+    if bare is not None:
+        raise NotWholeError(f"it has no sha256 of {shown(f'{bare.name} {bare.version}')}")
+
+
+def _require_platforms(found: CondaLocks, platforms: Sequence[Platform], name: str) -> None:
     """Raise UsageError where the file has nothing for one of ``platforms``."""
-    held = whole.platforms
-    missing = next((it for it in platforms if it not in held), None)
-    if missing is not None or not held:
-        named = " and ".join(held) or "no platform that envsolve knows"
+    missing = next((it for it in platforms if it not in found.platforms), None)
+    if missing is not None or not found.locks:
+        named = " and ".join(found.platforms) or "no platform that envsolve knows"
         wanted = "" if missing is None else f", and {missing} was asked for"
         raise UsageError(
             "lock-for-other-platform",
-            f"{origin.name} is for {named}{wanted}",
+            f"{name} is for {named}{wanted}",
             hints=(Hint("leave --platform out to take what is there"),),
         )
 
 
-def _require_digests(lock: CondaLock, origin: Origin, format_name: str) -> None:
+def _require_digests(locks: Sequence[Lock], name: str, format_name: str) -> None:
     """Raise UsageError where a digest is missing that the format cannot do without."""
-    for part in lock.parts:
-        for package in () if format_name == "environment" else part.conda:
-            wanted = _missing_digest(package, format_name)
-            if wanted is not None:
-                raise UsageError(
-                    "lock-without-hashes",
-                    f"{origin.name} has no {wanted} of {package.file_name}, which the format {format_name} needs",
-                    hints=(Hint("make the lock anew from the request, which asks the channel for it"),),
-                )
+    for package in () if format_name == "environment" else (it for lock in locks for it in lock.conda):
+        wanted = _missing_digest(package, format_name)
+        if wanted is not None:
+            raise UsageError(
+                "lock-without-hashes",
+                f"{name} has no {wanted} of {package.file_name}, which the format {format_name} needs",
+                hints=(Hint("make the lock anew from the request, which asks the channel for it"),),
+            )
 
 
 def _missing_digest(package: CondaPackage, format_name: str) -> str | None:
@@ -85,9 +110,9 @@ def _missing_digest(package: CondaPackage, format_name: str) -> str | None:
     return "md5 and no sha256" if package.sha256 is None else None
 
 
-def _lost(kind: HeldFormat, lock: CondaLock, format_name: str) -> Iterator[str]:
+def _lost(kind: HeldFormat, locks: Sequence[Lock], format_name: str) -> Iterator[str]:
     """What the formats do not share."""
-    packages = [it for part in lock.parts for it in part.conda]
+    packages = [it for lock in locks for it in lock.conda]
     if kind is HeldFormat.EXPLICIT and format_name == CONDA_LOCK:
         yield (
             "an explicit file does not say what its packages depend on: conda-lock.yml lists them without "
@@ -99,29 +124,34 @@ def _lost(kind: HeldFormat, lock: CondaLock, format_name: str) -> Iterator[str]:
         yield "an environment.yml names single builds, without addresses and digests of conda packages"
 
 
-def _wheels_alone(whole: Whole, origin: Origin, format_name: str) -> Exported:
+def _wheels_alone(locks: Sequence[Lock], left_out: Sequence[str], name: str, format_name: str) -> Exported:
     """The part that pip installs, as a Python lock."""
-    parts = [part for part in whole.lock.parts if part.pip]
-    if not parts:
+    with_wheels = [_python_lock(lock) for lock in locks if lock.pins]
+    if not with_wheels:
         raise UsageError(
             "nothing-to-export",
-            f"{origin.name} holds conda packages alone, and {format_name} has no words for them",
+            f"{name} holds conda packages alone, and {format_name} has no words for them",
             hints=(Hint("solve the request anew for package indexes", f"envsolve ... --format {format_name}"),),
         )
-    locks = (_python_lock(whole.lock, it, origin) for it in parts)
-    texts = tuple((it.platform, write_python_lock(it, format_name)) for it in locks)
+    texts = tuple((it.platform, write_python_lock(it, format_name)) for it in with_wheels)
     note = (
         "these are the wheels alone, each by its address: the conda packages that they are installed beside, Python "
         "among them, are left out"
     )
-    return Exported(texts, tuple(Note(NOT_EXPORTED, text) for text in (*whole.notes, note)))
+    return Exported(texts, tuple(Note(NOT_EXPORTED, text) for text in (*left_out, note)))
 
 
-def _python_lock(lock: CondaLock, part: PlatformLock, origin: Origin) -> Lock:
-    assert lock.recorded is not None
-    assert part.recorded is not None
-    pins = tuple(sorted((it._replace(index_url=None) for it in part.pip), key=lambda it: it.name))
-    facts = {**lock.recorded.facts, **part.recorded.facts} if lock.recorded.facts else None
-    bare = Lock(pins, part.platform, default_index=default_index().rstrip("/"), exported_from=origin.name)
-    told = with_facts(bare, facts, machines=machines_in("\n".join(part.recorded.made_for)))
-    return told._replace(platform=part.platform, python=part.python)
+def _python_lock(lock: Lock) -> Lock:
+    """``lock`` without what is conda's."""
+    return lock._replace(
+        pins=tuple(pin._replace(index_url=None) for pin in lock.pins),
+        default_index=default_index().rstrip("/"),
+        default_is_plain=True,
+        conda=(),
+        channels=(),
+        virtual_packages=(),
+        sources=(),
+        environment="",
+        variables=(),
+        remarks=(),
+    )

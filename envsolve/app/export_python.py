@@ -14,14 +14,14 @@ from packaging.version import InvalidVersion, Version
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.exact_files import Asking, ExactFiles, Listed, exact_files
-from envsolve.app.export_conda import NOT_EXPORTED, Exported
+from envsolve.app.export_conda import NOT_EXPORTED, Exported, NotWholeError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.fitting import Interpreter
 from envsolve.index.settings import default_index
+from envsolve.lockfile.conda_locks import words_of
 from envsolve.lockfile.formats import write_python_lock
 from envsolve.lockfile.lock import Lock, bare_files, strong_digests
-from envsolve.lockfile.whole_conda import NotWholeError, words_of
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.package import PackageFile, Pin

@@ -11,16 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve import __version__
 from envsolve.app.exact_files import Asking
-from envsolve.app.export_conda import Exported, export_conda
+from envsolve.app.export_conda import Exported, NotWholeError, export_conda, require_whole
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.conda_file import HeldFormat, format_of
 from envsolve.lockfile.conda_lock_file import LONGEST
 from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS
 from envsolve.lockfile.lock import strong_digests
-from envsolve.lockfile.whole_conda import NotWholeError, Origin
 from envsolve.model.host import Platform
 
 FORMATS = (*VENV_FORMATS, *CONDA_FORMATS, "environment")
@@ -59,9 +57,8 @@ def export(asked: ExportRequest, environ: Mapping[str, str]) -> Exported:
         kind = _kind(asked.path, text)
         _require_lock(asked, kind)
         if isinstance(kind, HeldFormat):
-            origin = Origin(asked.path.name, __version__)
             return export_conda(
-                kind, text, origin, asked.format_name, platforms=asked.platforms, environment=asked.environment
+                kind, text, asked.path.name, asked.format_name, platforms=asked.platforms, environment=asked.environment
             )
         _require_python(asked)
         return _of_python(asked, kind, text, environ)
@@ -135,8 +132,7 @@ def _of_python(asked: ExportRequest, kind: str, text: str, environ: Mapping[str,
         lock = requirements_txt.read(text)
         if asked.format_name == REQUIREMENTS and not lock.open and all(map(strong_digests, lock.pins)):
             raise _same_format(asked)
-    if lock.open:
-        raise NotWholeError(lock.open[0].reason)
+    require_whole(lock.open)
     command = ["envsolve", "export", str(asked.path), "--format", asked.format_name, "--ask-index"]
     return export_python(
         Asked(

@@ -14,7 +14,8 @@ from envsolve.app.held_build import Beside, extras_in, installed_of
 from envsolve.app.held_locks import python_lock_at
 from envsolve.boundary.files import read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_CPU_WHEEL, FRAMEWORK_OF_WHEEL
-from envsolve.lockfile.conda_file import HeldFormat, kind_of, read_held
+from envsolve.lockfile.conda_file import HeldFormat, kind_of
+from envsolve.lockfile.conda_locks import read_held
 from envsolve.lockfile.dockerfile_file import is_dockerfile
 from envsolve.lockfile.facts import facts_of
 from envsolve.lockfile.own_file import LONGEST
@@ -96,8 +97,9 @@ def packages_in(path: Path, platform: Platform) -> tuple[list[Installed], Mappin
     if held is None:
         return [], None
     conda = [Installed(it.name, it.version, it.build) for it in held.conda]
-    unpinned = [Installed(name, "", "") for name in held.unpinned]
-    return [*conda, *unpinned, *_wheels(held.pip, held.unpinned_pip)], held.recorded
+    unpinned = [Installed(it.name, "", "") for it in held.open if it.of_conda and it.name is not None]
+    left_open = (it.name for it in held.open if not it.of_conda and it.name is not None)
+    return [*conda, *unpinned, *_wheels(held.pins, left_open)], facts_of(held) or None
 
 
 def framework_of(package: Installed) -> str | None:

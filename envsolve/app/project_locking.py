@@ -209,8 +209,8 @@ class _Locking:
             locked = lock_conda(question, self._matrix, self._environ)
         self.notes += locked.notes
         apart = PLATFORM in asked.output.file
-        parts = [locked.lock._replace(parts=(part,)) for part in locked.lock.parts] if apart else [locked.lock]
-        texts = tuple(text for part in parts for text in write_conda_lock(part, request.format))
+        files = [(lock,) for lock in locked.locks] if apart else [locked.locks]
+        texts = tuple(text for locks in files for text in write_conda_lock(locks, request.format))
         return texts, locked.solutions
 
     def _stack(self, asked: Asked) -> tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]:

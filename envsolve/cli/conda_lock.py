@@ -64,11 +64,10 @@ def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], 
     require_other_file(request.packages.files, output)
     refuse_to_replace(request, matrix, options)
     locked = conda_lock(request, matrix, options, session, _held_by(output, request, anything=options["force"]))
-    lock = locked.lock
     apart = output is not None and PLATFORM in output
-    parts = [lock._replace(parts=(part,)) for part in lock.parts] if apart else [lock]
-    texts = tuple(text for part in parts for text in write_conda_lock(part, request.format))
-    left_out = () if apart or kind is not None else _left_out(output, [part.platform for part in lock.parts])
+    files = [(lock,) for lock in locked.locks] if apart else [locked.locks]
+    texts = tuple(text for locks in files for text in write_conda_lock(locks, request.format))
+    left_out = () if apart or kind is not None else _left_out(output, [Platform(it.platform) for it in locked.locks])
     if kind is not None:
         require_file_for_each([platform for platform, _ in texts], output, kind)
     deliver_each(texts, output)

@@ -155,7 +155,7 @@ def _text(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[st
 
     with conda_session(options) as session:
         locked = conda_lock(request, matrix, options, session)
-    return next(write_conda_lock(locked.lock, request.format))[1], locked.notes
+    return next(write_conda_lock(locked.locks, request.format))[1], locked.notes
 
 
 def _channel_logins(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:

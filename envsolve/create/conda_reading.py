@@ -11,12 +11,13 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.create.plan import Kind, Plan, wheel_file
 from envsolve.create.refusals import not_exact, other_platform, without_hash
 from envsolve.lockfile.conda_file import HeldFormat
-from envsolve.lockfile.conda_lock import MAIN
+from envsolve.lockfile.conda_header import facts_in_header
+from envsolve.lockfile.conda_lock_facts import facts_in_metadata
 from envsolve.lockfile.conda_lock_file import LockedPlatform, conda_lock_of
 from envsolve.lockfile.explicit_file import explicit_of
+from envsolve.lockfile.lock import MAIN
 from envsolve.lockfile.pip_package import PipPackage
 from envsolve.lockfile.pixi_lock_file import DEFAULT, PixiPlatform, pixi_lock_of
-from envsolve.lockfile.recorded_facts import facts_in_header, facts_in_metadata
 from envsolve.lockfile.yaml_document import document_of
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
@@ -73,7 +74,7 @@ def _of_explicit(path: Path, text: str, platform: Platform) -> Plan:
     if file.unread:
         raise FileError("what stands here is no address of a conda package", file.unread[0])
     found = [it for it in map(_PIP_COMMENT.match, text.splitlines()) if it is not None]
-    if len(found) != len(file.pip):
+    if len(found) != len(file.wheels) or file.unplaced:
         raise not_exact(path, "a wheel in its comments has no address with a digest")
     return Plan(
         Kind.CONDA,

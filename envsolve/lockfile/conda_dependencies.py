@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from packaging.utils import canonicalize_name
-
-from envsolve.lockfile.conda_lock import MAIN, Asked, PlatformLock
+from envsolve.lockfile.lock import MAIN, Asked, Lock
 from envsolve.model.conda import CondaPackage
+from envsolve.model.names import normalized
 
 _SPEC = re.compile(r"\s*(?:\S+::)?([A-Za-z0-9_.-]+)\s*(.*)\Z", re.DOTALL)
 """A match spec: channel, name and the rest, between which old records leave out the space."""
@@ -61,27 +60,27 @@ def installing_order(packages: Iterable[CondaPackage]) -> list[CondaPackage]:
     return list(placed.values())
 
 
-def asked_packages(part: PlatformLock) -> Iterator[tuple[Asked, Node]]:
+def asked_packages(lock: Lock) -> Iterator[tuple[Asked, Node]]:
     """What was asked for, each with the package that is the answer; a conda package may fulfil a requirement of pip."""
-    conda = {str(canonicalize_name(package.name)): Node("conda", package.name) for package in part.conda}
-    pip = {pin.name for pin in part.pip}
-    for asked in part.asked:
+    conda = {normalized(package.name): Node("conda", package.name) for package in lock.conda}
+    pip = {pin.name for pin in lock.pins}
+    for asked in lock.asked:
         found = (_REQUIREMENT if asked.by_pip else _SPEC).match(asked.spec)
         name = "" if found is None else found[1]
-        wheel = str(canonicalize_name(name))
+        wheel = normalized(name)
         by_conda = Node("conda", name.lower())
         yield asked, (Node("pip", wheel) if wheel in pip else conda.get(wheel, by_conda)) if asked.by_pip else by_conda
 
 
-def categories(part: PlatformLock) -> dict[Node, tuple[str, ...]]:
+def categories(lock: Lock) -> dict[Node, tuple[str, ...]]:
     """For each package the categories it is for, sorted: ``main`` alone wherever that is one, as conda-lock has it.
 
     What nothing that was asked for leads to is ``main`` too: no package is lost.
     """
-    needs = _needs(part)
+    needs = _needs(lock)
     found: dict[Node, set[str]] = {node: set() for node in needs}
     roots: dict[str, list[Node]] = {}
-    for asked, node in asked_packages(part):
+    for asked, node in asked_packages(lock):
         roots.setdefault(asked.category, []).append(node)
     for category, nodes in roots.items():
         for node in _reached(nodes, needs):
@@ -101,15 +100,15 @@ def _both(rests: Sequence[str]) -> str:
     return " ".join([",".join(versions) or "*", builds[-1]]) if builds else ",".join(versions)
 
 
-def _needs(part: PlatformLock) -> dict[Node, list[Node]]:
+def _needs(lock: Lock) -> dict[Node, list[Node]]:
     """The graph of both managers: what a wheel needs is a wheel or, where there is none, the conda package."""
-    conda = {str(canonicalize_name(package.name)): Node("conda", package.name) for package in part.conda}
-    pip = {pin.name: Node("pip", pin.name) for pin in part.pip}
+    conda = {normalized(package.name): Node("conda", package.name) for package in lock.conda}
+    pip = {pin.name: Node("pip", pin.name) for pin in lock.pins}
     needs = {
-        Node("conda", package.name): [Node("conda", name) for name in dependencies(package)] for package in part.conda
+        Node("conda", package.name): [Node("conda", name) for name in dependencies(package)] for package in lock.conda
     }
-    for pin in part.pip:
-        found = (pip.get(name) or conda.get(name) for name in map(canonicalize_name, pin.requires))
+    for pin in lock.pins:
+        found = (pip.get(name) or conda.get(name) for name in map(normalized, pin.requires))
         needs[pip[pin.name]] = [node for node in found if node is not None]
     return needs
 

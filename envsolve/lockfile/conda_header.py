@@ -1,31 +1,72 @@
-"""The comments for people that stand on top of every lock of conda packages."""
+"""The comments for people that stand on top of every file of conda packages, and reading them back.
+
+The first lines are those of every lock (:mod:`envsolve.lockfile.header`). An explicit file and an environment.yml have
+no other place for what they rest on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
+from typing import NamedTuple
 
 from envsolve.boundary.display import one_line
-from envsolve.lockfile.conda_lock import CondaLock, PlatformLock
-from envsolve.lockfile.conda_specs import environment_name
-from envsolve.lockfile.header import made_by, made_for
-from envsolve.lockfile.recorded import UNNAMED
-from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.header import comments_on_top, exported_from_in, exported_from_line, made_by, made_for_lines
+from envsolve.lockfile.lock import Lock, Stack
+
+UNNAMED = "envsolve"
+"""What an environment is called that has no framework."""
+_MADE_BY = re.compile(
+    r"""\#\ Made\ by\ envsolve\ (?P<version>\S+?)
+        (?:\ from\ the\ compatibility\ matrix\ of\ (?P<date>\S+?))?(?P<own>\ that\ --matrix\ gave)?:\s*\Z
+    """,
+    re.VERBOSE,
+)
+_COMMAND = re.compile(r"#   (.*\S)\s*\Z")
+_FOR = re.compile(r"# For: ([a-z0-9-]+)(?:, (.+))?\Z")
+_NEEDS = re.compile(r"# Needs: NVIDIA driver ([0-9.]+) or newer")
+_RESOLVED_FOR = re.compile(r"# Resolved for: (?:Python (?P<python>[0-9.]+)(?:, |\s*\Z))?(?P<virtual>.*)\Z")
+_CAPABILITY = re.compile(r"(?:\(|\ba GPU of )(\d+\.\d)\b")
+_OURS = ("# Made by envsolve ", "# Exported from ")
+_OF_A_PLATFORM = ("# For: ", "# Needs: ", "# Resolved for: ")
+_AFTER_REMARKS = ("# To ", "# Its variables ", "# platform:", "# From several indexes")
+_NAMED = re.compile(r"#.* --name ([\w.+-]+)(?: |\Z)")
+_VARIABLES = re.compile(r"#   conda env config vars set --name \S+ (.+)\Z")
+_NAME = re.compile(r"[A-Za-z0-9_.+-]+\Z")
+_NO_VIRTUAL_PACKAGE = "no virtual package"
 
 
-def header_lines(lock: CondaLock, parts: Sequence[PlatformLock]) -> Iterator[str]:
-    """Who made the file and with which command; for each of ``parts`` what it is for; how to use what it installs."""
-    if lock.recorded is not None:
-        yield from lock.recorded.made
-    else:
-        command = lock.command
-        yield from made_by(lock.envsolve_version, command, lock.matrix_date, own_matrix=lock.own_matrix)
-    for part in parts:
-        yield from _made_for(part)
-    yield from dict.fromkeys(line for part in parts for line in _remarks(part))
+class Comments(NamedTuple):
+    """What the comments on top of a file of envsolve say beside its facts.
+
+    ``machines`` are in words, by the platform.
+    """
+
+    machines: Mapping[str, str] = {}
+    remarks: tuple[str, ...] = ()
+    environment: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
+    exported_from: str | None = None
 
 
-def variable_remarks(lock: CondaLock, name: str) -> Iterator[str]:
+def header_lines(locks: Sequence[Lock]) -> Iterator[str]:
+    """Who made the file and with which command; for each of ``locks`` what it is for; how to use what it installs."""
+    made = locks[0].made
+    if made is not None:
+        yield from made_by(made.envsolve_version, made.command, made.matrix_date, own_matrix=made.own_matrix)
+    yield from exported_from_line(locks[0])
+    for lock in locks:
+        yield from made_for_lines(lock)
+        if made is not None:
+            python = f"Python {lock.python}, " if lock.python else ""
+            assumed = ", ".join(map(str, lock.virtual_packages)) or _NO_VIRTUAL_PACKAGE
+            yield one_line(f"# Resolved for: {python}{assumed}")
+    yield from dict.fromkeys(line for lock in locks for line in lock.remarks)
+
+
+def variable_remarks(lock: Lock, name: str) -> Iterator[str]:
     """How to set the variables of a lock whose format has no place for them."""
     if lock.variables:
         yield "# Its variables are set once it is there:"
@@ -33,33 +74,86 @@ def variable_remarks(lock: CondaLock, name: str) -> Iterator[str]:
         yield f"#   {one_line(f'conda env config vars set --name {name} {given}')}"
 
 
-def name_of(parts: Sequence[PlatformLock]) -> str:
+def name_of(locks: Sequence[Lock]) -> str:
     """What the environment is called: by its frameworks and their CUDA, where they are the same everywhere."""
-    names = set(map(_name, parts))
+    names = {lock.environment or UNNAMED for lock in locks}
     return names.pop() if len(names) == 1 else UNNAMED
 
 
-def _name(part: PlatformLock) -> str:
-    if part.recorded is not None:
-        return part.recorded.name
-    return UNNAMED if part.answer is None else environment_name(part.answer.solution)
+def stack_name(stack: Stack | None) -> str:
+    """What the environment of a stack is called: see :func:`envsolve.lockfile.conda_specs.environment_name`."""
+    if stack is None or not stack.frameworks:
+        return ""
+    major = (stack.cuda or "").partition(".")[0]
+    name = f"{'-'.join(it.framework for it in stack.frameworks)}-{f'cuda{major}' if major else 'cpu'}"
+    return name if _NAME.match(name) else ""
 
 
-def _remarks(part: PlatformLock) -> Iterator[str]:
-    if part.recorded is not None:
-        yield from part.recorded.remarks
-    elif part.answer is not None:
-        yield from use_remarks(part.answer)
+def comments_of(text: str) -> Comments:
+    """The comments on top of ``text``; none of a file that another tool wrote."""
+    lines = list(comments_on_top(text))
+    if not lines or not lines[0].startswith(_OURS):
+        return Comments()
+    machines: dict[str, str] = {}
+    remarks: list[str] = []
+    told = lines[2:] if len(lines) > 1 and _COMMAND.match(lines[1]) else lines[1:]
+    for line in told:
+        found = _FOR.match(line)
+        if found is not None:
+            machines[found[1]] = found[2] or ""
+        elif line == "#" or line.startswith(_AFTER_REMARKS):
+            break
+        elif not line.startswith((*_OURS, *_OF_A_PLATFORM)):
+            remarks.append(line)
+    return Comments(
+        machines,
+        tuple(remarks),
+        next((found[1] for found in map(_NAMED.match, told) if found is not None), ""),
+        tuple(_variables(told)),
+        exported_from_in(text),
+    )
 
 
-def _made_for(part: PlatformLock) -> Iterator[str]:
-    if part.recorded is not None and part.recorded.made_for:
-        yield from part.recorded.made_for
-        return
-    if part.answer is None:
-        yield one_line(f"# For: {part.platform}")
-    else:
-        yield from made_for(part.answer)
-    python = f"Python {part.python}, " if part.python else ""
-    assumed = ", ".join(str(package) for package in part.virtual_packages) or "no virtual package"
-    yield one_line(f"# Resolved for: {python}{assumed}")
+def facts_in_header(text: str) -> Mapping[str, object] | None:
+    """The facts that the comments on top of a file say to people; None where another tool wrote it.
+
+    Their keys are those of :func:`envsolve.lockfile.facts.facts_of`.
+    """
+    lines = list(comments_on_top(text))
+    made = _MADE_BY.match(lines[0]) if lines else None
+    if made is None:
+        return None
+    command = _COMMAND.match(lines[1]) if len(lines) > 1 else None
+    resolved = next(filter(None, map(_RESOLVED_FOR.match, lines)), None)
+    machines = next((found[2] or "" for found in map(_FOR.match, lines) if found is not None), "")
+    floor = next(filter(None, map(_NEEDS.match, lines)), None)
+    virtual = [] if resolved is None else [it.strip() for it in resolved["virtual"].split(", ") if it.startswith("__")]
+    facts: dict[str, object] = {
+        "envsolve_version": made["version"],
+        "command": None if command is None else command[1],
+        "matrix_date": made["date"],
+        "own_matrix": True if made["own"] else None,
+        "python": None if resolved is None else resolved["python"],
+        "virtual_packages": virtual or None,
+        "compute_capabilities": capabilities_in(machines) or None,
+        "minimum_driver": None if floor is None else floor[1],
+    }
+    return {key: fact for key, fact in facts.items() if fact is not None}
+
+
+def capabilities_in(machines: str) -> list[str]:
+    """The compute capabilities that ``machines``, in words, names."""
+    return _CAPABILITY.findall(machines)
+
+
+def _variables(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What a comment sets in the environment."""
+    for found in filter(None, map(_VARIABLES.match, lines)):
+        try:
+            words = shlex.split(found[1])
+        except ValueError:
+            continue
+        for word in words:
+            name, equals, value = word.partition("=")
+            if equals:
+                yield name, value

@@ -1,8 +1,7 @@
 """What a conda-lock.yml records beside its packages: the request, what shaped it and who made it, and a hash of that.
 
-:mod:`envsolve.lockfile.recorded_facts` reads it back. The format has room for texts alone
-(``metadata.custom_metadata``, CEP 37). A fact is ``envsolve.KEY``, or ``envsolve.PLATFORM.KEY`` where it is one
-platform's; what is no text is JSON. The keys are those of the other locks
+The format has room for texts alone (``metadata.custom_metadata``, CEP 37). A fact is ``envsolve.KEY``, or
+``envsolve.PLATFORM.KEY`` where it is one platform's; what is no text is JSON. The keys are those of the other locks
 (:func:`envsolve.lockfile.facts.facts_of`).
 """
 
@@ -10,71 +9,76 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from envsolve.lockfile.conda_lock import CondaLock, PlatformLock
-from envsolve.lockfile.facts import SCHEMA_VERSION, stack_facts
-from envsolve.lockfile.stack import stack_of
+from envsolve.lockfile.conda_lock_file import CondaLockFile
+from envsolve.lockfile.facts import facts_of
+from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.toml import Value
+from envsolve.model.host import Platform
 
 _OURS = "envsolve"
+_OF_THE_WHOLE = (
+    *("schema_version", "envsolve_version", "command", "matrix_date", "own_matrix", "exclude_newer", "variables"),
+)
+"""Facts that are the same for all platforms."""
+_NO_TEXT = ("schema_version", "own_matrix")
+"""Facts that are neither a text nor, like all others that are none, a list or a table."""
+_TEXTS = ("envsolve_version", "command", "matrix_date", "exclude_newer", "python", "glibc", "cuda", "cudnn")
 
 
-def content_hash(lock: CondaLock, part: PlatformLock) -> str:
+def content_hash(lock: Lock) -> str:
     """The sha256 of what the packages for a platform follow from, as canonical JSON.
 
     That is the platform, the channels in their order, what was asked for with manager and category, the virtual
     packages and the moment after which uploads do not count. conda-lock hashes the same of its own specification
     (conda_lock/content_hash.py).
     """
-    asked = [[it.spec, "pip" if it.by_pip else "conda", it.category] for it in part.asked]
     held = {
-        "platform": part.platform.value,
+        "platform": lock.platform,
         "channels": list(lock.channels),
-        "asked": sorted(asked),
-        "virtual_packages": sorted(map(str, part.virtual_packages)),
-        "exclude_newer": lock.exclude_newer,
+        "asked": sorted([it.spec, "pip" if it.by_pip else "conda", it.category] for it in lock.asked),
+        "virtual_packages": sorted(map(str, lock.virtual_packages)),
+        "exclude_newer": None if lock.made is None else lock.made.exclude_newer,
     }
     text = json.dumps(held, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def custom_metadata(lock: CondaLock) -> Iterator[tuple[str, str]]:
+def custom_metadata(locks: Sequence[Lock]) -> Iterator[tuple[str, str]]:
     """The facts as texts by their keys, in an order that does not change."""
-    yield from _as_texts(_OURS, _facts_of(lock))
-    for part in lock.parts:
-        yield from _as_texts(f"{_OURS}.{part.platform}", _platform_facts(part))
+    whole = facts_of(locks[0])
+    yield from _as_texts(_OURS, {key: whole[key] for key in _OF_THE_WHOLE if key in whole})
+    for lock in locks:
+        own = {key: fact for key, fact in facts_of(lock).items() if key not in (*_OF_THE_WHOLE, "platform")}
+        yield from _as_texts(f"{_OURS}.{lock.platform}", own)
 
 
-def _facts_of(lock: CondaLock) -> Mapping[str, Value | None]:
-    if lock.recorded is not None:
-        return lock.recorded.facts
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "envsolve_version": lock.envsolve_version,
-        "command": lock.command,
-        "matrix_date": lock.matrix_date,
-        "own_matrix": lock.own_matrix or None,
-        "exclude_newer": lock.exclude_newer,
-        "variables": dict(lock.variables) or None,
-    }
+def facts_in_metadata(file: CondaLockFile, platform: Platform) -> Mapping[str, object] | None:
+    """What a conda-lock.yml records of the whole lock and of ``platform``; None where another tool wrote it."""
+    texts = dict(file.custom_metadata)
+    if f"{_OURS}.envsolve_version" not in texts:
+        return None
+    facts = _under(f"{_OURS}.", texts) | {"platform": platform.value} | _under(f"{_OURS}.{platform}.", texts)
+    return {key: _fact(key, text) for key, text in facts.items()}
 
 
-def _platform_facts(part: PlatformLock) -> Mapping[str, Value | None]:
-    if part.recorded is not None:
-        return part.recorded.facts
-    versions = {pin.name: pin.version for pin in part.pip} | {it.name: it.version for it in part.conda}
-    virtual = {package.name: package.version for package in part.virtual_packages}
-    return {
-        "request": [asked.spec for asked in part.asked],
-        "python": part.python or None,
-        "glibc": virtual.get("__glibc"),
-        "virtual_packages": [str(package) for package in part.virtual_packages],
-        **({} if part.answer is None else stack_facts(stack_of(part.answer, versions))),
-    }
+def _under(prefix: str, texts: Mapping[str, str]) -> dict[str, str]:
+    found = {key.removeprefix(prefix): text for key, text in texts.items() if key.startswith(prefix)}
+    return {key: text for key, text in found.items() if "." not in key}
 
 
-def _as_texts(prefix: str, facts: Mapping[str, Value | None]) -> Iterator[tuple[str, str]]:
+def _fact(key: str, text: str) -> object:
+    """A fact out of its text; one that people broke stays the text it is."""
+    if key in _TEXTS or (key not in _NO_TEXT and not text.startswith(("[", "{"))):
+        return text
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return found
+
+
+def _as_texts(prefix: str, facts: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
     for key, fact in facts.items():
-        if fact is not None:
-            yield f"{prefix}.{key}", fact if isinstance(fact, str) else json.dumps(fact)
+        yield f"{prefix}.{key}", fact if isinstance(fact, str) else json.dumps(fact)

@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 from envsolve.boundary.files import FileError, read_text
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import UsageError
-from envsolve.lockfile.conda_lock import MAIN
+from envsolve.lockfile.lock import MAIN
 from envsolve.lockfile.package_address import package_of
 from envsolve.lockfile.pip_package import PipPackage, pip_package
 from envsolve.lockfile.text_file import shown

@@ -6,15 +6,16 @@ name and platform, and there is no time in it: the same lock gives the same byte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 
+from envsolve import __version__
 from envsolve.boundary.display import one_line
 from envsolve.errors import Hint, OutsideError
 from envsolve.lockfile.conda_dependencies import Node, categories, dependencies
 from envsolve.lockfile.conda_header import header_lines, name_of, variable_remarks
-from envsolve.lockfile.conda_lock import MAIN, CondaLock, PlatformLock
 from envsolve.lockfile.conda_lock_facts import content_hash, custom_metadata
+from envsolve.lockfile.lock import MAIN, Lock
 from envsolve.lockfile.sound_packages import sound_packages, without_hash
 from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
 from envsolve.lockfile.yaml import scalar
@@ -30,22 +31,22 @@ _Entry = tuple[str, str, str, str]
 """Manager, name and platform, by which entries are sorted, and the text without category."""
 
 
-def conda_lock_yml(lock: CondaLock) -> str:
-    """The content of the file, the same bytes for the same lock.
+def write(locks: Sequence[Lock]) -> str:
+    """The content of the file with ``locks``, one for each platform, the same bytes for the same locks.
 
     Raises OutsideError ``no-hash`` for a conda package without md5 or a wheel without sha256, which no reader takes,
     and ``unsound-package`` for what no lock may hold.
     """
-    return "\n".join(_lines(lock)) + "\n"
+    return "\n".join(_lines(locks)) + "\n"
 
 
-def _lines(lock: CondaLock) -> Iterator[str]:
-    groups = {part.platform.value: categories(part) for part in lock.parts}
-    yield from header_lines(lock, lock.parts)
-    yield from _how_to_install(lock, {name for found in groups.values() for held in found.values() for name in held})
+def _lines(locks: Sequence[Lock]) -> Iterator[str]:
+    groups = {lock.platform: categories(lock) for lock in locks}
+    yield from header_lines(locks)
+    yield from _how_to_install(locks, {name for found in groups.values() for held in found.values() for name in held})
     yield "version: 1"
-    yield from _metadata(lock)
-    entries = sorted(entry for part in lock.parts for entry in _entries(part))
+    yield from _metadata(locks)
+    entries = sorted(entry for lock in locks for entry in _entries(lock))
     yield "package:" if entries else "package: []"
     for manager, name, platform, text in entries:
         for category in groups[platform][Node(manager, name)]:
@@ -53,46 +54,47 @@ def _lines(lock: CondaLock) -> Iterator[str]:
             yield f"{text}\n  category: {scalar(category)}\n  optional: {optional}"
 
 
-def _how_to_install(lock: CondaLock, names: set[str]) -> Iterator[str]:
-    environment, others = name_of(lock.parts), sorted(names - {MAIN})
+def _how_to_install(locks: Sequence[Lock], names: set[str]) -> Iterator[str]:
+    environment, others = name_of(locks), sorted(names - {MAIN})
     extras = "".join(f" --extras {quote(name)}" for name in others if name != _INSTALLED_UNASKED)
     named = "".join(f" --category {quote(name)}" for name in [MAIN, *others]) if others else ""
     yield "# To install it, with one of these (mamba and micromamba know it by a name that ends in -lock.yml):"
     yield f"#   {one_line(f'conda-lock install --name {environment}{extras} conda-lock.yml')}"
     yield f"#   {one_line(f'micromamba create --name {environment}{named} --file conda-lock.yml')}"
-    if not others and not any(part.pip for part in lock.parts):
+    if not others and not any(lock.pins for lock in locks):
         yield one_line(
             f"#   conda create --name {environment} --file conda-lock.yml  # from 26.5 on, by this very name"
         )
-    yield from variable_remarks(lock, environment)
+    yield from variable_remarks(locks[0], environment)
 
 
-def _metadata(lock: CondaLock) -> Iterator[str]:
+def _metadata(locks: Sequence[Lock]) -> Iterator[str]:
     yield "metadata:"
     yield "  content_hash:"
-    for part in lock.parts:
-        yield f"    {part.platform}: {scalar(content_hash(lock, part))}"
+    for lock in locks:
+        yield f"    {lock.platform}: {scalar(content_hash(lock))}"
     yield "  channels:"
-    for channel in lock.channels:
+    for channel in locks[0].channels:
         yield f"  - url: {scalar(channel)}"
         yield "    used_env_vars: []"
     yield "  platforms:"
-    for part in lock.parts:
-        yield f"  - {part.platform}"
+    for lock in locks:
+        yield f"  - {lock.platform}"
     yield "  sources:"
-    for source in lock.sources or (_NO_SOURCE,):
+    for source in locks[0].sources or (_NO_SOURCE,):
         yield f"  - {scalar(source)}"
     yield "  custom_metadata:"
-    yield f"    created_by: {scalar(f'envsolve {lock.envsolve_version}')}"  # conda itself refuses a file without it
-    for key, text in custom_metadata(lock):
+    version = __version__ if locks[0].made is None else locks[0].made.envsolve_version
+    yield f"    created_by: {scalar(f'envsolve {version}')}"  # conda itself refuses a file without it
+    for key, text in custom_metadata(locks):
         yield f"    {scalar(key)}: {scalar(text)}"
 
 
-def _entries(part: PlatformLock) -> Iterator[_Entry]:
-    platform = part.platform.value
-    for package in sound_packages(part.conda):
+def _entries(lock: Lock) -> Iterator[_Entry]:
+    platform = lock.platform
+    for package in sound_packages(lock.conda):
         yield "conda", package.name, platform, _conda_entry(package, platform)
-    for pin in sound_pins(part.pip):
+    for pin in sound_pins(lock.pins):
         yield "pip", pin.name, platform, _pip_entry(pin, platform)
 
 

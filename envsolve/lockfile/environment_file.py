@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from envsolve.boundary.files import FileError, read_text
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.conda_lock import MAIN, Asked
+from envsolve.lockfile.lock import MAIN, Asked
 from envsolve.lockfile.pip_section import EditableError, PipEntry, PipSection, pip_entry, pip_section
 from envsolve.lockfile.selectors import holds, select
 from envsolve.lockfile.text_file import clean, shown

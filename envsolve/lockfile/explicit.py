@@ -10,36 +10,36 @@ from collections.abc import Iterator
 
 from envsolve.lockfile.conda_dependencies import installing_order
 from envsolve.lockfile.conda_header import header_lines, name_of, variable_remarks
-from envsolve.lockfile.conda_lock import CondaLock, PlatformLock
+from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.sound_packages import sound_packages
 from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
 from envsolve.model.conda import CondaPackage
 from envsolve.model.package import Pin
 
 
-def explicit(lock: CondaLock, part: PlatformLock) -> str:
-    """The content of the file for one platform of ``lock``, the same bytes for the same part.
+def write(lock: Lock) -> str:
+    """The content of the file, the same bytes for the same lock.
 
     Raises OutsideError ``no-hash`` for a package without checksum, ``unsound-package`` for what no lock may hold.
     """
-    return "\n".join(_lines(lock, part)) + "\n"
+    return "\n".join(_lines(lock)) + "\n"
 
 
-def _lines(lock: CondaLock, part: PlatformLock) -> Iterator[str]:
-    yield from header_lines(lock, (part,))
-    yield from _how_to_install(part)
-    yield from variable_remarks(lock, name_of((part,)))
-    yield f"# platform: {part.platform}"
+def _lines(lock: Lock) -> Iterator[str]:
+    yield from header_lines((lock,))
+    yield from _how_to_install(lock)
+    yield from variable_remarks(lock, name_of((lock,)))
+    yield f"# platform: {lock.platform}"
     yield "@EXPLICIT"
-    for package in installing_order(sound_packages(part.conda)):
+    for package in installing_order(sound_packages(lock.conda)):
         yield f"{package.url}#{_checksum(package)}"
-    for pin in sound_pins(part.pip):
+    for pin in sound_pins(lock.pins):
         yield f"# pip {_requirement(pin)}"
 
 
-def _how_to_install(part: PlatformLock) -> Iterator[str]:
-    name = name_of((part,))
-    if part.pip:
+def _how_to_install(lock: Lock) -> Iterator[str]:
+    name = name_of((lock,))
+    if lock.pins:
         yield "# To install it, with the wheels in its comments:"
         yield f"#   conda-lock install --name {name} FILE"
     else:

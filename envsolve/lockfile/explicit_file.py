@@ -31,15 +31,15 @@ class ExplicitFile(NamedTuple):
 
     ``platform`` is what its comments say, else what its packages are for; None where all of them are for any.
     ``unread`` are the numbers of lines that are no address of a package. ``wheels`` are the packages of pip that have
-    an address, ``unread_pip`` the numbers of the comments with the others.
+    an address, ``unplaced`` the numbers of the comments with the others, and ``pins`` what of these names a version.
     """
 
     packages: tuple[CondaPackage, ...]
-    pip: tuple[Pin, ...] = ()
     platform: str | None = None
     unread: tuple[int, ...] = ()
     wheels: tuple[PipPackage, ...] = ()
-    unread_pip: tuple[int, ...] = ()
+    unplaced: tuple[int, ...] = ()
+    pins: tuple[Pin, ...] = ()
 
 
 def read_explicit(path: Path) -> ExplicitFile:
@@ -72,15 +72,17 @@ def explicit_of(text: str) -> ExplicitFile:
             packages.append(_package(line))
         except FileError:
             unread.append(number)
-    pip = filter(None, map(_pin, lines))
-    named = {number: _wheel(line) for number, line in enumerate(lines, start=1) if line.startswith(_PIP)}
+    comments = {number: line for number, line in enumerate(lines, start=1) if line.startswith(_PIP)}
+    wheels = {number: wheel for number, line in comments.items() if (wheel := _wheel(line)) is not None}
+    unplaced = tuple(number for number in comments if number not in wheels)
+    pins = (pin_of(" ".join(comments[number].removeprefix(_PIP).split())) for number in unplaced)
     return ExplicitFile(
         tuple(packages),
-        tuple(pip),
         _platform(lines, packages),
         tuple(unread),
-        tuple(wheel for wheel in named.values() if wheel is not None),
-        tuple(number for number, wheel in named.items() if wheel is None),
+        tuple(wheels.values()),
+        unplaced,
+        tuple(pin._replace(marker="") for pin in pins if pin is not None),
     )
 
 
@@ -102,22 +104,11 @@ def _platform(lines: list[str], packages: list[CondaPackage]) -> str | None:
     return subdirs.pop() if len(subdirs) == 1 else None
 
 
-def _pin(line: str) -> Pin | None:
-    """A package of pip: ``# pip name @ URL#sha256=...``, as conda-lock writes it; older ones have the hash as pip does.
-
-    The version is in the name of the file.
-    """
-    if not line.startswith(_PIP):
-        return None
-    if _DIRECT.match(line.partition(" @ ")[2].strip()) is None:
-        pin = pin_of(" ".join(line.removeprefix(_PIP).split()))
-        return pin and pin._replace(marker="")
-    wheel = _wheel(line)
-    return None if wheel is None else wheel.pin
-
-
 def _wheel(line: str) -> PipPackage | None:
-    """The package in such a comment; None where it has no address."""
+    """The package in such a comment; None where it has no address.
+
+    conda-lock writes ``# pip name @ URL#sha256=...``; older ones have the hash as pip does.
+    """
     name, _, rest = line.removeprefix(_PIP).partition(" @ ")
     address = _DIRECT.match(rest.strip())
     try:

@@ -1,7 +1,8 @@
 """The table in which a lock of envsolve says what it rests on.
 
 It is one table for every format: pylock.toml has it as ``[tool.envsolve]``, a requirements file and a Dockerfile as the
-same TOML in the comments on top.
+same TOML in the comments on top, conda-lock.yml as texts in its ``custom_metadata``. An explicit file and an
+environment.yml say some of it to people, in the comments on top (:mod:`envsolve.lockfile.header`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from envsolve.boundary.files import FileError
 from envsolve.lockfile.lock import Lock, LockedFramework, Made, Stack
 from envsolve.lockfile.text_file import clean
 from envsolve.lockfile.toml import Value, table_lines
+from envsolve.model.conda import VirtualPackage
 
 SCHEMA_VERSION = 1
 TABLE = "[tool.envsolve]"
@@ -31,13 +33,15 @@ def facts_of(lock: Lock) -> dict[str, Value]:
         "schema_version": SCHEMA_VERSION,
         "envsolve_version": made.envsolve_version,
         "command": made.command,
-        "request": list(made.request),
+        "request": None if made.request is None else list(made.request),
         "matrix_date": made.matrix_date,
         "own_matrix": made.own_matrix or None,
         "exclude_newer": made.exclude_newer,
+        "variables": dict(lock.variables) or None,
         "platform": lock.platform or None,
         "python": lock.python or None,
         "glibc": lock.glibc,
+        "virtual_packages": list(map(str, lock.virtual_packages)) or None,
         **({} if lock.stack is None else stack_facts(lock.stack)),
         "notes": list(made.notes) or None,
     }
@@ -51,7 +55,7 @@ def stack_facts(stack: Stack) -> dict[str, Value | None]:
         "compute_capabilities": list(stack.capabilities),
         "cuda": stack.cuda,
         "cudnn": stack.cudnn,
-        "frameworks": [it._asdict() for it in stack.frameworks],
+        "frameworks": [it._asdict() for it in stack.frameworks] or None,
     }
 
 
@@ -59,6 +63,7 @@ def with_facts(lock: Lock, facts: Mapping[str, object] | None, *, machines: str 
     """``lock`` with what its table says, as far as that has the form that envsolve writes; ``machines`` in words."""
     if not isinstance(facts, Mapping) or not isinstance(facts.get("envsolve_version"), str):
         return lock
+    variables = facts.get("variables")
     return lock._replace(
         platform=_text(facts, "platform") or "",
         python=_text(facts, "python") or "",
@@ -67,12 +72,14 @@ def with_facts(lock: Lock, facts: Mapping[str, object] | None, *, machines: str 
         made=Made(
             str(facts["envsolve_version"]),
             _text(facts, "command") or "",
-            texts(facts, "request"),
+            texts(facts, "request") if "request" in facts else None,
             _text(facts, "matrix_date"),
             facts.get("own_matrix") is True,
             _text(facts, "exclude_newer"),
             texts(facts, "notes"),
         ),
+        variables=_pairs(variables) if isinstance(variables, Mapping) else (),
+        virtual_packages=tuple(map(_virtual_package, texts(facts, "virtual_packages"))),
     )
 
 
@@ -126,16 +133,26 @@ def _lines(text: str) -> Iterator[str]:
 
 def _stack(facts: Mapping[str, object], machines: str) -> Stack | None:
     frameworks = facts.get("frameworks")
-    if not isinstance(frameworks, list | tuple):
+    if not isinstance(frameworks, list | tuple) and not machines:
         return None
     return Stack(
-        tuple(filter(None, map(_framework, frameworks))),
+        tuple(filter(None, map(_framework, frameworks if isinstance(frameworks, list | tuple) else ()))),
         texts(facts, "compute_capabilities"),
         _text(facts, "minimum_driver"),
         _text(facts, "cuda"),
         _text(facts, "cudnn"),
         machines,
     )
+
+
+def _pairs(told: Mapping[object, object]) -> tuple[tuple[str, str], ...]:
+    return tuple((key, text) for key, text in told.items() if isinstance(key, str) and isinstance(text, str))
+
+
+def _virtual_package(text: str) -> VirtualPackage:
+    name, _, rest = text.partition("=")
+    version, _, build = rest.partition("=")
+    return VirtualPackage(name, version or "0", build or "0")
 
 
 def _framework(told: object) -> LockedFramework | None:

@@ -15,7 +15,6 @@ from envsolve.lockfile.own_file import LONGEST
 from envsolve.model.host import Platform
 
 if TYPE_CHECKING:
-    from envsolve.lockfile.conda_lock import CondaLock
     from envsolve.lockfile.lock import Lock
 
 FORMATS = ("environment", "json", "pixi")
@@ -70,23 +69,22 @@ def load_conda_writers() -> None:
     from envsolve.lockfile import conda_lock_yml, exact_environment, explicit  # noqa: F401
 
 
-def write_conda_lock(lock: CondaLock, format_name: str) -> Iterator[tuple[Platform, str]]:
+def write_conda_lock(locks: Sequence[Lock], format_name: str) -> Iterator[tuple[Platform, str]]:
     """The contents of the files in ``format_name``, each with the platform it is for: conda-lock.yml holds them all.
 
     ``format_name`` is one of CONDA_FORMATS or ``environment``, which stands for one with exact builds. Raises
     OutsideError for a package without a digest.
     """
     if format_name == "conda-lock":
-        from envsolve.lockfile.conda_lock_yml import conda_lock_yml
+        from envsolve.lockfile import conda_lock_yml
 
-        yield lock.parts[0].platform, without_secrets(conda_lock_yml(lock))
+        yield Platform(locks[0].platform), without_secrets(conda_lock_yml.write(locks))
         return
-    from envsolve.lockfile.exact_environment import exact_environment_yml
-    from envsolve.lockfile.explicit import explicit
+    from envsolve.lockfile import exact_environment, explicit
 
-    writer = explicit if format_name == "explicit" else exact_environment_yml
-    for part in lock.parts:
-        yield part.platform, without_secrets(writer(lock, part))
+    write_one = explicit.write if format_name == "explicit" else exact_environment.write
+    for lock in locks:
+        yield Platform(lock.platform), without_secrets(write_one(lock))
 
 
 def write_python_lock(lock: Lock, format_name: str, answer: Answer | None = None) -> str:

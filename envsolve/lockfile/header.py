@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _COMMENT_COLUMN = 44
 _MACHINES = re.compile(r"# For: [a-z0-9-]+, (.+)\Z")
 _EXPORTED = re.compile(r"# Exported from (.+) by envsolve\Z")
-_HEADER_LINES = 20
+_HEADER_LINES = 60
 _LONGEST_LINE = 4096
 
 
@@ -45,27 +45,42 @@ def machines_of(answer: Answer) -> str:
 
 def lock_header(lock: Lock) -> Iterator[str]:
     """The comments for people on top of a Python lock."""
-    made, stack = lock.made, lock.stack
+    made = lock.made
     if made is not None:
         yield from made_by(made.envsolve_version, made.command, made.matrix_date, own_matrix=made.own_matrix)
+    yield from exported_from_line(lock)
+    if made is not None:
+        yield from made_for_lines(lock)
+        yield one_line(f"# Resolved for: Python {lock.python}{'' if lock.glibc is None else f', glibc {lock.glibc}'}")
+
+
+def exported_from_line(lock: Lock) -> Iterator[str]:
+    """The file that a lock was read from before it was written as this one, where it was.
+
+    By which envsolve is not said: a newer one writes the same.
+    """
     if lock.exported_from is not None:
         yield one_line(f"# Exported from {lock.exported_from} by envsolve")
-    if made is not None:
-        yield from _made_for(lock.platform, "" if stack is None else stack.machines, stack and stack.minimum_driver)
-        yield one_line(f"# Resolved for: Python {lock.python}{'' if lock.glibc is None else f', glibc {lock.glibc}'}")
+
+
+def made_for_lines(lock: Lock) -> Iterator[str]:
+    """The platform, the machines in words and the driver that a lock is for."""
+    stack = lock.stack
+    yield from _made_for(lock.platform, "" if stack is None else stack.machines, stack and stack.minimum_driver)
 
 
 def machines_in(text: str) -> str:
     """The machines that the comments on top of a file name, in words."""
-    return next((found[1] for found in map(_MACHINES.match, _on_top(text)) if found is not None), "")
+    return next((found[1] for found in map(_MACHINES.match, comments_on_top(text)) if found is not None), "")
 
 
 def exported_from_in(text: str) -> str | None:
     """The file that the comments on top of another say it was exported from."""
-    return next((found[1] for found in map(_EXPORTED.match, _on_top(text)) if found is not None), None)
+    return next((found[1] for found in map(_EXPORTED.match, comments_on_top(text)) if found is not None), None)
 
 
-def _on_top(text: str) -> Iterator[str]:
+def comments_on_top(text: str) -> Iterator[str]:
+    """The lines of the comments that a file begins with."""
     for line in text.split("\n", _HEADER_LINES)[:_HEADER_LINES]:
         if line.startswith("#"):
             yield line[:_LONGEST_LINE].rstrip("\r")

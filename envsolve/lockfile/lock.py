@@ -1,41 +1,40 @@
 """A lock as a value: what is installed, file by file, and what that choice rests on.
 
-Every format is read into one and written from one. Not every format can hold all of it: ``HOLDS`` says what each does,
-and ``read(write(lock)) == lock.restricted_to(format)``.
+Every format is read into one and written from one. Not every format can hold all of it:
+:mod:`envsolve.lockfile.restriction` says what each does, and ``read(write(lock)) == lock.restricted_to(format)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from envsolve.boundary.display import one_line
 from envsolve.index.page import version_of
-from envsolve.lockfile.sound_pins import STRONG, sound_url
+from envsolve.lockfile.sound_pins import STRONG
+from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.names import is_name, normalized
 from envsolve.model.package import PackageFile, Pin
 
-
-class Content(StrEnum):
-    """What some formats hold and others do not, in words for the documentation."""
-
-    ADDRESSES = "the names, addresses, sizes and upload times of files"
-    REQUIREMENTS = "what each package requires"
-    PYTHONS = "which versions of Python each package is for"
-    DEFAULT_INDEX = "which index is asked where a package names none, and in which order the others are"
+MAIN = "main"
+"""The category of what an environment needs in any case (conda-lock's word)."""
 
 
-HOLDS: Mapping[str, frozenset[Content]] = {
-    "requirements": frozenset({Content.DEFAULT_INDEX}),
-    "dockerfile": frozenset({Content.DEFAULT_INDEX}),
-    "pylock": frozenset({Content.ADDRESSES, Content.REQUIREMENTS, Content.PYTHONS}),
-}
-"""What the formats of a Python lock hold beside names, versions, digests, markers, reasons and :class:`Made`."""
+class Asked(NamedTuple):
+    """One thing that was asked for: a match spec of conda or, with ``by_pip``, a requirement as PEP 508 has it.
+
+    ``reason`` is a sentence for people. ``category`` is what it is for: ``main``, or ``dev`` and the like.
+    ``of_stack`` says that the stack asks for it, and nobody by name.
+    """
+
+    spec: str
+    reason: str = ""
+    category: str = MAIN
+    by_pip: bool = False
+    of_stack: bool = False
 
 
 class LockedFramework(NamedTuple):
@@ -66,14 +65,14 @@ class Stack(NamedTuple):
 class Made(NamedTuple):
     """How envsolve came to a lock: its version, the command, and what shaped the answer beside the indexes.
 
-    ``request`` are the requirements as asked for, ``exclude_newer`` the moment after which uploads do not count.
-    ``matrix_date`` is that of the compatibility matrix, None where no framework was asked for; ``own_matrix`` says that
-    it is not the one that envsolve ships.
+    ``request`` are the requirements as asked for, None where they are not known, ``exclude_newer`` the moment after
+    which uploads do not count. ``matrix_date`` is that of the compatibility matrix, None where no framework was asked
+    for; ``own_matrix`` says that it is not the one that envsolve ships.
     """
 
     envsolve_version: str
     command: str = ""
-    request: tuple[str, ...] = ()
+    request: tuple[str, ...] | None = ()
     matrix_date: str | None = None
     own_matrix: bool = False
     exclude_newer: str | None = None
@@ -81,14 +80,19 @@ class Made(NamedTuple):
 
 
 class Open(NamedTuple):
-    """An entry that leaves something to be decided, which ``reason`` says; ``name`` is None where it tells none."""
+    """An entry that leaves something to be decided, which ``reason`` says; ``name`` is None where it tells none.
+
+    ``line`` is that of the file, where it helps; ``of_conda`` says that the entry is about a package of conda.
+    """
 
     reason: str
     name: str | None = None
+    line: int | None = None
+    of_conda: bool = False
 
 
 class Lock(NamedTuple):
-    """A lock of Python packages.
+    """A lock for one platform: the packages of Python, those of conda that they are installed beside, or either alone.
 
     ``pins`` are sorted by name; a name may come more than once, under different markers. Of a pin ``index_url`` is ""
     where the lock does not say which index it is from. ``python`` is the full version ``3.11.7`` and ``glibc`` the
@@ -113,22 +117,25 @@ class Lock(NamedTuple):
     requires_python: str = ""
     exported_from: str | None = None
     open: tuple[Open, ...] = ()
+    conda: tuple[CondaPackage, ...] = ()
+    channels: tuple[str, ...] = ()
+    virtual_packages: tuple[VirtualPackage, ...] = ()
+    asked: tuple[Asked, ...] = ()
+    sources: tuple[str, ...] = ()
+    environment: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def versions(self) -> dict[str, str]:
-        """The version of each package, by name."""
-        return {pin.name: pin.version for pin in self.pins}
+        """The version of each package, by name; what conda installs stands for what pip does."""
+        return {pin.name: pin.version for pin in self.pins} | {it.name: it.version for it in self.conda}
 
     def restricted_to(self, format_name: str) -> Lock:
-        """What a file in one of the formats of ``HOLDS`` says of this lock."""
-        holds = HOLDS[format_name]
-        plain = Content.DEFAULT_INDEX in holds and self.default_is_plain
-        pins = (_restricted(pin, holds, self.default_index if plain else None) for pin in sorted_pins(self.pins))
-        lock = self._replace(pins=tuple(pins))
-        if Content.DEFAULT_INDEX not in holds:
-            return lock._replace(default_index="", default_is_plain=True, indexes=())
-        lock = lock._replace(default_index="" if plain else self.default_index)
-        return lock if Content.PYTHONS in holds else lock._replace(requires_python="")
+        """What a file in one of the formats of :data:`envsolve.lockfile.restriction.HOLDS` says of this lock."""
+        from envsolve.lockfile.restriction import restricted
+
+        return restricted(self, format_name)
 
     def with_requirers(self) -> Lock:
         """The same with ``via`` and ``requires`` of its pins each completed by the other.
@@ -196,40 +203,3 @@ def file_name_in(url: str) -> str:
 def version_in(name: str, url: str) -> str:
     """The version in the address of a file of ``name``; "" where it says none."""
     return version_of(name, file_name_in(url)) or ""
-
-
-def _restricted(pin: Pin, holds: Collection[Content], unsaid_index: str | None) -> Pin:
-    keeps_pythons = Content.PYTHONS in holds
-    pin = pin._replace(
-        via=tuple(sorted({one_line(it) for it in pin.via})),
-        because=tuple(map(one_line, pin.because)),
-        requires=tuple(sorted(pin.requires)) if Content.REQUIREMENTS in holds else (),
-        requires_python=pin.requires_python if keeps_pythons and is_specifier(pin.requires_python or "") else None,
-        unknown_extras=(),
-    )
-    if pin.index_url is None:
-        return _direct(pin, holds)
-    files = tuple(_files(pin)) if Content.ADDRESSES in holds else bare_files(strong_digests(pin))
-    return pin._replace(files=files, index_url="" if pin.index_url == unsaid_index else sound_url(pin.index_url))
-
-
-def _direct(pin: Pin, holds: Collection[Content]) -> Pin:
-    """A package that is given by its address, which every format holds; the version of a wheel's not every one."""
-    url = sound_url(pin.files[0].url)
-    file = _file(pin.files[0])._replace(name=file_name_in(url))
-    if Content.ADDRESSES in holds:
-        return pin._replace(files=(file,), version=pin.version if file.is_wheel else version_in(pin.name, url))
-    bare = file._replace(size=None, upload_time=None)
-    return pin._replace(files=(bare,), version=version_in(pin.name, url))
-
-
-def _files(pin: Pin) -> Iterator[PackageFile]:
-    """Wheels, then the one source distribution that a pylock.toml has room for."""
-    sdists = [file for file in pin.files if not file.is_wheel]
-    yield from map(_file, (*(it for it in pin.files if it.is_wheel), *sdists[:1]))
-
-
-def _file(file: PackageFile) -> PackageFile:
-    uploaded = None if file.upload_time is None else moment(file.upload_time)
-    hashes = tuple(sorted((kind, digest) for kind, digest in file.hashes if kind in STRONG))
-    return PackageFile(file.name, sound_url(file.url), hashes, file.size, uploaded)

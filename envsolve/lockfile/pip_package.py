@@ -9,13 +9,10 @@ from urllib.parse import unquote
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.index.page import version_of
-from envsolve.lockfile.lock import bare_files
 from envsolve.lockfile.text_file import shown
 from envsolve.model.names import is_name, normalized
-from envsolve.model.package import Pin
 
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.!+_-]*\Z")
-_OF_AN_INDEX = re.compile(r"https?://[^\s#]+\.(?:whl|tar\.gz|tar\.bz2|zip)(?:[?#]\S*)?\Z", re.IGNORECASE)
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _IN_FRAGMENT = "sha256="
 
@@ -34,14 +31,6 @@ class PipPackage(NamedTuple):
     index_url: str | None = None
     is_direct: bool = False
     requires: tuple[str, ...] = ()
-
-    @property
-    def pin(self) -> Pin | None:
-        """What holds its version in a new lock; None for what is of no index, or has no version."""
-        if self.is_direct or not self.version or not _OF_AN_INDEX.match(self.url):
-            return None
-        hashes = () if self.sha256 is None else (f"sha256:{self.sha256}",)
-        return Pin(self.name, self.version, bare_files(hashes), self.index_url or "")
 
 
 def pip_package(stated: PipPackage) -> PipPackage:

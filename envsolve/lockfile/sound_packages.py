@@ -17,6 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 _VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.!+%~-]*\Z")
 _BUILD = re.compile(r"[A-Za-z0-9_.+~-]*\Z")
 """A little more than CEP 26 allows: old packages have upper case, some snapshots a version with ``%21`` for ``!``."""
+_ENDINGS = (".conda", ".tar.bz2")
 _MD5 = re.compile(r"[0-9a-f]{32}\Z")
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
@@ -60,6 +61,8 @@ def _refuse_unsound(package: CondaPackage) -> None:
 def _url(package: CondaPackage) -> str:
     """Its address, with nothing that the readers of explicit files take for a variable of the machine (CEP 23)."""
     url, _, _ = package.url.partition("#")
+    if not url.endswith(_ENDINGS):
+        raise _unsound(f"{package.url!r} is no address of a conda package")
     return sound_url(url).replace("$", "%24")
 
 

@@ -16,7 +16,7 @@ from envsolve.app.conda_needs import companions, split_needs
 from envsolve.app.targets import Target
 from envsolve.conda.session import Listed
 from envsolve.errors import UnsolvableError
-from envsolve.lockfile.conda_lock import Asked
+from envsolve.lockfile.lock import Asked
 from envsolve.model.asker import Asker
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Packages, Request

@@ -8,7 +8,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.conda_refusal import Unfit, conda_refusal, not_on_channels, sentences_in
-from envsolve.lockfile.conda_lock import Asked
+from envsolve.lockfile.lock import Asked
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Packages, Request

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.lockfile.conda_file import read_held
+from envsolve.lockfile.conda_locks import read_held
 from envsolve.model.host import Platform
 from tests.conda.conftest import channel_server, mirror, mirrored
 from tests.conftest import Envsolve

@@ -49,13 +49,17 @@ def files(matrix: Matrix) -> Iterator[tuple[str, str]]:
     python_lock = python_lock._replace(made=python_lock.made._replace(envsolve_version=__version__))
     yield "requirements.txt", write_python_lock(python_lock, "requirements")
     yield "pylock.toml", write_python_lock(python_lock, "pylock")
-    conda_lock = two_platforms(matrix)._replace(envsolve_version=__version__)
-    ((_, text),) = write_conda_lock(conda_lock, "conda-lock")
+    conda_locks = [
+        lock._replace(made=made._replace(envsolve_version=__version__))
+        for lock in two_platforms(matrix)
+        if (made := lock.made) is not None
+    ]
+    ((_, text),) = write_conda_lock(conda_locks, "conda-lock")
     yield "conda-lock.yml", text
     yield "record.json", _record(text)
-    for platform, text in write_conda_lock(conda_lock, "explicit"):
+    for platform, text in write_conda_lock(conda_locks, "explicit"):
         yield f"{platform}.explicit.lock", text
-    for platform, text in write_conda_lock(conda_lock, "environment"):
+    for platform, text in write_conda_lock(conda_locks, "environment"):
         yield f"{platform}.exact.yml", text
     yield "host.json", _host()
 

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from envsolve.app.solving import stacks_of
 from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.conda_lock import Asked, CondaLock, PlatformLock
-from envsolve.lockfile.conda_specs import conda_specs
+from envsolve.lockfile.conda_specs import conda_specs, environment_name
+from envsolve.lockfile.lock import Asked, Lock, Made
 from envsolve.lockfile.pip_specs import pip_specs
+from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.stack import stack_of
 from envsolve.matrix import Matrix
 from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.host import Platform
@@ -20,7 +22,7 @@ from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request, parse_versions
 from envsolve.model.versions import DriverVersion
 from envsolve.resolve.solver import Solver
-from tests.lockfile.locks import CUDA_INDEX, INDEX, TEXTS, file
+from tests.lockfile.locks import CUDA_INDEX, INDEX, TEXTS, file, locks
 
 CHANNEL = "https://conda.anaconda.org/conda-forge"
 RECORDS = Path(__file__).parent / "recorded" / "conda_packages.json"
@@ -74,7 +76,7 @@ def _records() -> list[dict[str, object]]:
     return records
 
 
-def linux_stack(matrix: Matrix) -> PlatformLock:
+def linux_stack(matrix: Matrix) -> Lock:
     """TensorFlow for an RTX 3090, from conda-forge, with packages for its development beside it."""
     names = ("tensorflow", "cudnn", "cuda-version", "python_abi", "bzip2", "openssl", "tzdata", "pip")
     others = ("libprotobuf", "libabseil", "pytest", "iniconfig", "packaging")
@@ -83,30 +85,45 @@ def linux_stack(matrix: Matrix) -> PlatformLock:
     answer = answer_to(request, matrix)
     asked = (*_asked(answer), DEV, DOCS)
     conda = tuple(sorted(held, key=lambda it: it.name))
-    return PlatformLock(Platform.LINUX_64, conda, (), asked, LINUX_MACHINE, answer, "3.12.11")
+    lock = Lock((), "linux-64", "3.12.11", "2.35", conda=conda, asked=asked, virtual_packages=LINUX_MACHINE)
+    return _around(answer, lock)
 
 
-def windows_stack(matrix: Matrix) -> PlatformLock:
+def windows_stack(matrix: Matrix) -> Lock:
     """TensorFlow for Windows, whose wheel takes CUDA from conda."""
     held = [package("python", "win-64"), package("ucrt"), package("tzdata"), package("ca-certificates", _WINDOWS)]
     answer = answer_to(_request(Platform.WIN_64, "8.6", "566.36"), matrix)
     virtual = (VirtualPackage("__cuda", "12.7"), VirtualPackage("__win", "0"))
     conda = tuple(sorted(held, key=lambda it: it.name))
-    return PlatformLock(Platform.WIN_64, conda, WHEELS, _asked(answer), virtual, answer, "3.10.18")
+    lock = Lock(WHEELS, "win-64", "3.10.18", conda=conda, asked=_asked(answer), virtual_packages=virtual)
+    return _around(answer, lock)
 
 
-def two_platforms(matrix: Matrix) -> CondaLock:
-    """Both stacks in one lock."""
+def two_platforms(matrix: Matrix) -> tuple[Lock, ...]:
+    """Both stacks, which one file can hold."""
     command = "envsolve -f tensorflow --gpu 8.6 --platform linux-64 --platform win-64 -r dev.txt --format conda-lock"
-    parts = (linux_stack(matrix), windows_stack(matrix))
-    lock = CondaLock(parts, ("conda-forge",), command, "VERSION", "2026-11-20", ("dev.txt",))
-    return lock._replace(default_index=INDEX, variables=(("TF_FORCE_GPU_ALLOW_GROWTH", "true"),))
+    return tuple(
+        lock._replace(
+            made=Made("VERSION", command, tuple(it.spec for it in lock.asked), "2026-11-20"),
+            channels=("conda-forge",),
+            sources=("dev.txt",),
+            default_index=INDEX,
+            variables=(("TF_FORCE_GPU_ALLOW_GROWTH", "true"),),
+        )
+        for lock in (linux_stack(matrix), windows_stack(matrix))
+    )
 
 
-def plain(*conda: CondaPackage, pip: tuple[Pin, ...] = (), asked: tuple[Asked, ...] = (), **more: object) -> CondaLock:
-    """A lock for one platform with no framework in its request."""
-    part = PlatformLock(Platform.LINUX_64, conda, pip, asked, (), None, "")
-    lock = CondaLock((part,), ("conda-forge",), "envsolve lock openssl", "VERSION", None, default_index=INDEX)
+def plain(
+    *conda: CondaPackage,
+    pip: tuple[Pin, ...] = (),
+    asked: tuple[Asked, ...] = (),
+    command: str = "envsolve lock openssl",
+    **more: object,
+) -> Lock:
+    """A lock with no framework in its request."""
+    made = Made("VERSION", command, tuple(it.spec for it in asked))
+    lock = Lock(pip, "linux-64", made=made, default_index=INDEX, conda=conda, channels=("conda-forge",), asked=asked)
     return lock._replace(**more)  # type: ignore[arg-type]
 
 
@@ -114,6 +131,14 @@ def answer_to(request: Request, matrix: Matrix) -> Answer:
     """The stack for the one platform of ``request``, as the command line gets it."""
     targets, solutions, _ = stacks_of(request, matrix, {}, Solver(matrix))
     return Answer(solutions[0], targets[0].hosts, "envsolve", "2026-11-20", "VERSION")
+
+
+def _around(answer: Answer, lock: Lock) -> Lock:
+    return lock._replace(
+        stack=stack_of(answer, lock.versions),
+        environment=environment_name(answer.solution),
+        remarks=tuple(use_remarks(answer)),
+    )
 
 
 def _request(platform: Platform, gpu: str, driver: str) -> Request:
@@ -137,31 +162,57 @@ _CHECKSUMS = st.binary(min_size=16, max_size=16).map(bytes.hex) | st.sampled_fro
 
 
 @st.composite
-def _packages(draw: st.DrawFn, name: str) -> CondaPackage:
+def _packages(
+    draw: st.DrawFn, name: str, texts: st.SearchStrategy[str], folders: st.SearchStrategy[str]
+) -> CondaPackage:
     version, build = draw(_VERSIONS), draw(_WORDS)
     return CondaPackage(
         name,
         version,
         build,
         "linux-64",
-        f"{CHANNEL}/linux-64/{draw(st.text(max_size=8))}{name}-{version}-{build}.conda",
+        f"{CHANNEL}/linux-64/{draw(folders)}{name}-{version}-{build}.conda",
         md5=draw(_CHECKSUMS),
-        depends=tuple(draw(st.lists(_WORDS | TEXTS, max_size=3))),
+        depends=tuple(draw(st.lists(_WORDS | texts, max_size=3))),
         channel=CHANNEL,
     )
 
 
+_FOLDERS = st.text(st.characters(exclude_characters="#"), max_size=8)
+
+
 @st.composite
-def conda_locks(draw: st.DrawFn) -> CondaLock:
+def conda_locks(draw: st.DrawFn) -> Lock:
     """Locks of sound packages with any text where a text may stand."""
     names = draw(st.lists(_WORDS, max_size=4, unique=True))
     texts = st.tuples(TEXTS, TEXTS)
     asked = tuple(Asked(spec, reason, draw(TEXTS)) for spec, reason in draw(st.lists(texts, max_size=3)))
     return plain(
-        *(draw(_packages(name)) for name in names),
+        *(draw(_packages(name, TEXTS, _FOLDERS)) for name in names),
         asked=asked,
         command=draw(TEXTS),
         channels=tuple(draw(st.lists(TEXTS, min_size=1, max_size=2))),
         sources=tuple(draw(st.lists(TEXTS, max_size=2))),
         variables=tuple(draw(st.lists(texts, max_size=2, unique_by=lambda it: it[0]))),
+    )
+
+
+@st.composite
+def usual_conda_locks(draw: st.DrawFn, sentences: st.SearchStrategy[str]) -> Lock:
+    """Locks as channels and indexes have their packages: called as CEP 26 has it, with wheels beside them."""
+    names = draw(st.lists(_WORDS, max_size=4, unique=True))
+    date, version = st.sampled_from([None, "2026-11-20"]), st.just("VERSION")
+    request = st.lists(sentences, max_size=2).map(tuple)
+    made = draw(st.none() | st.builds(Made, version, sentences, request, date, st.booleans(), date, st.just(())))
+    beside = draw(locks(sentences))
+    pins = (pin._replace(files=tuple(file(it.name, hashes=it.hashes) for it in pin.files)) for pin in beside.pins)
+    return beside._replace(
+        pins=tuple(pins),
+        made=made,
+        conda=tuple(sorted(draw(_packages(name, _WORDS, st.just(""))) for name in names)),
+        channels=draw(st.lists(st.sampled_from(["conda-forge", "https://example.org/own"]), min_size=1).map(tuple)),
+        sources=draw(st.lists(sentences, max_size=2).map(tuple)),
+        variables=draw(st.dictionaries(st.sampled_from(["A", "B_1"]), sentences).map(lambda it: tuple(it.items()))),
+        virtual_packages=draw(st.sampled_from([(), LINUX_MACHINE])),
+        exported_from=draw(st.sampled_from([None, "pixi.lock"])),
     )

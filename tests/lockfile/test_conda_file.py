@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsolve.errors import UsageError
-from envsolve.lockfile.conda_file import HeldConda, HeldFormat, read_held
-from envsolve.lockfile.lock import bare_files
+from envsolve.lockfile.conda_file import HeldFormat, format_of
+from envsolve.lockfile.conda_locks import read_held
+from envsolve.lockfile.facts import facts_of
+from envsolve.lockfile.lock import Lock, Made, Stack, bare_files
 from envsolve.model.host import Platform
 from envsolve.model.package import Pin
 from tests.laws import examples
@@ -32,14 +34,14 @@ def write(tmp_path: Path) -> _Write:
     return written
 
 
-def _conda(held: HeldConda | None) -> list[tuple[str, str, str]]:
+def _conda(held: Lock | None) -> list[tuple[str, str, str]]:
     assert held is not None
     return [(package.name, package.version, package.build) for package in held.conda]
 
 
-def _pip(held: HeldConda | None) -> list[tuple[str, str]]:
+def _pip(held: Lock | None) -> list[tuple[str, str]]:
     assert held is not None
-    return [(pin.name, pin.version) for pin in held.pip]
+    return [(pin.name, pin.version) for pin in held.pins]
 
 
 @pytest.mark.parametrize("text", ["", " \n\n", None])
@@ -77,56 +79,54 @@ def test_of_an_environment_only_what_pins_a_version_is_held(write: _Write) -> No
     )
     held = read_held(path, Platform.LINUX_64)
     assert held is not None
-    assert held.kind is HeldFormat.ENVIRONMENT
-    assert held.recorded is None
+    assert held.made is None
     assert _conda(held) == [
-        ("python", "3.12.11", "h9e4cc4f_0_cpython"),
         ("numpy", "1.26.4", ""),
-        ("scipy", "1.11.3", ""),
         ("pillow", "10.0.0", "py311_0"),
+        ("python", "3.12.11", "h9e4cc4f_0_cpython"),
         ("pytorch", "2.13.0", "cuda126*"),
+        ("scipy", "1.11.3", ""),
         ("tzdata", "2024a", ""),
     ]
-    assert held.conda[4].channel == "conda-forge"
-    assert held.conda[4].subdir == "linux-64"
-    assert held.pip == (
-        Pin("torch", "2.14.0+cu126", (), ""),
-        Pin("typing-extensions", "4.12.2", bare_files(["sha256:aa", "sha256:bb"]), ""),
+    assert (held.conda[3].channel, held.conda[3].subdir) == ("conda-forge", "linux-64")
+    assert held.pins == (
+        Pin("torch", "2.14.0+cu126", (), index := "https://127.0.0.1/simple"),
+        Pin("typing-extensions", "4.12.2", bare_files(["sha256:aa", "sha256:bb"]), index),
     )
-    assert held.unpinned == ("cudnn", "libcublas", "cuda-version", "ca-certificates")
-    assert held.unpinned_pip == ("rich", "colorama")
+    assert held.default_index == index
+    of_conda = [it.name for it in held.open if it.of_conda]
+    assert of_conda == ["cudnn", "libcublas", "cuda-version", "ca-certificates"]
+    assert [it.name for it in held.open if not it.of_conda] == ["rich", None, "colorama"]
 
 
 def test_a_conda_lock_holds_what_it_has_for_the_platform() -> None:
     held = read_held(_FOLDER / "conda-lock.yml", Platform.LINUX_64)
     assert held is not None
-    assert held.kind is HeldFormat.CONDA_LOCK
     assert _conda(held) == [
         ("_libgcc_mutex", "0.1", "conda_forge"),
         ("python", "3.11.9", "hb806964_0_cpython"),
         ("tzdata", "2024a", "h0c530f3_0"),
     ]
     assert _pip(held) == [("typing-extensions", "4.12.2")]
-    assert held.recorded is None
-    assert _conda(read_held(_FOLDER / "conda-lock.yml", Platform.OSX_64)) == []
+    assert facts_of(held) == {}
+    assert read_held(_FOLDER / "conda-lock.yml", Platform.OSX_64) is None
 
 
 def test_an_explicit_file_holds_nothing_for_another_platform() -> None:
     held = read_held(_FOLDER / "explicit.txt", Platform.LINUX_64)
     assert held is not None
-    assert held.kind is HeldFormat.EXPLICIT
-    assert [name for name, _, _ in _conda(held)][:3] == ["_libgcc_mutex", "tzdata", "wheel"]
-    assert _pip(held) == [("typing-extensions", "4.12.2"), ("pyparsing", "3.1.2"), ("rich", "13.7.1")]
-    assert read_held(_FOLDER / "explicit.txt", Platform.WIN_64) == HeldConda(HeldFormat.EXPLICIT)
+    names = ["_libgcc_mutex", "libstdcxx-devel_linux-64", "tzdata", "wheel", "x264"]
+    assert [name for name, _, _ in _conda(held)] == names
+    assert _pip(held) == [("pyparsing", "3.1.2"), ("rich", "13.7.1"), ("typing-extensions", "4.12.2")]
+    assert read_held(_FOLDER / "explicit.txt", Platform.WIN_64) is None
 
 
 @pytest.mark.parametrize(
     ("version", "platform", "conda", "pip"),
     [
-        (4, Platform.LINUX_64, ["bzip2", "tzdata"], ["rich"]),
+        (4, Platform.LINUX_64, ["bzip2", "tzdata"], ["click", "rich"]),
         (6, Platform.LINUX_64, ["_openmp_mutex", "python", "tzdata"], ["rich"]),
         (6, Platform.WIN_64, ["tzdata"], []),
-        (6, Platform.OSX_64, [], []),
         (7, Platform.LINUX_64, ["python"], ["numpy", "requests"]),
     ],
 )
@@ -135,7 +135,6 @@ def test_a_pixi_lock_holds_the_default_environment(
 ) -> None:
     held = read_held(_FOLDER / f"pixi-{version}.lock", platform)
     assert held is not None
-    assert held.kind is HeldFormat.PIXI
     assert [name for name, _, _ in _conda(held)] == conda
     assert [name for name, _ in _pip(held)] == pip
 
@@ -164,16 +163,14 @@ packages: [{package}]
     assert _conda(read_held(path, Platform.LINUX_64)) == [("a", "1", "0")]
 
 
-def test_what_a_file_is_does_not_depend_on_its_name(write: _Write) -> None:
+def test_what_a_file_is_does_not_depend_on_its_name() -> None:
     for name, kind in (
         ("environment.yml", HeldFormat.ENVIRONMENT),
         ("conda-lock.yml", HeldFormat.CONDA_LOCK),
         ("explicit.txt", HeldFormat.EXPLICIT),
         ("pixi-5.lock", HeldFormat.PIXI),
     ):
-        held = read_held(write((_FOLDER / name).read_text(encoding="utf-8")), Platform.LINUX_64)
-        assert held is not None
-        assert held.kind is kind
+        assert format_of((_FOLDER / name).read_text(encoding="utf-8")) is kind
 
 
 @pytest.mark.parametrize("text", ["  dependencies: [a==1]", "{dependencies: [a==1]}", '{"dependencies": ["a==1"]}'])
@@ -192,38 +189,33 @@ metadata:
     envsolve.envsolve_version: 0.2.0
     envsolve.own_matrix: 'true'
     envsolve.command: envsolve -f tensorflow
-    envsolve.linux-64.python: 3.12.11
-    envsolve.linux-64.glibc: '2.35'
+    envsolve.linux-64.minimum_driver: 525.60.13
     envsolve.linux-64.request: '["python=3.12", "tensorflow"]'
     envsolve.linux-64.frameworks: '[{"framework": "tensorflow"}]'
     envsolve.linux-64.virtual_packages: '["__cuda'
-    envsolve.win-64.python: 3.10.18
     other.tool: 'yes'
 package: []
 """)
     held = read_held(path, Platform.LINUX_64)
     assert held is not None
-    assert held.recorded == {
+    assert facts_of(held) == {
         "schema_version": 1,
         "envsolve_version": "0.2.0",
         "own_matrix": True,
         "command": "envsolve -f tensorflow",
         "platform": "linux-64",
-        "python": "3.12.11",
-        "glibc": "2.35",
         "request": ["python=3.12", "tensorflow"],
-        "frameworks": [{"framework": "tensorflow"}],
-        "virtual_packages": '["__cuda',
-        "content_hash": "abc",
+        "minimum_driver": "525.60.13",
+        "compute_capabilities": [],
     }
-    assert (read_held(path, Platform.WIN_64) or held).recorded == {
+    windows = read_held(path, Platform.WIN_64)
+    assert windows is not None
+    assert facts_of(windows) == {
         "schema_version": 1,
         "envsolve_version": "0.2.0",
         "own_matrix": True,
         "command": "envsolve -f tensorflow",
         "platform": "win-64",
-        "python": "3.10.18",
-        "content_hash": "def",
     }
 
 
@@ -236,34 +228,30 @@ _HEADER = """\
 """
 
 
-@pytest.mark.parametrize("rest", ["@EXPLICIT\n", "dependencies: []\n"])
+@pytest.mark.parametrize("rest", ["@EXPLICIT\nhttps://127.0.0.1/own/linux-64/a-1-0.conda\n", "dependencies: []\n"])
 def test_the_facts_in_the_header_of_a_file_are_read_back(rest: str, write: _Write) -> None:
     held = read_held(write(f"{_HEADER}{rest}"), Platform.LINUX_64)
     assert held is not None
-    assert held.recorded == {
-        "envsolve_version": "0.2.0",
-        "command": "envsolve -f tensorflow --gpu 8.6 --format explicit",
-        "matrix_date": "2026-11-20",
-        "own_matrix": True,
-        "compute_capabilities": ["8.6"],
-        "minimum_driver": "525.60.13",
-        "python": "3.12.11",
-        "virtual_packages": ["__cuda=12.2", "__glibc=2.35"],
-    }
+    assert held.made == Made("0.2.0", "envsolve -f tensorflow --gpu 8.6 --format explicit", None, "2026-11-20", True)
+    machines = "NVIDIA GeForce RTX 3090 (8.6)"
+    assert held.stack == Stack((), ("8.6",), "525.60.13", machines=machines)
+    assert list(map(str, held.virtual_packages)) == ["__cuda=12.2", "__glibc=2.35"]
+    assert held.glibc == "2.35"
 
 
 def test_a_header_that_tells_less_is_read_too(write: _Write) -> None:
     header = "# Made by envsolve 0.2.0:\n# For: osx-64\n# Resolved for: no virtual package\n"
     held = read_held(write(f"{header}dependencies: []\n"), Platform.LINUX_64)
     assert held is not None
-    assert held.recorded == {"envsolve_version": "0.2.0"}
+    assert held.made == Made("0.2.0", request=None)
+    assert (held.stack, held.virtual_packages, held.glibc) == (None, (), None)
 
 
 def test_an_environment_that_envsolve_wrote_is_held_whole() -> None:
     held = read_held(_SNAPSHOTS / "pytorch-channel.yml", Platform.LINUX_64)
     assert held is not None
-    assert held.recorded is not None
-    assert held.recorded["matrix_date"] == "2026-11-20"
+    assert held.made is not None
+    assert held.made.matrix_date == "2026-11-20"
     assert {"python", "pytorch", "pytorch-cuda"} <= {name for name, _, _ in _conda(held)}
 
 

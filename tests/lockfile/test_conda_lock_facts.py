@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envsolve.lockfile.conda_lock import Asked
-from envsolve.lockfile.conda_lock_facts import content_hash
+from envsolve.lockfile import conda_lock_yml
+from envsolve.lockfile.conda_lock_facts import content_hash, facts_in_metadata
 from envsolve.lockfile.conda_lock_file import conda_lock_of
-from envsolve.lockfile.conda_lock_yml import conda_lock_yml
-from envsolve.lockfile.recorded_facts import facts_in_metadata
+from envsolve.lockfile.lock import Asked, Lock
 from envsolve.lockfile.yaml_document import document_of
 from envsolve.matrix import Matrix
 from envsolve.model.conda import VirtualPackage
@@ -24,21 +23,23 @@ def recorded(text: str, platform: Platform = Platform.LINUX_64) -> Mapping[str, 
 
 
 def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
-    lock = two_platforms(matrix)._replace(exclude_newer="2026-10-01T00:00:00Z", own_matrix=True)
-    text = conda_lock_yml(lock)
+    both = tuple(with_made(it, exclude_newer="2026-10-01T00:00:00Z", own_matrix=True) for it in two_platforms(matrix))
+    text = conda_lock_yml.write(both)
+    lock = both[0]
+    assert lock.made is not None
     assert recorded(text) == {
         "schema_version": 1,
         "envsolve_version": "VERSION",
-        "command": lock.command,
+        "command": lock.made.command,
         "matrix_date": "2026-11-20",
         "own_matrix": True,
         "exclude_newer": "2026-10-01T00:00:00Z",
         "variables": {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
         "platform": "linux-64",
-        "request": [asked.spec for asked in lock.parts[0].asked],
+        "request": [asked.spec for asked in lock.asked],
         "python": "3.12.11",
         "glibc": "2.35",
-        "virtual_packages": [str(it) for it in lock.parts[0].virtual_packages],
+        "virtual_packages": [str(it) for it in lock.virtual_packages],
         "minimum_driver": "525.60.13",
         "compute_capabilities": ["8.6"],
         "cuda": "12.9",
@@ -52,33 +53,24 @@ def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
                 "build": "cuda128",
             }
         ],
-        "content_hash": content_hash(lock, lock.parts[0]),
     }
     facts = recorded(text, Platform.WIN_64)
     assert (facts["minimum_driver"], facts["python"]) == ("456.38", "3.10.18")
 
 
-def test_cuda_and_cudnn_are_those_of_the_packages(matrix: Matrix) -> None:
-    lock = two_platforms(matrix)
-    others = {"cudnn": "9.12.0.46", "cuda-version": "12.8"}
-    conda = tuple(it._replace(version=others.get(it.name, it.version)) for it in lock.parts[0].conda)
-    facts = recorded(conda_lock_yml(lock._replace(parts=(lock.parts[0]._replace(conda=conda),))))
-    assert (facts["cuda"], facts["cudnn"]) == ("12.8", "9.12.0.46")
-
-
 def test_a_lock_without_frameworks_has_the_rest() -> None:
-    facts = recorded(conda_lock_yml(plain(package("tzdata"), asked=(Asked("tzdata"),))))
-    assert (facts["request"], facts["virtual_packages"]) == (["tzdata"], [])
-    assert not {"frameworks", "matrix_date", "own_matrix", "python", "minimum_driver"} & set(facts)
+    facts = recorded(conda_lock_yml.write((plain(package("tzdata"), asked=(Asked("tzdata"),)),)))
+    assert facts["request"] == ["tzdata"]
+    assert not {"frameworks", "virtual_packages", "matrix_date", "own_matrix", "python", "minimum_driver"} & set(facts)
 
 
 def test_a_file_of_another_tool_has_no_facts() -> None:
-    text = conda_lock_yml(plain(package("tzdata"))).replace("envsolve.envsolve_version", "other.version")
+    text = conda_lock_yml.write((plain(package("tzdata")),)).replace("envsolve.envsolve_version", "other.version")
     assert facts_in_metadata(conda_lock_of(document_of(text)), Platform.LINUX_64) is None
 
 
 def test_what_somebody_broke_stays_the_text_that_it_is() -> None:
-    text = conda_lock_yml(plain(package("tzdata"), asked=(Asked("tzdata"),)))
+    text = conda_lock_yml.write((plain(package("tzdata"), asked=(Asked("tzdata"),)),))
     broken = text.replace("""envsolve.linux-64.request: '["tzdata"]'""", "envsolve.linux-64.request: '[[['")
     assert broken != text
     facts = recorded(broken)
@@ -87,17 +79,21 @@ def test_what_somebody_broke_stays_the_text_that_it_is() -> None:
 
 def test_the_hash_is_of_what_the_packages_follow_from() -> None:
     lock = plain(asked=(Asked("openssl"), Asked("pytest", category="dev")), command="one")
-    part = lock.parts[0]
-    same = part._replace(conda=(package("tzdata"),), python="3.12.1", asked=(*part.asked[::-1],))
-    same = same._replace(asked=(same.asked[0]._replace(reason="why"), *same.asked[1:]))
-    assert content_hash(lock._replace(command="two"), same) == content_hash(lock, part)
+    same = lock._replace(conda=(package("tzdata"),), python="3.12.1", asked=(*lock.asked[::-1],))
+    same = with_made(same._replace(asked=(same.asked[0]._replace(reason="why"), *same.asked[1:])), command="two")
+    assert content_hash(same) == content_hash(lock)
     others = [
-        (lock._replace(channels=("conda-forge", "nvidia")), part),
-        (lock._replace(exclude_newer="2026-10-01T00:00:00Z"), part),
-        (lock, part._replace(virtual_packages=(VirtualPackage("__cuda", "12.4"),))),
-        (lock, part._replace(asked=part.asked[:1])),
-        (lock, part._replace(asked=(part.asked[0], Asked("pytest")))),
-        (lock, part._replace(asked=(Asked("openssl", by_pip=True), part.asked[1]))),
+        lock._replace(channels=("conda-forge", "nvidia")),
+        with_made(lock, exclude_newer="2026-10-01T00:00:00Z"),
+        lock._replace(virtual_packages=(VirtualPackage("__cuda", "12.4"),)),
+        lock._replace(asked=lock.asked[:1]),
+        lock._replace(asked=(lock.asked[0], Asked("pytest"))),
+        lock._replace(asked=(Asked("openssl", by_pip=True), lock.asked[1])),
     ]
-    hashes = {content_hash(*other) for other in others} | {content_hash(lock, part)}
-    assert len(hashes) == len(others) + 1
+    assert len({*map(content_hash, others), content_hash(lock)}) == len(others) + 1
+
+
+def with_made(lock: Lock, **more: object) -> Lock:
+    """``lock`` with more said of its making."""
+    assert lock.made is not None
+    return lock._replace(made=lock.made._replace(**more))  # type: ignore[arg-type]

@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from envsolve.boundary.files import FileError
 from envsolve.errors import UsageError
 from envsolve.lockfile.conda_lock_file import CondaLockFile, Locked, LockedPlatform, conda_lock_of, read_conda_lock
-from envsolve.lockfile.lock import bare_files
 from envsolve.lockfile.pip_package import PipPackage
 from envsolve.lockfile.yaml_document import document_of
 from envsolve.model.conda import CondaPackage
-from envsolve.model.package import Pin
 from tests.lockfile.written_yaml import documents
 
 _SAMPLE = Path(__file__).parent / "conda_files/conda-lock.yml"
@@ -74,12 +72,6 @@ def test_a_file_of_conda_lock_is_read() -> None:
         ("environment.yml",),
         (("created_by", "somebody"),),
     )
-
-
-def test_a_wheel_of_an_index_holds_its_version_and_a_repository_does_not() -> None:
-    assert _WHEEL.pin == Pin("typing-extensions", "4.12.2", bare_files([f"sha256:{_WHEEL.sha256}"]), "")
-    assert _OWN.pin is None
-    assert _OWN._replace(is_direct=False).pin is None
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,12 @@ import yaml
 from hypothesis import given, settings
 
 from envsolve.errors import OutsideError
-from envsolve.lockfile.conda_lock import Asked, CondaLock
-from envsolve.lockfile.conda_lock_yml import conda_lock_yml
-from envsolve.lockfile.exact_environment import exact_environment_yml
-from envsolve.lockfile.explicit import explicit
+from envsolve.lockfile import conda_lock_yml, exact_environment, explicit
 from envsolve.lockfile.formats import write_conda_lock
+from envsolve.lockfile.lock import Asked, Lock
 from envsolve.matrix import Matrix
 from tests.laws import examples
-from tests.lockfile.conda_locks import WHEELS, conda_locks, package, plain, two_platforms
+from tests.lockfile.conda_locks import CHANNEL, WHEELS, conda_locks, package, plain, two_platforms
 from tests.lockfile.judges import conda_lock_renders, rattler
 from tests.lockfile.locks import file
 
@@ -27,86 +25,86 @@ SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "tensorflow.conda-lock.yml"
 PLATFORMS = ("linux-64", "win-64")
 
 
-def read(lock: CondaLock) -> Mapping[str, Any]:
+def read(*locks: Lock) -> Mapping[str, Any]:
     """The file as YAML has it."""
-    document: Mapping[str, Any] = yaml.load(conda_lock_yml(lock), yaml.CSafeLoader)  # the safe one, in C
+    document: Mapping[str, Any] = yaml.load(conda_lock_yml.write(locks), yaml.CSafeLoader)  # the safe one, in C
     return document
 
 
-def kinds(lock: CondaLock) -> list[tuple[str, str, bool]]:
+def kinds(*locks: Lock) -> list[tuple[str, str, bool]]:
     """Each entry with its category and whether it is optional."""
-    return [(entry["name"], entry["category"], entry["optional"]) for entry in read(lock)["package"]]
+    return [(entry["name"], entry["category"], entry["optional"]) for entry in read(*locks)["package"]]
 
 
 @pytest.fixture(scope="module")
-def lock(matrix: Matrix) -> CondaLock:
+def both(matrix: Matrix) -> tuple[Lock, ...]:
     """Two platforms, two managers, three categories."""
     return two_platforms(matrix)
 
 
 @pytest.fixture(scope="module")
-def rendered(lock: CondaLock, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def rendered(both: tuple[Lock, ...], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What conda-lock makes of the file."""
-    return conda_lock_renders(conda_lock_yml(lock), tmp_path_factory.mktemp("rendered"), PLATFORMS)
+    return conda_lock_renders(conda_lock_yml.write(both), tmp_path_factory.mktemp("rendered"), PLATFORMS)
 
 
-def test_the_output_is_the_recorded_one(lock: CondaLock) -> None:
-    text = conda_lock_yml(lock)
+def test_the_output_is_the_recorded_one(both: tuple[Lock, ...]) -> None:
+    text = conda_lock_yml.write(both)
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
         SNAPSHOT.write_text(text, encoding="utf-8")
     assert text == SNAPSHOT.read_text(encoding="utf-8")
 
 
-def test_the_order_of_packages_does_not_matter(lock: CondaLock) -> None:
-    wheels = [tuple(pin._replace(requires=pin.requires[::-1]) for pin in it.pip[::-1]) for it in lock.parts]
-    parts = tuple(it._replace(conda=it.conda[::-1], pip=pip) for it, pip in zip(lock.parts, wheels, strict=True))
-    assert conda_lock_yml(lock._replace(parts=parts)) == conda_lock_yml(lock)
+def test_the_order_of_packages_does_not_matter(both: tuple[Lock, ...]) -> None:
+    wheels = [tuple(pin._replace(requires=pin.requires[::-1]) for pin in it.pins[::-1]) for it in both]
+    other = tuple(it._replace(conda=it.conda[::-1], pins=pins) for it, pins in zip(both, wheels, strict=True))
+    assert conda_lock_yml.write(other) == conda_lock_yml.write(both)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("number", [0, 1], ids=PLATFORMS)
 def test_conda_lock_installs_what_our_explicit_file_installs(
-    lock: CondaLock, rendered: dict[str, str], number: int
+    both: tuple[Lock, ...], rendered: dict[str, str], number: int
 ) -> None:
-    part = lock.parts[number]
-    ours = [line for line in explicit(lock, part).splitlines() if line.startswith(("https:", "# pip "))]
-    theirs = [line for line in rendered[part.platform].splitlines() if line.startswith(("https:", "# pip "))]
+    lock = both[number]
+    ours = [line for line in explicit.write(lock).splitlines() if line.startswith(("https:", "# pip "))]
+    theirs = [line for line in rendered[lock.platform].splitlines() if line.startswith(("https:", "# pip "))]
     assert sorted(ours) == sorted(theirs)
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=PLATFORMS)
 def test_conda_lock_asks_conda_for_what_our_exact_environment_asks_for(
-    lock: CondaLock, rendered: dict[str, str], number: int
+    both: tuple[Lock, ...], rendered: dict[str, str], number: int
 ) -> None:
-    part = lock.parts[number]
-    ours = yaml.safe_load(exact_environment_yml(lock, part))["dependencies"]
-    theirs = yaml.safe_load(rendered[f"{part.platform}.yml"])["dependencies"]
+    lock = both[number]
+    ours = yaml.safe_load(exact_environment.write(lock))["dependencies"]
+    theirs = yaml.safe_load(rendered[f"{lock.platform}.yml"])["dependencies"]
     assert [spec for spec in ours if isinstance(spec, str)] == [spec for spec in theirs if isinstance(spec, str)]
-    wheels = [line for line in (ours[-1]["pip"] if part.pip else ()) if not line.startswith("--")]
-    assert wheels == [line.replace(" == ", "==") for line in (theirs[-1]["pip"] if part.pip else ())]
+    wheels = [line for line in (ours[-1]["pip"] if lock.pins else ()) if not line.startswith("--")]
+    assert wheels == [line.replace(" == ", "==") for line in (theirs[-1]["pip"] if lock.pins else ())]
 
 
-def test_rattler_reads_the_same_packages(lock: CondaLock, tmp_path: Path) -> None:
+def test_rattler_reads_the_same_packages(both: tuple[Lock, ...], tmp_path: Path) -> None:
     path = tmp_path / "conda-lock.yml"
-    path.write_text(conda_lock_yml(lock), encoding="utf-8")
+    path.write_text(conda_lock_yml.write(both), encoding="utf-8")
     answer = (
         "{str(platform): sorted([it.name, str(it.version), it.hashes.sha256.hex()] for it in environment.packages"
         "(platform)) for _, environment in LockFile.from_path(asked).environments() for platform in"
         " environment.platforms()}"
     )
     expected = {}
-    for part in lock.parts:
-        wheels = [(pin.name, pin.version, dict(pin.files[0].hashes)["sha256"]) for pin in part.pip]
-        packages = [(it.name, it.version, str(it.sha256)) for it in part.conda]
-        expected[part.platform.value] = [list(told) for told in sorted([*packages, *wheels])]
+    for lock in both:
+        wheels = [(pin.name, pin.version, dict(pin.files[0].hashes)["sha256"]) for pin in lock.pins]
+        packages = [(it.name, it.version, str(it.sha256)) for it in lock.conda]
+        expected[lock.platform] = [list(told) for told in sorted([*packages, *wheels])]
     assert rattler(answer, str(path)) == expected
 
 
-def test_a_package_is_for_main_or_for_each_category_that_leads_to_it(lock: CondaLock) -> None:
-    found = [entry[1:] for entry in kinds(lock) if entry[0] == "packaging"]
+def test_a_package_is_for_main_or_for_each_category_that_leads_to_it(both: tuple[Lock, ...]) -> None:
+    found = [entry[1:] for entry in kinds(*both) if entry[0] == "packaging"]
     assert found == [("dev", True), ("docs", True)]
-    assert ("iniconfig", "dev", True) in kinds(lock)
-    assert [entry for entry in kinds(lock) if entry[0] == "python"] == [("python", "main", False)] * 2
+    assert ("iniconfig", "dev", True) in kinds(*both)
+    assert [entry for entry in kinds(*both) if entry[0] == "python"] == [("python", "main", False)] * 2
 
 
 def test_main_wins_over_other_categories() -> None:
@@ -132,20 +130,20 @@ def test_a_requirement_that_conda_fulfils_is_for_its_category() -> None:
     assert kinds(plain(package("python_abi"), asked=asked)) == [("python_abi", "dev", True)]
 
 
-def test_everything_but_optional_is_text(lock: CondaLock) -> None:
+def test_everything_but_optional_is_text(both: tuple[Lock, ...]) -> None:
     versions = [
         package("python_abi")._replace(name=f"p{number}", version=it) for number, it in enumerate(["3.10", "1"])
     ]
     odd = plain(*versions, package("tzdata")._replace(md5="0" * 31 + "1", sha256="1" * 63 + "e", build="0"))
-    for entry in [*read(lock)["package"], *read(odd)["package"]]:
+    for entry in [*read(*both)["package"], *read(odd)["package"]]:
         texts = {**entry, **entry["hash"], **entry["dependencies"]}
         del texts["hash"], texts["dependencies"], texts["optional"]
         assert {type(text) for text in texts.values()} == {str}
         assert type(entry["optional"]) is bool
 
 
-def test_virtual_packages_and_both_halves_of_a_dependency_are_kept(lock: CondaLock) -> None:
-    found = next(entry for entry in read(lock)["package"] if entry["name"] == "libprotobuf")
+def test_virtual_packages_and_both_halves_of_a_dependency_are_kept(both: tuple[Lock, ...]) -> None:
+    found = next(entry for entry in read(*both)["package"] if entry["name"] == "libprotobuf")
     assert found["dependencies"]["__glibc"] == ">=2.17,<3.0.a0"
     assert found["dependencies"]["libabseil"] == ">=20250512.1,<20250513.0a0 cxx17*"
 
@@ -170,41 +168,54 @@ def test_a_name_is_told_once_with_all_that_is_asked_of_it(depends: tuple[str, ..
 def test_a_package_without_md5_cannot_be_in_this_format() -> None:
     for md5 in (None, "0" * 31, "Z" * 32):
         with pytest.raises(OutsideError, match=r"no-hash.*tzdata-2025b") as raised:
-            conda_lock_yml(plain(package("tzdata")._replace(md5=md5)))
+            conda_lock_yml.write((plain(package("tzdata")._replace(md5=md5)),))
         assert "tzdata 2025b is from https://conda.anaconda.org/conda-forge" in raised.value.cause[0]
 
 
 def test_a_wheel_without_sha256_cannot_be_in_this_format() -> None:
     other = file("numpy-1.26.4-py3-none-any.whl", hashes=(("sha512", "0" * 128),))
     with pytest.raises(OutsideError, match=r"no-hash.*numpy 1\.26\.4"):
-        conda_lock_yml(plain(pip=(WHEELS[1]._replace(files=(other,)),)))
+        conda_lock_yml.write((plain(pip=(WHEELS[1]._replace(files=(other,)),)),))
 
 
 def test_a_folder_of_an_archive_cannot_be_said() -> None:
     url = "https://files.example.org/main.zip#subdirectory=pkg"
     with pytest.raises(OutsideError, match="unsound-package"):
-        conda_lock_yml(plain(pip=(WHEELS[1]._replace(files=(file("main.zip", url=url),), index_url=None),)))
+        conda_lock_yml.write((plain(pip=(WHEELS[1]._replace(files=(file("main.zip", url=url),), index_url=None),)),))
 
 
 def test_no_credentials_are_written() -> None:
     private = "https://user:hush@example.org/conda-forge"
     held = package("tzdata", channel=private)
     wheel = WHEELS[1]._replace(files=(file("numpy-1.whl", url="https://user:hush@example.org/numpy-1.whl"),))
-    more = {"command": f"envsolve -c {private}", "channels": (private,), "sources": (f"{private}/env.yml",)}
-    lock = plain(held, pip=(wheel,), asked=(Asked(f"{private}::tzdata"),), **more)
-    ((_, text),) = write_conda_lock(lock, "conda-lock")
+    lock = plain(
+        held,
+        pip=(wheel,),
+        asked=(Asked(f"{private}::tzdata"),),
+        command=f"envsolve -c {private}",
+        channels=(private,),
+        sources=(f"{private}/env.yml",),
+    )
+    ((_, text),) = write_conda_lock((lock,), "conda-lock")
     assert "hush" not in text
     assert "https://example.org/conda-forge/noarch/tzdata" in text
 
 
 @pytest.mark.parametrize(
     ("field", "text"),
-    [("name", "a\nb"), ("name", "../a"), ("version", "1 2"), ("build", "a#"), ("url", "tzdata.conda")],
+    [
+        ("name", "a\nb"),
+        ("name", "../a"),
+        ("version", "1 2"),
+        ("build", "a#"),
+        ("url", "tzdata.conda"),
+        ("url", f"{CHANNEL}/noarch/#tzdata-1-0.conda"),
+    ],
 )
 def test_what_could_break_a_line_is_refused(field: str, text: str) -> None:
     held = package("tzdata")._replace(**{field: text})  # type: ignore[arg-type]  # each of them is a text
     with pytest.raises(OutsideError, match="unsound-package"):
-        conda_lock_yml(plain(held))
+        conda_lock_yml.write((plain(held),))
 
 
 def test_a_lock_without_files_names_a_source_all_the_same() -> None:
@@ -215,12 +226,11 @@ def test_a_lock_without_files_names_a_source_all_the_same() -> None:
 
 @settings(max_examples=examples(40))
 @given(conda_locks())
-def test_whatever_stands_in_a_lock_stays_what_it_is(lock: CondaLock) -> None:
+def test_whatever_stands_in_a_lock_stays_what_it_is(lock: Lock) -> None:
     document = read(lock)
     assert list(document) == ["version", "metadata", "package"]
-    part = lock.parts[0]
-    assert {entry["name"] for entry in document["package"]} == {it.name for it in part.conda}
-    by_name = {it.name: it for it in part.conda}
+    assert {entry["name"] for entry in document["package"]} == {it.name for it in lock.conda}
+    by_name = {it.name: it for it in lock.conda}
     for entry in document["package"]:
         held = by_name[entry["name"]]
         assert (entry["version"], entry["build"], entry["hash"]) == (held.version, held.build, {"md5": held.md5})

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envsolve.errors import UsageError
-from envsolve.lockfile.conda_lock import Asked
 from envsolve.lockfile.environment_file import EnvironmentFile, read_environment
+from envsolve.lockfile.lock import Asked
 from envsolve.lockfile.pip_section import PipSection
 from envsolve.model.host import Platform
 from tests.lockfile.written_yaml import documents

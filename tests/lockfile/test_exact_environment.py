@@ -11,9 +11,9 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
-from envsolve.lockfile.conda_lock import Asked, CondaLock
-from envsolve.lockfile.exact_environment import exact_environment_yml
+from envsolve.lockfile import exact_environment
 from envsolve.lockfile.held import read_held
+from envsolve.lockfile.lock import Asked, Lock
 from envsolve.matrix import Matrix
 from tests.laws import examples
 from tests.lockfile.conda_locks import CHANNEL, WHEELS, conda_locks, package, plain, two_platforms
@@ -23,21 +23,20 @@ from tests.lockfile.locks import CUDA_INDEX, INDEX
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 
 
-def read(lock: CondaLock) -> Mapping[str, Any]:
+def read(lock: Lock) -> Mapping[str, Any]:
     """The file for the first platform, as YAML has it."""
-    document: Mapping[str, Any] = yaml.safe_load(exact_environment_yml(lock, lock.parts[0]))
+    document: Mapping[str, Any] = yaml.safe_load(exact_environment.write(lock))
     return document
 
 
-def specs(lock: CondaLock) -> list[str]:
+def specs(lock: Lock) -> list[str]:
     """What it asks of conda."""
     return [spec for spec in read(lock)["dependencies"] if isinstance(spec, str)]
 
 
 @pytest.mark.parametrize(("number", "platform"), [(0, "linux-64"), (1, "win-64")])
 def test_the_output_is_the_recorded_one(number: int, platform: str, matrix: Matrix) -> None:
-    lock = two_platforms(matrix)
-    text = exact_environment_yml(lock, lock.parts[number])
+    text = exact_environment.write(two_platforms(matrix)[number])
     path = SNAPSHOTS / f"tensorflow.{platform}.exact.yml"
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
         path.write_text(text, encoding="utf-8")
@@ -80,23 +79,23 @@ def test_a_direct_reference_stays_one() -> None:
 
 
 def test_what_is_written_is_read_back(matrix: Matrix, tmp_path: Path) -> None:
-    lock = two_platforms(matrix)
+    linux, windows = two_platforms(matrix)
     path = tmp_path / "environment.yml"
-    path.write_text(exact_environment_yml(lock._replace(channels=("conda-forge", "nvidia")), lock.parts[0]), "utf-8")
+    path.write_text(exact_environment.write(linux._replace(channels=("conda-forge", "nvidia"))), "utf-8")
     held = read_held(path)
     assert (held.python, held.cuda) == ("3.12", "12.9")
     assert ("tensorflow", "2.19.1", "cuda128py312hae5ec6b_251") in held.packages
-    path.write_text(exact_environment_yml(lock, lock.parts[1]), encoding="utf-8")
+    path.write_text(exact_environment.write(windows), encoding="utf-8")
     assert ("tensorflow", "2.10.1", "") in read_held(path).packages
 
 
 @settings(max_examples=examples(40))
 @given(conda_locks())
-def test_whatever_stands_in_a_lock_stays_what_it_is(lock: CondaLock) -> None:
+def test_whatever_stands_in_a_lock_stays_what_it_is(lock: Lock) -> None:
     document = read(lock)
     assert {*document} == {"name", "channels", "dependencies"} | ({"variables"} if lock.variables else set())
     names = [spec.rpartition("::")[2].partition("=")[0] for spec in specs(lock)]
-    assert sorted(names) == sorted(it.name for it in lock.parts[0].conda)
+    assert sorted(names) == sorted(it.name for it in lock.conda)
     assert len(document["channels"]) == len(lock.channels)
     assert len(document.get("variables", {})) == len(lock.variables)
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsolve.errors import OutsideError
-from envsolve.lockfile.conda_lock import CondaLock
-from envsolve.lockfile.explicit import explicit
+from envsolve.lockfile import explicit
+from envsolve.lockfile.lock import Lock
 from envsolve.matrix import Matrix
 from envsolve.model.conda import CondaPackage
 from tests.laws import examples
@@ -28,13 +28,13 @@ CEP_23 = re.compile(
 """What a line of an explicit file looks like, in the words of the specification."""
 
 
-def addresses(lock: CondaLock) -> list[str]:
+def addresses(lock: Lock) -> list[str]:
     """The lines below ``@EXPLICIT`` that are no comments."""
-    below = explicit(lock, lock.parts[0]).partition("@EXPLICIT\n")[2]
+    below = explicit.write(lock).partition("@EXPLICIT\n")[2]
     return [line for line in below.splitlines() if not line.startswith("#")]
 
 
-def names(lock: CondaLock) -> list[str]:
+def names(lock: Lock) -> list[str]:
     """The packages in the order in which they are installed."""
     return [line.rpartition("/")[2].rsplit("-", 2)[0] for line in addresses(lock)]
 
@@ -46,8 +46,7 @@ def made(name: str, *depends: str) -> CondaPackage:
 
 @pytest.mark.parametrize(("number", "platform"), [(0, "linux-64"), (1, "win-64")])
 def test_the_output_is_the_recorded_one(number: int, platform: str, matrix: Matrix) -> None:
-    lock = two_platforms(matrix)
-    text = explicit(lock, lock.parts[number])
+    text = explicit.write(two_platforms(matrix)[number])
     path = SNAPSHOTS / f"tensorflow.{platform}.explicit.txt"
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
         path.write_text(text, encoding="utf-8")
@@ -55,15 +54,15 @@ def test_the_output_is_the_recorded_one(number: int, platform: str, matrix: Matr
 
 
 def test_rattler_reads_the_platform_and_the_addresses(matrix: Matrix) -> None:
-    lock = two_platforms(matrix)
+    both = two_platforms(matrix)
     answer = "[[str(it.platform), [p.url for p in it.packages]] for it in map(ExplicitEnvironmentSpec.from_str, asked)]"
-    told = rattler(answer, [explicit(lock, part) for part in lock.parts])
-    expected = [[str(part.platform), sorted(f"{it.url}#{it.md5}" for it in part.conda)] for part in lock.parts]
+    told = rattler(answer, list(map(explicit.write, both)))
+    expected = [[lock.platform, sorted(f"{it.url}#{it.md5}" for it in lock.conda)] for lock in both]
     assert [[platform, sorted(urls)] for platform, urls in told] == expected  # type: ignore[attr-defined]
 
 
 def test_a_package_stands_behind_all_it_depends_on(matrix: Matrix) -> None:
-    order = names(plain(*two_platforms(matrix).parts[0].conda[::-1]))
+    order = names(plain(*two_platforms(matrix)[0].conda[::-1]))
     assert order.index("libabseil") < order.index("libprotobuf")
     assert order.index("ca-certificates") < order.index("openssl") < order.index("python") < order.index("pip")
     assert order.index("iniconfig") < order.index("pytest")
@@ -114,18 +113,18 @@ def test_an_address_names_no_variable_of_the_machine_and_no_credentials() -> Non
 def test_a_wheel_is_a_comment_that_pip_can_prove() -> None:
     tree = file("main.zip", url="https://files.example.org/main.zip#egg=a&subdirectory=pkg")
     lock = plain(pip=(WHEELS[1]._replace(files=(tree,), index_url=None),))
-    line = explicit(lock, lock.parts[0]).splitlines()[-1]
+    line = explicit.write(lock).splitlines()[-1]
     assert line == f"# pip numpy @ https://files.example.org/main.zip#subdirectory=pkg&sha256={'a' * 64}"
 
 
 @settings(max_examples=examples(40))
 @given(conda_locks())
-def test_every_line_is_a_comment_or_one_of_the_packages(lock: CondaLock) -> None:
-    lines = explicit(lock, lock.parts[0]).split("\n")
+def test_every_line_is_a_comment_or_one_of_the_packages(lock: Lock) -> None:
+    lines = explicit.write(lock).split("\n")
     assert lines.pop() == ""
     assert lines.count("@EXPLICIT") == 1
     assert lines.count("# platform: linux-64") == 1
     assert not any(line.startswith("# pip ") for line in lines)
     told = [line for line in lines if not line.startswith("#") and line != "@EXPLICIT"]
     assert all(CEP_23.match(line) and line.isprintable() and " " not in line for line in told)
-    assert len(told) == len(lock.parts[0].conda)
+    assert len(told) == len(lock.conda)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsolve.errors import UsageError
-from envsolve.lockfile.conda_file import read_held
+from envsolve.lockfile.conda_locks import read_held
 from envsolve.lockfile.explicit_file import ExplicitFile, explicit_of, read_explicit
 from envsolve.lockfile.lock import bare_files
 from envsolve.model.conda import CondaPackage
@@ -39,7 +39,7 @@ def test_a_file_is_read_with_every_kind_of_digest_and_what_is_no_address_is_told
         "x264", "1!164.3095", "h166bdaf_2", "linux-64", "tar.bz2", channel="https://127.0.0.1/own", sha256=_SHA256
     )
     devel = ("libstdcxx-devel_linux-64", "13.2.0", "h9c5ac8a_105", "linux-64", "conda")
-    assert read_explicit(_SAMPLE)._replace(wheels=(), unread_pip=()) == ExplicitFile(
+    assert read_explicit(_SAMPLE)._replace(wheels=()) == ExplicitFile(
         (
             _package(
                 *("_libgcc_mutex", "0.1", "conda_forge", "linux-64", "tar.bz2"), md5="d7c89558ba9fa0495403155b64376d81"
@@ -49,13 +49,10 @@ def test_a_file_is_read_with_every_kind_of_digest_and_what_is_no_address_is_told
             x264._replace(url=x264.url.replace("!", "%21")),
             _package(*devel, channel="file:///opt/t/channel"),
         ),
-        (
-            _pin("typing-extensions", "4.12.2", "04e5ca0351e0f3f85c6853954072df659d0d13fac324d0072316b67d7794700d"),
-            _pin("pyparsing", "3.1.2", "a1bac0ce561155ecc3ed78ca94d3c9378656ad4c94c1270de543f621420f94ad"),
-            _pin("rich", "13.7.1", "4edbae314f59eb482f54e9e30bf00d33350aaa94f4bfcd4e9e3110e64d0d7222"),
-        ),
         "linux-64",
         (11, 12),
+        unplaced=(15,),
+        pins=(_pin("rich", "13.7.1", "4edbae314f59eb482f54e9e30bf00d33350aaa94f4bfcd4e9e3110e64d0d7222"),),
     )
 
 
@@ -66,7 +63,7 @@ def test_the_wheels_in_comments_are_read_with_their_addresses_and_those_without_
         ("pyparsing", "3.1.2", "pyparsing-3.1.2.tar.gz"),
         ("own", "", "own.git@0106aced5faa299e6ede89d1230bd6784f2c3660"),
     ]
-    assert file.unread_pip == (15,)
+    assert file.unplaced == (15,)
 
 
 @pytest.mark.parametrize(
@@ -159,4 +156,4 @@ def test_any_text_is_read_and_what_is_read_fits_on_lines(text: str) -> None:
     file = explicit_of(f"@EXPLICIT\n{text}\n# pip {text}")
     for package in file.packages:
         assert all(map(str.isprintable, (package.name, package.version, package.build, package.url, package.channel)))
-    assert all(pin.version.isascii() for pin in file.pip)
+    assert all(pin.version.isascii() for pin in file.pins)

@@ -13,27 +13,22 @@ from envsolve.app.export_python import Asked, export_python
 from envsolve.app.network import Network
 from envsolve.boundary.files import FileError
 from envsolve.errors import EnvsolveError
-from envsolve.lockfile import pylock_toml, requirements_txt
+from envsolve.lockfile import conda_lock_yml, explicit, pylock_toml, requirements_txt
 from envsolve.lockfile.conda_file import HeldFormat, format_of
-from envsolve.lockfile.conda_lock import MAIN, CondaLock
-from envsolve.lockfile.conda_lock_yml import conda_lock_yml
-from envsolve.lockfile.explicit import explicit
-from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.whole_conda import Origin, whole_lock
+from envsolve.lockfile.conda_locks import read
+from envsolve.lockfile.lock import MAIN, Lock
 from tests.lockfile.conda_locks import conda_locks
 from tests.lockfile.locks import locks
 
 pytestmark = pytest.mark.thorough  # laws over whole locks
 
-ORIGIN = Origin("lock", "VERSION")
-
 
 @given(conda_locks())
-def test_conda_lock_to_explicit_and_back(lock: CondaLock) -> None:
+def test_conda_lock_to_explicit_and_back(lock: Lock) -> None:
     lock = as_channels_have_it(lock)
-    text = conda_lock_yml(lock)
+    text = conda_lock_yml.write((lock,))
     there = exported(HeldFormat.CONDA_LOCK, text, "explicit")
-    assert there.partition("@EXPLICIT")[2] == explicit(lock, lock.parts[0]).partition("@EXPLICIT")[2]
+    assert there.partition("@EXPLICIT")[2] == explicit.write(lock).partition("@EXPLICIT")[2]
     back = exported(HeldFormat.EXPLICIT, there, "conda-lock")
     assert packages(back) == packages(text)
     again = exported(HeldFormat.CONDA_LOCK, back, "explicit")
@@ -41,8 +36,8 @@ def test_conda_lock_to_explicit_and_back(lock: CondaLock) -> None:
 
 
 @given(conda_locks())
-def test_what_is_told_of_its_making_goes_with_a_conda_lock(lock: CondaLock) -> None:
-    text = conda_lock_yml(as_channels_have_it(lock))
+def test_what_is_told_of_its_making_goes_with_a_conda_lock(lock: Lock) -> None:
+    text = conda_lock_yml.write((as_channels_have_it(lock),))
     there = exported(HeldFormat.CONDA_LOCK, text, "explicit")
     assert there.splitlines()[:2] == text.splitlines()[:2]
     assert there.splitlines()[2] == "# Exported from lock by envsolve"
@@ -50,9 +45,9 @@ def test_what_is_told_of_its_making_goes_with_a_conda_lock(lock: CondaLock) -> N
 
 
 @given(conda_locks())
-def test_a_file_that_is_no_sound_lock_is_an_error_that_is_told(lock: CondaLock) -> None:
+def test_a_file_that_is_no_sound_lock_is_an_error_that_is_told(lock: Lock) -> None:
     with suppress(FileError, EnvsolveError):
-        exported(HeldFormat.CONDA_LOCK, conda_lock_yml(lock), "environment")
+        exported(HeldFormat.CONDA_LOCK, conda_lock_yml.write((lock,)), "environment")
 
 
 @given(locks())
@@ -68,28 +63,26 @@ def test_a_pylock_becomes_the_requirements_of_the_same_lock(lock: Lock) -> None:
 
 def exported(kind: HeldFormat, text: str, format_name: str) -> str:
     """The lock in its new format."""
-    return export_conda(kind, text, ORIGIN, format_name).texts[0][1]
+    return export_conda(kind, text, "lock", format_name).texts[0][1]
 
 
-def as_channels_have_it(lock: CondaLock) -> CondaLock:
+def as_channels_have_it(lock: Lock) -> Lock:
     """``lock`` with what only a channel tells as channels do: texts on one line, and files called as CEP 26 has it."""
-    (part,) = lock.parts
     conda = (
         it._replace(
             url=f"{it.channel}/{it.subdir}/{it.name}-{it.version}-{it.build}.conda",
             depends=tuple(spec for spec in it.depends if spec.isprintable()),
         )
-        for it in part.conda
+        for it in lock.conda
     )
-    asked = tuple(it._replace(category="dev" if it.category else MAIN) for it in part.asked)
-    parts = (part._replace(conda=tuple(conda), asked=asked),)
-    return lock._replace(parts=parts, channels=("conda-forge",), sources=())
+    asked = tuple(it._replace(category="dev" if it.category else MAIN) for it in lock.asked)
+    return lock._replace(conda=tuple(conda), asked=asked, channels=("conda-forge",), sources=())
 
 
 def packages(text: str) -> set[tuple[str, str, str, str, str | None]]:
     """What a conda-lock.yml holds."""
-    (part,) = whole_lock(HeldFormat.CONDA_LOCK, text, ORIGIN).lock.parts
-    return {(it.name, it.version, it.build, it.url, it.md5) for it in part.conda}
+    (lock,) = read(HeldFormat.CONDA_LOCK, text).locks
+    return {(it.name, it.version, it.build, it.url, it.md5) for it in lock.conda}
 
 
 def requirements_of(lock: Lock) -> str:

@@ -9,17 +9,18 @@ from pathlib import Path
 import pytest
 import yaml
 
-from envsolve.app.export_conda import export_conda
+from envsolve.app.export_conda import NotWholeError, export_conda
+from envsolve.boundary.files import FileError
 from envsolve.errors import UsageError
 from envsolve.lockfile.conda_file import HeldFormat
-from envsolve.lockfile.whole_conda import NotWholeError, Origin, channels_of, named_channel, whole_lock, words_of
+from envsolve.lockfile.conda_locks import channels_of, named_channel, read, words_of
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from tests.lockfile.conda_locks import CHANNEL, package
 from tests.lockfile.judges import conda_lock_renders, rattler
 
-ORIGIN = Origin("pixi.lock", "VERSION")
+ORIGIN = "pixi.lock"
 INDEX = "https://index.example.org/simple"
 WHEEL = {
     "pypi": "https://files.example.org/own_kernels-0.4-py3-none-any.whl",
@@ -99,11 +100,11 @@ def test_a_pixi_lock_becomes_an_exact_environment_with_its_index() -> None:
 def test_other_environments_are_left_out_and_can_be_named() -> None:
     other = {"channels": [{"url": f"{CHANNEL}/"}], "packages": {"win-64": [{"conda": package("tzdata").url}]}}
     text = pixi_lock(cuda=other)
-    assert "left out: environment 'cuda'" in whole_lock(HeldFormat.PIXI, text, ORIGIN).notes
-    (part,) = whole_lock(HeldFormat.PIXI, text, ORIGIN, "cuda").lock.parts
-    assert [it.name for it in part.conda] == ["tzdata"]
-    with pytest.raises(NotWholeError, match="it has no environment 'gone': it has 'cuda', 'default'"):
-        whole_lock(HeldFormat.PIXI, text, ORIGIN, "gone")
+    assert "left out: environment 'cuda'" in read(HeldFormat.PIXI, text).left_out
+    (lock,) = read(HeldFormat.PIXI, text, "cuda").locks
+    assert [it.name for it in lock.conda] == ["tzdata"]
+    with pytest.raises(FileError, match="it has no environment 'gone': it has 'cuda', 'default'"):
+        read(HeldFormat.PIXI, text, "gone")
 
 
 @pytest.mark.parametrize(
@@ -117,13 +118,13 @@ def test_other_environments_are_left_out_and_can_be_named() -> None:
 )
 def test_a_wheel_that_no_lock_can_hold_is_named(wheel: dict[str, object], reason: str) -> None:
     with pytest.raises(NotWholeError, match=reason):
-        whole_lock(HeldFormat.PIXI, pixi_lock(wheel=wheel), ORIGIN)
+        export_conda(HeldFormat.PIXI, pixi_lock(wheel=wheel), ORIGIN, "explicit")
 
 
 def test_what_another_platform_has_does_not_matter() -> None:
     text = pixi_lock(wheel={"pypi": "./own", "name": "own"})
-    (part,) = whole_lock(HeldFormat.PIXI, text, ORIGIN, platforms=(Platform.WIN_64,)).lock.parts
-    assert part.platform is Platform.WIN_64
+    ((platform, _),) = export_conda(HeldFormat.PIXI, text, ORIGIN, "explicit", platforms=(Platform.WIN_64,)).texts
+    assert platform == "win-64"
 
 
 def test_a_platform_that_is_not_there_is_refused() -> None:
@@ -141,7 +142,7 @@ def test_a_platform_that_is_not_there_is_refused() -> None:
 )
 def test_an_explicit_file_that_does_not_say_enough_is_refused(lines: tuple[str, ...], reason: str) -> None:
     with pytest.raises(NotWholeError, match=reason):
-        whole_lock(HeldFormat.EXPLICIT, "\n".join(("@EXPLICIT", *lines)), ORIGIN)
+        export_conda(HeldFormat.EXPLICIT, "\n".join(("@EXPLICIT", *lines)), ORIGIN, "conda-lock")
 
 
 def test_channels_come_in_the_order_of_the_command_and_conda_forge_last(matrix: Matrix) -> None:
