@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
@@ -48,6 +50,18 @@ class Given(NamedTuple):
         for need, hashes in self.hashed:
             found[need.name] = found.get(need.name, frozenset(hashes)) & frozenset(hashes)
         return found
+
+    @property
+    def digest(self) -> str:
+        """A digest of all that is asked for, as ``sha256:0a...``, without logins and wherever it was asked."""
+        asked = [
+            sorted({str(need) for need, _ in self.needs}),
+            sorted({str(need) for need, _ in self.constraints}),
+            sorted({f"{need} {hashes}" for need, hashes in self.hashed}),
+            [self.index_url, *self.extra_index_urls],
+        ]
+        text = without_secrets(json.dumps(asked, separators=(",", ":")))
+        return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def given(packages: Packages, lines: Sequence[Line] = ()) -> Given:

@@ -6,6 +6,8 @@ What is asked of a framework, of Python and of CUDA counts for the stack. What i
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os.path
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +17,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.channel_order import WHEELS, sources_of
 from envsolve.app.targets import Target
+from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions, specifier_of
 from envsolve.errors import Hint, UsageError
@@ -55,6 +58,19 @@ class CondaAsked(NamedTuple):
     variables: tuple[tuple[str, str], ...] = ()
     categories: Mapping[str, str] = {}
     notes: tuple[Note, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """A digest of all that is asked for, as ``sha256:0a...``, without logins."""
+        asked = [
+            sorted((it.spec, it.category) for it in self.conda),
+            None if self.python is None else self.python.digest,
+            self.channels,
+            self.variables,
+            sorted(self.categories.items()),
+        ]
+        text = without_secrets(json.dumps(asked, separators=(",", ":")))
+        return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 class Split(NamedTuple):

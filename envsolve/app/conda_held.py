@@ -27,9 +27,12 @@ def kept_in(path: Path, platform: Platform, packages: Packages) -> Kept:
     Raises UsageError where there is one that cannot be read.
     """
     held = read_held(path, platform)
-    if held is None or packages.upgrade:
-        return Kept()
-    gone = {normalized(name) for name in packages.upgraded}
+    return Kept() if held is None or packages.upgrade else kept_in_lock(held, packages.upgraded)
+
+
+def kept_in_lock(held: Lock, upgraded: Collection[str] = ()) -> Kept:
+    """What ``held`` holds, without what is ``upgraded``."""
+    gone = {normalized(name) for name in upgraded}
     conda = tuple((it.name, it.version, it.build) for it in held.conda if _is_whole(it) and not _is_gone(it.name, gone))
     wheels = {pin.name: pin.version for pin in held.pins if not _is_gone(pin.name, gone)}
     return Kept(_stack_of(held, gone), conda, wheels)

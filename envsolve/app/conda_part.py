@@ -285,6 +285,7 @@ class Parts:
             max((matrix_date_of(it.problem, self._matrix) for it in targets), default=None),
             bool(targets) and not self._matrix.is_shipped,
             self._request.packages.exclude_newer,
+            asked_digest=self._on[Platform(lock.platform)].digest,
         )
 
     def _with_stack(self, lock: Lock, target: Target, solution: Solution) -> Lock:

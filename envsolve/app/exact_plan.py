@@ -17,7 +17,7 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.create.plan import Kind, Plan, WheelFile
 from envsolve.create.refusals import not_exact
 from envsolve.errors import Hint, UnsolvableError, UsageError
-from envsolve.lockfile.conda_header import facts_in_header
+from envsolve.lockfile.conda_header import facts_on_top
 from envsolve.lockfile.environment_file import LONGEST, Entries, EnvironmentFile, read_entries, read_environment
 from envsolve.lockfile.text_file import clean
 from envsolve.matrix.load import Matrix
@@ -48,7 +48,7 @@ def exact_plan(
     text = _text(path)
     file, entries = read_environment(path, platform, text), read_entries(text, platform)
     specs = tuple(_specs(path, entries))
-    facts = facts_in_header(text)
+    facts = facts_on_top(text)
     assumed = _virtual_packages(facts, platform, matrix, environ)
     packages = _found(path, file, specs, platform, assumed, session)
     return Plan(

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envsolve import __version__
-from envsolve.app.asked_packages import Given, for_target
+from envsolve.app.asked_packages import Given, for_target, given
 from envsolve.app.command import recorded_command
 from envsolve.app.lock_frameworks import left_out, require_wheels, with_frameworks
-from envsolve.app.lock_indexes import Lines, Places, name_index
+from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
 from envsolve.app.lock_stacks import Attempt, Stacks, stays
 from envsolve.app.lock_start import Start, start
 from envsolve.app.network import Network
@@ -71,15 +71,46 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], started
         require_wheels(request)
         targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
         require_platforms([it.problem.platform for it in targets], request.format)
-        locks = [_Lock(asked, matrix, target, wanted, where, lines).made() for target in targets]
+        locks = [_Lock(asked, matrix, target, wanted, where).made(lines) for target in targets]
     except OutsideError as error:
         name_index(error, asked.request, where)
         raise
     finally:
         lines.close()
+    return _solved(request, locks, (*where.notes, *lines.notes, *hidden))
+
+
+def locked_again(
+    asked: LockRequest, there: Callable[[Platform], Lock | None], matrix: Matrix, environ: Mapping[str, str]
+) -> Solved | None:
+    """The locks that are ``there`` as :func:`lock` would write them if it came to the same packages.
+
+    No index is asked: the stack alone is solved, and the packages are those of the locks. Where that is what they say
+    already, they answer the request. None where they cannot be an answer: one is missing or of another tool, leaves
+    something open, was changed since it was written, or holds what the stack of today does not go with.
+    """
+    request, hidden = request_without_secrets(asked.request)
+    wanted = given(asked.request.packages)
+    where = places(asked.request, wanted, settings_of(environ))
+    require_wheels(request)
+    targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
+    require_platforms([it.problem.platform for it in targets], request.format)
+    locks: list[_Locked] = []
+    for target in targets:
+        held = there(target.problem.platform)
+        if held is None or held.open or held.made is None or held.made.packages_digest != held.packages_digest:
+            return None
+        again = _Lock(asked, matrix, target, wanted, where).again(held.pins)
+        if again is None:
+            return None
+        locks.append(again)
+    return _solved(request, locks, (*where.notes, *hidden))
+
+
+def _solved(request: Request, locks: Sequence[_Locked], beside: Iterable[Note]) -> Solved:
     texts = tuple((made.platform, write_python_lock(made.lock, request.format, made.answer)) for made in locks)
     solutions = tuple(made.solution for made in locks if made.solution is not None)
-    notes = (*(note for made in locks for note in made.notes), *where.notes, *lines.notes, *hidden)
+    notes = (*(note for made in locks for note in made.notes), *beside)
     return Solved(texts, tuple(dict.fromkeys(notes)), solutions)
 
 
@@ -94,16 +125,33 @@ class _Locked(NamedTuple):
 class _Lock:
     """The lock for one target: tries stacks until the packages around one can be had."""
 
-    def __init__(
-        self, asked: LockRequest, matrix: Matrix, target: Target, wanted: Given, where: Places, lines: Lines
-    ) -> None:
+    def __init__(self, asked: LockRequest, matrix: Matrix, target: Target, wanted: Given, where: Places) -> None:
         self._asked, self._matrix, self._target = asked, matrix, target
-        self._wanted, self._where, self._lines = wanted, where, lines
+        self._wanted, self._where = wanted, where
         self._stacks = Stacks(target, wanted, matrix, asked.request, only_index=not where.is_plain)
         self._pins, self._held = asked.held(target.problem.platform)
 
-    def made(self) -> _Locked:
-        """The lock. Raises UnsolvableError, OutsideError."""
+    def again(self, pins: tuple[Pin, ...]) -> _Locked | None:
+        """The lock with ``pins``; None where the best stack near to them goes with other packages."""
+        try:
+            attempt = self._stacks.first(self._held)
+            while (joined := self._stacks.joined(attempt, pins)) is not None:
+                attempt = self._stacks.solved(*joined)
+        except UnsolvableError:
+            return None
+        solution = attempt.solution
+        if next(strangers(solution, pins, attempt.request.packages), None) is not None:
+            return None
+        versions = {pin.name: pin.version for pin in pins}
+        stack = () if solution is None else solution.choices
+        if any(versions.get(it.release.package) != str(it.release.full_version) for it in stack):
+            return None
+        found = self._finished(attempt, pins, None, ())
+        indexes = (None, "", found.lock.default_index, *found.lock.indexes)
+        return found if all(pin.index_url in indexes for pin in pins) else None
+
+    def made(self, lines: Lines) -> _Locked:
+        """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
         first: UnsolvableError | None = None
         passed: list[UnsolvableError] = []
         attempt: Attempt | None = self._stacks.first(self._held)
@@ -111,7 +159,7 @@ class _Lock:
             if attempt is None:
                 break
             try:
-                pins = self._packages(attempt)
+                pins = self._packages(attempt, lines)
             except Conflict as conflict:
                 from envsolve.app.lock_refusal import NOT_ON_INDEX, packages_refusal
 
@@ -140,7 +188,7 @@ class _Lock:
         assert first is not None
         raise first
 
-    def _packages(self, attempt: Attempt) -> tuple[Pin, ...]:
+    def _packages(self, attempt: Attempt, lines: Lines) -> tuple[Pin, ...]:
         """Every package that goes with a stack. Raises Conflict, OutsideError, UnsolvableError."""
         solution = attempt.solution
         interpreter = attempt.interpreter
@@ -157,7 +205,7 @@ class _Lock:
             limits=Limits(None if solution is None else bounds_of(solution, self._matrix), wanted),
             held={it.name: it.version for it in self._pins if stays(attempt.request.packages, it.name)},
         )
-        indexes = indexes_for(solution, wanted, self._target.request.packages, self._where, self._lines)
+        indexes = indexes_for(solution, wanted, self._target.request.packages, self._where, lines)
         return pins_of(question, indexes, self._asked.progress)
 
     def _named(self, attempt: Attempt) -> Iterator[tuple[Need, str]]:
@@ -200,6 +248,7 @@ class _Lock:
             matrix_date,
             answer is not None and answer.own_matrix,
             request.packages.exclude_newer,
+            asked_digest=self._wanted.digest,
         )
         locked = Lock(
             pins,

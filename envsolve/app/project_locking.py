@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
 
 from envsolve.app.held_locks import FileFor, as_far_as_read
 from envsolve.app.network import Network
@@ -30,6 +30,9 @@ from envsolve.model.request import Held, Packages, Policy, Request
 from envsolve.model.solution import Solution
 from envsolve.project import Project
 from envsolve.project.reading import refuse_value
+
+if TYPE_CHECKING:
+    from envsolve.lockfile.lock import Lock
 
 _Found = TypeVar("_Found")
 _FEW = 4
@@ -72,6 +75,10 @@ class LockedProject(NamedTuple):
 
     files: tuple[LockedFile, ...]
     notes: tuple[Note, ...]
+
+
+_Texts = tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]
+"""The texts of files, by the platform, and the stacks in them."""
 
 
 def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Mapping[str, str]) -> LockedProject:
@@ -131,9 +138,12 @@ class _Locking:
         by_platform = {it.problem.platform: it for it in solutions}
         for platform, text in texts:
             path = asked.path(platform)
-            before = self._before(Path(path))
-            is_current = before is not None and same_but_for_maker(before, text, capability_in(self._matrix))
+            before, is_current = self._before(Path(path)), self._is_current(path, text)
             self.files.append(LockedFile(asked, path, platform, before, text, by_platform.get(platform), is_current))
+
+    def _is_current(self, path: str, text: str) -> bool:
+        before = self._before(Path(path))
+        return before is not None and same_but_for_maker(before, text, capability_in(self._matrix))
 
     def _before(self, path: Path) -> str | None:
         """The lock that is there; none where the file is empty, or is not ours and may be overwritten."""
@@ -145,9 +155,9 @@ class _Locking:
     def _held(self, held: Callable[[Platform], _Found], nothing: _Found) -> Callable[[Platform], _Found]:
         return as_far_as_read(held, nothing) if self._how.replaces else held
 
-    def _python(self, asked: Asked) -> tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]:
+    def _python(self, asked: Asked) -> _Texts:
         from envsolve.app.held_locks import held_by_python_lock
-        from envsolve.app.locking import PYTHON_CHOSEN, LockRequest, lock
+        from envsolve.app.locking import PYTHON_CHOSEN, LockRequest, lock, locked_again
 
         request, held = asked.request._replace(channels=()), self._held_by_any(asked)
         if (
@@ -162,11 +172,32 @@ class _Locking:
             self._how.counted,
             asked.recorded,
         )
-        locked = lock(question, self._matrix, self._environ)
+        locked = None
+        if not self._how.upgrade and not self._how.upgraded:
+            again = locked_again(question, self._unchanged(asked), self._matrix, self._environ)
+            if again is not None and all(self._is_current(asked.path(it), text) for it, text in again.texts):
+                locked = again
+        locked = locked or lock(question, self._matrix, self._environ)
         there = all(Path(asked.path(platform)).exists() for platform, _ in locked.texts)
         self.notes += [it for it in locked.notes if not (there and it.code == PYTHON_CHOSEN)]
         self._locked.setdefault(asked.part.name, self._kept(asked, locked.texts))
         return tuple(locked.texts), locked.solutions
+
+    def _unchanged(self, asked: Asked) -> Callable[[Platform], Lock | None]:
+        """The lock in the file of ``asked``; None where it is not to be read, or differs from one of the same part."""
+        from envsolve.app.held_locks import python_lock_at
+
+        first = self._locked.get(asked.part.name)
+
+        def found(platform: Platform) -> Lock | None:
+            try:
+                lock = python_lock_at(Path(asked.path(platform)))
+                other = lock if first is None else python_lock_at(Path(first(platform)))
+            except UsageError:
+                return None
+            return lock if lock is not None and other is not None and lock.versions == other.versions else None
+
+        return found
 
     def _held_by_any(self, asked: Asked) -> FileFor:
         """The file of ``asked``, or where it is not there yet another Python lock of the same part."""
@@ -189,13 +220,17 @@ class _Locking:
             (directory / platform / Path(asked.output.file).name).write_text(text, encoding="utf-8", newline="\n")
         return lambda platform: str(directory / platform / Path(asked.output.file).name)
 
-    def _conda(self, asked: Asked) -> tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]:
+    def _conda(self, asked: Asked) -> _Texts:
         from envsolve.app.conda_locking import lock_conda
         from envsolve.app.conda_part import CondaLockRequest, Kept
         from envsolve.app.conda_sessions import conda_session
         from envsolve.app.held_locks import held_by_conda_lock
 
         request, how = asked.request, self._how
+        if not how.upgrade and not how.upgraded:
+            again = self._conda_again(asked)
+            if again is not None:
+                return again
         with conda_session(how.network, request.channels, request.platforms, self._environ) as session:
             question = CondaLockRequest(
                 request,
@@ -213,7 +248,26 @@ class _Locking:
         texts = tuple(text for locks in files for text in write_conda_lock(locks, request.format))
         return texts, locked.solutions
 
-    def _stack(self, asked: Asked) -> tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]:
+    def _conda_again(self, asked: Asked) -> _Texts | None:
+        """The files as they are, where what they hold answers the request."""
+        from envsolve.app.conda_again import conda_again
+        from envsolve.lockfile.conda_locks import read_held
+
+        def there(platform: Platform) -> Lock | None:
+            path = Path(asked.path(platform))
+            try:
+                return None if self._before(path) is None else read_held(path, platform)
+            except UsageError:
+                return None
+
+        found = conda_again(asked.request, asked.as_recorded, there, self._matrix, self._environ)
+        if found is None:
+            return None
+        self.notes += found.notes
+        files = {asked.path(platform): platform for platform in reversed(found.platforms)}
+        return tuple((files[path], _read(Path(path)) or "") for path in reversed(files)), found.solutions
+
+    def _stack(self, asked: Asked) -> _Texts:
         from envsolve.lockfile.held import read_held
 
         request = asked.request

@@ -11,7 +11,7 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.create.plan import Kind, Plan, wheel_file
 from envsolve.create.refusals import not_exact, other_platform, without_hash
 from envsolve.lockfile.conda_file import HeldFormat
-from envsolve.lockfile.conda_header import facts_in_header
+from envsolve.lockfile.conda_header import facts_on_top
 from envsolve.lockfile.conda_lock_facts import facts_in_metadata
 from envsolve.lockfile.conda_lock_file import LockedPlatform, conda_lock_of
 from envsolve.lockfile.explicit_file import explicit_of
@@ -82,7 +82,7 @@ def _of_explicit(path: Path, text: str, platform: Platform) -> Plan:
         without_secrets(text),
         conda=_with_digests(path, file.packages),
         wheels=wheel_file(_requirement(*it.groups()) for it in found),
-        facts=_with_platform(facts_in_header(text), platform),
+        facts=_with_platform(facts_on_top(text), platform),
     )
 
 

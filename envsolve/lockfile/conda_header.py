@@ -1,7 +1,7 @@
 """The comments for people that stand on top of every file of conda packages, and reading them back.
 
-The first lines are those of every lock (:mod:`envsolve.lockfile.header`). An explicit file and an environment.yml have
-no other place for what they rest on.
+The first lines are those of every lock (:mod:`envsolve.lockfile.header`). An environment.yml of a stack has no other
+place for what it rests on.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from envsolve.boundary.display import one_line
+from envsolve.lockfile.facts import in_comments
 from envsolve.lockfile.header import comments_on_top, exported_from_in, exported_from_line, made_by, made_for_lines
 from envsolve.lockfile.lock import Lock, Stack
 
@@ -114,11 +115,15 @@ def comments_of(text: str) -> Comments:
     )
 
 
-def facts_in_header(text: str) -> Mapping[str, object] | None:
-    """The facts that the comments on top of a file say to people; None where another tool wrote it.
+def facts_on_top(text: str) -> Mapping[str, object] | None:
+    """The table of facts in the comments on top of a file, or what these say to people where it has none.
 
-    Their keys are those of :func:`envsolve.lockfile.facts.facts_of`.
+    None where another tool wrote the file. Raises FileError where the table is no TOML.
     """
+    return in_comments(text) or _told(text)
+
+
+def _told(text: str) -> Mapping[str, object] | None:
     lines = list(comments_on_top(text))
     made = _MADE_BY.match(lines[0]) if lines else None
     if made is None:
@@ -135,15 +140,10 @@ def facts_in_header(text: str) -> Mapping[str, object] | None:
         "own_matrix": True if made["own"] else None,
         "python": None if resolved is None else resolved["python"],
         "virtual_packages": virtual or None,
-        "compute_capabilities": capabilities_in(machines) or None,
+        "compute_capabilities": _CAPABILITY.findall(machines) or None,
         "minimum_driver": None if floor is None else floor[1],
     }
     return {key: fact for key, fact in facts.items() if fact is not None}
-
-
-def capabilities_in(machines: str) -> list[str]:
-    """The compute capabilities that ``machines``, in words, names."""
-    return _CAPABILITY.findall(machines)
 
 
 def _variables(lines: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -37,7 +37,7 @@ def write(locks: Sequence[Lock]) -> str:
     Raises OutsideError ``no-hash`` for a conda package without md5 or a wheel without sha256, which no reader takes,
     and ``unsound-package`` for what no lock may hold.
     """
-    return "\n".join(_lines(locks)) + "\n"
+    return "\n".join(_lines([lock.with_digest("conda-lock") for lock in locks])) + "\n"
 
 
 def _lines(locks: Sequence[Lock]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.index.fitting import Interpreter
 from envsolve.lockfile.conda_file import HeldFormat, format_of
-from envsolve.lockfile.conda_header import UNNAMED, Comments, comments_of, facts_in_header, stack_name
+from envsolve.lockfile.conda_header import UNNAMED, Comments, comments_of, facts_on_top, stack_name
 from envsolve.lockfile.conda_lock_facts import facts_in_metadata
 from envsolve.lockfile.conda_lock_file import LONGEST, LockedPlatform, conda_lock_of
 from envsolve.lockfile.environment_file import Entries, read_entries
@@ -94,7 +94,7 @@ def read_environment(text: str, platform: Platform) -> Lock:
         ),
     )
     conda = [it for it in asked if it.version]
-    lock = _lock(lock, platform, conda, facts_in_header(text), comments_of(text))
+    lock = _lock(lock, platform, conda, facts_on_top(text), comments_of(text))
     name = entries.table.get("name")
     return lock._replace(
         channels=tuple(_channels_in(entries)),
@@ -184,7 +184,7 @@ def _of_explicit(text: str) -> Lock:
             Open(f"it does not say for which platform it is: {stated} (a comment says it: # platform: NAME)")
         )
     bare = _with_wheels(Lock(file.pins, open=tuple(left_open)), platform, file.wheels, file.packages)
-    lock = _lock(bare, platform, file.packages, facts_in_header(text), comments_of(text))
+    lock = _lock(bare, platform, file.packages, facts_on_top(text), comments_of(text))
     command = "" if lock.made is None else lock.made.command
     return lock._replace(platform=file.platform or "", channels=channels_of(lock.conda, command))
 

@@ -73,7 +73,7 @@ def write(lock: Lock, answer: Answer | None = None) -> str:
     releases = () if answer is None else tuple(choice.release for choice in answer.solution.choices)
     if answer is not None:
         _require_own_cuda(answer)
-    return "\n".join(_lines(lock, answer, _base_of(lock, releases))) + "\n"
+    return "\n".join(_lines(lock.with_digest("dockerfile"), answer, _base_of(lock, releases))) + "\n"
 
 
 def read(text: str) -> Lock:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from envsolve.lockfile import facts
 from envsolve.lockfile.conda_dependencies import Node, asked_packages
 from envsolve.lockfile.conda_header import header_lines, name_of
 from envsolve.lockfile.header import commented
@@ -25,12 +26,13 @@ def write(lock: Lock) -> str:
 
     Raises OutsideError ``no-hash`` for a wheel without checksum, ``unsound-package`` for what no lock may hold.
     """
-    return "\n".join(_lines(lock)) + "\n"
+    return "\n".join(_lines(lock.with_digest("environment"))) + "\n"
 
 
 def _lines(lock: Lock) -> Iterator[str]:
     yield from header_lines((lock,))
     yield from override_remark(_conda_cuda(lock.stack))
+    yield from facts.commented(facts.facts_of(lock))
     yield f"name: {scalar(name_of((lock,)))}"
     yield "channels:"
     for channel in lock.channels:

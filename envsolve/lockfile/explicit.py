@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from envsolve.lockfile.conda_dependencies import installing_order
 from envsolve.lockfile.conda_header import header_lines, name_of, variable_remarks
+from envsolve.lockfile.facts import commented, facts_of
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.sound_packages import sound_packages
 from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
@@ -22,7 +23,7 @@ def write(lock: Lock) -> str:
 
     Raises OutsideError ``no-hash`` for a package without checksum, ``unsound-package`` for what no lock may hold.
     """
-    return "\n".join(_lines(lock)) + "\n"
+    return "\n".join(_lines(lock.with_digest("explicit"))) + "\n"
 
 
 def _lines(lock: Lock) -> Iterator[str]:
@@ -30,6 +31,7 @@ def _lines(lock: Lock) -> Iterator[str]:
     yield from _how_to_install(lock)
     yield from variable_remarks(lock, name_of((lock,)))
     yield f"# platform: {lock.platform}"
+    yield from commented(facts_of(lock))
     yield "@EXPLICIT"
     for package in installing_order(sound_packages(lock.conda)):
         yield f"{package.url}#{_checksum(package)}"

@@ -44,6 +44,8 @@ def facts_of(lock: Lock) -> dict[str, Value]:
         "virtual_packages": list(map(str, lock.virtual_packages)) or None,
         **({} if lock.stack is None else stack_facts(lock.stack)),
         "notes": list(made.notes) or None,
+        "asked_digest": made.asked_digest,
+        "packages_digest": made.packages_digest,
     }
     return {key: fact for key, fact in facts.items() if fact is not None}
 
@@ -77,6 +79,8 @@ def with_facts(lock: Lock, facts: Mapping[str, object] | None, *, machines: str 
             facts.get("own_matrix") is True,
             _text(facts, "exclude_newer"),
             texts(facts, "notes"),
+            _text(facts, "asked_digest"),
+            _text(facts, "packages_digest"),
         ),
         variables=_pairs(variables) if isinstance(variables, Mapping) else (),
         virtual_packages=tuple(map(_virtual_package, texts(facts, "virtual_packages"))),

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from envsolve.boundary.files import FileError
 from envsolve.index.page import version_of
-from envsolve.lockfile.sound_pins import STRONG
+from envsolve.lockfile.sound_pins import STRONG, sound_pins
 from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.names import is_name, normalized
 from envsolve.model.package import PackageFile, Pin
@@ -66,8 +67,10 @@ class Made(NamedTuple):
     """How envsolve came to a lock: its version, the command, and what shaped the answer beside the indexes.
 
     ``request`` are the requirements as asked for, None where they are not known, ``exclude_newer`` the moment after
-    which uploads do not count. ``matrix_date`` is that of the compatibility matrix, None where no framework was asked
-    for; ``own_matrix`` says that it is not the one that envsolve ships.
+    which uploads do not count. ``asked_digest`` is a digest of all that was asked for, that of files among it.
+    ``matrix_date`` is that of the compatibility matrix, None where no framework was asked for; ``own_matrix`` says that
+    it is not the one that envsolve ships. ``packages_digest`` is :attr:`Lock.packages_digest` as it was when the file
+    was written: another one says that the packages were changed since.
     """
 
     envsolve_version: str
@@ -77,6 +80,8 @@ class Made(NamedTuple):
     own_matrix: bool = False
     exclude_newer: str | None = None
     notes: tuple[str, ...] = ()
+    asked_digest: str | None = None
+    packages_digest: str | None = None
 
 
 class Open(NamedTuple):
@@ -130,6 +135,33 @@ class Lock(NamedTuple):
     def versions(self) -> dict[str, str]:
         """The version of each package, by name; what conda installs stands for what pip does."""
         return {pin.name: pin.version for pin in self.pins} | {it.name: it.version for it in self.conda}
+
+    @property
+    def packages_digest(self) -> str:
+        """A digest of the packages, as ``sha256:0a...``: of their versions, files, indexes and markers."""
+        import hashlib
+        import json
+
+        pins = [(pin.name, pin.version, pin.marker, pin.index_url, pin.files) for pin in self.pins]
+        conda = [(it.name, it.version, it.build, it.url, it.md5, it.sha256) for it in self.conda]
+        text = json.dumps([pins, conda], separators=(",", ":"))
+        return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+    def with_digest(self, format_name: str) -> Lock:
+        """The lock with the digest of the packages that a file in this format holds.
+
+        It is as it was where ``made`` is None, or where such a file cannot be read back. Raises OutsideError for
+        packages that no lock may hold.
+        """
+        if self.made is None:
+            return self
+        for _ in sound_pins(self.pins):
+            pass
+        try:
+            digest = self.restricted_to(format_name).packages_digest
+        except FileError:
+            return self
+        return self._replace(made=self.made._replace(packages_digest=digest))
 
     def restricted_to(self, format_name: str) -> Lock:
         """What a file in one of the formats of :data:`envsolve.lockfile.restriction.HOLDS` says of this lock."""

@@ -39,7 +39,7 @@ def write(lock: Lock) -> str:
 
     Raises OutsideError ``no-hash`` for a file without a strong hash, ``unsound-package`` for what no lock may hold.
     """
-    return "\n".join(_lines(lock)) + "\n"
+    return "\n".join(_lines(lock.with_digest("pylock"))) + "\n"
 
 
 def read(text: str) -> Lock:

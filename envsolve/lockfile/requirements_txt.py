@@ -52,7 +52,7 @@ def write(lock: Lock) -> str:
 
     Raises OutsideError ``no-hash`` for a file without a strong hash, ``unsound-package`` for what would break a line.
     """
-    return "\n".join(_lines(lock)) + "\n"
+    return "\n".join(_lines(lock.with_digest("requirements"))) + "\n"
 
 
 def read(text: str) -> Lock:

@@ -6,6 +6,7 @@ lock; one line for each file is what people read in a difference, and takes a qu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -15,10 +16,11 @@ _LINE = 100
 _SURROGATES = range(0xD800, 0xE000)
 """Code points that no file in UTF-8 holds; a command line of other bytes has them (PEP 383)."""
 _FOUR_DIGITS = 0xFFFF
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 def table_lines(table: Mapping[str, Value]) -> Iterator[str]:
-    """The lines of a table below its heading. Keys must be bare ones: letters, digits, ``-`` and ``_``."""
+    """The lines of a table below its heading. Its own keys must be bare ones: letters, digits, ``-`` and ``_``."""
     for key, held in table.items():
         yield from f"{key} = {value(held)}".split("\n")
 
@@ -32,7 +34,7 @@ def value(held: Value) -> str:
     if isinstance(held, int):
         return str(held)
     if isinstance(held, Mapping):
-        return "{ " + ", ".join(f"{key} = {value(item)}" for key, item in held.items()) + " }"
+        return "{ " + ", ".join(f"{_key(key)} = {value(item)}" for key, item in held.items()) + " }"
     items = [value(item) for item in held]
     if sum(map(len, items)) <= _LINE and not any(isinstance(item, Mapping) for item in held):
         return f"[{', '.join(items)}]"
@@ -47,6 +49,10 @@ def string(text: str) -> str:
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return f'"{"".join(map(_escaped, text))}"'
+
+
+def _key(text: str) -> str:
+    return text if _BARE_KEY.match(text) else string(text)
 
 
 def _escaped(character: str) -> str:

@@ -206,7 +206,7 @@ def test_what_an_index_says_of_a_withdrawn_version_is_one_clean_line_each_time(c
     console.server.add("alpha", [wheel("alpha", "1.0", yanked=WITHDRAWN)])
     console.write("requirements.in", "alpha==1.0\n")
     console.write_project(replaced=('"alpha"', '"alpha==1.0"'))
-    told = [console.solve().err, console.solve().err, console("lock").err, console("lock").err]
+    told = [console.solve().err, console.solve().err, console("lock").err, console("lock", "-U").err]
     for text in told:
         assert "alpha 1.0 was withdrawn (yanked): bad" in text
         assert all(line.isprintable() and line.startswith("note: ") for line in text.splitlines()), text

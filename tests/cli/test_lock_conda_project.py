@@ -69,3 +69,48 @@ def test_the_project_is_the_source_of_its_lock_as_a_command_line_once_was(projec
     assert "  sources:\n  - envsolve.toml\n" in lock.read_text()
     lock.write_text(lock.read_text().replace("  - envsolve.toml\n", "  - 'the command line'\n"))
     assert envsolve("lock", "--check", "--cache-dir", "cache").code == 0
+
+
+LOCKS = PROJECT.replace('"environment.yml"', "")
+OFF = ("--check", "--offline", "--no-cache")
+"""Nothing is there to ask: what answers is the lock."""
+
+
+@pytest.fixture
+def locked(project: Path, envsolve: Envsolve) -> Path:
+    """A project with conda locks alone, which an environment.yml asks for."""
+    Path("more.yml").write_text("channels: [conda-forge]\ndependencies: [numpy]\n")
+    project.write_text(f'requirement-files = ["more.yml"]\n{LOCKS}', encoding="utf-8")
+    assert envsolve("lock", "--cache-dir", "cache").code == 0
+    return project
+
+
+def test_conda_locks_that_answer_the_request_ask_no_channel(locked: Path, envsolve: Envsolve) -> None:
+    done = envsolve("lock", *OFF)
+    assert done.code == 0, done.err
+    assert "conda-lock.yml, conda-linux-64.lock: nothing to change" in done.err
+    locked.write_text(locked.read_text().replace("520.61.05", "580.65.06"))
+    assert envsolve("lock", *OFF).code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("more.yml", "[numpy]", "[numpy, six]"),
+        ("more.yml", "[conda-forge]", "[conda-forge, nvidia]"),
+        ("envsolve.toml", '"8.6"', '"8.9"'),
+        ("envsolve.toml", "520.61.05", "470.256.02"),
+        ("envsolve.toml", '["tensorflow"]', '["tensorflow", "pytorch"]'),
+        ("conda-lock.yml", "- name: numpy\n  version: ", "- name: numpy\n  version: 0"),
+        ("conda-linux-64.lock", "/linux-64/numpy-", "/linux-64/numpy-0"),
+    ],
+)
+def test_what_they_were_not_made_for_is_asked_of_the_channels(
+    name: str, old: str, new: str, locked: Path, envsolve: Envsolve
+) -> None:
+    text = Path(name).read_text()
+    assert old in text
+    Path(name).write_text(text.replace(old, new))
+    done = envsolve("lock", *OFF)
+    assert done.code != 0
+    assert "nothing to change" not in done.err

@@ -20,6 +20,7 @@
 # platform = "linux-64"
 # python = "3.11.7"
 # glibc = "2.35"
+# packages_digest = "sha256:a8ee81c6cb330dd143aa4ea7adbf0a57c10461d473bb19e768a049c17a0c792d"
 
 # Python 3.11 of whichever patch on Debian bookworm, glibc 2.36. A tag may get other
 # content: one image alone is python@sha256:..., which the registry tells (docs/containers.md).

@@ -30,6 +30,7 @@
 #     { framework = "pytorch", version = "2.14.1", package = "torch", source = "pytorch", build = "cu130" },
 # ]
 # notes = ["a note"]
+# packages_digest = "sha256:49848eb05138e889df8f61d345397b589e279eba4de88922ac29315f28d95d75"
 
 # Python 3.11 of whichever patch on Debian bookworm, glibc 2.36. A tag may get other
 # content: one image alone is python@sha256:..., which the registry tells (docs/containers.md).

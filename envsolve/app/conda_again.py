@@ -1,0 +1,118 @@
+"""Whether conda locks that are there answer a request as they are: no channel and no index is asked.
+
+The stack alone is solved again, near to what the locks hold. That the packages around it are right was found out when
+they were locked, and holds as long as nobody changed them and the same is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from packaging.version import InvalidVersion, Version
+
+from envsolve.app.command import recorded_command
+from envsolve.app.conda_asked import asked_on, with_frameworks, with_stack
+from envsolve.app.conda_held import kept_in_lock
+from envsolve.app.solving import notes_of, request_without_secrets
+from envsolve.app.targets import Target, targets_of
+from envsolve.app.virtual_packages import virtual_packages
+from envsolve.boundary.secrets import without_secrets
+from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.maker import same_but_for_maker
+from envsolve.lockfile.stack import stack_of
+from envsolve.matrix.load import Matrix
+from envsolve.model.conda import VirtualPackage
+from envsolve.model.host import Platform
+from envsolve.model.note import Note
+from envsolve.model.request import Policy, Request
+from envsolve.model.solution import Solution
+from envsolve.resolve.solver import Solver
+
+_OF_DRIVER = "__cuda"
+
+
+class CondaAgain(NamedTuple):
+    """The platforms of the locks, the stacks in them, and what to tell beside them."""
+
+    platforms: tuple[Platform, ...]
+    solutions: tuple[Solution, ...]
+    notes: tuple[Note, ...]
+
+
+def conda_again(
+    request: Request,
+    recorded: Request,
+    there: Callable[[Platform], Lock | None],
+    matrix: Matrix,
+    environ: Mapping[str, str],
+) -> CondaAgain | None:
+    """The stacks in the locks that are ``there``, where these answer ``request``; None where they may not.
+
+    ``recorded`` is the request that they are to say they were made for. Raises UsageError as for a lock.
+    """
+    bare, hidden = request_without_secrets(request)
+    command = recorded_command(request_without_secrets(recorded)[0])
+    targets, solutions, notes = [], [], list(hidden)
+    for target in targets_of(bare, matrix, environ):
+        platform = target.problem.platform
+        lock, asked = there(platform), asked_on(request.packages, platform)
+        if lock is None or not _is_whole(lock, command, asked.digest):
+            return None
+        channels = tuple(dict.fromkeys(map(without_secrets, (*bare.channels, *asked.channels))))
+        wanted = with_stack(target, asked, channels)
+        solution = _stack_again(wanted, lock, matrix)
+        if solution is None and (lock.stack is not None or wanted.problem.frameworks):
+            return None
+        now = virtual_packages(target.problem, solution, target.hosts, matrix.cuda, environ)
+        if not _is_still_for(lock.virtual_packages, now):
+            return None
+        targets.append(wanted)
+        solutions.append(solution)
+        notes += asked.notes
+    platforms = tuple(target.problem.platform for target in targets)
+    return CondaAgain(platforms, tuple(filter(None, solutions)), (*notes_of(targets, solutions), *notes))
+
+
+def _is_whole(lock: Lock, command: str, asked: str) -> bool:
+    """Whether nobody changed the packages, and the same is asked for."""
+    made = lock.made
+    if made is None or lock.open or made.packages_digest != lock.packages_digest or made.asked_digest != asked:
+        return False
+    return same_but_for_maker(f"#   {command}", f"#   {made.command}")
+
+
+def _stack_again(target: Target, lock: Lock, matrix: Matrix) -> Solution | None:
+    """The best stack near to what ``lock`` holds, if that is the one in it."""
+    if lock.stack is None:
+        return None
+    known = {it.framework for it in target.problem.frameworks}
+    target = with_frameworks(target, [it.framework for it in lock.stack.frameworks if it.framework not in known])
+    request = target.request
+    if request.prefer is Policy.NEWEST_FRAMEWORK:
+        request = request._replace(prefer=Policy.LOCKED, held=kept_in_lock(lock).stack)
+    solution = Solver(matrix).solve(request, target.problem)
+    if solution is None:
+        return None
+    found = stack_of(Answer(solution, target.hosts, "", "", ""), lock.versions)
+    is_same = found._replace(machines="") == lock.stack._replace(machines="")
+    return solution if is_same else None
+
+
+def _is_still_for(assumed: tuple[VirtualPackage, ...], now: tuple[VirtualPackage, ...]) -> bool:
+    """Whether the machines are those that were assumed: of the driver a newer CUDA will do."""
+    return dict(_others(assumed)) == dict(_others(now)) and _cuda_in(assumed) <= _cuda_in(now)
+
+
+def _others(packages: tuple[VirtualPackage, ...]) -> Iterator[tuple[str, VirtualPackage]]:
+    for it in packages:
+        if it.name != _OF_DRIVER:
+            yield it.name, it
+
+
+def _cuda_in(packages: tuple[VirtualPackage, ...]) -> Version:
+    try:
+        return next((Version(it.version) for it in packages if it.name == _OF_DRIVER), Version("0"))
+    except InvalidVersion:
+        return Version("0")

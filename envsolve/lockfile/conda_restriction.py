@@ -1,0 +1,92 @@
+"""What the formats of conda packages hold of a lock: see :mod:`envsolve.lockfile.restriction`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from envsolve.boundary.secrets import without_secrets
+from envsolve.lockfile.conda_dependencies import dependencies
+from envsolve.lockfile.conda_header import stack_name
+from envsolve.lockfile.conda_locks import channels_of, named_channel
+from envsolve.lockfile.exact_environment import channel_named, indexes_of
+from envsolve.lockfile.lock import Lock, file_name_in, sorted_pins, version_in
+from envsolve.lockfile.package_address import package_of
+from envsolve.lockfile.restriction import HOLDS, Content, restricted_pin
+from envsolve.lockfile.sound_packages import sound_packages
+from envsolve.lockfile.sound_pins import sound_url
+from envsolve.model.conda import CondaPackage
+from envsolve.model.package import PackageFile, Pin
+
+
+def of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
+    """A foreign file that was not exported has nothing but its packages."""
+    made = lock.made
+    is_told = made is not None or lock.exported_from is not None
+    conda = tuple(sorted(lock.conda, key=lambda it: it.name))
+    kept = Lock(
+        (),
+        lock.platform,
+        next((it.version for it in conda if it.name == "python"), ""),
+        made=made,
+        exported_from=lock.exported_from,
+        virtual_packages=lock.virtual_packages if made is not None else (),
+        variables=lock.variables if is_told or format_name == "environment" else (),
+        remarks=lock.remarks if is_told else (),
+        environment=lock.environment if is_told or format_name == "environment" else "",
+    )
+    if made is not None:
+        glibc = {it.name: it.version for it in lock.virtual_packages}.get("__glibc")
+        kept = kept._replace(stack=lock.stack, glibc=glibc)
+    if format_name == "environment":
+        return _of_environment(lock, kept, conda)
+    pins = tuple(_at_address(pin, holds) for pin in sorted_pins(lock.pins))
+    kept = kept._replace(pins=pins, conda=tuple(_package(it, holds) for it in sound_packages(conda)))
+    if format_name == "explicit":
+        return kept._replace(channels=channels_of(kept.conda, "" if made is None else made.command))
+    channels = tuple(named_channel(without_secrets(it)) for it in lock.channels)
+    return kept._replace(
+        channels=channels, sources=lock.sources, environment=stack_name(kept.stack) or kept.environment
+    )
+
+
+def _of_environment(lock: Lock, kept: Lock, conda: Collection[CondaPackage]) -> Lock:
+    default = lock.default_index if lock.pins and not lock.default_is_plain else ""
+    indexes = indexes_of(lock) if lock.pins else ()
+    pins = []
+    for pin in sorted_pins(lock.pins):
+        bare = restricted_pin(pin, HOLDS["environment"], None)
+        pins.append(bare if pin.index_url is None else bare._replace(index_url="" if indexes else default))
+    names = (channel_named(it, lock.channels) if it.url else it.channel for it in conda)
+    packages = zip(conda, names, strict=True)
+    return kept._replace(
+        pins=tuple(pins),
+        conda=tuple(CondaPackage(it.name, it.version, it.build, "", "", channel=name) for it, name in packages),
+        channels=tuple(map(without_secrets, lock.channels)),
+        default_index=default,
+        default_is_plain=not default,
+        indexes=indexes,
+    )
+
+
+def _package(package: CondaPackage, holds: Collection[Content]) -> CondaPackage:
+    """What an address tells, and what stands beside it."""
+    if Content.REQUIREMENTS not in holds:
+        sha256 = None if package.md5 else package.sha256
+        return package_of(CondaPackage("", "", "", "", package.url, package.md5, sha256))
+    depends = tuple(f"{name} {rest}".rstrip() for name, rest in dependencies(package).items())
+    stated = CondaPackage(package.name, package.version, package.build, "", package.url, package.md5, package.sha256)
+    return package_of(stated._replace(depends=depends))
+
+
+def _at_address(pin: Pin, holds: Collection[Content]) -> Pin:
+    """A package that pip installs, by the address of the one file that it takes first."""
+    url = sound_url(pin.files[0].url)
+    hashes = tuple((kind, digest) for kind, digest in pin.files[0].hashes if kind == "sha256")
+    keeps = Content.REQUIREMENTS in holds
+    return Pin(
+        pin.name,
+        pin.version if keeps else version_in(pin.name, url),
+        (PackageFile(file_name_in(url), url, hashes),),
+        None,
+        requires=tuple(sorted(set(pin.requires))) if keeps else (),
+    )
