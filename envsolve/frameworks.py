@@ -49,6 +49,7 @@ class Libraries(NamedTuple):
     dll_roots: tuple[str, ...]
     dll_directories: tuple[str, ...]
     on_import: bool
+    checks_cudnn: bool
     preload: Preload
     opened: tuple[Opened, ...]
 
@@ -59,14 +60,17 @@ class Framework(NamedTuple):
     name: str
     title: str
     mentioned: str
+    aliases: tuple[str, ...]
     needs_gpu: bool
     wheels: tuple[str, ...]
     cpu_wheels: Mapping[str, str]
+    mistaken: tuple[str, ...]
     rivals: tuple[str, ...]
     preload_call: str | None
     conda_packages: tuple[str, ...]
     conda_builds: tuple[str, ...]
     conda_code: tuple[str, ...]
+    needs_xla_flags: bool
     installed: str
     owners: Mapping[str, str]
     libraries: Libraries
@@ -123,14 +127,17 @@ def _framework(name: str, document: Mapping[str, Any]) -> Framework:
         name,
         document["title"],
         document["mentioned"],
+        tuple(document.get("aliases", ())),
         document.get("needs-gpu", False),
         tuple(wheels["packages"]),
         wheels.get("cpu", {}),
+        tuple(wheels.get("mistaken", ())),
         tuple(wheels.get("rivals", ())),
         wheels.get("preload"),
         tuple(conda["packages"]),
         tuple(conda["builds"]),
         tuple(conda.get("code", ())),
+        conda.get("needs-xla-flags", False),
         installed["packages"],
         installed.get("owners", {}),
         _libraries(document["libraries"]),
@@ -146,6 +153,7 @@ def _libraries(table: Mapping[str, Any]) -> Libraries:
         tuple(table["dll-roots"]),
         tuple(table["dll-directories"]),
         table["on-import"],
+        table.get("checks-cudnn", False),
         Preload(table["preload"]),
         tuple(opened),
     )

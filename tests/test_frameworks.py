@@ -80,10 +80,9 @@ def names_in(path: Path) -> set[str]:
 
 
 RULES_OF_ONE = {
-    *("app/beside_conda", "app/conda_needs", "app/held_build", "app/lock_indexes", "app/lock_refusal", "app/making"),
-    *("app/stack_wheels", "app/locking", "conda/name_table", "diagnose/case", "diagnose/environment/builds"),
-    *("diagnose/environment/checks/conda_cuda", "diagnose/environment/checks/library_versions", "diagnose/packages"),
-    *("diagnose/environment/checks/requirements", "cli/create_lock", "lockfile/conda_specs"),
+    *("app/beside_conda", "app/conda_needs", "app/held_build", "app/lock_indexes"),
+    *("app/stack_wheels", "app/locking", "conda/name_table", "diagnose/environment/builds"),
+    *("diagnose/environment/checks/requirements", "lockfile/conda_specs"),
     *("model/release", "resolve/preference", "validation/static/builds", "validation/static/packages"),
 }
 """Modules that name a framework for a rule that holds for it alone. None may be added: say it in data/frameworks."""

@@ -13,7 +13,7 @@ from envsolve.app.refusal import refusal
 from envsolve.app.stack_wheels import index_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
-from envsolve.frameworks import rivals_of
+from envsolve.frameworks import FRAMEWORKS, rivals_of
 from envsolve.index.fitting import Interpreter
 from envsolve.model.asker import Asker
 from envsolve.model.need import parse_need
@@ -30,7 +30,7 @@ from envsolve.resolve.solver import Solver
 
 _MOST_CAUSES = 12
 _FEW_NAMES = 3
-_MEANT = {"pytorch": "pytorch", "pytorch-cuda": "pytorch", "tf": "tensorflow", "tensorflow-gpu": "tensorflow"}
+_MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
 _CUDA_BUILD = re.compile(r"cu\d+")
 NOT_ON_INDEX = "release-not-on-index"
 """The code where the matrix knows a build of a framework that the indexes do not have."""

@@ -14,6 +14,7 @@ from envsolve.create.activation import write_library_path, write_variables, writ
 from envsolve.create.plan import Kind, Plan
 from envsolve.create.scratch import scratch_in
 from envsolve.create.tools import Network, find_uv
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.host.machine import this_platform
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -120,16 +121,18 @@ def _install_conda(
 
 
 def _write_activation(lock: Path, prefix: Path, platform: Platform, matrix: Matrix) -> Iterator[Note]:
-    """Have set what frameworks here need; on Windows an environment is on its path, and TensorFlow has no XLA."""
+    """Have set what frameworks here need; on Windows an environment is on its path, and no framework has XLA."""
     from envsolve.app.held_stack import held_stack
 
     held = None if platform.is_windows else held_stack(lock, platform, matrix)
     rows = [row for rows in (held.releases.values() if held is not None else ()) for row in rows]
     if any(row.cuda_libraries is CudaLibraries.NONE and row.source.is_wheel for row in rows):
         write_library_path(prefix)
-    if any(row.framework == "tensorflow" and row.cuda is not None for row in rows) and not write_xla_flags(prefix):
+    known = (FRAMEWORKS[row.framework] for row in rows if row.cuda is not None and row.framework in FRAMEWORKS)
+    with_xla = next((it for it in known if it.needs_xla_flags), None)
+    if with_xla is not None and not write_xla_flags(prefix):
         yield Note(
             "libdevice-missing",
-            "TensorFlow compiles some kernels with XLA, which needs libdevice, and no package here brings it: where it "
-            "says 'libdevice not found', ask for cuda-nvcc as well",
+            f"{with_xla.title} compiles some kernels with XLA, which needs libdevice, and no package here brings it: "
+            "where it says 'libdevice not found', ask for cuda-nvcc as well",
         )

@@ -17,6 +17,7 @@ from envsolve.cli.report import note
 from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
 from envsolve.errors import Hint, UsageError
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.lockfile import CONDA_FORMATS, VENV_FORMATS, format_for_file
 from envsolve.model.note import Note
 from envsolve.model.request import Request
@@ -106,7 +107,7 @@ def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
             )
     if locks and not any(Path(lock).is_file() for lock in locks):
         yield Hint("write the lock of this project, and name it with --lock", "envsolve lock")
-    yield Hint("name a framework", shlex.join(["envsolve", "create", prefix, "--framework", "pytorch"]))
+    yield Hint("name a framework", shlex.join(["envsolve", "create", prefix, "--framework", next(iter(FRAMEWORKS))]))
 
 
 def _locks_of(project: Project) -> Iterator[str]:

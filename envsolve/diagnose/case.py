@@ -102,8 +102,7 @@ class Case:
         """Installed packages by normalized name, with their versions, ``""`` where only the name is told."""
         from envsolve.diagnose.packages import packages_told
 
-        told = {_SPELLINGS.get(name, name): version for name, version in packages_told(self.clues).items()}
-        return {**told, **self.given.packages}
+        return {**packages_told(self.clues), **self.given.packages}
 
     @cached_property
     def frameworks(self) -> tuple[str, ...]:
@@ -327,8 +326,6 @@ def parsed_version(text: str | None) -> Version | None:
 
 _LINUX = (Platform.LINUX_64, Platform.LINUX_AARCH64)
 _OF_LINUX = re.compile(r"\.so(?:\.\d+)*$")
-_SPELLINGS = {"tensor flow": "tensorflow"}
-"""Names of packages as programs print them, and as they are."""
 _PLATFORMS = {it.value: it for it in Platform}
 
 

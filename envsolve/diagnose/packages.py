@@ -14,8 +14,7 @@ from envsolve.model.names import normalized
 if TYPE_CHECKING:
     from envsolve.diagnose.case import Case, Clue
 
-_ALIASES = {"tf": "tensorflow", "paddle": "paddlepaddle", "onnx-runtime": "onnxruntime"}
-"""Names that people and programs use for packages of another name."""
+_ALIASES = {alias: it.name for it in FRAMEWORKS.values() for alias in it.aliases}
 
 
 def packages_told(clues: Mapping[str, tuple[Clue, ...]]) -> Mapping[str, str]:
@@ -23,7 +22,7 @@ def packages_told(clues: Mapping[str, tuple[Clue, ...]]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for clue in clues.get("package", ()):
         name, _, version = clue.value.partition("==")
-        key = _ALIASES.get(normalized(name), normalized(name))
+        key = _ALIASES.get(normalized(name)) or _ALIASES.get(name.lower()) or normalized(name)
         if not found.get(key):
             found[key] = version
     return found

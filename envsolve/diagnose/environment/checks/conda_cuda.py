@@ -14,19 +14,14 @@ from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.conda_meta import CondaPackage
 from envsolve.diagnose.environment.remedies import quoted
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.versions import CudaVersion
 
 _WITH_BUILDS = (
-    "pytorch",
-    "tensorflow-base",
-    "tensorflow",
-    "jaxlib",
-    "onnxruntime",
-    "libtorch",
-    "libmagma",
-    "py-xgboost",
+    *(name for framework in FRAMEWORKS.values() for name in framework.conda_builds),
+    *("libtorch", "libmagma", "py-xgboost"),
 )
 """Conda packages that have builds for the CPU and for CUDA."""
 _FOR_CPU = re.compile(r"(?:^|_)(?:cpu|mkl)(?:_|$)")

@@ -34,8 +34,6 @@ from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.static.installed import is_of_driver
 from envsolve.validation.static.loading import Loading
 
-_LOOK = ("pytorch", "tensorflow", "jax")
-"""Frameworks that compare the cuDNN that is loaded with the one they were compiled with."""
 _UNVERSIONED = {"nccl": re.compile(rb"nccl[A-Z]\w*")}
 """Libraries whose functions carry no version, and what those are called."""
 _CXX, _CXX_LIBRARY = re.compile(r"GLIBCXX_(\d+(?:\.\d+)+)"), "libstdc++.so.6"
@@ -55,7 +53,8 @@ def old_cudnn(scene: Scene) -> Iterator[Finding]:
     builds = {build.name: build for build in scene.builds}
     for loading in scene.loads.with_path:
         build = builds.get(loading.framework.name)
-        wanted = _built_with(build) if build is not None and build.name in _LOOK else None
+        checks = loading.framework.libraries.checks_cudnn
+        wanted = _built_with(build) if build is not None and checks else None
         for name, path in loading.found() if wanted is not None else ():
             version = scene.owners.version_of(path) if component_of(name) == "cudnn" else None
             if build is not None and version is not None and wanted is not None and _is_too_old(version, wanted):
