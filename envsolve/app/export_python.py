@@ -20,14 +20,14 @@ from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.fitting import Interpreter
 from envsolve.index.settings import default_index
 from envsolve.lockfile.conda_locks import words_of
-from envsolve.lockfile.formats import write_python_lock
+from envsolve.lockfile.formats import VENV_FORMATS, write_python_lock
 from envsolve.lockfile.lock import Lock, bare_files, strong_digests
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.package import PackageFile, Pin
 from envsolve.model.versions import LibcVersion
 
-PYLOCK, REQUIREMENTS = "pylock", "requirements"
+REQUIREMENTS, PYLOCK = VENV_FORMATS
 _NOT_KEPT = "not-kept"
 _FEW = 5
 
@@ -64,7 +64,7 @@ def export_python(asked: Asked, environ: Mapping[str, str]) -> Exported:
     """
     read = asked.read
     target = _interpreter(read)
-    where = _of_pylock(read, asked.asking) if asked.was == PYLOCK else _of_requirements(read)
+    where = _of_requirements(read) if asked.was == REQUIREMENTS else _of_pylock(read, asked.asking)
     missing = [pin for pin in read.pins if _is_incomplete(pin, asked.format_name)]
     notes: list[Note] = []
     found: dict[Pin, Pin] = {}
@@ -173,8 +173,9 @@ def _named(file: PackageFile) -> set[str]:
 def _not_asked(asked: Asked, missing: Sequence[Pin]) -> UsageError:
     bare = [pin for pin in missing if not strong_digests(pin)]
     what = "hashes" if bare else "addresses"
-    names = ", ".join(pin.name for pin in (bare or missing)[:_FEW])
-    more = " and others" if len(bare or missing) > _FEW else ""
+    named = list(dict.fromkeys(pin.name for pin in bare or missing))
+    names = ", ".join(named[:_FEW])
+    more = " and others" if len(named) > _FEW else ""
     return UsageError(
         f"lock-without-{what}",
         f"{asked.name} has no {what} of files, which the format {asked.format_name} needs",
@@ -237,7 +238,9 @@ def _interpreter(read: Lock) -> Interpreter | None:
 
 
 def _lost(asked: Asked) -> Iterator[str]:
-    if asked.was == PYLOCK:
+    if asked.was not in VENV_FORMATS:
+        yield f"of {asked.name} it has what the project itself requires, without its extras and its groups"
+    if asked.format_name == REQUIREMENTS and asked.was != REQUIREMENTS:
         if asked.asking.index_url is None and any(map(_is_of_unsaid_index, asked.read.pins)):
             yield (
                 f"{asked.name} does not say which index its packages are from: pip takes the one it is set up "
@@ -246,5 +249,9 @@ def _lost(asked: Asked) -> Iterator[str]:
         yield "a requirements file has the digests of files alone: no addresses, no sizes, no table of dependencies"
         if asked.read.requires_python and asked.read.made is None:
             yield f"it is for Python {asked.read.requires_python}, which a requirements file cannot say"
-    elif asked.format_name == PYLOCK and not any(pin.requires for pin in asked.read.pins) and len(asked.read.pins) > 1:
+    elif asked.was == REQUIREMENTS and asked.format_name == PYLOCK and _has_no_requirements(asked.read):
         yield "the requirements do not say what requires what, and so the pylock.toml has no table of dependencies"
+
+
+def _has_no_requirements(lock: Lock) -> bool:
+    return len(lock.pins) > 1 and not any(pin.requires for pin in lock.pins)

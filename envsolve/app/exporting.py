@@ -17,15 +17,20 @@ from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.conda_file import HeldFormat, format_of
 from envsolve.lockfile.conda_lock_file import LONGEST
-from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS
+from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS, is_project_lock, read_python_text
 from envsolve.lockfile.lock import strong_digests
 from envsolve.model.host import Platform
 
 FORMATS = (*VENV_FORMATS, *CONDA_FORMATS, "environment")
 """What a lock can become; ``environment`` is one of single builds."""
-_LOCKS = Hint("give a requirements file, a pylock.toml, a conda-lock.yml, an explicit file or a pixi.lock")
+_LOCKS = Hint(
+    "give a requirements file, a pylock.toml, a uv.lock, a poetry.lock, a pdm.lock, a conda-lock.yml, an explicit file "
+    "or a pixi.lock"
+)
 _MEND = Hint("take what is named out of the lock, or lock it anew from a channel or an index")
 REQUIREMENTS, PYLOCK = VENV_FORMATS
+PROJECT = "project"
+"""What a uv.lock, a poetry.lock or a pdm.lock is, which no lock becomes."""
 
 
 class ExportRequest(NamedTuple):
@@ -71,7 +76,9 @@ def export(asked: ExportRequest, environ: Mapping[str, str]) -> Exported:
 
 
 def _kind(path: Path, text: str) -> HeldFormat | str:
-    """The format of a lock: by its name for TOML, else by its content."""
+    """The format of a lock: by its name for TOML and for the lock of a project, else by its content."""
+    if is_project_lock(path):
+        return PROJECT
     if path.suffix.lower() == ".toml":
         return PYLOCK
     try:
@@ -122,16 +129,14 @@ def _require_python(asked: ExportRequest) -> None:
 def _of_python(asked: ExportRequest, kind: str, text: str, environ: Mapping[str, str]) -> Exported:
     from envsolve.app.export_python import Asked, export_python
 
-    if kind == PYLOCK:
-        from envsolve.lockfile import pylock_toml
-
-        lock = pylock_toml.read(text)
-    else:
+    if kind == REQUIREMENTS:
         from envsolve.lockfile import requirements_txt
 
         lock = requirements_txt.read(text)
         if asked.format_name == REQUIREMENTS and not lock.open and all(map(strong_digests, lock.pins)):
             raise _same_format(asked)
+    else:
+        lock = read_python_text(asked.path, text)
     require_whole(lock.open)
     command = ["envsolve", "export", str(asked.path), "--format", asked.format_name, "--ask-index"]
     return export_python(

@@ -18,6 +18,7 @@ from envsolve.lockfile.conda_file import HeldFormat, kind_of
 from envsolve.lockfile.conda_locks import read_held
 from envsolve.lockfile.dockerfile_file import is_dockerfile
 from envsolve.lockfile.facts import facts_of
+from envsolve.lockfile.formats import is_project_lock
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.matrix.load import Matrix
 from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDNN_PACKAGES
@@ -87,7 +88,7 @@ def packages_in(path: Path, platform: Platform) -> tuple[list[Installed], Mappin
     Raises UsageError where it cannot be read.
     """
     python_lock = path.suffix.lower() in _PYTHON_LOCKS or is_dockerfile(path.name)
-    if python_lock and kind_of(path) is not HeldFormat.EXPLICIT:
+    if is_project_lock(path) or (python_lock and kind_of(path) is not HeldFormat.EXPLICIT):
         lock = python_lock_at(path)
         if lock is None:
             return [], None
@@ -132,8 +133,8 @@ def _recorded_for_the_cpu(package: Installed, recorded: Mapping[str, object]) ->
 
 
 def _beside(path: Path, packages: Iterable[Installed]) -> Beside:
-    """What else is in the file; a pylock.toml has the packages that extras bring, and never extras."""
-    text = "" if path.suffix.lower() == ".toml" else read_text(path, LONGEST) or ""
+    """What else is in the file; one in TOML has the packages that extras bring, and never extras."""
+    text = "" if path.suffix.lower() == ".toml" or is_project_lock(path) else read_text(path, LONGEST) or ""
     return Beside({it.name: it.version for it in packages}, extras_in(text))
 
 

@@ -11,7 +11,7 @@ from envsolve.app.recorded_machine import ORIGIN, recorded_machine
 from envsolve.app.solving import framework_requests
 from envsolve.app.targets import detected_host, targets_of
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file
+from envsolve.lockfile.formats import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file, tool_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.asker import Asker
 from envsolve.model.host import GpuStatus, Platform
@@ -175,7 +175,7 @@ def typed(machine: Machine) -> str:
 def _format(project: Project, part: Part, output: Output) -> str:
     known = (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS)
     found = output.format or format_for_file(PurePath(output.file))
-    if found in known and output.file.casefold() not in ("uv.lock", "pixi.lock", "poetry.lock"):
+    if found in known and tool_of(PurePath(output.file)) is None:
         return str(found)
     if found is None:
         message = f"the name {output.file} does not say which format it has: give it as {{ file = ..., format = ... }}"

@@ -17,7 +17,6 @@ from envsolve.cli.report import note
 from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
 from envsolve.errors import Hint, UsageError
-from envsolve.frameworks import FRAMEWORKS
 from envsolve.lockfile import CONDA_FORMATS, VENV_FORMATS, format_for_file
 from envsolve.model.note import Note
 from envsolve.model.request import Request
@@ -92,6 +91,7 @@ def solved_lock(options: dict[str, Any], scratch: Path) -> Lock:
 
 def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
     """What to type where nothing is asked for: the locks of the project here, or a framework."""
+    from envsolve.frameworks import FRAMEWORKS
     from envsolve.project import find_project, read_project
 
     here = Path.cwd()

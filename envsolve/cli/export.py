@@ -14,7 +14,7 @@ from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_overwrite
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import format_for_file
+from envsolve.lockfile.formats import format_told_by
 from envsolve.model.host import Platform
 
 _FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "environment")
@@ -79,8 +79,9 @@ network_options = stacked(
 def export(**options: Any) -> int:
     """Write the lock FILE in another format: the same packages, nothing solved.
 
-    FILE is a requirements file, a pylock.toml, a conda-lock.yml, an explicit file or a pixi.lock. What the other format
-    cannot hold is told on stderr. No index is asked without --ask-index; what is in the cache is used.
+    FILE is a requirements file, a pylock.toml, a uv.lock, a poetry.lock, a pdm.lock, a conda-lock.yml, an explicit file
+    or a pixi.lock. What the other format cannot hold is told on stderr. No index is asked without --ask-index; what is
+    in the cache is used.
     """
     from envsolve.app.exporting import ExportRequest
     from envsolve.app.exporting import export as exported
@@ -110,7 +111,7 @@ def export(**options: Any) -> int:
 
 def wanted_format(name: str | None, output: str | None, formats: tuple[str, ...]) -> str:
     """The format that is named, or that the file name of -o asks for. Raises UsageError where there is none."""
-    found = name or (format_for_file(Path(output)) if output is not None else None)
+    found = name or (format_told_by(Path(output)) if output is not None else None)
     if found in formats:
         return found
     what = "no format is named" if found is None else f"{found!r} is no format of a lock"

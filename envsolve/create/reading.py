@@ -17,11 +17,12 @@ from envsolve.boundary.files import FileError, read_text
 from envsolve.boundary.secrets import without_secrets
 from envsolve.create.conda_reading import of_conda
 from envsolve.create.plan import Kind, Plan, WheelFile
-from envsolve.create.refusals import LOCKS, not_exact, other_platform, without_hash
+from envsolve.create.refusals import LOCKS, lock_of_project, not_exact, other_platform, without_hash
 from envsolve.errors import UsageError
 from envsolve.lockfile.conda_file import HeldFormat, format_of
 from envsolve.lockfile.conda_lock_file import LONGEST
 from envsolve.lockfile.facts import in_comments, table_in
+from envsolve.lockfile.formats import is_project_lock
 from envsolve.lockfile.pylock_document import pylock_document
 from envsolve.lockfile.sound_pins import STRONG
 from envsolve.lockfile.text_file import shown
@@ -43,6 +44,8 @@ def plan_of(path: Path, platform: Platform, python: SpecifierSet | None = None) 
         text = read_text(path, LONGEST)
         if text is None:
             raise FileError("there is no such file")
+        if is_project_lock(path):
+            raise lock_of_project(path)
         if path.suffix.lower() == ".toml":
             return _of_pylock(path, text, platform, python)
         kind = _kind(text)

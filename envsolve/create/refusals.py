@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from envsolve.errors import Hint, UsageError
+from envsolve.lockfile.formats import tool_of
 from envsolve.model.host import Platform
 
 LOCKS = Hint(
@@ -18,6 +20,13 @@ def not_exact(path: Path, why: str, command: str | None = None) -> UsageError:
     """The error for a file that leaves something to be decided; ``command`` decides it."""
     hint = Hint("have envsolve decide the rest, as a request", command) if command else LOCKS
     return UsageError("lock-not-exact", f"{path} is no lock to install from: {why}", hints=(hint,))
+
+
+def lock_of_project(path: Path) -> UsageError:
+    """The error for the lock of a project of uv, Poetry or PDM."""
+    command = f"envsolve export {shlex.quote(str(path))} -o pylock.toml"
+    message = f"{path} is the lock of {tool_of(path)}, which envsolve does not install"
+    return UsageError("lock-not-exact", message, hints=(Hint("write it as a lock that it does install", command),))
 
 
 def without_hash(path: Path, what: str) -> UsageError:

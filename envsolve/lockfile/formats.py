@@ -36,6 +36,7 @@ _SEVERAL_FORMATS = {
 }
 """Suffixes that files of several formats have, none of them an environment.yml or requirements."""
 
+_TOOLS = {"uv.lock": "uv", "poetry.lock": "Poetry", "pdm.lock": "PDM", "pixi.lock": "pixi"}
 
 _OF_SEVERAL = ("json", "pixi")
 """Formats that hold the answers for several platforms in one file."""
@@ -113,14 +114,21 @@ def _python_text(lock: Lock, format_name: str, answer: Answer | None) -> str:
 def read_python_lock(path: Path) -> Lock | None:
     """The Python lock at ``path``, of whichever tool; None where there is no file, or nothing in it.
 
-    A file whose name ends in ``.toml`` is read as pylock.toml, a Dockerfile by the requirements in it, any other as
-    requirements. Raises FileError for a file that cannot be read.
+    Errors as in :func:`read_python_text`.
     """
     text = read_text(path, LONGEST)
-    return None if text is None or not text.strip() else _read_python_text(path, text)
+    return None if text is None or not text.strip() else read_python_text(path, text)
 
 
-def _read_python_text(path: Path, text: str) -> Lock:
+def read_python_text(path: PurePath, text: str) -> Lock:
+    """The Python lock with this content.
+
+    A uv.lock, a poetry.lock and a pdm.lock are known by their names. A file whose name ends in ``.toml`` is read as
+    pylock.toml, a Dockerfile by the requirements in it, any other as requirements. Raises FileError for a file that is
+    not of its format.
+    """
+    if is_project_lock(path):
+        return _read_project_lock(path, text)
     if path.suffix.casefold() == ".toml":
         from envsolve.lockfile import pylock_toml
 
@@ -132,6 +140,31 @@ def _read_python_text(path: Path, text: str) -> Lock:
     from envsolve.lockfile import requirements_txt
 
     return requirements_txt.read(text)
+
+
+def _read_project_lock(path: PurePath, text: str) -> Lock:
+    tool = tool_of(path)
+    if tool == "uv":
+        from envsolve.lockfile import uv_lock
+
+        return uv_lock.read(text)
+    if tool == "Poetry":
+        from envsolve.lockfile import poetry_lock
+
+        return poetry_lock.read(text)
+    from envsolve.lockfile import pdm_lock
+
+    return pdm_lock.read(text)
+
+
+def tool_of(path: PurePath) -> str | None:
+    """The tool that a file of this name is the lock of, which envsolve reads and does not write; None for others."""
+    return _TOOLS.get(path.name.casefold())
+
+
+def is_project_lock(path: PurePath) -> bool:
+    """Whether a file of this name is the lock of a project of Python packages: uv.lock, poetry.lock or pdm.lock."""
+    return tool_of(path) not in (None, "pixi")
 
 
 def require_platforms(platforms: Iterable[Platform], format_name: str) -> None:
@@ -165,14 +198,17 @@ def format_for_file(path: PurePath) -> str | None:
 def format_told_by(path: PurePath) -> str | None:
     """As :func:`format_for_file`, for a file that is to be written.
 
-    Raises UsageError for the lock of pixi, and for a name that says no more than that it is some lock or some TOML.
+    Raises UsageError for the lock of another tool, and for a name that says no more than that it is some lock or some
+    TOML.
     """
     found = format_for_file(path)
-    if path.name.casefold() == "pixi.lock":
+    tool = tool_of(path)
+    if tool is not None:
+        instead = "the manifest, and have pixi lock it: -o pixi.toml" if tool == "pixi" else "a lock: -o pylock.toml"
         raise UsageError(
             "unknown-format",
-            f"{path} is the lock of pixi, which envsolve reads and does not write",
-            hints=(Hint("write the manifest, and have pixi lock it: -o pixi.toml"),),
+            f"{path} is the lock of {tool}, which envsolve reads and does not write",
+            hints=(Hint(f"write {instead}"),),
         )
     hint = _SEVERAL_FORMATS.get(path.suffix.casefold())
     if found is None and hint is not None:

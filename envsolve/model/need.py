@@ -170,3 +170,5 @@ def check_marker(marker: str) -> None:
             Marker(marker)
         except InvalidMarker as error:
             raise ValueError(f"{marker!r} is not a marker: {str(error).splitlines()[0]}") from None
+        except RecursionError:
+            raise ValueError("a marker with too many brackets within brackets") from None

@@ -41,7 +41,7 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
         (["-f", "pytorch", "--platform", "amiga"], "usage", "linux-64"),
         (["-f", "pytorch", "--source", "warez"], "usage", "conda-forge"),
         (["-f", "pytorch", "--format", "docx"], "unknown-format", "environment"),
-        (["-f", "pytorch", "-o", "uv.lock"], "unknown-format", "uv.lock"),
+        (["-f", "pytorch", "-o", "uv.lock"], "unknown-format", "-o pylock.toml"),
         (["-f", "pytorch", "--format", "conda-lock", "--exact"], "contradictory-options", "--exact"),
         (["-f", "pytorch", "--format", "explicit", "--why", "cuda"], "contradictory-options", "--why"),
         (["-f", "pytorch", "-r", "environment.yml", "--format", "pylock"], "contradictory-options", "environment.yml"),

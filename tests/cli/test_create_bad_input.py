@@ -60,6 +60,7 @@ REFUSED = {
     "another Python than the lock's": (("env", "--lock", "c.lock", "--python", "3.11"), "contradictory-options", 2),
     "a variable of the machine": (("env", "--lock", "variable.txt", "--allow-builds"), "lock-not-exact", 2),
     "a pylock.toml with md5 alone": (("env", "--lock", "md5.toml"), "lock-without-hashes", 2),
+    "the lock of a project": (("env", "--lock", "uv.lock"), "lock-not-exact", 2),
     "requirements with md5 alone": (("env", "--lock", "md5.txt"), "lock-without-hashes", 2),
     "conda packages with md5 alone": (("env", "--lock", "md5.yml"), "lock-without-hashes", 2),
     "a link to nothing": (("link", "--lock", "c.lock"), "prefix-not-usable", 2),
@@ -84,6 +85,7 @@ def test_what_cannot_be_done_is_said_before_anything_is_done(
     Path("md5.toml").write_text(f'lock-version = "1.0"\ncreated-by = "own"\n{package}')
     Path("md5.txt").write_text(f"alpha==1.0 --hash=md5:{'0' * 32}\n")
     Path("md5.yml").write_text(MD5_ALONE.format(platform=this_platform()))
+    Path("uv.lock").write_text("version = 1\n")
     Path("link").symlink_to("nothing")
     Path("other.json").write_text('{"schema_version": 1, "platform": "win-64", "gpus": [], "origin": {}}')
     create.refused(code, *words, exit_code=exit_code)

@@ -162,7 +162,8 @@ def test_capture_refuses_before_it_looks_at_the_environment(envsolve: Envsolve, 
     ("name", "says"),
     [
         ("x.toml", "the name of x.toml does not say which format it is to have"),
-        ("uv.lock", "the name of uv.lock does not say which format it is to have"),
+        ("x.lock", "the name of x.lock does not say which format it is to have"),
+        ("uv.lock", "uv.lock is the lock of uv"),
         ("pixi.lock", "pixi.lock is the lock of pixi"),
     ],
 )

@@ -171,6 +171,40 @@ def test_a_pinned_framework_that_does_not_run_says_more_than_one_that_is_open(
     assert len(found["reasons"]) > 1
 
 
+_WHEEL = f'hash = "sha256:{"a" * 64}" }}]\n'
+_PROJECT_LOCKS = {
+    "uv.lock": (
+        'version = 1\nrequires-python = ">=3.11"\n[[package]]\nname = "demo"\nsource = { virtual = "." }\n'
+        'dependencies = [{ name = "torch" }]\n[[package]]\nname = "torch"\nversion = "2.9.1+cu130"\n'
+        'source = { registry = "https://packages.example/simple" }\n'
+        f'wheels = [{{ url = "https://packages.example/torch-2.9.1-cp312-none-any.whl", {_WHEEL}'
+    ),
+    "poetry.lock": (
+        '[[package]]\nname = "torch"\nversion = "2.9.1+cu130"\ngroups = ["main"]\n'
+        f'files = [{{ file = "torch-2.9.1-cp312-none-any.whl", {_WHEEL}'
+        '[metadata]\nlock-version = "2.1"\npython-versions = ">=3.11"\n'
+    ),
+    "pdm.lock": (
+        '[metadata]\nlock_version = "4.5.0"\nstrategy = ["inherit_metadata"]\n'
+        '[[package]]\nname = "torch"\nversion = "2.9.1+cu130"\ngroups = ["default"]\n'
+        f'files = [{{ file = "torch-2.9.1-cp312-none-any.whl", {_WHEEL}'
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _PROJECT_LOCKS)
+def test_the_lock_of_a_project_of_another_tool_runs_there_or_not(name: str, envsolve: Envsolve, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text(_PROJECT_LOCKS[name])
+    ampere = ("--gpu", "RTX 3090", "--driver", "580.65.06")
+    assert envsolve("status", str(file), *ampere, "--platform", "linux-64").code == 0
+    done = envsolve("status", str(file), *_PASCAL, "--platform", "linux-64", "--json")
+    assert (done.code, json.loads(done.out)["files"][0]["status"]) == (1, "does-not-run")
+    file.write_text("[[package")
+    done = envsolve("status", str(file), *_RTX_3090)
+    assert (done.code, done.err.count("it is not TOML")) == (2, 1)
+
+
 @pytest.mark.parametrize("name", ["missing.yml", "."])
 def test_a_file_that_is_not_there_is_a_mistake_of_the_user(name: str, envsolve: Envsolve) -> None:
     done = envsolve("status", name, *_RTX_3090)

@@ -26,6 +26,7 @@ from envsolve.create.reading import plan_of
 from envsolve.errors import EnvsolveError
 from envsolve.host.nvidia_smi import FIELDS, header_facts, rows
 from envsolve.index.metadata import read_metadata
+from envsolve.lockfile.formats import is_project_lock
 from envsolve.model.host import Platform
 from tests.fuzz.damage import TEXTS, damaged, noisy
 
@@ -33,7 +34,12 @@ pytestmark = pytest.mark.fuzz
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "golden" / "0.1.0"
-LOCKS = sorted(path for path in GOLDEN.iterdir() if path.name not in ("expected.toml", "host.json", "record.json"))
+LOCKS = sorted(
+    (
+        *(path for path in GOLDEN.iterdir() if path.name not in ("expected.toml", "host.json", "record.json")),
+        *(ROOT / "lockfile" / "project_locks").glob("*/*.lock"),
+    )
+)
 PROJECT = {
     "project": {"name": "demo", "dependencies": ["numpy>=1.20"], "requires-python": ">=3.10"},
     "tool": {
@@ -142,7 +148,7 @@ def damaged_lock(path: Path) -> st.SearchStrategy[bytes]:
     """The lock at ``path`` with values changed where its format has values, else with noise in it."""
     content = path.read_bytes()
     strategies = [noisy(content)]
-    if path.suffix == ".toml":
+    if path.suffix == ".toml" or is_project_lock(path):
         strategies.append(damaged(tomli.loads(content.decode())).map(as_toml))
     elif path.suffix == ".json":
         strategies.append(damaged(json.loads(content)).map(lambda it: json.dumps(it).encode()))
@@ -151,7 +157,7 @@ def damaged_lock(path: Path) -> st.SearchStrategy[bytes]:
     return st.one_of(strategies)
 
 
-@pytest.mark.parametrize("lock", LOCKS, ids=lambda it: it.name)
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda it: f"{it.parent.name}/{it.name}")
 def test_a_damaged_lock_is_read_or_refused(lock: Path) -> None:
     @settings(fuzz, max_examples=200)
     @given(damaged_lock(lock))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 
-from envsolve.model.need import check_specifier, parse_need
+from envsolve.model.need import check_marker, check_specifier, is_marker, parse_need
 
 _PLAIN = st.sampled_from(
     ['sys_platform == "linux"', "python_version < '3.9'", 'platform_machine != "arm64"', 'os_name == "nt"']
@@ -78,3 +78,11 @@ def test_a_line_is_read_as_packaging_reads_it(line: str) -> None:
 def test_what_is_no_requirement_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match=r"not a requirement|not a version specifier"):
         check_specifier(parse_need(line).specifier)
+
+
+@pytest.mark.parametrize("brackets", [500, 5000])
+def test_brackets_within_brackets_end_in_an_error(brackets: int) -> None:
+    marker = f"{'(' * brackets}os_name == 'nt'{')' * brackets}"
+    assert not is_marker(marker)
+    with pytest.raises(ValueError, match="too many brackets within brackets"):
+        check_marker(marker)

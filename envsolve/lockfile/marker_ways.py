@@ -1,0 +1,172 @@
+"""Environment markers as the ways in which they hold, so that markers can be joined and stay short.
+
+A way is a set of comparisons that hold together; a marker holds in one of its ways or another. No extra and no group is
+asked for: ``extra == "gpu"`` never holds, and what is left of a marker speaks of machines and Pythons alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from envsolve.boundary.files import FileError
+from envsolve.lockfile.text_file import shown
+from envsolve.model.need import is_marker
+
+_TOKEN = re.compile(
+    r"""\s*(?: (?P<word>[()]|(?:and|or)\b)
+             | (?P<left>[a-z_.]+|"[^"]*"|'[^']*') \s* (?P<operator>[<>=!~]+|in\b|not\s+in\b) \s*
+               (?P<right>[a-z_.]+|"[^"]*"|'[^']*') )\s*""",
+    re.VERBOSE,
+)
+_OPPOSITE = {"==": "!=", "<": ">=", "<=": ">", "in": "not in"}
+_OPPOSITE |= {opposite: operator for operator, opposite in _OPPOSITE.items()}
+_GROUPS = ("extra", "extras", "dependency_groups")
+_MOST = 64
+"""Ways of one marker; that of a package has one or two, and a file with more was made to take long."""
+
+
+class Comparison(NamedTuple):
+    """``left operator right``; what is no variable is in quotes."""
+
+    left: str
+    operator: str
+    right: str
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.operator} {self.right}"
+
+    @property
+    def opposite(self) -> Comparison | None:
+        """What holds just where this does not; None where no one comparison says it."""
+        operator = _OPPOSITE.get(self.operator)
+        return None if operator is None else self._replace(operator=operator)
+
+
+Way = frozenset[Comparison]
+Ways = frozenset[Way]
+NOWHERE: Ways = frozenset()
+ANYWHERE: Ways = frozenset({Way()})
+
+
+@lru_cache(maxsize=1024)
+def ways_of(marker: str) -> Ways:
+    """The ways in which ``marker`` holds, "" anywhere. Raises FileError where it is none, or too long."""
+    if not marker:
+        return ANYWHERE
+    if not is_marker(marker):
+        raise FileError(f"{shown(marker)} is no marker")
+    tokens = list(_TOKEN.finditer(marker))
+    if sum(len(token[0]) for token in tokens) != len(marker):
+        raise FileError(f"the marker {shown(marker)} is not understood")
+    try:
+        return _any_of(tokens[::-1])
+    except RecursionError:
+        raise FileError("it has a marker with too many brackets within brackets") from None
+
+
+def either(one: Ways, other: Ways) -> Ways:
+    """Where ``one`` holds, or ``other``. Raises FileError where that is too long."""
+    return _shortened(one | other)
+
+
+def both(one: Ways, other: Ways) -> Ways:
+    """Where ``one`` holds and ``other`` too. Raises FileError where that is too long."""
+    if other == ANYWHERE:
+        return one
+    if len(one) * len(other) > _MOST * 4:
+        raise _too_many()
+    together = (first | second for first in one for second in other)
+    return _shortened({way for way in together if not any(it.opposite in way for it in way)})
+
+
+def implies(one: Ways, other: Ways) -> bool:
+    """Whether each way of ``one`` is, by the look of it, in one of ``other``."""
+    return all(any(wider <= way for wider in other) for way in one)
+
+
+def marker_of(ways: Ways) -> str:
+    """The marker that holds in ``ways``, "" for anywhere."""
+    if ways == ANYWHERE:
+        return ""
+    texts = [sorted(map(str, way)) for way in ways]
+    alone = len(texts) == 1
+    said = (" and ".join(it) if alone or len(it) == 1 else f"({' and '.join(it)})" for it in sorted(texts))
+    return " or ".join(said)
+
+
+def _any_of(tokens: list[re.Match[str]]) -> Ways:
+    """What ``tokens``, the next one last, say up to a bracket that is not theirs: ``and`` binds more than ``or``."""
+    found = [*_all_of(tokens)]
+    while tokens and tokens[-1]["word"] == "or":
+        tokens.pop()
+        found += _all_of(tokens)
+    return _shortened(found)
+
+
+def _all_of(tokens: list[re.Match[str]]) -> Ways:
+    found = _one_of(tokens)
+    while tokens and tokens[-1]["word"] == "and":
+        tokens.pop()
+        found = both(found, _one_of(tokens))
+    return found
+
+
+def _one_of(tokens: list[re.Match[str]]) -> Ways:
+    token = tokens.pop()
+    if token["word"] is None:
+        return _compared(token)
+    found = _any_of(tokens)
+    tokens.pop()
+    return found
+
+
+def _compared(token: re.Match[str]) -> Ways:
+    sides = (token["left"], token["right"])
+    operator = " ".join(token["operator"].split())
+    if not any(side in _GROUPS for side in sides):
+        return frozenset({Way({Comparison(_quoted(sides[0]), operator, _quoted(sides[1]))})})
+    if operator in ("==", "in"):
+        return NOWHERE
+    if operator in ("!=", "not in"):
+        return ANYWHERE
+    raise FileError(f"the marker {shown(token[0])} is not understood")
+
+
+def _quoted(side: str) -> str:
+    """A value in single quotes, as uv writes them, so that the same one is the same from everywhere."""
+    return f"'{side[1:-1]}'" if side[0] == '"' and "'" not in side else side
+
+
+def _shortened(ways: Iterable[Way]) -> Ways:
+    """The same ways without those that others include, and without comparisons that others make needless."""
+    left = _widest(ways)
+    while (shorter := _widest(_without_needless(left))) != left:
+        left = shorter
+    return left
+
+
+def _widest(ways: Iterable[Way]) -> Ways:
+    different = frozenset(ways)
+    left = frozenset(way for way in different if not any(other < way for other in different))
+    if len(left) > _MOST:
+        raise _too_many()
+    return left
+
+
+def _without_needless(ways: Ways) -> Iterable[Way]:
+    """``A or (B and not A)`` is ``A or B``: where A holds, the second does not matter."""
+    comparisons = frozenset().union(*ways)
+    left = set(ways)
+    for it in comparisons:
+        opposite = it.opposite
+        if opposite in comparisons:
+            wider = [way - {opposite} for way in left if opposite in way]
+            left = {way - {it} if it in way and any(one <= way for one in wider) else way for way in left}
+    return left
+
+
+def _too_many() -> FileError:
+    return FileError(f"it has a marker with more than {_MOST} ways to hold")
