@@ -239,7 +239,7 @@ def _interpreter(read: Lock) -> Interpreter | None:
 
 def _lost(asked: Asked) -> Iterator[str]:
     if asked.was not in VENV_FORMATS:
-        yield f"of {asked.name} it has what the project itself requires, without its extras and its groups"
+        yield f"only the main dependencies of {asked.name} are in it: no extras, no dependency groups, not the project"
     if asked.format_name == REQUIREMENTS and asked.was != REQUIREMENTS:
         if asked.asking.index_url is None and any(map(_is_of_unsaid_index, asked.read.pins)):
             yield (

@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion, Version
 
 from envsolve.app.held_build import Beside, extras_in, installed_of
 from envsolve.app.held_locks import python_lock_at
-from envsolve.boundary.files import read_text
+from envsolve.boundary.files import FileError, read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_CPU_WHEEL, FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.conda_file import HeldFormat, kind_of
 from envsolve.lockfile.conda_locks import read_held
@@ -27,6 +27,8 @@ from envsolve.model.package import Pin
 from envsolve.model.release import Release
 
 _PYTHON_LOCKS = (".toml", ".txt", ".in")
+_OF_PLATFORM = ("os_name", "platform_machine", "platform_system", "sys_platform")
+"""The variables of markers that a platform decides."""
 _CPU_BUILD = re.compile(r"(?:^|_)cpu(?=_|$)")
 """How conda-forge and the channel of PyTorch name builds for the CPU: ``cpu_generic_py312h0_0``, ``py3.9_cpu_0``."""
 
@@ -93,7 +95,8 @@ def packages_in(path: Path, platform: Platform) -> tuple[list[Installed], Mappin
         if lock is None:
             return [], None
         left_open = (it.name for it in lock.open if it.name is not None)
-        return [*_wheels(lock.pins, left_open)], facts_of(lock) or None
+        pins = (pin for pin in lock.pins if not pin.marker or _is_for(platform, pin.marker))
+        return [*_wheels(pins, left_open)], facts_of(lock) or None
     held = read_held(path, platform)
     if held is None:
         return [], None
@@ -136,6 +139,19 @@ def _beside(path: Path, packages: Iterable[Installed]) -> Beside:
     """What else is in the file; one in TOML has the packages that extras bring, and never extras."""
     text = "" if path.suffix.lower() == ".toml" or is_project_lock(path) else read_text(path, LONGEST) or ""
     return Beside({it.name: it.version for it in packages}, extras_in(text))
+
+
+def _is_for(platform: Platform, marker: str) -> bool:
+    """Whether a package with ``marker`` may be installed on ``platform``, by some Python."""
+    from envsolve.index.fitting import Interpreter
+    from envsolve.lockfile.marker_ways import may_hold, ways_of
+
+    values = Interpreter((3, 0, 0), platform).marker_values()
+    known = {name: value for name, value in values.items() if value and name in _OF_PLATFORM}
+    try:
+        return may_hold(ways_of(marker), known)
+    except FileError:
+        return True
 
 
 def _wheels(pins: Iterable[Pin], unpinned: Iterable[str]) -> Iterator[Installed]:

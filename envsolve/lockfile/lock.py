@@ -175,7 +175,7 @@ class Lock(NamedTuple):
         Some formats say what a package requires, others what requires a package.
         """
         names = {pin.name for pin in self.pins}
-        requires = {pin.name: set(pin.requires) for pin in self.pins}
+        requires: dict[str, set[str]] = {name: set() for name in names}
         via: dict[str, set[str]] = {name: set() for name in names}
         for pin in self.pins:
             for name in names.intersection(pin.requires):
@@ -184,7 +184,10 @@ class Lock(NamedTuple):
             for name in names.intersection(normalized(word) for word in words if is_name(word)):
                 requires[name].add(pin.name)
         pins = (
-            pin._replace(requires=tuple(sorted(requires[pin.name])), via=pin.via or tuple(sorted(via[pin.name])))
+            pin._replace(
+                requires=tuple(sorted(requires[pin.name].union(pin.requires))),
+                via=pin.via or tuple(sorted(via[pin.name])),
+            )
             for pin in self.pins
         )
         return self._replace(pins=tuple(pins))

@@ -7,7 +7,7 @@ asked for: ``extra == "gpu"`` never holds, and what is left of a marker speaks o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -87,6 +87,11 @@ def implies(one: Ways, other: Ways) -> bool:
     return all(any(wider <= way for wider in other) for way in one)
 
 
+def may_hold(ways: Ways, known: Mapping[str, str]) -> bool:
+    """Whether ``ways`` may hold where the variables of markers in ``known`` have these values, and others any."""
+    return any(all(_may_hold(it, known) for it in way) for way in ways)
+
+
 def marker_of(ways: Ways) -> str:
     """The marker that holds in ``ways``, "" for anywhere."""
     if ways == ANYWHERE:
@@ -95,6 +100,17 @@ def marker_of(ways: Ways) -> str:
     alone = len(texts) == 1
     said = (" and ".join(it) if alone or len(it) == 1 else f"({' and '.join(it)})" for it in sorted(texts))
     return " or ".join(said)
+
+
+def _may_hold(comparison: Comparison, known: Mapping[str, str]) -> bool:
+    if comparison.left not in known and comparison.right not in known:
+        return True
+    from packaging.markers import Marker, UndefinedComparison
+
+    try:
+        return Marker(str(comparison)).evaluate(dict(known))
+    except UndefinedComparison:
+        return True
 
 
 def _any_of(tokens: list[re.Match[str]]) -> Ways:

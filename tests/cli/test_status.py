@@ -205,6 +205,18 @@ def test_the_lock_of_a_project_of_another_tool_runs_there_or_not(name: str, envs
     assert (done.code, done.err.count("it is not TOML")) == (2, 1)
 
 
+def test_a_version_for_another_platform_does_not_count(envsolve: Envsolve, tmp_path: Path) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text(
+        "torch==2.9.1 ; sys_platform == 'darwin' or (os_name == 'nt' and python_version < '3.12')\n"
+        "torch==2.9.1+cu130 ; sys_platform == 'linux' and python_version >= '3.11'\n"
+    )
+    for platform, source in (("linux-64", "pytorch, cu130"), ("win-64", "pypi, cpu")):
+        done = envsolve("status", str(file), "--gpu", "RTX 3090", "--driver", "580.65.06", "--platform", platform)
+        assert done.out.count("\n  pytorch 2.9.1 (") == 1, done.out
+        assert source in done.out
+
+
 @pytest.mark.parametrize("name", ["missing.yml", "."])
 def test_a_file_that_is_not_there_is_a_mistake_of_the_user(name: str, envsolve: Envsolve) -> None:
     done = envsolve("status", name, *_RTX_3090)

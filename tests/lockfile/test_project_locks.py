@@ -258,6 +258,14 @@ def test_a_package_for_an_extra_of_the_project_is_not_installed() -> None:
     assert pin.marker == "sys_platform == 'linux'"
 
 
+def test_each_version_of_a_package_has_its_own_requirements() -> None:
+    pins = real("uv").with_requirers().pins
+    requires = {(pin.name, pin.version): pin.requires for pin in pins}
+    assert requires["importlib-metadata", "9.0.1"] == ("zipp",)
+    assert requires["importlib-metadata", "10.2.0"] == ("lazy-importer", "zipp")
+    assert {pin.name: pin.via for pin in pins}["lazy-importer"] == ("importlib-metadata",)
+
+
 def graph(*packages: str, extras: str = "") -> Lock:
     """The uv.lock of a project that requires ``a``; each package is ``name: required ; marker, ...``."""
     text = 'version = 1\nrequires-python = ">=3.11"\n'
@@ -267,7 +275,8 @@ def graph(*packages: str, extras: str = "") -> Lock:
         for it in filter(None, (word.strip() for word in needed.split(","))):
             required, _, marker = it.partition(";")
             told, _, extra = required.strip().partition("/")
-            entries.append(f'{{ name = "{told}", marker = "{marker.strip()}", extra = ["{extra}"] }}')
+            extras_of = f', extra = ["{extra}"]' if extra else ""
+            entries.append(f'{{ name = "{told}", marker = "{marker.strip()}"{extras_of} }}')
         source = 'virtual = "."' if name == "demo" else 'registry = "https://index.example/simple"'
         text += f'[[package]]\nname = "{name}"\nversion = "1"\nsource = {{ {source} }}\n'
         text += f"dependencies = [{', '.join(entries)}]\n"
