@@ -27,6 +27,7 @@ from envsolve.model.request import Policy, Request, parse_cuda_versions, parse_f
 from envsolve.model.solution import Choice, Problem, Solution
 from envsolve.resolve.parts import CUDA, CUDNN, OWNER, PYTHON, Requirement, framework_identifier
 from envsolve.resolve.solver import Solver
+from envsolve.resolve.stack import passed_over
 
 _TOOLKIT_NAMES = ("cuda", "toolkit", "cuda-toolkit", *CUDA_PACKAGES)
 _CUDNN_NAMES = ("cudnn", *CUDNN_PACKAGES)
@@ -189,7 +190,9 @@ class _Questions:
         return Why(name, f"cuDNN {solution.cudnn.version}", tuple(facts))
 
     def _python(self, name: str) -> Why:
-        last = Fact(f"{self._solution.python} is the newest of these", f"--prefer {self._request.prefer}")
+        date = self._solver.catalogue(self._problem).date
+        young = passed_over(self._solution.choices, self._solution.python, date)
+        last = Fact(f"{self._solution.python} is the newest of these{young}", f"--prefer {self._request.prefer}")
         return Why(name, f"Python {self._solution.python}", (*self._said(PYTHON), last))
 
     def _driver(self, name: str) -> Why:

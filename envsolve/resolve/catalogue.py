@@ -142,6 +142,11 @@ class Catalogue(NamedTuple):
     libraries: Libraries
     builds: Mapping[str, Builds]
 
+    @property
+    def date(self) -> str:
+        """The day of the newest of its tables, as ``2026-11-20``."""
+        return max([self.libraries.cuda.updated, *(it.table.updated for it in self.builds.values())])
+
     @classmethod
     def of(cls, cuda: CudaTable, cudnn: Sequence[CudnnRelease], frameworks: Mapping[str, FrameworkTable]) -> Catalogue:
         """A catalogue of these tables, which hold the builds of one platform."""

@@ -25,6 +25,9 @@ The toolkit of the environment, in order:
 and cuDNN it admits, then the lowest driver; for a toolkit and a cuDNN: the most capabilities it holds code for, and for
 a toolkit then the lowest driver. Where several frameworks are asked for, the first one's reach counts before the next.
 
+A Python that is younger than a year on the day of the matrix comes after all others: most packages have no wheels for
+it yet, so that releases from before it look as if they were the newest that it can have.
+
 ``locked`` puts in front the very package, version and build that is there already, then that package and version, then
 that version of the framework; the Python and the toolkit that are there already come first as well.
 """
@@ -46,6 +49,8 @@ from envsolve.resolve.parts import ToolkitIn
 
 _SOURCES = {source: number for number, source in enumerate(Source)}
 
+_FIRST_OF_AN_OCTOBER = Version("3.9")
+
 Wanted = Callable[[Version, Sequence[Release]], Sequence[Release]]
 """Those of one version's builds that may be used at all."""
 
@@ -54,7 +59,13 @@ class Preference:
     """The order of candidates for one problem; ``ranked`` sources come first in their order."""
 
     def __init__(
-        self, problem: Problem, libraries: Libraries, ranked: Sequence[Source], policy: Policy, held: Held
+        self,
+        problem: Problem,
+        libraries: Libraries,
+        ranked: Sequence[Source],
+        policy: Policy,
+        held: Held,
+        matrix_date: str,
     ) -> None:
         self._libraries = libraries
         self._machines = problem.machines
@@ -63,6 +74,7 @@ class Preference:
         self._policy = policy
         self._held = {package: (version, build) for package, version, build in held.packages}
         self._held_python, self._held_cuda = held.python, held.cuda
+        self._matrix_date = matrix_date
         self._gpus = problem.gpus
         self._glibc = min((it.glibc for it in problem.machines if it.glibc is not None), default=None)
         self._in_full: dict[CudaVersion, bool] = {}
@@ -201,8 +213,9 @@ class Preference:
         return sorted(newest_first, key=lambda it: -sum(self._cudnn_serves(it, gpu) for gpu in lives))
 
     def pythons(self, minors: Iterable[Version]) -> list[Version]:
-        """The Python minors, the best first: the newest, or under ``locked`` the one that is there already."""
+        """The Python minors, the best first: the newest that is a year old, or under ``locked`` the one there is."""
         newest_first = sorted(minors, reverse=True)
+        newest_first.sort(key=lambda minor: not is_a_year_old(minor, self._matrix_date))
         if self._policy is Policy.LOCKED:
             newest_first.sort(key=lambda minor: str(minor) != self._held_python)
         return newest_first
@@ -222,6 +235,15 @@ class Preference:
                 for machine in self._machines
             )
         return known
+
+
+def is_a_year_old(minor: Version, date: str) -> bool:
+    """Whether the first release of a minor of Python is a year old on ``date``, a day as ``2026-11-20``.
+
+    Every October has one, since 3.9 in 2020 (https://peps.python.org/pep-0602/); the day differs, so that November is
+    what counts.
+    """
+    return minor < _FIRST_OF_AN_OCTOBER or date >= f"{2012 + minor.minor}-11-01"
 
 
 def reach(solution: Solution, libraries: Libraries) -> tuple[int, tuple[int, ...]]:

@@ -64,7 +64,9 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         self.rules = Rules(problem, catalogue)
         self._catalogue = catalogue
         ranked = sources if request.sources else ()
-        self._preference = Preference(problem, catalogue.libraries, ranked, request.prefer, request.held)
+        self._preference = Preference(
+            problem, catalogue.libraries, ranked, request.prefer, request.held, catalogue.date
+        )
         self._toolkit = toolkit
         self._requirements: dict[int, list[Requirement]] = {}
         self._alone: dict[int, bool] = {}

@@ -26,6 +26,7 @@ from envsolve.resolve.parts import (
     driver_identifier,
     framework_identifier,
 )
+from envsolve.resolve.preference import is_a_year_old
 
 SHARED_DEPENDENCIES = "shared-dependencies"
 """The code of the note that wheels of several frameworks may not agree, which a lock settles."""
@@ -57,7 +58,9 @@ def solution_of(
         cudnn_bound=_cudnn_bound(cudnn, catalogue.libraries, problem),
         minimum_driver=minimum[0] if minimum else None,
         choices=choices,
-        because=tuple(_because(choices, python, toolkit, cudnn, minimum[1] if minimum else None, requirements)),
+        because=tuple(
+            _because(choices, python, toolkit, cudnn, minimum[1] if minimum else None, requirements, catalogue.date)
+        ),
         notes=tuple(_notes(choices, problem, request.asker)),
         owner=chosen[OWNER].thing if OWNER in chosen else None,  # type: ignore[arg-type]  # its only candidates
     )
@@ -114,6 +117,7 @@ def _because(
     cudnn: CudnnRelease | None,
     driver: Fact | None,
     requirements: Mapping[str, Sequence[Requirement]],
+    date: str,
 ) -> Iterator[Fact]:
     for choice in choices:
         for gpu, runs_as in choice.runs_as.items():
@@ -132,8 +136,16 @@ def _because(
         text = f"cuDNN {cudnn.version} holds code for every GPU of the request"
         yield Fact(text, "; ".join(item.reference for item in cudnn.evidence))
     text = f"Python {python} is the newest that {_named(choices)} {'was' if len(choices) == 1 else 'were'} built for"
+    text += passed_over(choices, python, date)
     asked = [limit for limit in requirements[PYTHON] if limit.because.source == "the request"]
     yield asked[0].because if asked else Fact(text, choices[0].release.reference)
+
+
+def passed_over(choices: Sequence[Choice], python: Version, date: str) -> str:
+    """What a sentence on the Python of a stack goes on with where a newer one is too young, else ""."""
+    common = set.intersection(*(set(map(Version, it.release.pythons)) for it in choices))
+    young = sorted(it for it in common if it > python and not is_a_year_old(it, date))
+    return f"; {' and '.join(map(str, young))} is younger than a year" if young else ""
 
 
 def _notes(choices: Sequence[Choice], problem: Problem, asker: Asker) -> Iterator[Note]:

@@ -15,7 +15,8 @@ from tests.index.server import IndexServer
 
 TARGET = ("--gpu", "none", "--platform", "linux-64", "--no-cache", "--format", "requirements")
 PYTHONS = ("--python", ">=3.10,<3.16")
-NEWEST = "3.15.0"
+NEWEST = "3.14.0"
+"""3.15 is younger than a year on the day of the matrix."""
 
 
 @pytest.fixture(autouse=True)

@@ -28,6 +28,8 @@ Rank = tuple[bool, bool, CudaVersion, int, int]
 
 JETSON_ONLY = {(3, 2), (5, 3), (6, 2), (7, 2), (8, 7), (8, 8), (10, 1)}
 SOURCES = list(Source)
+YOUNG_PYTHONS = {"3.15"}
+"""Released on 2026-10-01 (https://peps.python.org/api/release-cycle.json), which no matrix before 2027-10 makes old."""
 
 
 class Stack(NamedTuple):
@@ -247,8 +249,9 @@ def cudnn_serves(cudnn: CudnnRelease, gpu: ComputeCapability, platform: Platform
 
 
 def newest_python(build: Release) -> str:
-    """The newest Python that ``build`` was shipped for."""
-    return max(build.pythons, key=lambda text: tuple(int(part) for part in text.split(".")))
+    """The newest Python that ``build`` was shipped for, but for one that is younger than a year."""
+    settled = [it for it in build.pythons if it not in YOUNG_PYTHONS]
+    return max(settled or build.pythons, key=lambda text: tuple(int(part) for part in text.split(".")))
 
 
 def in_full(cuda: CudaVersion | None, driver: Driver | None, full: Drivers) -> bool:
