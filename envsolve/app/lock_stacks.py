@@ -56,6 +56,11 @@ class Stacks:
         self._solver = Solver(matrix)
         self._absent: frozenset[str] = frozenset()
 
+    @property
+    def solver(self) -> Solver:
+        """The solver, without the builds that turned out to be on no index."""
+        return self._solver
+
     def first(self, held_by_lock: Held) -> Attempt:
         """The best stack, near to what an existing lock holds. Raises UnsolvableError where there is none."""
         request, problem = self._target.request, self._target.problem

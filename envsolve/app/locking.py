@@ -1,19 +1,22 @@
 """Python locks: the stack for the GPU, then everything it and the requirements need, from package indexes.
 
-The stack is solved first, and bounds the packages around it (envsolve.resolve.closure.bounds). Where these cannot be
-had with it, the next best stack is tried: an older Python first, then an older framework; where an index lacks the
-build itself, the next best build. A framework that only turns up as a dependency joins the stack, so that it is never
-one for another GPU or for none.
+The best stack by itself is the answer where everything that was asked for by name is at its newest beside it. Where it
+is not, frameworks, Python and CUDA are chosen together with the packages (envsolve.app.lock_choice), and the stack for
+that choice bounds the packages around it (envsolve.resolve.closure.bounds). Where nothing is to be chosen, as an index
+lacks the build itself, the next best stack is tried. A framework that only turns up as a dependency joins the stack, so
+that it is never one for another GPU or for none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from envsolve import __version__
 from envsolve.app.asked_packages import Given, for_target, given
 from envsolve.app.command import recorded_command
+from envsolve.app.lock_choice import Choosing
 from envsolve.app.lock_frameworks import left_out, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
 from envsolve.app.lock_stacks import Attempt, Stacks, stays
@@ -155,6 +158,9 @@ class _Lock:
         first: UnsolvableError | None = None
         passed: list[UnsolvableError] = []
         attempt: Attempt | None = self._stacks.first(self._held)
+        newest = None if self._pins or attempt is None else self._newest(attempt, lines)
+        if newest is not None:
+            return newest
         for _ in range(_MOST_STACKS):
             if attempt is None:
                 break
@@ -188,7 +194,48 @@ class _Lock:
         assert first is not None
         raise first
 
-    def _packages(self, attempt: Attempt, lines: Lines) -> tuple[Pin, ...]:
+    def _newest(self, first: Attempt, lines: Lines) -> _Locked | None:
+        """The lock in which what was asked for is as new as it can be; None where that does not decide anything."""
+        better: UnsolvableError | None = None
+        base = first
+        with suppress(UnsolvableError):
+            for _ in range(_MOST_STACKS):
+                choosing = Choosing(base.request, base.problem, self._wanted, self._stacks.solver, self._where, lines)
+                if not choosing.names:
+                    return None
+                attempt, pins, refused = self._chosen(base, choosing, lines)
+                better = better or refused
+                if next(strangers(attempt.solution, pins, attempt.request.packages), None) is not None:
+                    return None
+                joined = self._stacks.joined(base, pins)
+                if joined is None:
+                    return self._finished(attempt, pins, better, ())
+                base = self._stacks.solved(*joined)
+        return None
+
+    def _chosen(
+        self, base: Attempt, choosing: Choosing, lines: Lines
+    ) -> tuple[Attempt, tuple[Pin, ...], UnsolvableError | None]:
+        """The stack for the best choice, its packages, and why the best stack by itself does not do.
+
+        Raises OutsideError, and UnsolvableError where there is no choice.
+        """
+        try:
+            return base, self._packages(base, lines, choosing.newest(base.interpreter, base.solution)), None
+        except Conflict as conflict:
+            from envsolve.app.lock_refusal import packages_refusal
+
+            refused = packages_refusal(conflict, base.request, base.solution, base.interpreter)
+        choice = choosing.choice()
+        if choice is None:
+            raise refused
+        attempt = self._stacks.solved(*choice.narrowed(base.request, base.problem))
+        try:
+            return attempt, self._packages(attempt, lines, choice.floors), refused
+        except Conflict:
+            raise refused from None
+
+    def _packages(self, attempt: Attempt, lines: Lines, floors: Mapping[str, int] | None = None) -> tuple[Pin, ...]:
         """Every package that goes with a stack. Raises Conflict, OutsideError, UnsolvableError."""
         solution = attempt.solution
         interpreter = attempt.interpreter
@@ -204,6 +251,7 @@ class _Lock:
             ),
             limits=Limits(None if solution is None else bounds_of(solution, self._matrix), wanted),
             held={it.name: it.version for it in self._pins if stays(attempt.request.packages, it.name)},
+            floors=floors or {},
         )
         indexes = indexes_for(solution, wanted, self._target.request.packages, self._where, lines)
         return pins_of(question, indexes, self._asked.progress)

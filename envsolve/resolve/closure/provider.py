@@ -61,11 +61,21 @@ class Pick:
 
 
 class Provider(AbstractProvider[Ask, Pick, str]):
-    """Answers resolvelib from ``world``. ``held`` are the versions of an existing lock, by name."""
+    """Answers resolvelib from ``world``. ``held`` are the versions of an existing lock, by name.
 
-    def __init__(self, world: World, roots: Sequence[tuple[Need, str]], held: Mapping[str, str]) -> None:
+    ``floors`` are the first versions that may be taken of projects, by their positions.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        roots: Sequence[tuple[Need, str]],
+        held: Mapping[str, str],
+        floors: Mapping[str, int] | None = None,
+    ) -> None:
         self.world = world
         self._held = held
+        self._floors = floors or {}
         self._picks: dict[tuple[str, str, int], Pick] = {}
         self._asks: dict[tuple[str, str, str], Ask] = {}
         self._dependencies: dict[int, tuple[Ask, ...]] = {}
@@ -168,7 +178,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         """The versions of a project that people and the stack allow, whatever packages require."""
         if name not in self._root_masks:
             releases = self.world.releases(name)
-            mask = 0 if releases is None else self.world.limited(releases)
+            mask = 0 if releases is None else self.world.limited(releases) >> (low := self._floors.get(name, 0)) << low
             for ask in self._roots_of.get(name, ()):
                 mask &= ask.mask
             self._root_masks[name] = mask

@@ -19,6 +19,8 @@ from envsolve.resolve.closure.settle import Reached, settled
 from envsolve.resolve.closure.world import Limits, World
 
 _MOST_ROUNDS = 200_000
+SHORT = 3000
+"""Rounds, of a search that is one of several and may as well have no answer."""
 _MOST_CONTESTED = 200
 """Projects in conflicts, after which the search only goes on."""
 
@@ -44,7 +46,8 @@ class Question(NamedTuple):
     """What a closure is asked for. ``held`` are the versions of an existing lock, which stay where they fit.
 
     ``present`` are the projects that conda installs, by normalized name: what asks for one is met by its version or
-    not at all, and what it requires itself is met.
+    not at all, and what it requires itself is met. ``floors`` are the first versions that may be taken of projects, by
+    their positions; with any, a search that is not short has no answer.
     """
 
     asked: tuple[Asked, ...]
@@ -52,6 +55,7 @@ class Question(NamedTuple):
     limits: Limits
     held: Mapping[str, str]
     present: Mapping[str, Present] = {}
+    floors: Mapping[str, int] = {}
 
 
 class Found(NamedTuple):
@@ -75,31 +79,33 @@ def found_for(question: Question, indexes: Indexes, progress: Progress | None = 
     try:
         asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
         world.look_ahead(tuple(need for need, _ in asked))
-        provider = Provider(world, asked, question.held)
-        picks, reached = settled(_resolved(provider, progress), provider)
+        provider = Provider(world, asked, question.held, question.floors)
+        rounds = SHORT if question.floors else _MOST_ROUNDS
+        picks, reached = settled(resolved(provider, progress, rounds), provider)
         found = Found(_pins(picks, reached, provider), tuple(_bare(reached, world)))
     finally:
         world.close()
     return found
 
 
-def _resolved(provider: Provider, progress: Progress | None) -> Mapping[str, Pick]:
+def resolved(provider: Provider, progress: Progress | None, most_rounds: int = _MOST_ROUNDS) -> Mapping[str, Pick]:
     """What is picked, by name, by a search that begins again whenever a conflict shows which projects to decide early.
 
-    What was learned of pages, metadata and dead ends stays, so that beginning again costs little.
+    What was learned of pages, metadata and dead ends stays, so that beginning again costs little. Raises Conflict,
+    OutsideError, and UnsolvableError ``search-too-long`` after ``most_rounds``.
     """
     while True:
         provider.asked_by.clear()
         try:
             resolution = _Resolution(provider, _Counting(provider, progress))
-            found = resolution.resolve(provider.roots, max_rounds=_MOST_ROUNDS).mapping
+            found = resolution.resolve(provider.roots, max_rounds=most_rounds).mapping
             return {pick.name: pick for pick in found.values()}
         except _Again:
             continue
         except ResolutionImpossible as impossible:
             raise Conflict(_whole(impossible.causes, provider), provider) from None
         except ResolutionTooDeep:
-            message = f"no answer was found in {_MOST_ROUNDS} rounds: too many versions were tried one after the other"
+            message = f"no answer was found in {most_rounds} rounds: too many versions were tried one after the other"
             hint = Hint("name versions of the packages that matter, which leaves less to try")
             raise UnsolvableError("search-too-long", message, hints=(hint,)) from None
 

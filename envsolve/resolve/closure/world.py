@@ -7,18 +7,19 @@ time (measured). It decides nothing: the resolver takes the same versions with a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from envsolve.index.client import Indexes
 from envsolve.index.metadata import Metadata
 from envsolve.index.one_index import identity
-from envsolve.index.page import RawFile
+from envsolve.index.page import RawFile, version_of
 from envsolve.model.names import normalized
 from envsolve.model.need import Markers, Need
 from envsolve.model.package import Present
 from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit, Wanted
+from envsolve.resolve.closure.virtual import Virtual, VirtualReleases, file_of
 from envsolve.resolve.closure.workers import Workers
 
 _CONNECTIONS = 48
@@ -37,15 +38,26 @@ class Limit(NamedTuple):
 
 Limits = Callable[[str], tuple[Limit, ...]]
 """The limits of a project by its name."""
+Judge = Callable[[str, str, tuple[Need, ...]], tuple[Need, ...]]
+"""What a version of a project requires in truth, by its name, its version and what its metadata say."""
 
 
 class World:
     """The packages of ``indexes`` for one target, and those that are ``present``, for which no index is asked.
 
-    ``limits`` bound the versions of projects by name.
+    ``limits`` bound the versions of projects by name. ``virtual`` are projects that are in no index, and ``judge`` says
+    what the metadata of others leave out.
     """
 
-    def __init__(self, indexes: Indexes, wanted: Wanted, limits: Limits, present: Mapping[str, Present]) -> None:
+    def __init__(
+        self,
+        indexes: Indexes,
+        wanted: Wanted,
+        limits: Limits,
+        present: Mapping[str, Present],
+        virtual: Sequence[Virtual] = (),
+        judge: Judge | None = None,
+    ) -> None:
         self.indexes = indexes
         self.wanted = wanted
         self.limits = limits
@@ -62,6 +74,12 @@ class World:
 
             self._releases.update(releases_of(present, self.fitting))
         self._needs: dict[tuple[str, str], tuple[Need, ...] | None] = {}
+        self.virtual = frozenset(it.name for it in virtual)
+        self._judge = judge
+        for it in virtual:
+            self._releases[it.name] = VirtualReleases(it, self.fitting)
+            for position, needs in enumerate(it.needs):
+                self._needs[identity(file_of(it.name, position)), ""] = needs
         self._visited: set[tuple[str, str, int]] = set()
 
     def releases(self, name: str) -> Releases | None:
@@ -86,10 +104,13 @@ class World:
         """
         key = (identity(file), extra)
         if key not in self._needs:
-            is_there = releases.project.name in self.present
-            self._needs[key] = (
-                () if is_there else self._worked_out(self.indexes.metadata(releases.project, file), extra)
-            )
+            name = releases.project.name
+            needs: tuple[Need, ...] | None = ()
+            if name not in self.present:
+                needs = self._worked_out(self.indexes.metadata(releases.project, file), extra)
+            if needs is not None and self._judge is not None and not extra:
+                needs = self._judge(name, version_of(name, file[0]) or "", needs)
+            self._needs[key] = needs
         return self._needs[key]
 
     def has_extra(self, releases: Releases, file: RawFile, extra: str) -> bool:
@@ -133,7 +154,7 @@ class World:
         waiting = list(needs)
         while waiting:
             need = waiting.pop()
-            if need.url or need.name in self.present:
+            if need.url or need.name in self.present or need.name in self.virtual:
                 continue
             known, _ = self.indexes.at_hand(need.name) if need.name not in self._releases else (True, None)
             if known:
@@ -190,7 +211,7 @@ class World:
 
     def prepare(self, releases: Releases, files: list[RawFile], *, further: bool) -> None:
         """Have the metadata of several files fetched at once; ``further``: and what each of them will need."""
-        for file in files:
+        for file in () if releases.project.name in self.virtual else files:
             if self.indexes.metadata_at_hand(releases.project, file) is None:
                 self.workers.submit(partial(self._read, releases, file, further=further))
 

@@ -1,0 +1,53 @@
+"""Projects that no index has, such as the builds of a framework or the majors of CUDA, for a resolver to choose from.
+
+Their candidates are numbered from 0, the best one last, as versions are; a set of them is a specifier of its own form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from envsolve.index.page import RawFile
+from envsolve.index.project import Project
+from envsolve.model.need import Need
+from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit
+
+_SET = "&"
+"""What a specifier begins with that is a set of candidates, as the bits of a hexadecimal number."""
+
+
+class Virtual(NamedTuple):
+    """A project whose candidates are made up; ``needs`` says what each of them requires, the best one last."""
+
+    name: str
+    needs: tuple[tuple[Need, ...], ...]
+
+
+def among(name: str, candidates: Iterable[int]) -> Need:
+    """The requirement of one of ``candidates`` of the virtual project ``name``."""
+    return Need(name, (), f"{_SET}{sum(1 << it for it in set(candidates)):x}", "")
+
+
+class VirtualReleases(Releases):
+    """The candidates of a virtual project, all of which can be had."""
+
+    __slots__ = ()
+
+    def __init__(self, virtual: Virtual, fitting: Fitting) -> None:
+        count = len(virtual.needs)
+        super().__init__(Project(virtual.name, "", "", bytes, versions=tuple(map(str, range(count)))), fitting)
+
+    def fit(self, position: int) -> Fit | Unfit:
+        """See Releases; the file says no more than which candidate it is."""
+        return Fit(file_of(self.project.name, position), (), is_yanked=False)
+
+    def _worked_out(self, specifier: str) -> int:
+        if specifier.startswith(_SET):
+            return int(specifier.removeprefix(_SET), 16) & self.mask("")
+        return super()._worked_out(specifier)
+
+
+def file_of(name: str, position: int) -> RawFile:
+    """What stands for the file of a candidate."""
+    return (f"{name} {position}", "", (), None, None, None, None, None)
