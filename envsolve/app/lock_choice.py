@@ -22,6 +22,7 @@ from envsolve.app.targets import glibc_for
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, rivals_of
 from envsolve.index.client import Indexes
 from envsolve.index.fitting import Interpreter
+from envsolve.index.page import RawFile
 from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Request
@@ -78,6 +79,7 @@ class Choosing:
         self._request, self._problem, self._wanted = request, problem, wanted
         self._solver, self._where, self._lines = solver, where, lines
         self._worlds: list[World] = []
+        self._alike: dict[tuple[str, str], RawFile] = {}
 
     def newest(self, interpreter: Interpreter, solution: Solution | None) -> Mapping[str, int]:
         """Of what was asked for by name the newest version for some Python of the stack, by its position.
@@ -171,6 +173,7 @@ class Choosing:
             {},
             virtual,
             judge,
+            self._alike,
         )
         self._worlds.append(world)
         return world, wanted

@@ -55,7 +55,7 @@ class Project:
     """
 
     __slots__ = (
-        *("_body", "_content_type", "_files", "_indexed", "_listing", "_unpack", "_was_searched"),
+        *("_body", "_by_key", "_content_type", "_files", "_indexed", "_listing", "_unpack", "_was_searched"),
         *("is_sound", "name", "spellings", "url", "versions"),
     )
 
@@ -78,6 +78,7 @@ class Project:
         self._unpack = unpack
         self._files = dict(files or {})
         self._listing: Listing | None = None
+        self._by_key: dict[Key | None, tuple[RawFile, ...]] | None = None
         self._indexed: tuple[bytes, Places] | None = None
         self._was_searched = False
         self.spellings = dict(spellings or {})
@@ -139,8 +140,9 @@ class Project:
         listing = self._whole()
         if listing.versions is self.versions:
             return listing.files[position]
-        by_key = {key_of(text): files for text, files in zip(listing.versions, listing.files, strict=True)}
-        return by_key.get(key_of(self.versions[position]), ())
+        if self._by_key is None:
+            self._by_key = {key_of(text): files for text, files in zip(listing.versions, listing.files, strict=True)}
+        return self._by_key.get(key_of(self.versions[position]), ())
 
     def _whole(self) -> Listing:
         if self._listing is None:

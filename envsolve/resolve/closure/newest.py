@@ -68,7 +68,9 @@ class Newest:
     ) -> None:
         self._worlds = worlds
         self._named = named
-        self._contested: list[set[str]] = [set() for _ in worlds]
+        self._last: list[Provider | None] = [None for _ in worlds]
+        self._hopeless: list[list[Positions]] = [[] for _ in worlds]
+        """The floors that a world has no answer within; it has none within higher ones either."""
         self._days = dict(days)
         self._end = monotonic() + seconds
         self._newest = newest_positions([it for it in worlds if not it.is_last_resort] or worlds, named)
@@ -120,19 +122,20 @@ class Newest:
 
     def _ask(self, number: int, floors: Positions) -> Mapping[str, Pick] | None:
         world, asked, _ = self._worlds[number]
+        if any(all(floors.get(it, 0) >= low for it, low in tried.items()) for tried in self._hopeless[number]):
+            return None
         if not all(self._can_be(name, floor, world) for name, floor in floors.items()):
             return None
         provider = Provider(world, asked, {}, floors)
-        provider.contested |= self._contested[number]
+        if (last := self._last[number]) is not None:
+            provider.learn_from(last)
+        self._last[number] = provider
         try:
             world.look_ahead(tuple(need for need, _ in asked))
             return resolved(provider, self._look_at_the_clock, SHORT)
-        except Conflict:
+        except (Conflict, UnsolvableError):  # an error is a search that takes too long: another may have an answer
+            self._hopeless[number].append(floors)
             return None
-        except UnsolvableError:  # it takes too long: another question has an answer
-            return None
-        finally:
-            self._contested[number] |= provider.contested
 
     def _look_at_the_clock(self, _count: int, _name: str) -> None:
         if monotonic() > self._end:

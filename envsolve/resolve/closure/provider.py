@@ -80,6 +80,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         self._asks: dict[tuple[str, str, str], Ask] = {}
         self._dependencies: dict[int, tuple[Ask, ...]] = {}
         self._dead: dict[tuple[str, int, int, int], bool] = {}
+        self._dead_masks: dict[str, int] = {}
         self._unmet: dict[tuple[str, int], tuple[Fit, Need]] = {}
         """What the dead versions died of."""
         self._passed: dict[str, int] = {}
@@ -100,6 +101,11 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         for ask in self.roots:
             self._roots_of.setdefault(ask.name, []).append(ask)
         self._root_prereleases = {ask.name for ask in self.roots if _names_prerelease(ask.specifier)}
+
+    def learn_from(self, other: Provider) -> None:
+        """Take over from a search in the same world what makes trouble there, whatever its floors were."""
+        self.refused, self.contested = other.refused, set(other.contested)
+        self.rejected, self.troubled = set(other.rejected), set(other.troubled)
 
     def identify(self, requirement_or_candidate: Ask | Pick) -> str:
         """The project, with the extra where there is one."""
@@ -150,7 +156,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         releases = first.releases
         if releases is None:
             return ()
-        mask = self.root_mask(first.name)
+        mask = self.root_mask(first.name) & ~self._dead_masks.get(first.name, 0)
         for ask in asks:
             mask &= ask.mask
         excluded = 0
@@ -264,6 +270,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
                 return
             for position, fit in self._fitting(ask.releases, mask, prereleases, pins=pins):
                 if self.refused and self._is_dead(ask.releases, position, fit, self._depth):
+                    self._dead_masks[ask.name] = self._dead_masks.get(ask.name, 0) | 1 << position
                     self.passed_over(ask.releases, position)
                     continue
                 anything = True

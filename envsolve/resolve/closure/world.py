@@ -46,7 +46,8 @@ class World:
     """The packages of ``indexes`` for one target, and those that are ``present``, for which no index is asked.
 
     ``limits`` bound the versions of projects by name. ``virtual`` are projects that are in no index, and ``judge`` says
-    what the metadata of others leave out.
+    what the metadata of others leave out. Worlds that share ``alike`` read one wheel for all of a version, as uv does:
+    so much is enough to choose between them.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class World:
         present: Mapping[str, Present],
         virtual: Sequence[Virtual] = (),
         judge: Judge | None = None,
+        alike: dict[tuple[str, str], RawFile] | None = None,
     ) -> None:
         self.indexes = indexes
         self.wanted = wanted
@@ -76,6 +78,7 @@ class World:
         self._needs: dict[tuple[str, str], tuple[Need, ...] | None] = {}
         self.virtual = frozenset(it.name for it in virtual)
         self._judge = judge
+        self._alike = alike
         for it in virtual:
             self._releases[it.name] = VirtualReleases(it, self.fitting)
             for position, needs in enumerate(it.needs):
@@ -107,15 +110,28 @@ class World:
             name = releases.project.name
             needs: tuple[Need, ...] | None = ()
             if name not in self.present:
-                needs = self._worked_out(self.indexes.metadata(releases.project, file), extra)
+                needs = self._worked_out(self._metadata(releases, file), extra)
             if needs is not None and self._judge is not None and not extra:
                 needs = self._judge(name, version_of(name, file[0]) or "", needs)
             self._needs[key] = needs
         return self._needs[key]
 
+    def _metadata(self, releases: Releases, file: RawFile) -> Metadata:
+        return self.indexes.metadata(releases.project, self._read_for(releases, file))
+
+    def _is_at_hand(self, releases: Releases, file: RawFile) -> bool:
+        return self.indexes.metadata_at_hand(releases.project, self._read_for(releases, file)) is not None
+
+    def _read_for(self, releases: Releases, file: RawFile) -> RawFile:
+        """The file whose metadata is read for ``file``."""
+        if self._alike is None or not file[0].endswith(".whl"):
+            return file
+        name = releases.project.name
+        return self._alike.setdefault((name, version_of(name, file[0]) or ""), file)
+
     def has_extra(self, releases: Releases, file: RawFile, extra: str) -> bool:
         """Whether a file has ``extra``, declared or not."""
-        declared = self.indexes.metadata(releases.project, file).extras
+        declared = self._metadata(releases, file).extras
         return extra in map(normalized, declared) or bool(self.needs(releases, file, extra))
 
     def unfit(self, releases: Releases, position: int, *, pins: bool) -> Unfit | None:
@@ -129,7 +145,7 @@ class World:
             return Unfit.YANKED
         if self.needs(releases, fit.best, "") is not None:
             return None
-        metadata = self.indexes.metadata(releases.project, fit.best)
+        metadata = self._metadata(releases, fit.best)
         return Unfit.UNREADABLE if self.fitting.supports(metadata.requires_python) else Unfit.OTHER_PYTHON
 
     def _worked_out(self, metadata: Metadata, extra: str) -> tuple[Need, ...] | None:
@@ -195,7 +211,7 @@ class World:
         fit = self._probable(need, releases)
         if fit is None:
             return ()
-        if self.indexes.metadata_at_hand(releases.project, fit.best) is None:
+        if not self._is_at_hand(releases, fit.best):
             self.workers.submit(lambda: self.look_ahead(self._fetched(need)))
             return ()
         return self._after(need, releases)
@@ -212,7 +228,7 @@ class World:
     def prepare(self, releases: Releases, files: list[RawFile], *, further: bool) -> None:
         """Have the metadata of several files fetched at once; ``further``: and what each of them will need."""
         for file in () if releases.project.name in self.virtual else files:
-            if self.indexes.metadata_at_hand(releases.project, file) is None:
+            if not self._is_at_hand(releases, file):
                 self.workers.submit(partial(self._read, releases, file, further=further))
 
     def _read(self, releases: Releases, file: RawFile, *, further: bool) -> None:
