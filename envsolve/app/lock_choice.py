@@ -159,7 +159,7 @@ class Choosing:
         interpreter = Interpreter(python_of(problem.python, minor), problem.platform, glibc_for(problem, None))
         world, wanted = self._world(interpreter, tuple(self._virtual()), self._judged)
         builds = [among(framework_identifier(it), self._for_python(rows, minor)) for it, rows in self._builds.items()]
-        asked = (*((need, THE_STACK) for need in builds), *wanted.needs)
+        asked = (*wanted.needs, *((need, THE_STACK) for need in builds))  # what depends on a framework decides on it
         return Candidates(world, asked, self._is_young(minor) and problem.python is None)
 
     def _world(self, interpreter: Interpreter, virtual: Sequence[Virtual], judge: Judge | None) -> tuple[World, Given]:
@@ -174,6 +174,7 @@ class Choosing:
             virtual,
             judge,
             self._alike,
+            {row.package for rows in self._builds.values() for row in rows} if virtual else (),
         )
         self._worlds.append(world)
         return world, wanted

@@ -63,7 +63,8 @@ class Pick:
 class Provider(AbstractProvider[Ask, Pick, str]):
     """Answers resolvelib from ``world``. ``held`` are the versions of an existing lock, by name.
 
-    ``floors`` are the first versions that may be taken of projects, by their positions.
+    ``floors`` are the first versions that may be taken of projects, by their positions. With floors the search is one of
+    several, so that an extra which people asked for is not given up either.
     """
 
     def __init__(
@@ -118,11 +119,16 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         candidates: Mapping[str, Iterator[Pick]],
         information: Mapping[str, Iterator[RequirementInformation[Ask, Pick]]],
         backtrack_causes: Sequence[RequirementInformation[Ask, Pick]],
-    ) -> tuple[bool, bool, str]:
-        """Of those that conflict: what one version is left of first, then what people asked for, then by name."""
+    ) -> tuple[bool, bool, bool, str]:
+        """Of those that conflict: what one version is left of first, then what people asked for, then by name.
+
+        Virtual projects and what is decided with them come last, since others decide on them.
+        """
         asks = [it.requirement for it in information[identifier]]
-        pinned = any(ask.mask & (ask.mask - 1) == 0 for ask in asks)
-        return not pinned, not any(ask.origin for ask in asks), identifier
+        name = identifier.partition("[")[0]
+        is_pinned = any(ask.mask & (ask.mask - 1) == 0 for ask in asks)
+        is_asked = any(ask.origin for ask in asks)
+        return name in self.world.virtual or name in self.world.late, not is_pinned, not is_asked, identifier
 
     def narrow_requirement_selection(
         self,
@@ -229,7 +235,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         self.world.markers.prepare()
         needs = self.world.needs(pick.releases, pick.fit.best, pick.extra)
         pick.releases.project.fold()
-        if needs is None:
+        if needs is None or not (needs or self._may_be_empty(pick)):
             return (self._impossible(pick),)
         self.world.look_ahead(needs)
         asks = [ask for need in needs for ask in self._of_need(need, "")]
@@ -238,6 +244,21 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             same.specifier, same.mask = f"=={pick.version}", 1 << pick.position
             asks.insert(0, same)
         return tuple(asks)
+
+    def _may_be_empty(self, pick: Pick) -> bool:
+        """Whether an extra that brings nothing here may be taken for what was asked for.
+
+        Not where it brings something on another Python, nor where the newest version has that extra and this one none:
+        old releases would be taken for what they lack.
+        """
+        if not self._floors or not any(ask.extra == pick.extra != "" for ask in self._roots_of.get(pick.name, ())):
+            return True
+        known = self.world.knows_extra(pick.releases, pick.fit.best, pick.extra)
+        if known is not None:
+            return not known
+        newest = pick.releases.newest(self.world.limited(pick.releases))
+        fit = None if newest is None else pick.releases.fit(newest)
+        return not isinstance(fit, Fit) or self.world.knows_extra(pick.releases, fit.best, pick.extra) is None
 
     def _impossible(self, pick: Pick) -> Ask:
         """What a version requires whose metadata cannot be used: another version than itself."""

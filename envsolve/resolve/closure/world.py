@@ -7,7 +7,7 @@ time (measured). It decides nothing: the resolver takes the same versions with a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -47,7 +47,7 @@ class World:
 
     ``limits`` bound the versions of projects by name. ``virtual`` are projects that are in no index, and ``judge`` says
     what the metadata of others leave out. Worlds that share ``alike`` read one wheel for all of a version, as uv does:
-    so much is enough to choose between them.
+    so much is enough to choose between them. What is ``late`` is decided after what requires it.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class World:
         virtual: Sequence[Virtual] = (),
         judge: Judge | None = None,
         alike: dict[tuple[str, str], RawFile] | None = None,
+        late: Collection[str] = (),
     ) -> None:
         self.indexes = indexes
         self.wanted = wanted
@@ -79,6 +80,7 @@ class World:
         self.virtual = frozenset(it.name for it in virtual)
         self._judge = judge
         self._alike = alike
+        self.late = frozenset(late)
         for it in virtual:
             self._releases[it.name] = VirtualReleases(it, self.fitting)
             for position, needs in enumerate(it.needs):
@@ -133,6 +135,13 @@ class World:
         """Whether a file has ``extra``, declared or not."""
         declared = self._metadata(releases, file).extras
         return extra in map(normalized, declared) or bool(self.needs(releases, file, extra))
+
+    def knows_extra(self, releases: Releases, file: RawFile, extra: str) -> bool | None:
+        """Whether ``extra`` of a file brings anything, on whatever system and Python; None where it has no such extra."""
+        metadata = self._metadata(releases, file)
+        if any(need.for_extra == extra for need in metadata.requires or ()):
+            return True
+        return False if extra in map(normalized, metadata.extras) else None
 
     def unfit(self, releases: Releases, position: int, *, pins: bool) -> Unfit | None:
         """Why a version cannot be taken, whatever others require; None where it can. Raises OutsideError."""
