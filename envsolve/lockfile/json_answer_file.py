@@ -92,7 +92,7 @@ def _version(wheel: LockedFramework) -> str:
 
 
 def _text(value: object) -> str:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not value.isprintable():
         raise TypeError(value)
     return value
 

@@ -18,7 +18,7 @@ from envsolve.lockfile.requirements_txt import read_lines
 from envsolve.lockfile.text_file import clean, shown
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
-from envsolve.model.names import normalized
+from envsolve.model.names import is_name, normalized
 
 _PIN = re.compile(r"(?:==)?([0-9][\w.!+]*?)(?:\.\*)?\Z")
 _BARE = re.compile(r"[0-9]")
@@ -61,22 +61,25 @@ def requirements_in(text: str, platform: Platform) -> tuple[str, ...]:
 
 
 def _asked(document: Mapping[str, object], key: str, platform: Platform) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """What is asked of each package, as a table; what is said of the platform takes the place of the rest."""
+    """What is asked of each package, as a table; what is said of the platform takes the place of the rest.
+
+    A name that no package has, and a text that is no line of one, are passed over.
+    """
     targets = _table(document.get("target"))
     families = ("win",) if platform.is_windows else ("unix", platform.partition("-")[0])
     found = dict(_table(document.get(key)))
     for name in (*families, platform):
         found.update(_table(_table(targets.get(name)).get(key)))
     for package, asked in found.items():
-        yield package, {"version": asked} if isinstance(asked, str) else _table(asked)
+        if is_name(package):
+            yield package, {"version": asked} if isinstance(asked, str) else _table(asked)
 
 
 def _package(name: str, asked: Mapping[str, object]) -> CondaPackage:
     """A package of conda; the version is "" where it is not pinned."""
     pin = _PIN.match(_text(asked, "version").strip())
-    return CondaPackage(
-        name, "" if pin is None else pin[1], _text(asked, "build"), "", "", channel=_text(asked, "channel")
-    )
+    channel = without_secrets(_text(asked, "channel"))
+    return CondaPackage(name, "" if pin is None else pin[1], _text(asked, "build"), "", "", channel=channel)
 
 
 def _requirements(document: Mapping[str, object], platform: Platform) -> Iterator[str]:
@@ -110,4 +113,4 @@ def _list(value: object) -> list[object]:
 
 def _text(table: Mapping[str, object], key: str) -> str:
     found = table.get(key)
-    return found if isinstance(found, str) else ""
+    return found if isinstance(found, str) and found.isprintable() else ""

@@ -96,6 +96,7 @@ def test_a_manifest_that_somebody_wrote_pins_what_it_names_in_one_version() -> N
         pandas = ">=2"
         six = { path = "." }
         odd = 3
+        "no name\\u001b" = "1.0"
         [pypi-dependencies]
         jax = { version = "==0.10.1", extras = ["cuda13"] }
         rich = "14.0"
@@ -127,6 +128,7 @@ def test_a_manifest_that_somebody_wrote_pins_what_it_names_in_one_version() -> N
         ("answer.json", b'{"frameworks": [], "platforms": [3]}'),
         ("answer.json", b'{"frameworks": [], "host": {"platform": "linux-64", "gpus": []}, "python": 3}'),
         ("answer.json", b"\xff\xfe\x00"),
+        ("answer.json", b'{"frameworks": [], "host": {"platform": "linux-64", "gpus": []}, "python": "\\u001b"}'),
         ("pixi.toml", b"[workspace"),
         ("whatever.lock", b"[project]\nname = 'a'\n"),
         ("environment.yml", b"dependencies: [a\n"),
