@@ -23,9 +23,8 @@ from envsolve.create.reading import is_environment, plan_of
 from envsolve.create.record import RECORD, read_record
 from envsolve.errors import UsageError
 from envsolve.host.host_file import read_host_file
-from envsolve.lockfile.conda_locks import read_held
 from envsolve.lockfile.facts import facts_of
-from envsolve.lockfile.formats import read_python_lock
+from envsolve.lockfile.reading import lock_at
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.requirement_line import contents_of
@@ -126,19 +125,13 @@ def test_status_finds_the_stack_in_it(golden: Golden, envsolve: Envsolve) -> Non
 
 @having("recorded")
 def test_what_it_pins_and_records_is_found(golden: Golden) -> None:
-    recorded: Mapping[str, object] | None
-    if golden.is_python_lock:
-        lock = read_python_lock(golden.path)
-        assert lock is not None
-        pins, conda, recorded = lock.pins, {}, facts_of(lock)
-    else:
-        held = read_held(golden.path, golden.platform)
-        assert held is not None
-        pins, recorded = held.pins, facts_of(held)
-        conda = {it.name: f"{it.version} {it.build}".strip() for it in held.conda}
+    lock = lock_at(golden.path, golden.platform)
+    assert lock is not None
+    conda = {it.name: f"{it.version} {it.build}".strip() for it in lock.conda}
     assert conda.items() >= golden.expected.get("conda", {}).items()
-    assert {pin.name: pin.version for pin in pins}.items() >= golden.expected.get("pip", {}).items()
-    assert {key: str(value) for key, value in recorded.items()}.items() >= golden.expected["recorded"].items()
+    assert {pin.name: pin.version for pin in lock.pins}.items() >= golden.expected.get("pip", {}).items()
+    recorded = {key: str(value) for key, value in facts_of(lock).items()}
+    assert recorded.items() >= golden.expected["recorded"].items()
 
 
 @having("create")
@@ -174,7 +167,7 @@ def planned(golden: Golden, matrix: Matrix, server: ChannelServer) -> Plan:
     """What is installed for the file; of an exact environment the channel has the builds in it, and nothing else."""
     if not is_environment(golden.path):
         return plan_of(golden.path, golden.platform)
-    held = read_held(golden.path, golden.platform)
+    held = lock_at(golden.path, golden.platform)
     assert held is not None
     shelf = server.channel("conda-forge", subdirs=(golden.platform, "noarch"))
     shelf.add(*(record(it.name, it.version, build=it.build, subdir=golden.platform) for it in held.conda))
@@ -245,13 +238,9 @@ def pinned(path: Path, golden: Golden) -> dict[str, str]:
     """Names and versions in a file that was written anew."""
     if path.suffix == ".json":
         return frameworks_in(path.read_text("utf-8"))
-    if golden.is_python_lock:
-        lock = read_python_lock(path)
-        assert lock is not None
-        return lock.versions
-    held = read_held(path, golden.platform)
-    assert held is not None
-    return {it.name: it.version for it in held.conda}
+    lock = lock_at(path, golden.platform)
+    assert lock is not None
+    return lock.versions
 
 
 @called("host.json")

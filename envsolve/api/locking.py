@@ -22,7 +22,7 @@ def python_lock(request: Request, matrix: Matrix, network: Network, existing: st
     Raises UsageError where the request names what only conda has.
     """
     from envsolve.app.conda_asked import is_environment_file
-    from envsolve.app.held_locks import held_by_python_lock
+    from envsolve.app.held_locks import held_by_python_lock, locks_in
     from envsolve.app.locking import LockRequest, lock
 
     of_conda = [*request.channels, *filter(is_environment_file, request.packages.files)]
@@ -31,7 +31,7 @@ def python_lock(request: Request, matrix: Matrix, network: Network, existing: st
         raise UsageError("contradictory-options", message, hints=(Hint("make a lock for conda: format='conda-lock'"),))
     asked = LockRequest(request, network)
     if existing is not None:
-        asked = asked._replace(held=held_by_python_lock(_file_for(existing)))
+        asked = asked._replace(held=held_by_python_lock(locks_in(_file_for(existing))))
     solved = lock(asked, matrix, os.environ)
     return Lock(solved.texts, solved.solutions, solved.notes)
 
@@ -44,14 +44,14 @@ def conda_lock(request: Request, matrix: Matrix, network: Network, existing: str
     from envsolve.app.conda_locking import lock_conda
     from envsolve.app.conda_part import CondaLockRequest
     from envsolve.app.conda_sessions import conda_session
-    from envsolve.app.held_locks import held_by_conda_lock
+    from envsolve.app.held_locks import held_by_conda_lock, locks_in
     from envsolve.lockfile.formats import load_conda_writers, write_conda_lock
 
     with conda_session(network, request.channels, request.platforms, os.environ) as session:
         session.meanwhile = load_conda_writers
         asked = CondaLockRequest(request, session, network)
         if existing is not None:
-            asked = asked._replace(held=held_by_conda_lock(_file_for(existing), request.packages))
+            asked = asked._replace(held=held_by_conda_lock(locks_in(_file_for(existing)), request.packages))
         made = lock_conda(asked, matrix, os.environ)
     return Lock(tuple(write_conda_lock(made.locks, request.format)), made.solutions, made.notes)
 

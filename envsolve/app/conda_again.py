@@ -13,14 +13,14 @@ from packaging.version import InvalidVersion, Version
 
 from envsolve.app.command import recorded_command
 from envsolve.app.conda_asked import asked_on, with_frameworks, with_stack
-from envsolve.app.conda_held import kept_in_lock
+from envsolve.app.held_locks import held_in
 from envsolve.app.solving import notes_of, request_without_secrets
 from envsolve.app.targets import Target, targets_of
 from envsolve.app.virtual_packages import virtual_packages
 from envsolve.boundary.secrets import without_secrets
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.maker import same_but_for_maker
+from envsolve.lockfile.recorded_command import words_asked_by
 from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.conda import VirtualPackage
@@ -34,9 +34,9 @@ _OF_DRIVER = "__cuda"
 
 
 class CondaAgain(NamedTuple):
-    """The platforms of the locks, the stacks in them, and what to tell beside them."""
+    """The locks by their platforms, the stacks in them, and what to tell beside them."""
 
-    platforms: tuple[Platform, ...]
+    locks: Mapping[Platform, Lock]
     solutions: tuple[Solution, ...]
     notes: tuple[Note, ...]
 
@@ -55,6 +55,7 @@ def conda_again(
     bare, hidden = request_without_secrets(request)
     command = recorded_command(request_without_secrets(recorded)[0])
     targets, solutions, notes = [], [], list(hidden)
+    locks: dict[Platform, Lock] = {}
     for target in targets_of(bare, matrix, environ):
         platform = target.problem.platform
         lock, asked = there(platform), asked_on(request.packages, platform)
@@ -68,11 +69,11 @@ def conda_again(
         now = virtual_packages(target.problem, solution, target.hosts, matrix.cuda, environ)
         if not _is_still_for(lock.virtual_packages, now):
             return None
+        locks[platform] = lock
         targets.append(wanted)
         solutions.append(solution)
         notes += asked.notes
-    platforms = tuple(target.problem.platform for target in targets)
-    return CondaAgain(platforms, tuple(filter(None, solutions)), (*notes_of(targets, solutions), *notes))
+    return CondaAgain(locks, tuple(filter(None, solutions)), (*notes_of(targets, solutions), *notes))
 
 
 def _is_whole(lock: Lock, command: str, asked: str) -> bool:
@@ -80,7 +81,7 @@ def _is_whole(lock: Lock, command: str, asked: str) -> bool:
     made = lock.made
     if made is None or lock.open or made.packages_digest != lock.packages_digest or made.asked_digest != asked:
         return False
-    return same_but_for_maker(f"#   {command}", f"#   {made.command}")
+    return words_asked_by(command) == words_asked_by(made.command)
 
 
 def _stack_again(target: Target, lock: Lock, matrix: Matrix) -> Solution | None:
@@ -91,7 +92,7 @@ def _stack_again(target: Target, lock: Lock, matrix: Matrix) -> Solution | None:
     target = with_frameworks(target, [it.framework for it in lock.stack.frameworks if it.framework not in known])
     request = target.request
     if request.prefer is Policy.NEWEST_FRAMEWORK:
-        request = request._replace(prefer=Policy.LOCKED, held=kept_in_lock(lock).stack)
+        request = request._replace(prefer=Policy.LOCKED, held=held_in(lock))
     solution = Solver(matrix).solve(request, target.problem)
     if solution is None:
         return None

@@ -17,8 +17,9 @@ from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.conda_file import HeldFormat, format_of
 from envsolve.lockfile.conda_lock_file import LONGEST
-from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS, is_project_lock, read_python_text
+from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS, is_project_lock
 from envsolve.lockfile.lock import strong_digests
+from envsolve.lockfile.reading import read_project_lock
 from envsolve.model.host import Platform
 
 FORMATS = (*VENV_FORMATS, *CONDA_FORMATS, "environment")
@@ -135,8 +136,12 @@ def _of_python(asked: ExportRequest, kind: str, text: str, environ: Mapping[str,
         lock = requirements_txt.read(text)
         if asked.format_name == REQUIREMENTS and not lock.open and all(map(strong_digests, lock.pins)):
             raise _same_format(asked)
+    elif kind == PYLOCK:
+        from envsolve.lockfile import pylock_toml
+
+        lock = pylock_toml.read(text)
     else:
-        lock = read_python_text(asked.path, text)
+        lock = read_project_lock(asked.path, text)
     require_whole(lock.open)
     command = ["envsolve", "export", str(asked.path), "--format", asked.format_name, "--ask-index"]
     return export_python(

@@ -44,7 +44,15 @@ def installed_of(
     """Those of ``rows``, builds of one framework in one version, that the file installs; all where it does not tell."""
     by_packages = _of_jax if rows and rows[0].framework == "jax" else _of_libraries
     left = tuple(by_packages(rows, beside)) or rows
-    return tuple(_as_recorded(left, recorded or {})) or left
+    return recorded_in(left, recorded) or left
+
+
+def recorded_in(rows: Iterable[Release], recorded: Mapping[str, object] | None) -> tuple[Release, ...]:
+    """Those of ``rows`` that envsolve wrote into a file; none of a file that another tool wrote."""
+    listed = (recorded or {}).get("frameworks")
+    facts = [it for it in listed if isinstance(it, dict)] if isinstance(listed, list) else []
+    named = {tuple(it.get(key) for key in ("framework", "version", "source", "build")) for it in facts}
+    return tuple(it for it in rows if (it.framework, str(it.version), it.source.value, it.build) in named)
 
 
 def _of_jax(rows: Iterable[Release], beside: Beside) -> Iterator[Release]:
@@ -74,15 +82,6 @@ def _of_libraries(rows: Iterable[Release], beside: Beside) -> Iterator[Release]:
     extras = frozenset(it for row in rows for it in beside.extras.get(row.package, ()))
     brought = [row for row in rows if row.cudnn_package in beside.versions or extras & set(row.extras)]
     yield from brought or (row for row in rows if row.cuda_libraries is CudaLibraries.NONE)
-
-
-def _as_recorded(rows: Iterable[Release], recorded: Mapping[str, object]) -> Iterator[Release]:
-    listed = recorded.get("frameworks")
-    facts = [it for it in listed if isinstance(it, dict)] if isinstance(listed, list) else []
-    named = {tuple(it.get(key) for key in ("framework", "version", "source", "build")) for it in facts}
-    for row in rows:
-        if (row.framework, str(row.version), row.source.value, row.build) in named:
-            yield row
 
 
 def _local(version: str) -> str | None:

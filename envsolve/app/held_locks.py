@@ -1,15 +1,17 @@
-"""What a lock that is there already holds, as a new one asks for it: platform by platform."""
+"""What the lock that is there already holds, as a new one asks for it: platform by platform."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from envsolve.boundary.files import FileError
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import UsageError
+from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
+from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
+from envsolve.model.names import normalized
 from envsolve.model.request import Held, Packages
 
 if TYPE_CHECKING:
@@ -19,7 +21,17 @@ if TYPE_CHECKING:
 
 FileFor = Callable[[Platform], str]
 """The file that holds the lock for a platform."""
+LockFor = Callable[[Platform], "Lock | None"]
+"""The lock that is there for a platform; None where there is none. Raises UsageError where it cannot be read."""
+_CUDA = (*CUDA_PACKAGES, "cuda-toolkit")
 _Held = TypeVar("_Held")
+
+
+def locks_in(file_for: FileFor) -> LockFor:
+    """The locks in files, each of which is read once."""
+    from envsolve.lockfile.reading import lock_at
+
+    return functools.cache(lambda platform: lock_at(Path(file_for(platform)), platform))
 
 
 def as_far_as_read(held: Callable[[Platform], _Held], nothing: _Held) -> Callable[[Platform], _Held]:
@@ -34,36 +46,55 @@ def as_far_as_read(held: Callable[[Platform], _Held], nothing: _Held) -> Callabl
     return found
 
 
-def held_by_python_lock(file_for: FileFor) -> Callable[[Platform], tuple[tuple[Pin, ...], Held]]:
-    """The pins of a Python lock, and the stack among them; nothing where there is no file."""
+def held_in(lock: Lock | None, upgraded: Collection[str] = ()) -> Held:
+    """The stack in ``lock``, without the packages or frameworks that are ``upgraded``; nothing without a lock.
+
+    Of a package of conda it names the build, or the pattern of builds; of a wheel, whose version may be that of several
+    builds, the one that envsolve recorded. Where a framework is let go, its Python and CUDA would hold it back.
+    """
+    if lock is None:
+        return Held()
+    gone = {normalized(name) for name in upgraded}
+    recorded = {} if lock.stack is None else {normalized(it.package): it for it in lock.stack.frameworks}
+
+    def build_of(name: str, version: str) -> str:
+        known = recorded.get(normalized(name))
+        return f"{known.build}*" if known is not None and known.version == version.partition("+")[0] else ""
+
+    packages = [
+        *((it.name, it.version, it.build or build_of(it.name, it.version)) for it in lock.conda if it.name != "python"),
+        *((it.name, it.version, build_of(it.name, it.version)) for it in lock.pins if it.version),
+    ]
+    stays = tuple(it for it in packages if not is_gone(it[0], gone))
+    if any(_framework(it[0]) is not None and is_gone(it[0], gone) for it in packages):
+        return Held(tuple(it for it in stays if _framework(it[0]) is not None))
+    versions = lock.versions
+    cuda = next((versions[name] for name in _CUDA if name in versions), lock.stack and lock.stack.cuda)
+    return Held(stays, _minor(versions.get("python", lock.python)), _minor(cuda))
+
+
+def is_gone(name: str, gone: Collection[str]) -> bool:
+    """Whether a package is among those that an upgrade names, which may name a framework as ``-f`` does."""
+    return normalized(name) in gone or _framework(name) in gone
+
+
+def held_by_answer(there: LockFor, packages: Packages) -> Callable[[Platform], Held]:
+    """The stack in an answer, as far as its packages are to stay."""
+    return lambda platform: Held() if packages.upgrade else held_in(there(platform), packages.upgraded)
+
+
+def held_by_python_lock(there: LockFor) -> Callable[[Platform], tuple[tuple[Pin, ...], Held]]:
+    """The pins of a Python lock, and the stack among them; nothing where there is no lock."""
 
     def held(platform: Platform) -> tuple[tuple[Pin, ...], Held]:
-        lock = python_lock_at(Path(file_for(platform)))
+        lock = there(platform)
         pins = () if lock is None else tuple(pin for pin in lock.pins if pin.index_url is not None)
-        if lock is None or not pins:
-            return (), Held()
-        packages = tuple((pin.name, pin.version, "") for pin in pins)
-        minor = ".".join(lock.python.split(".")[:2]) or None
-        return pins, Held(packages, minor, None if lock.stack is None else lock.stack.cuda)
+        return (pins, held_in(lock)) if pins else ((), Held())
 
     return held
 
 
-def python_lock_at(path: Path) -> Lock | None:
-    """The Python lock at ``path``, of whichever tool; None where there is no file, or nothing in it.
-
-    Raises UsageError ``held-unreadable`` where there is one that cannot be read.
-    """
-    from envsolve.lockfile.formats import read_python_lock
-
-    try:
-        return read_python_lock(path)
-    except FileError as error:
-        hint = Hint("move the file away, or give -o the lock of an earlier answer")
-        raise UsageError("held-unreadable", f"cannot read {error.at(path)}: {error.reason}", hints=(hint,)) from error
-
-
-def held_by_conda_lock(file_for: FileFor, packages: Packages) -> Callable[[Platform], Kept]:
+def held_by_conda_lock(there: LockFor, packages: Packages) -> Callable[[Platform], Kept]:
     """What a conda lock holds, as far as its packages are to stay."""
     from envsolve.app.conda_part import Kept
 
@@ -72,6 +103,15 @@ def held_by_conda_lock(file_for: FileFor, packages: Packages) -> Callable[[Platf
             return Kept()
         from envsolve.app.conda_held import kept_in
 
-        return kept_in(Path(file_for(platform)), platform, packages)
+        return kept_in(there(platform), packages.upgraded)
 
     return functools.cache(held)
+
+
+def _framework(name: str) -> str | None:
+    return FRAMEWORK_OF_CONDA.get(name) or FRAMEWORK_OF_WHEEL.get(normalized(name))
+
+
+def _minor(version: str | None) -> str | None:
+    """The part that a stack decides; an exact environment has 3.12.11 of Python and 11.8.0 of cudatoolkit."""
+    return ".".join(version.split(".")[:2]) if version else None

@@ -10,23 +10,20 @@ from typing import NamedTuple
 
 from packaging.version import InvalidVersion, Version
 
-from envsolve.app.held_build import Beside, extras_in, installed_of
-from envsolve.app.held_locks import python_lock_at
+from envsolve.app.held_build import Beside, extras_in, installed_of, recorded_in
 from envsolve.boundary.files import FileError, read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_CPU_WHEEL, FRAMEWORK_OF_WHEEL
-from envsolve.lockfile.conda_file import HeldFormat, kind_of
-from envsolve.lockfile.conda_locks import read_held
-from envsolve.lockfile.dockerfile_file import is_dockerfile
 from envsolve.lockfile.facts import facts_of
 from envsolve.lockfile.formats import is_project_lock
+from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.own_file import LONGEST
+from envsolve.lockfile.reading import is_pixi_toml, lock_at
 from envsolve.matrix.load import Matrix
 from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDNN_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.package import Pin
 from envsolve.model.release import Release
 
-_PYTHON_LOCKS = (".toml", ".txt", ".in")
 _OF_PLATFORM = ("os_name", "platform_machine", "platform_system", "sys_platform")
 """The variables of markers that a platform decides."""
 _CPU_BUILD = re.compile(r"(?:^|_)cpu(?=_|$)")
@@ -64,9 +61,11 @@ def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | No
 
     Raises UsageError where it cannot be read.
     """
-    packages, recorded = packages_in(path, platform)
-    if not packages:
+    lock = lock_at(path, platform)
+    packages = [] if lock is None else packages_in(lock, platform)
+    if lock is None or not packages:
         return None
+    recorded = facts_of(lock) or None
     versions = {it.name: it.version for it in packages if it.version}
     frameworks = [it for it in packages if framework_of(it) is not None]
     named = tuple(it for it in frameworks if it.version)
@@ -74,8 +73,10 @@ def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | No
     for it in named:
         framework = str(framework_of(it))
         rows = tuple(_rows(it, matrix.framework(framework, platform).releases))
+        if len(rows) > 1 and len(frameworks) == len(packages):  # nothing is beside them that could tell
+            rows = recorded_in(rows, recorded) or rows
         if len(rows) > 1 and it.build is None:
-            rows = installed_of(rows, _beside(path, packages), recorded)
+            rows = installed_of(rows, _beside(path, platform, packages), recorded)
         found[framework] = found.get(framework, ()) + rows
     python = versions.get("python") or (recorded or {}).get("python")
     cuda = next((versions[name] for name in CUDA_PACKAGES if name in versions), None)
@@ -84,26 +85,13 @@ def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | No
     return HeldStack(found, named, _minor(python), _minor(cuda), _version(cudnn), recorded, unpinned, tuple(packages))
 
 
-def packages_in(path: Path, platform: Platform) -> tuple[list[Installed], Mapping[str, object] | None]:
-    """The packages that the file at ``path`` names for ``platform``, and the facts that envsolve wrote into it.
-
-    Raises UsageError where it cannot be read.
-    """
-    python_lock = path.suffix.lower() in _PYTHON_LOCKS or is_dockerfile(path.name)
-    if is_project_lock(path) or (python_lock and kind_of(path) is not HeldFormat.EXPLICIT):
-        lock = python_lock_at(path)
-        if lock is None:
-            return [], None
-        left_open = (it.name for it in lock.open if it.name is not None)
-        pins = (pin for pin in lock.pins if not pin.marker or _is_for(platform, pin.marker))
-        return [*_wheels(pins, left_open)], facts_of(lock) or None
-    held = read_held(path, platform)
-    if held is None:
-        return [], None
-    conda = [Installed(it.name, it.version, it.build) for it in held.conda]
-    unpinned = [Installed(it.name, "", "") for it in held.open if it.of_conda and it.name is not None]
-    left_open = (it.name for it in held.open if not it.of_conda and it.name is not None)
-    return [*conda, *unpinned, *_wheels(held.pins, left_open)], facts_of(held) or None
+def packages_in(lock: Lock, platform: Platform) -> list[Installed]:
+    """The packages that ``lock`` names for ``platform``: those it pins, and those it leaves open."""
+    conda = [Installed(it.name, it.version, it.build) for it in lock.conda]
+    unpinned = [Installed(it.name, "", "") for it in lock.open if it.of_conda and it.name is not None]
+    pins = (pin for pin in lock.pins if not pin.marker or _is_for(platform, pin.marker))
+    left_open = (it.name for it in lock.open if not it.of_conda and it.name is not None)
+    return [*conda, *unpinned, *_wheels(pins, left_open)]
 
 
 def framework_of(package: Installed) -> str | None:
@@ -135,10 +123,19 @@ def _recorded_for_the_cpu(package: Installed, recorded: Mapping[str, object]) ->
     return made and not needs_gpu
 
 
-def _beside(path: Path, packages: Iterable[Installed]) -> Beside:
-    """What else is in the file; one in TOML has the packages that extras bring, and never extras."""
-    text = "" if path.suffix.lower() == ".toml" or is_project_lock(path) else read_text(path, LONGEST) or ""
-    return Beside({it.name: it.version for it in packages}, extras_in(text))
+def _beside(path: Path, platform: Platform, packages: Iterable[Installed]) -> Beside:
+    """What else is in the file, with the extras that no lock holds."""
+    return Beside({it.name: it.version for it in packages}, extras_in(_requirements(path, platform)))
+
+
+def _requirements(path: Path, platform: Platform) -> str:
+    """The text in which extras may stand; a pylock.toml has the packages that they bring, and never extras."""
+    text = read_text(path, LONGEST) or ""
+    if is_pixi_toml(path, text):
+        from envsolve.lockfile.pixi_toml_file import requirements_in
+
+        return "\n".join(requirements_in(text, platform))
+    return "" if path.suffix.lower() == ".toml" or is_project_lock(path) else text
 
 
 def _is_for(platform: Platform, marker: str) -> bool:

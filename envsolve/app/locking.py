@@ -114,7 +114,7 @@ def _solved(request: Request, locks: Sequence[_Locked], beside: Iterable[Note]) 
     texts = tuple((made.platform, write_python_lock(made.lock, request.format, made.answer)) for made in locks)
     solutions = tuple(made.solution for made in locks if made.solution is not None)
     notes = (*(note for made in locks for note in made.notes), *beside)
-    return Solved(texts, tuple(dict.fromkeys(notes)), solutions)
+    return Solved(texts, tuple(dict.fromkeys(notes)), solutions, tuple(made.lock for made in locks))
 
 
 class _Locked(NamedTuple):

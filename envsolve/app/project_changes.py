@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from envsolve.app.held_stack import packages_in
 from envsolve.app.project_locking import LockedFile
 from envsolve.app.status import file_status
 from envsolve.app.targets import targets_of
-from envsolve.lockfile.formats import CONDA_FORMATS, PYTHON_FORMATS
-from envsolve.lockfile.held import read_held
+from envsolve.lockfile.formats import FORMATS
+from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.request import Held
 from envsolve.model.solution import Solution
 from envsolve.resolve.solver import Solver
-
-_NOT_READ = ("json", "pixi")
-_DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{32,128}(?![0-9a-f])")
 
 
 class Change(NamedTuple):
@@ -75,43 +69,41 @@ def change_of(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> F
     is_new = file.before is None
     changes: tuple[Change, ...] = ()
     reasons: tuple[str, ...] = ()
+    others = False
     if not file.is_current:
-        changes = tuple(_changes(file))
+        held = file.held
+        changes = tuple(_changes(_versions(held, file), _versions(file.lock, file)))
         reasons = () if is_new else tuple(_reasons(file, matrix, environ))
-    others = not changes and file.before is not None and _digests(file.before) != _digests(file.text)
+        others = not changes and not is_new and _digests(held) != _digests(file.lock)
     possible = None if is_new else _possible(file, matrix)  # nothing held back what is locked for the first time
     return FileChange(file.path, file.platform, is_new, file.is_current, changes, reasons, possible, others)
 
 
-def _digests(text: str) -> set[str]:
-    return set(_DIGEST.findall(text))
+def _digests(lock: Lock | None) -> set[str]:
+    """The digests of all files that a lock names."""
+    if lock is None:
+        return set()
+    found = {digest for pin in lock.pins for file in pin.files for _, digest in file.hashes}
+    return found.union(filter(None, (digest for it in lock.conda for digest in (it.md5, it.sha256))))
 
 
-def _changes(file: LockedFile) -> Iterator[Change]:
-    before = {} if file.before is None else _versions(Path(file.path), file)
-    with TemporaryDirectory(prefix="envsolve-") as scratch:
-        new = Path(scratch) / Path(file.path).name
-        new.write_text(file.text, encoding="utf-8", newline="\n")
-        after = _versions(new, file)
+def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
     for name in sorted({*before, *after}):
         if before.get(name) != after.get(name):
             yield Change(name, before.get(name), after.get(name))
 
 
-def _versions(path: Path, file: LockedFile) -> dict[str, str]:
-    """The packages that a file pins, each with its version and, of conda's, its build."""
-    if file.asked.request.format in (*PYTHON_FORMATS, *CONDA_FORMATS):
-        found, _ = packages_in(path, file.platform)
-        return {it.name: f"{it.version} {it.build or ''}".strip() for it in found if it.version}
-    held = read_held(path, file.platform)
-    pins = {name: f"{version} {build.rstrip('*')}".strip() for name, version, build in held.packages}
-    return pins if held.python is None else {"python": held.python, **pins}
+def _versions(lock: Lock | None, file: LockedFile) -> dict[str, str]:
+    """The packages that a lock pins, each with its version and, of conda's, its build; of an answer its Python too."""
+    if lock is None:
+        return {}
+    found = packages_in(lock, file.platform)
+    pins = {it.name: f"{it.version} {(it.build or '').rstrip('*')}".strip() for it in found if it.version}
+    return {"python": lock.python, **pins} if file.asked.request.format in FORMATS and lock.python else pins
 
 
 def _reasons(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[str]:
-    """Why the stack that the file holds does not do any more; nothing for files that pins are not read out of."""
-    if file.asked.request.format in _NOT_READ:
-        return
+    """Why the stack that the file holds does not do any more."""
     for target in targets_of(file.asked.request, matrix, environ):
         if target.problem.platform is file.platform:
             found = file_status(file.path, target, matrix)

@@ -6,22 +6,21 @@ that still runs; what it makes possible is told beside it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
 
-from envsolve.app.held_locks import FileFor, as_far_as_read
+from envsolve.app.held_locks import LockFor, as_far_as_read, held_by_answer, is_gone, locks_in
 from envsolve.app.network import Network
 from envsolve.app.project_requests import PLATFORM, Asked, asked_by, key_of
-from envsolve.app.solving import solve_request
+from envsolve.app.solving import Solved, solve_request
 from envsolve.app.targets import platforms_of
 from envsolve.boundary.files import FileError, link_in, read_text
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.lockfile.formats import CONDA_FORMATS, PYTHON_FORMATS, format_for_file, write_conda_lock
-from envsolve.lockfile.maker import same_but_for_maker
 from envsolve.lockfile.own_file import BY_FORCE, LONGEST, is_own, refuse_to_overwrite
+from envsolve.lockfile.reading import lock_in
+from envsolve.lockfile.same_file import same_file
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
@@ -57,7 +56,8 @@ class ProjectLock(NamedTuple):
 class LockedFile(NamedTuple):
     """A file as it is and as it should be; ``before`` is None where it is not there yet.
 
-    ``solution`` is its stack, None where it holds no framework.
+    ``lock`` is what it should hold for its platform. ``solution`` is its stack, None where it holds no framework.
+    ``is_current`` says that the file says what it should: see :mod:`envsolve.lockfile.same_file`.
     """
 
     asked: Asked
@@ -65,9 +65,17 @@ class LockedFile(NamedTuple):
     platform: Platform
     before: str | None
     text: str
+    lock: Lock
     solution: Solution | None
     is_current: bool
-    """Whether the file says what it should: who made it, and from the matrix of which day, does not count."""
+
+    @property
+    def held(self) -> Lock | None:
+        """What the file holds as it is; None where it holds nothing for its platform, or cannot be read."""
+        try:
+            return None if self.before is None else lock_in(PurePath(self.path), self.before, self.platform)
+        except FileError:
+            return None
 
 
 class LockedProject(NamedTuple):
@@ -77,8 +85,16 @@ class LockedProject(NamedTuple):
     notes: tuple[Note, ...]
 
 
-_Texts = tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]
-"""The texts of files, by the platform, and the stacks in them."""
+class _Written(NamedTuple):
+    """The text of a file, the platform that it is named after, and the locks in it, one for each platform."""
+
+    platform: Platform
+    text: str
+    locks: tuple[Lock, ...]
+
+
+_Files = tuple[tuple[_Written, ...], tuple[Solution, ...]]
+"""Files to be, and the stacks in them."""
 
 
 def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Mapping[str, str]) -> LockedProject:
@@ -89,10 +105,9 @@ def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Ma
     packages = Packages(upgrade=how.upgrade, upgraded=how.upgraded)
     asked = list(asked_by(project, matrix, environ, packages))
     _refuse_outputs(project, asked, matrix, overwrites=how.replaces)
-    with TemporaryDirectory(prefix="envsolve-") as scratch:
-        locking = _Locking(how, matrix, environ, Path(scratch))
-        for it in asked:
-            locking.lock(project, it)
+    locking = _Locking(how, matrix, environ)
+    for it in asked:
+        locking.lock(project, it)
     files = tuple(locking.files)
     notes = tuple(dict.fromkeys((*locking.notes, *_let_go_in_vain(how, files))))
     return LockedProject(files, notes)
@@ -113,10 +128,9 @@ def capability_in(matrix: Matrix) -> Callable[[str], str]:
 class _Locking:
     """The files of one project while they are locked."""
 
-    def __init__(self, how: ProjectLock, matrix: Matrix, environ: Mapping[str, str], scratch: Path) -> None:
+    def __init__(self, how: ProjectLock, matrix: Matrix, environ: Mapping[str, str]) -> None:
         self._how, self._matrix, self._environ = how, matrix, environ
-        self._scratch = scratch
-        self._locked: dict[str, FileFor] = {}
+        self._locked: dict[str, LockFor] = {}
         self.files: list[LockedFile] = []
         self.notes: list[Note] = []
 
@@ -125,25 +139,29 @@ class _Locking:
         request = asked.request
         try:
             if request.format in PYTHON_FORMATS:
-                texts, solutions = self._python(asked)
+                files, solutions = self._python(asked)
             elif request.format in CONDA_FORMATS:
-                texts, solutions = self._conda(asked)
+                files, solutions = self._conda(asked)
             else:
-                texts, solutions = self._stack(asked)
+                files, solutions = self._stack(asked)
         except EnvsolveError as error:
             raise _named(error, asked) from error
         apart = PLATFORM in asked.output.file
-        if len(texts) > 1 and not apart:
-            _refuse_one_file(project, asked, [platform for platform, _ in texts])
-        by_platform = {it.problem.platform: it for it in solutions}
-        for platform, text in texts:
-            path = asked.path(platform)
-            before, is_current = self._before(Path(path)), self._is_current(path, text)
-            self.files.append(LockedFile(asked, path, platform, before, text, by_platform.get(platform), is_current))
+        if len(files) > 1 and not apart:
+            _refuse_one_file(project, asked, [it.platform for it in files])
+        stacks = {it.problem.platform: it for it in solutions}
+        for it in files:
+            path = asked.path(it.platform)
+            before, is_current = self._before(Path(path)), self._is_current(asked, it)
+            lock, solution = it.locks[0], stacks.get(it.platform)
+            self.files.append(LockedFile(asked, path, it.platform, before, it.text, lock, solution, is_current))
 
-    def _is_current(self, path: str, text: str) -> bool:
+    def _is_current(self, asked: Asked, file: _Written) -> bool:
+        path = asked.path(file.platform)
         before = self._before(Path(path))
-        return before is not None and same_but_for_maker(before, text, capability_in(self._matrix))
+        if before is None:
+            return False
+        return same_file(path, asked.request.format, before, file.text, file.locks, capability_in(self._matrix))
 
     def _before(self, path: Path) -> str | None:
         """The lock that is there; none where the file is empty, or is not ours and may be overwritten."""
@@ -155,52 +173,48 @@ class _Locking:
     def _held(self, held: Callable[[Platform], _Found], nothing: _Found) -> Callable[[Platform], _Found]:
         return as_far_as_read(held, nothing) if self._how.replaces else held
 
-    def _python(self, asked: Asked) -> _Texts:
+    def _python(self, asked: Asked) -> _Files:
         from envsolve.app.held_locks import held_by_python_lock
         from envsolve.app.locking import PYTHON_CHOSEN, LockRequest, lock, locked_again
 
-        request, held = asked.request._replace(channels=()), self._held_by_any(asked)
+        request, there = asked.request._replace(channels=()), self._any_lock(asked)
         if (
             asked.part.name in self._locked
         ):  # a project has one answer: what was locked first is kept in its other files
             request = request._replace(packages=request.packages._replace(upgrade=False, upgraded=()))
-            held = self._locked[asked.part.name]
+            there = self._locked[asked.part.name]
         question = LockRequest(
             request,
             self._how.network,
-            self._held(held_by_python_lock(held), ((), Held())),
+            self._held(held_by_python_lock(there), ((), Held())),
             self._how.counted,
             asked.recorded,
         )
         locked = None
         if not self._how.upgrade and not self._how.upgraded:
             again = locked_again(question, self._unchanged(asked), self._matrix, self._environ)
-            if again is not None and all(self._is_current(asked.path(it), text) for it, text in again.texts):
+            if again is not None and all(self._is_current(asked, it) for it in _written(again, request.format)):
                 locked = again
         locked = locked or lock(question, self._matrix, self._environ)
-        there = all(Path(asked.path(platform)).exists() for platform, _ in locked.texts)
-        self.notes += [it for it in locked.notes if not (there and it.code == PYTHON_CHOSEN)]
-        self._locked.setdefault(asked.part.name, self._kept(asked, locked.texts))
-        return tuple(locked.texts), locked.solutions
+        exist = all(Path(asked.path(platform)).exists() for platform, _ in locked.texts)
+        self.notes += [it for it in locked.notes if not (exist and it.code == PYTHON_CHOSEN)]
+        files = _written(locked, request.format)
+        self._locked.setdefault(asked.part.name, {it.platform: it.locks[0] for it in files}.get)
+        return files, locked.solutions
 
-    def _unchanged(self, asked: Asked) -> Callable[[Platform], Lock | None]:
+    def _unchanged(self, asked: Asked) -> LockFor:
         """The lock in the file of ``asked``; None where it is not to be read, or differs from one of the same part."""
-        from envsolve.app.held_locks import python_lock_at
-
-        first = self._locked.get(asked.part.name)
+        own, first = locks_in(asked.path), self._locked.get(asked.part.name)
 
         def found(platform: Platform) -> Lock | None:
-            try:
-                lock = python_lock_at(Path(asked.path(platform)))
-                other = lock if first is None else python_lock_at(Path(first(platform)))
-            except UsageError:
-                return None
+            lock = own(platform)
+            other = lock if first is None else first(platform)
             return lock if lock is not None and other is not None and lock.versions == other.versions else None
 
-        return found
+        return as_far_as_read(found, None)
 
-    def _held_by_any(self, asked: Asked) -> FileFor:
-        """The file of ``asked``, or where it is not there yet another Python lock of the same part."""
+    def _any_lock(self, asked: Asked) -> LockFor:
+        """The lock in the file of ``asked``, or where it is not there yet in another of the same part."""
         names = [
             it.file for it in asked.part.outputs if (it.format or format_for_file(PurePath(it.file))) in PYTHON_FORMATS
         ]
@@ -210,17 +224,9 @@ class _Locking:
             paths = (own, *(name.replace(PLATFORM, platform) for name in names))
             return next((path for path in paths if Path(path).is_file()), own)
 
-        return file_for
+        return locks_in(file_for)
 
-    def _kept(self, asked: Asked, texts: Sequence[tuple[Platform, str]]) -> FileFor:
-        """Files of this run's own with ``texts``, by the platform."""
-        directory = self._scratch / (asked.part.name or "shared")
-        for platform, text in texts:
-            (directory / platform).mkdir(parents=True, exist_ok=True)
-            (directory / platform / Path(asked.output.file).name).write_text(text, encoding="utf-8", newline="\n")
-        return lambda platform: str(directory / platform / Path(asked.output.file).name)
-
-    def _conda(self, asked: Asked) -> _Texts:
+    def _conda(self, asked: Asked) -> _Files:
         from envsolve.app.conda_locking import lock_conda
         from envsolve.app.conda_part import CondaLockRequest, Kept
         from envsolve.app.conda_sessions import conda_session
@@ -236,7 +242,7 @@ class _Locking:
                 request,
                 session,
                 how.network,
-                self._held(held_by_conda_lock(asked.path, request.packages), Kept()),
+                self._held(held_by_conda_lock(locks_in(asked.path), request.packages), Kept()),
                 progress=how.show,
                 counted=how.counted,
                 recorded=asked.recorded,
@@ -244,44 +250,41 @@ class _Locking:
             locked = lock_conda(question, self._matrix, self._environ)
         self.notes += locked.notes
         apart = PLATFORM in asked.output.file
-        files = [(lock,) for lock in locked.locks] if apart else [locked.locks]
-        texts = tuple(text for locks in files for text in write_conda_lock(locks, request.format))
-        return texts, locked.solutions
+        together = [(lock,) for lock in locked.locks] if apart else [locked.locks]
+        files = tuple(
+            _Written(platform, text, tuple(lock.restricted_to(request.format) for lock in locks))
+            for locks in together
+            for platform, text in write_conda_lock(locks, request.format)
+        )
+        return files, locked.solutions
 
-    def _conda_again(self, asked: Asked) -> _Texts | None:
+    def _conda_again(self, asked: Asked) -> _Files | None:
         """The files as they are, where what they hold answers the request."""
         from envsolve.app.conda_again import conda_again
-        from envsolve.lockfile.conda_locks import read_held
 
-        def there(platform: Platform) -> Lock | None:
-            path = Path(asked.path(platform))
-            try:
-                return None if self._before(path) is None else read_held(path, platform)
-            except UsageError:
-                return None
+        own = locks_in(asked.path)
 
+        def found_in(platform: Platform) -> Lock | None:
+            return None if self._before(Path(asked.path(platform))) is None else own(platform)
+
+        there = as_far_as_read(found_in, None)
         found = conda_again(asked.request, asked.as_recorded, there, self._matrix, self._environ)
         if found is None:
             return None
         self.notes += found.notes
-        files = {asked.path(platform): platform for platform in reversed(found.platforms)}
-        return tuple((files[path], _read(Path(path)) or "") for path in reversed(files)), found.solutions
+        locks: dict[str, dict[Platform, Lock]] = {}
+        for platform, lock in found.locks.items():
+            locks.setdefault(asked.path(platform), {})[platform] = lock
+        files = (_Written(next(iter(of)), _read(Path(path)) or "", tuple(of.values())) for path, of in locks.items())
+        return tuple(files), found.solutions
 
-    def _stack(self, asked: Asked) -> _Texts:
-        from envsolve.lockfile.held import read_held
-
+    def _stack(self, asked: Asked) -> _Files:
         request = asked.request
         if request.packages.requirements or request.packages.files:
             raise _holds_frameworks_only(request)
-
-        def held(platform: Platform) -> Held:
-            if self._how.upgrade:
-                return Held()
-            return without(read_held(Path(asked.path(platform)), platform), self._how.upgraded)
-
         keeps = request.prefer is Policy.NEWEST_FRAMEWORK
         near = request._replace(prefer=Policy.LOCKED) if keeps else request
-        kept = self._held(held, Held()) if keeps else None
+        kept = self._held(held_by_answer(locks_in(asked.path), request.packages), Held()) if keeps else None
         try:
             solved = solve_request(near, self._matrix, self._environ, kept, recorded=asked.as_recorded)
         except UnsolvableError:
@@ -289,25 +292,18 @@ class _Locking:
                 solve_request(request, self._matrix, self._environ)  # refuses too, without asking for what is held
             raise
         self.notes += solved.notes
-        return solved.texts, solved.solutions
+        files = []
+        for platform, text in solved.texts:
+            together = [it.problem.platform for it in solved.solutions] if len(solved.texts) == 1 else [platform]
+            found = (lock_in(PurePath(asked.path(platform)), text, it) for it in together)
+            files.append(_Written(platform, text, tuple(it for it in found if it is not None)))
+        return tuple(files), solved.solutions
 
 
-def without(held: Held, upgraded: tuple[str, ...]) -> Held:
-    """What stays of a stack; where one of its frameworks is let go, its Python and CUDA would hold it back."""
-    from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
-
-    gone = {normalized(name) for name in upgraded}
-
-    def framework(name: str) -> str | None:
-        return FRAMEWORK_OF_CONDA.get(name) or FRAMEWORK_OF_WHEEL.get(normalized(name))
-
-    def is_gone(name: str) -> bool:
-        return normalized(name) in gone or framework(name) in gone
-
-    stays = tuple(it for it in held.packages if not is_gone(it[0]))
-    if any(is_gone(it[0]) and framework(it[0]) is not None for it in held.packages):
-        return Held(tuple(it for it in stays if framework(it[0]) is not None))
-    return held._replace(packages=stays)
+def _written(solved: Solved, format_name: str) -> tuple[_Written, ...]:
+    """The files of Python locks."""
+    pairs = zip(solved.texts, solved.locks, strict=True)
+    return tuple(_Written(platform, text, (lock.restricted_to(format_name),)) for (platform, text), lock in pairs)
 
 
 def _read(path: Path) -> str | None:
@@ -320,11 +316,9 @@ def _read(path: Path) -> str | None:
 
 def _let_go_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[Note]:
     """What -P names and no file holds: most likely a slip."""
+    locks = [lock for it in files for lock in (it.held, it.lock) if lock is not None] if how.upgraded else []
     for name in how.upgraded:
-        written = re.compile(
-            rf"(?<![\w-]){'[-_.]+'.join(map(re.escape, normalized(name).split('-')))}(?![\w-])", re.IGNORECASE
-        )
-        if not any(written.search(text) for it in files for text in (it.before, it.text) if text is not None):
+        if not any(is_gone(package, (normalized(name),)) for lock in locks for package in lock.versions):
             yield Note("not-locked", f"-P {name}: no lock of the project holds it")
 
 

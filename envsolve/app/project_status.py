@@ -11,20 +11,17 @@ from envsolve.app.asked_since import asked_since
 from envsolve.app.command import recorded_command
 from envsolve.app.command_changes import command_changes
 from envsolve.app.held_stack import HeldStack, held_stack
-from envsolve.app.project_requests import PLATFORM, Asked, asked_by
+from envsolve.app.project_locking import capability_in
+from envsolve.app.project_requests import Asked, asked_by
 from envsolve.app.solving import request_without_secrets
 from envsolve.app.status import FileStatus, Verdict, file_status, require_settled, unreadable
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import UsageError
-from envsolve.lockfile.maker import same_but_for_maker
+from envsolve.lockfile.recorded_command import words_asked_by
 from envsolve.matrix.load import Matrix
-from envsolve.model.note import Note
 from envsolve.model.request import Packages
 from envsolve.project import Project
 from envsolve.resolve.solver import Solver
-
-_NOT_READ = ("json", "pixi")
-"""Formats whose files are made for other tools, and are not read back."""
 
 
 def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str]) -> list[FileStatus]:
@@ -36,11 +33,7 @@ def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str])
     found: list[FileStatus] = []
     for asked in asked_by(project, matrix, environ, Packages()):
         targets = targets_of(asked.request, matrix, environ)
-        apart = PLATFORM in asked.output.file
-        for target in targets:
-            found.append(_status(asked, target, matrix))
-            if not apart and asked.request.format in _NOT_READ:
-                break
+        found += [_status(asked, target, matrix) for target in targets]
     return found
 
 
@@ -51,9 +44,6 @@ def _status(asked: Asked, target: Target, matrix: Matrix) -> FileStatus:
         return FileStatus(path, platform, Verdict.MISSING, reasons=("it is not written yet",))
     try:
         require_settled(Path(path))
-        if asked.request.format in _NOT_READ:
-            notes = (Note("not-read", f"{path} is not read: lock --check compares it"),)
-            return FileStatus(path, platform, Verdict.NO_FRAMEWORK, notes=notes)
         known = file_status(path, target, matrix)
         held = held_stack(Path(path), platform, matrix)
     except UsageError as error:
@@ -62,20 +52,21 @@ def _status(asked: Asked, target: Target, matrix: Matrix) -> FileStatus:
         return known
     known = known._replace(newer=tuple(_newer(held, target, matrix)))
     known = known._replace(notes=(*known.notes, *target.notes))
-    differs = tuple(_differs(asked, held, target))
+    differs = tuple(_differs(asked, held, target, matrix))
     if differs and known.verdict in (Verdict.FITS, Verdict.UNKNOWN, Verdict.NO_FRAMEWORK):
         return known._replace(verdict=Verdict.STALE, reasons=(*known.reasons, *differs))
     return known._replace(reasons=(*known.reasons, *differs))
 
 
-def _differs(asked: Asked, held: HeldStack, target: Target) -> Iterator[str]:
+def _differs(asked: Asked, held: HeldStack, target: Target, matrix: Matrix) -> Iterator[str]:
     """What the project asks for now that the file was not made for."""
     if held.recorded is None:
         yield "it was not made by envsolve, or does not say for what"
         return
     bare, _ = request_without_secrets(asked.as_recorded)
     wanted, made = recorded_command(bare), str(held.recorded.get("command", ""))
-    same = same_but_for_maker(f"#   {wanted}", f"#   {made}")
+    capability = capability_in(matrix)
+    same = words_asked_by(wanted, capability) == words_asked_by(made, capability)
     if not same:
         yield command_changes(made, wanted) or f"it was made with `{made}`, and now that is `{wanted}`"
     yield from asked_since(bare, held, target.problem.platform, same_command=same)

@@ -6,13 +6,13 @@ that it depends on (the facts of :func:`envsolve.lockfile.facts.facts_of`, or it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.app.held_stack import packages_in
 from envsolve.app.targets import OF_LOCK
 from envsolve.errors import UsageError
+from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.reading import lock_at
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, Host, Platform
 from envsolve.model.versions import DriverVersion, LibcVersion
@@ -55,19 +55,19 @@ class RecordedMachine(NamedTuple):
 def recorded_machine(path: Path, platform: Platform) -> RecordedMachine | None:
     """The machine of the lock at ``path``; None where there is no file, or it does not say."""
     try:
-        _, facts = packages_in(path, platform)
+        lock = lock_at(path, platform)
     except UsageError:
         return None  # whoever needs what is in it says why it cannot be read
-    return None if facts is None else _machine(facts)
+    return None if lock is None or lock.made is None else _machine(lock)
 
 
-def _machine(facts: Mapping[str, object]) -> RecordedMachine | None:
-    listed, driver, glibc = (facts.get(key) for key in ("compute_capabilities", "minimum_driver", "glibc"))
+def _machine(lock: Lock) -> RecordedMachine | None:
+    driver, capabilities = (None, ()) if lock.stack is None else (lock.stack.minimum_driver, lock.stack.capabilities)
     try:
         return RecordedMachine(
-            DriverVersion.parse(driver) if isinstance(driver, str) else None,
-            tuple(ComputeCapability.parse(str(it)) for it in listed) if isinstance(listed, list) else (),
-            LibcVersion.parse(glibc) if isinstance(glibc, str) else None,
+            None if driver is None else DriverVersion.parse(driver),
+            tuple(map(ComputeCapability.parse, capabilities)),
+            None if lock.glibc is None else LibcVersion.parse(lock.glibc),
         )
     except ValueError:
         return None

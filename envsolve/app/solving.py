@@ -12,6 +12,7 @@ from envsolve.app.targets import Target, targets_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.lockfile import Answer, write
+from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
@@ -28,12 +29,14 @@ LEFT_OUT = Note(
 class Solved(NamedTuple):
     """The texts to write, each with the platform it is for, and what to tell beside them.
 
-    One text may be for all platforms that were asked for; its platform is the first of them.
+    One text may be for all platforms that were asked for; its platform is the first of them. ``locks`` are the Python
+    locks that the texts were written from, one each; none where they are no such locks.
     """
 
     texts: tuple[tuple[Platform, str], ...]
     notes: tuple[Note, ...]
     solutions: tuple[Solution, ...]
+    locks: tuple[Lock, ...] = ()
 
     @property
     def because(self) -> tuple[Fact, ...]:

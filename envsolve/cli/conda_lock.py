@@ -121,7 +121,8 @@ def _held_by(output: str | None, request: Request, *, anything: bool) -> Callabl
     if output in (None, "-"):
         return None
     from envsolve.app.conda_part import Kept
-    from envsolve.app.held_locks import as_far_as_read, held_by_conda_lock
+    from envsolve.app.held_locks import as_far_as_read, held_by_conda_lock, locks_in
 
-    held = held_by_conda_lock(lambda platform: str(output).replace(PLATFORM, platform), request.packages)
+    there = locks_in(lambda platform: str(output).replace(PLATFORM, platform))
+    held = held_by_conda_lock(there, request.packages)
     return as_far_as_read(held, Kept()) if anything else held

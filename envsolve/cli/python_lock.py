@@ -146,8 +146,8 @@ def _held_by(output: str | None, *, anything: bool) -> Any:
     """What the file of -o holds already, if there is one; ``anything`` may be in it, which then holds nothing."""
     if output in (None, "-"):
         return None
-    from envsolve.app.held_locks import as_far_as_read, held_by_python_lock
+    from envsolve.app.held_locks import as_far_as_read, held_by_python_lock, locks_in
     from envsolve.model.request import Held
 
-    held = held_by_python_lock(lambda platform: str(output).replace(PLATFORM, platform))
+    held = held_by_python_lock(locks_in(lambda platform: str(output).replace(PLATFORM, platform)))
     return as_far_as_read(held, ((), Held())) if anything else held

@@ -291,16 +291,10 @@ def _held_on(options: dict[str, Any]) -> HeldOn | None:
             ("a file that the shell redirects to is empty before envsolve reads it",),
             (Hint("name the file", "envsolve --prefer locked -o environment.yml ..."),),
         )
-    from envsolve.lockfile.held import read_held
+    from envsolve.app.held_locks import as_far_as_read, held_by_answer, locks_in
 
-    def held(platform: Platform) -> Held:
-        return read_held(Path(str(output).replace(PLATFORM, platform)), platform)
-
-    if not options["force"]:
-        return held
-    from envsolve.app.held_locks import as_far_as_read
-
-    return as_far_as_read(held, Held())
+    held = held_by_answer(locks_in(lambda platform: str(output).replace(PLATFORM, platform)), Packages())
+    return as_far_as_read(held, Held()) if options["force"] else held
 
 
 def _deliver(solved: Solved, output: str | None) -> None:

@@ -36,9 +36,14 @@ def kind_of(path: Path) -> HeldFormat | None:
         return None
 
 
+def is_explicit(text: str) -> bool:
+    """Whether ``text`` is that of an explicit file."""
+    return _EXPLICIT.search(text) is not None
+
+
 def format_of(text: str) -> HeldFormat:
     """What kind of file ``text`` is of. Raises FileError where it is of none."""
-    if _EXPLICIT.search(text):
+    if is_explicit(text):
         return HeldFormat.EXPLICIT
     keys = {found[2] for found in _TOP_KEY.finditer(text)} or _keys(text)
     for key, kind in (

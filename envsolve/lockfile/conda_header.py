@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from shlex import quote
 from typing import NamedTuple
 
@@ -92,8 +93,8 @@ def stack_name(stack: Stack | None) -> str:
 
 def comments_of(text: str) -> Comments:
     """The comments on top of ``text``; none of a file that another tool wrote."""
-    lines = list(comments_on_top(text))
-    if not lines or not lines[0].startswith(_OURS):
+    lines = _own_comments(text)
+    if not lines:
         return Comments()
     machines: dict[str, str] = {}
     remarks: list[str] = []
@@ -115,23 +116,25 @@ def comments_of(text: str) -> Comments:
     )
 
 
-def facts_on_top(text: str) -> Mapping[str, object] | None:
+def facts_on_top(text: str, platform: str = "") -> Mapping[str, object] | None:
     """The table of facts in the comments on top of a file, or what these say to people where it has none.
 
-    None where another tool wrote the file. Raises FileError where the table is no TOML.
+    Of what they say for several platforms it is the part for ``platform``. None where another tool wrote the file.
+    Raises FileError where the table is no TOML.
     """
-    return in_comments(text) or _told(text)
+    return in_comments(text) or _told(text, platform)
 
 
-def _told(text: str) -> Mapping[str, object] | None:
-    lines = list(comments_on_top(text))
+def _told(text: str, platform: str) -> Mapping[str, object] | None:
+    lines = _own_comments(text)
     made = _MADE_BY.match(lines[0]) if lines else None
     if made is None:
         return None
     command = _COMMAND.match(lines[1]) if len(lines) > 1 else None
-    resolved = next(filter(None, map(_RESOLVED_FOR.match, lines)), None)
-    machines = next((found[2] or "" for found in map(_FOR.match, lines) if found is not None), "")
-    floor = next(filter(None, map(_NEEDS.match, lines)), None)
+    told = _part_for(lines, platform)
+    resolved = next(filter(None, map(_RESOLVED_FOR.match, told)), None)
+    machines = next((found[2] or "" for found in map(_FOR.match, told) if found is not None), "")
+    floor = next(filter(None, map(_NEEDS.match, told)), None)
     virtual = [] if resolved is None else [it.strip() for it in resolved["virtual"].split(", ") if it.startswith("__")]
     facts: dict[str, object] = {
         "envsolve_version": made["version"],
@@ -144,6 +147,23 @@ def _told(text: str) -> Mapping[str, object] | None:
         "minimum_driver": None if floor is None else floor[1],
     }
     return {key: fact for key, fact in facts.items() if fact is not None}
+
+
+def _own_comments(text: str) -> list[str]:
+    """The comments on top from envsolve's first on, above which people may write their own; none without it."""
+    lines = list(comments_on_top(text))
+    first = next((number for number, line in enumerate(lines) if line.startswith(_OURS)), len(lines))
+    return lines[first:]
+
+
+def _part_for(lines: Sequence[str], platform: str) -> Sequence[str]:
+    """What is said of ``platform``, up to the next one; all of it where that is not named."""
+    begins = [number for number, line in enumerate(lines) if _FOR.match(line)]
+    for begin, end in pairwise([*begins, len(lines)]):
+        found = _FOR.match(lines[begin])
+        if found is not None and found[1] == platform:
+            return lines[begin:end]
+    return lines
 
 
 def _variables(lines: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -11,19 +11,17 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 from packaging.version import InvalidVersion, Version
 
-from envsolve.boundary.files import FileError, read_text
+from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
-from envsolve.errors import Hint, UsageError
 from envsolve.index.fitting import Interpreter
-from envsolve.lockfile.conda_file import HeldFormat, format_of
+from envsolve.lockfile.conda_file import HeldFormat
 from envsolve.lockfile.conda_header import UNNAMED, Comments, comments_of, facts_on_top, stack_name
 from envsolve.lockfile.conda_lock_facts import facts_in_metadata
-from envsolve.lockfile.conda_lock_file import LONGEST, LockedPlatform, conda_lock_of
+from envsolve.lockfile.conda_lock_file import LockedPlatform, conda_lock_of
 from envsolve.lockfile.environment_file import Entries, read_entries
 from envsolve.lockfile.explicit_file import explicit_of
 from envsolve.lockfile.facts import with_facts
@@ -94,7 +92,7 @@ def read_environment(text: str, platform: Platform) -> Lock:
         ),
     )
     conda = [it for it in asked if it.version]
-    lock = _lock(lock, platform, conda, facts_on_top(text), comments_of(text))
+    lock = assembled(lock, platform, conda, facts_on_top(text, platform), comments_of(text))
     name = entries.table.get("name")
     return lock._replace(
         channels=tuple(_channels_in(entries)),
@@ -103,17 +101,39 @@ def read_environment(text: str, platform: Platform) -> Lock:
     )
 
 
-def read_held(path: Path, platform: Platform) -> Lock | None:
-    """What the file at ``path`` holds for ``platform``, whichever of the formats it is in; None without any of it.
+def read_conda(kind: HeldFormat, text: str, platform: Platform) -> Lock | None:
+    """What the ``text`` of a file of this kind holds for ``platform``; None where it is for other ones.
 
-    Raises UsageError ``held-unreadable`` where there is a file that cannot be read.
+    Raises FileError where the text is no such file.
     """
-    try:
-        text = read_text(path, LONGEST)
-        return None if text is None or not text.strip() else _held(text, platform)
-    except FileError as error:
-        hint = Hint("move the file away, or give -o the lock of an earlier answer")
-        raise UsageError("held-unreadable", f"cannot read {error.at(path)}: {error.reason}", hints=(hint,)) from error
+    if kind is HeldFormat.ENVIRONMENT:
+        return read_environment(text, platform)
+    return next((it for it in read(kind, text).locks if it.platform in ("", platform)), None)
+
+
+def assembled(
+    lock: Lock,
+    platform: Platform | None,
+    conda: Iterable[CondaPackage],
+    facts: Mapping[str, object] | None,
+    comments: Comments,
+) -> Lock:
+    """``lock`` with packages of conda, and with what facts and comments say of it."""
+    machines = comments.machines.get(platform or "", "")
+    packages = tuple(sorted(conda, key=lambda it: it.name))
+    told = with_facts(lock, facts, machines=machines)
+    virtual = {it.name: it.version for it in told.virtual_packages}
+    python = next((it.version for it in packages if it.name == "python"), "")
+    return told._replace(
+        platform=platform or "",
+        conda=packages,
+        python=python,
+        glibc=virtual.get("__glibc"),
+        environment=_unless_unnamed(stack_name(told.stack) or comments.environment),
+        variables=told.variables or comments.variables,
+        remarks=comments.remarks,
+        exported_from=comments.exported_from,
+    )
 
 
 def named_channel(channel: str) -> str:
@@ -140,13 +160,6 @@ def words_of(command: str, option: str) -> tuple[str, ...]:
     return tuple(value for name, value in pairwise(words) if name == option)
 
 
-def _held(text: str, platform: Platform) -> Lock | None:
-    kind = format_of(text)
-    if kind is HeldFormat.ENVIRONMENT:
-        return read_environment(text, platform)
-    return next((it for it in read(kind, text).locks if it.platform in ("", platform)), None)
-
-
 def _of_conda_lock(text: str) -> CondaLocks:
     file = conda_lock_of(document_of(text))
     comments = comments_of(text)
@@ -157,7 +170,7 @@ def _of_conda_lock(text: str) -> CondaLocks:
             continue
         bare = _with_wheels(Lock(()), platform, [it.package for it in stated.pip], [it.package for it in stated.conda])
         facts = facts_in_metadata(file, platform)
-        locks.append(_lock(bare, platform, [it.package for it in stated.conda], facts, comments))
+        locks.append(assembled(bare, platform, [it.package for it in stated.conda], facts, comments))
     packages = [package for lock in locks for package in lock.conda]
     command = next((lock.made.command for lock in locks if lock.made is not None), "")
     channels = tuple(map(named_channel, file.channels)) or channels_of(packages, command)
@@ -184,7 +197,7 @@ def _of_explicit(text: str) -> Lock:
             Open(f"it does not say for which platform it is: {stated} (a comment says it: # platform: NAME)")
         )
     bare = _with_wheels(Lock(file.pins, open=tuple(left_open)), platform, file.wheels, file.packages)
-    lock = _lock(bare, platform, file.packages, facts_on_top(text), comments_of(text))
+    lock = assembled(bare, platform, file.packages, facts_on_top(text, platform or ""), comments_of(text))
     command = "" if lock.made is None else lock.made.command
     return lock._replace(platform=file.platform or "", channels=channels_of(lock.conda, command))
 
@@ -206,7 +219,7 @@ def _of_pixi(file: PixiLockFile, name: str | None) -> CondaLocks:
         built = (Open(f"{shown(it)} is built from source, which no other lock can hold") for it in stated.sources)
         bare = Lock((), default_index=index, default_is_plain=not index or _is_plain(index), open=tuple(built))
         bare = _with_wheels(bare, platform, stated.pip, stated.conda)
-        locks.append(_lock(bare, platform, stated.conda, None, Comments())._replace(channels=channels))
+        locks.append(assembled(bare, platform, stated.conda, None, Comments())._replace(channels=channels))
     machines = [it.name for it in environment.platforms if it not in by_subdir.values()]
     return CondaLocks(
         tuple(locks),
@@ -225,31 +238,6 @@ def _environment(file: PixiLockFile, name: str | None) -> PixiEnvironment | None
     if name not in named:
         raise FileError(f"it has no environment {shown(name)}: it has {', '.join(map(shown, named)) or 'none'}")
     return named[name]
-
-
-def _lock(
-    lock: Lock,
-    platform: Platform | None,
-    conda: Iterable[CondaPackage],
-    facts: Mapping[str, object] | None,
-    comments: Comments,
-) -> Lock:
-    """``lock`` with packages of conda, and with what facts and comments say of it."""
-    machines = comments.machines.get(platform or "", "")
-    packages = tuple(sorted(conda, key=lambda it: it.name))
-    told = with_facts(lock, facts, machines=machines)
-    virtual = {it.name: it.version for it in told.virtual_packages}
-    python = next((it.version for it in packages if it.name == "python"), "")
-    return told._replace(
-        platform=platform or "",
-        conda=packages,
-        python=python,
-        glibc=virtual.get("__glibc"),
-        environment=_unless_unnamed(stack_name(told.stack) or comments.environment),
-        variables=told.variables or comments.variables,
-        remarks=comments.remarks,
-        exported_from=comments.exported_from,
-    )
 
 
 def _with_wheels(

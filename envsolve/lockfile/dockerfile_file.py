@@ -13,9 +13,9 @@ _OTHERS = (".dockerignore", ".lock")
 """What is beside a Dockerfile, and called after it."""
 _REQUIREMENTS = r"""
     ^[ \t]*(?i:COPY)\s+(?:--\S+\s+)*   # --chown and the like
-    <<-?(["']?)(?P<end>\w+)\1\s+\S*requirements\S*[ \t]*\n
+    <<-?(["']?)(?P<end>\w+)\1\s+\S*requirements\S*[ \t]*\r?\n
     (?P<body>.*?)
-    ^\t*(?P=end)[ \t]*$
+    ^\t*(?P=end)[ \t\r]*$
 """
 
 
@@ -34,5 +34,17 @@ def is_of_dockerfile(name: str, text: str) -> bool:
 
 def requirements_in(text: str) -> str | None:
     """The requirements that a Dockerfile holds as a here-document; None where it holds none."""
-    found = re.search(_REQUIREMENTS, text, re.VERBOSE | re.MULTILINE | re.DOTALL)
+    found = _here_document(text)
     return None if found is None else found["body"]
+
+
+def instructions_in(text: str) -> tuple[str, ...]:
+    """The lines of the instructions in a Dockerfile, but for the requirements and comments."""
+    found = _here_document(text)
+    around = text if found is None else text[: found.start("body")] + text[found.end("body") :]
+    lines = (line.strip() for line in around.splitlines())
+    return tuple(line for line in lines if line and not line.startswith("#"))
+
+
+def _here_document(text: str) -> re.Match[str] | None:
+    return re.search(_REQUIREMENTS, text, re.VERBOSE | re.MULTILINE | re.DOTALL)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from envsolve.boundary.files import read_text
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.dockerfile_file import is_dockerfile, is_of_dockerfile
-from envsolve.lockfile.own_file import LONGEST
+from envsolve.lockfile.dockerfile_file import is_dockerfile
 from envsolve.model.host import Platform
 
 if TYPE_CHECKING:
@@ -109,52 +107,6 @@ def _python_text(lock: Lock, format_name: str, answer: Answer | None) -> str:
     from envsolve.lockfile import requirements_txt
 
     return requirements_txt.write(lock)
-
-
-def read_python_lock(path: Path) -> Lock | None:
-    """The Python lock at ``path``, of whichever tool; None where there is no file, or nothing in it.
-
-    Errors as in :func:`read_python_text`.
-    """
-    text = read_text(path, LONGEST)
-    return None if text is None or not text.strip() else read_python_text(path, text)
-
-
-def read_python_text(path: PurePath, text: str) -> Lock:
-    """The Python lock with this content.
-
-    A uv.lock, a poetry.lock and a pdm.lock are known by their names. A file whose name ends in ``.toml`` is read as
-    pylock.toml, a Dockerfile by the requirements in it, any other as requirements. Raises FileError for a file that is
-    not of its format.
-    """
-    if is_project_lock(path):
-        return _read_project_lock(path, text)
-    if path.suffix.casefold() == ".toml":
-        from envsolve.lockfile import pylock_toml
-
-        return pylock_toml.read(text)
-    if is_of_dockerfile(path.name, text):
-        from envsolve.lockfile import dockerfile
-
-        return dockerfile.read(text)
-    from envsolve.lockfile import requirements_txt
-
-    return requirements_txt.read(text)
-
-
-def _read_project_lock(path: PurePath, text: str) -> Lock:
-    tool = tool_of(path)
-    if tool == "uv":
-        from envsolve.lockfile import uv_lock
-
-        return uv_lock.read(text)
-    if tool == "Poetry":
-        from envsolve.lockfile import poetry_lock
-
-        return poetry_lock.read(text)
-    from envsolve.lockfile import pdm_lock
-
-    return pdm_lock.read(text)
 
 
 def tool_of(path: PurePath) -> str | None:

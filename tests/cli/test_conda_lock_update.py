@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.lockfile.conda_locks import read_held
+from envsolve.lockfile.reading import lock_at
 from envsolve.model.host import Platform
 from tests.conda.conftest import channel_server, mirror, mirrored
 from tests.conftest import Envsolve
@@ -38,7 +38,7 @@ def locking(request: pytest.FixtureRequest, envsolve: Envsolve, mirrored: Path, 
         common = ("-f", "tensorflow", "--gpu", "8.6", "--driver", driver, "--cache-dir", str(cache))
         done = envsolve(*common, *_FORMATS[name], "-o", str(path), *words)
         assert done.code == 0, done.err
-        held = read_held(path, Platform.LINUX_64)
+        held = lock_at(path, Platform.LINUX_64)
         assert held is not None
         return {it.name: f"{it.version} {it.build}" for it in held.conda}
 

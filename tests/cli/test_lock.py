@@ -413,6 +413,7 @@ def test_another_product_of_the_same_capability_changes_nothing(project: Project
     project("lock")
     project.say("RTX 3090", "RTX 3080")
     assert project("lock", "--check").code == 0
+    assert {it["status"] for it in project.data("status")["files"]} == {"fits"}
     project.say("RTX 3080", "RTX 4090")
     assert project("lock", "--check").code == 1
 
@@ -447,7 +448,7 @@ def test_a_digest_that_somebody_changed_is_told(project: Project) -> None:
     project("lock")
     path = project.directory / "requirements.txt"
     text = path.read_text()
-    digest = text.partition("sha256:")[2][:64]
+    digest = text.partition("--hash=sha256:")[2][:64]
     path.write_text(text.replace(digest, "0" * 64))
     done = project("lock", "--check", "--diff")
     assert done.code == 1
@@ -455,6 +456,45 @@ def test_a_digest_that_somebody_changed_is_told(project: Project) -> None:
     assert "  same packages with other files or digests" in done.out
     project("lock")
     assert path.read_text() == text
+
+
+def test_a_comment_that_somebody_wrote_stays(project: Project) -> None:
+    project("lock")
+    for name in project.files:
+        path = project.directory / name
+        path.write_text(f"# mine\n{path.read_text()}# mine too\n")
+    before = {name: project.read(name) for name in project.files}
+    assert project("lock", "--check").code == 0
+    assert "nothing to change" in project("lock").err
+    assert {name: project.read(name) for name in project.files} == before
+
+
+STACKS = ("environment.yml", "pixi.toml", "answer.json")
+A_STACK = """\
+[tool.envsolve]
+frameworks = ["pytorch"]
+sources = ["conda-forge"]
+platforms = ["linux-64"]
+gpus = ["RTX 3090"]
+driver = "580.65.06"
+outputs = ["environment.yml", "pixi.toml", "answer.json"]
+"""
+
+
+def test_every_file_of_a_stack_is_read_back(project: Project) -> None:
+    project.file.write_text(A_STACK)
+    assert project("lock").code == 0
+    assert {it["path"]: it["status"] for it in project.data("status")["files"]} == dict.fromkeys(STACKS, "fits")
+    project.say("580.65.06", "580.95.05")
+    project.say("RTX 3090", "RTX 3080")
+    assert project("lock", "--check").code == 0
+    project.say("580.95.05", "535.183.01")
+    assert {it["path"]: it["status"] for it in project.data("status")["files"]} == dict.fromkeys(STACKS, "does-not-run")
+    project.say("535.183.01", "580.65.06")
+    project.say('frameworks = ["pytorch"]', 'frameworks = ["pytorch<2.10"]')
+    changed = {it["path"]: {of["name"] for of in it["changes"]} for it in project.data("lock", "--diff")["files"]}
+    assert {name for name, names in changed.items() if "pytorch" in names} == set(STACKS)
+    assert {it["path"]: it["status"] for it in project.data("status")["files"]} == dict.fromkeys(STACKS, "stale")
 
 
 OFF = ("--offline", "--no-cache")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from envsolve.lockfile.conda_locks import read_held
+from envsolve.lockfile.reading import lock_at
 from envsolve.model.host import Platform
 from tests.conda.conftest import channel_server, mirror, mirrored
 from tests.conftest import Envsolve
@@ -33,7 +33,7 @@ def project(tmp_path: Path, mirrored: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def tensorflow_in(name: str) -> str:
-    held = read_held(Path(name), Platform.LINUX_64)
+    held = lock_at(Path(name), Platform.LINUX_64)
     assert held is not None
     return next(f"{it.version} {it.build}" for it in held.conda if it.name == "tensorflow")
 

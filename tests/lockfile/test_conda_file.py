@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from envsolve.errors import UsageError
 from envsolve.lockfile.conda_file import HeldFormat, format_of
-from envsolve.lockfile.conda_locks import read_held
 from envsolve.lockfile.facts import facts_of
 from envsolve.lockfile.lock import Lock, Made, Stack, bare_files
+from envsolve.lockfile.reading import lock_at
 from envsolve.model.host import Platform
 from envsolve.model.package import Pin
 from tests.laws import examples
@@ -49,7 +49,7 @@ def test_no_file_and_an_empty_one_hold_nothing(text: str | None, tmp_path: Path)
     path = tmp_path / "conda-lock.yml"
     if text is not None:
         path.write_text(text, encoding="utf-8")
-    assert read_held(path, Platform.LINUX_64) is None
+    assert lock_at(path, Platform.LINUX_64) is None
 
 
 def test_of_an_environment_only_what_pins_a_version_is_held(write: _Write) -> None:
@@ -77,7 +77,7 @@ def test_of_an_environment_only_what_pins_a_version_is_held(write: _Write) -> No
             - --index-url https://127.0.0.1/simple
         """
     )
-    held = read_held(path, Platform.LINUX_64)
+    held = lock_at(path, Platform.LINUX_64)
     assert held is not None
     assert held.made is None
     assert _conda(held) == [
@@ -100,7 +100,7 @@ def test_of_an_environment_only_what_pins_a_version_is_held(write: _Write) -> No
 
 
 def test_a_conda_lock_holds_what_it_has_for_the_platform() -> None:
-    held = read_held(_FOLDER / "conda-lock.yml", Platform.LINUX_64)
+    held = lock_at(_FOLDER / "conda-lock.yml", Platform.LINUX_64)
     assert held is not None
     assert _conda(held) == [
         ("_libgcc_mutex", "0.1", "conda_forge"),
@@ -109,16 +109,16 @@ def test_a_conda_lock_holds_what_it_has_for_the_platform() -> None:
     ]
     assert _pip(held) == [("typing-extensions", "4.12.2")]
     assert facts_of(held) == {}
-    assert read_held(_FOLDER / "conda-lock.yml", Platform.OSX_64) is None
+    assert lock_at(_FOLDER / "conda-lock.yml", Platform.OSX_64) is None
 
 
 def test_an_explicit_file_holds_nothing_for_another_platform() -> None:
-    held = read_held(_FOLDER / "explicit.txt", Platform.LINUX_64)
+    held = lock_at(_FOLDER / "explicit.txt", Platform.LINUX_64)
     assert held is not None
     names = ["_libgcc_mutex", "libstdcxx-devel_linux-64", "tzdata", "wheel", "x264"]
     assert [name for name, _, _ in _conda(held)] == names
     assert _pip(held) == [("pyparsing", "3.1.2"), ("rich", "13.7.1"), ("typing-extensions", "4.12.2")]
-    assert read_held(_FOLDER / "explicit.txt", Platform.WIN_64) is None
+    assert lock_at(_FOLDER / "explicit.txt", Platform.WIN_64) is None
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_an_explicit_file_holds_nothing_for_another_platform() -> None:
 def test_a_pixi_lock_holds_the_default_environment(
     version: int, platform: Platform, conda: list[str], pip: list[str]
 ) -> None:
-    held = read_held(_FOLDER / f"pixi-{version}.lock", platform)
+    held = lock_at(_FOLDER / f"pixi-{version}.lock", platform)
     assert held is not None
     assert [name for name, _, _ in _conda(held)] == conda
     assert [name for name, _ in _pip(held)] == pip
@@ -148,7 +148,7 @@ environments:
   default: {{packages: {{linux-64: [{packages["b"]}]}}}}
 packages: [{packages["a"]}, {packages["b"]}]
 """)
-    assert _conda(read_held(path, Platform.LINUX_64)) == [("b", "1", "0")]
+    assert _conda(lock_at(path, Platform.LINUX_64)) == [("b", "1", "0")]
 
 
 def test_a_pixi_lock_without_a_default_environment_holds_its_first(write: _Write) -> None:
@@ -160,7 +160,7 @@ environments:
   b: {{packages: {{gpu: [{package}]}}}}
 packages: [{package}]
 """)
-    assert _conda(read_held(path, Platform.LINUX_64)) == [("a", "1", "0")]
+    assert _conda(lock_at(path, Platform.LINUX_64)) == [("a", "1", "0")]
 
 
 def test_what_a_file_is_does_not_depend_on_its_name() -> None:
@@ -175,7 +175,7 @@ def test_what_a_file_is_does_not_depend_on_its_name() -> None:
 
 @pytest.mark.parametrize("text", ["  dependencies: [a==1]", "{dependencies: [a==1]}", '{"dependencies": ["a==1"]}'])
 def test_an_environment_in_another_style_of_yaml_is_one(text: str, write: _Write) -> None:
-    assert _conda(read_held(write(text), Platform.LINUX_64)) == [("a", "1", "")]
+    assert _conda(lock_at(write(text), Platform.LINUX_64)) == [("a", "1", "")]
 
 
 def test_the_facts_in_the_metadata_of_a_conda_lock_are_read_back(write: _Write) -> None:
@@ -196,7 +196,7 @@ metadata:
     other.tool: 'yes'
 package: []
 """)
-    held = read_held(path, Platform.LINUX_64)
+    held = lock_at(path, Platform.LINUX_64)
     assert held is not None
     assert facts_of(held) == {
         "schema_version": 1,
@@ -208,7 +208,7 @@ package: []
         "minimum_driver": "525.60.13",
         "compute_capabilities": [],
     }
-    windows = read_held(path, Platform.WIN_64)
+    windows = lock_at(path, Platform.WIN_64)
     assert windows is not None
     assert facts_of(windows) == {
         "schema_version": 1,
@@ -230,7 +230,7 @@ _HEADER = """\
 
 @pytest.mark.parametrize("rest", ["@EXPLICIT\nhttps://127.0.0.1/own/linux-64/a-1-0.conda\n", "dependencies: []\n"])
 def test_the_facts_in_the_header_of_a_file_are_read_back(rest: str, write: _Write) -> None:
-    held = read_held(write(f"{_HEADER}{rest}"), Platform.LINUX_64)
+    held = lock_at(write(f"{_HEADER}{rest}"), Platform.LINUX_64)
     assert held is not None
     assert held.made == Made("0.2.0", "envsolve -f tensorflow --gpu 8.6 --format explicit", None, "2026-11-20", True)
     machines = "NVIDIA GeForce RTX 3090 (8.6)"
@@ -241,14 +241,14 @@ def test_the_facts_in_the_header_of_a_file_are_read_back(rest: str, write: _Writ
 
 def test_a_header_that_tells_less_is_read_too(write: _Write) -> None:
     header = "# Made by envsolve 0.2.0:\n# For: osx-64\n# Resolved for: no virtual package\n"
-    held = read_held(write(f"{header}dependencies: []\n"), Platform.LINUX_64)
+    held = lock_at(write(f"{header}dependencies: []\n"), Platform.LINUX_64)
     assert held is not None
     assert held.made == Made("0.2.0", request=None)
     assert (held.stack, held.virtual_packages, held.glibc) == (None, (), None)
 
 
 def test_an_environment_that_envsolve_wrote_is_held_whole() -> None:
-    held = read_held(_SNAPSHOTS / "pytorch-channel.yml", Platform.LINUX_64)
+    held = lock_at(_SNAPSHOTS / "pytorch-channel.yml", Platform.LINUX_64)
     assert held is not None
     assert held.made is not None
     assert held.made.matrix_date == "2026-11-20"
@@ -260,7 +260,6 @@ def test_an_environment_that_envsolve_wrote_is_held_whole() -> None:
     [
         ("[project]\nname = 'a'\n", "it is no environment.yml, no conda-lock.yml, no pixi.lock and no explicit file"),
         ('{"packages": []}', "it is no environment.yml"),
-        ("numpy==1.26.4\n", "it is no environment.yml"),
         ("dependencies: [a\n", ":2: it is no YAML"),
         ("version: 2\npackage: []\n", "it is version '2' of the format"),
         ("version: 3\nenvironments: {}\n", "it is version '3' of the format of pixi.lock"),
@@ -268,7 +267,7 @@ def test_an_environment_that_envsolve_wrote_is_held_whole() -> None:
 )
 def test_what_is_none_of_the_formats_is_refused_with_a_way_out(text: str, said: str, write: _Write) -> None:
     with pytest.raises(UsageError) as refused:
-        read_held(write(text), Platform.LINUX_64)
+        lock_at(write(text), Platform.LINUX_64)
     assert refused.value.code == "held-unreadable"
     assert said in refused.value.message
     assert "-o" in refused.value.hints[0].text
@@ -283,7 +282,7 @@ def test_reading_raises_nothing_else(tmp_path_factory: pytest.TempPathFactory, c
     path = tmp_path_factory.getbasetemp() / "whatever.lock"
     path.write_bytes(content)
     try:
-        held = read_held(path, Platform.LINUX_64)
+        held = lock_at(path, Platform.LINUX_64)
     except UsageError as error:
         said = [error.message]
     else:

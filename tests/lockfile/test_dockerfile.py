@@ -18,9 +18,9 @@ from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.dockerfile import read
 from envsolve.lockfile.dockerfile import write as dockerfile
 from envsolve.lockfile.dockerfile_file import is_dockerfile, requirements_in
-from envsolve.lockfile.formats import format_for_file, read_python_lock, require_platforms, write_python_lock
+from envsolve.lockfile.formats import format_for_file, require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.maker import same_but_for_maker
+from envsolve.lockfile.reading import lock_at
 from envsolve.lockfile.requirements_txt import read as read_requirements
 from envsolve.lockfile.requirements_txt import write as requirements_txt
 from envsolve.matrix import Matrix
@@ -92,11 +92,11 @@ def test_it_copies_the_lines_of_the_requirements_file_and_no_header(matrix: Matr
 def test_what_only_another_envsolve_changes_makes_no_layer_anew(matrix: Matrix) -> None:
     lock = rtx_3090(matrix)
     assert lock.made is not None
-    made = lock.made._replace(envsolve_version="9.9")
-    other = made._replace(matrix_date="2027-01-01", command="envsolve lock", notes=("another",))
+    other = lock.made._replace(
+        envsolve_version="9.9", matrix_date="2027-01-01", command="envsolve lock", notes=("another",)
+    )
     assert dockerfile(lock) != dockerfile(lock._replace(made=other))
     assert instructions(dockerfile(lock)) == instructions(dockerfile(lock._replace(made=other)))
-    assert same_but_for_maker(dockerfile(lock), dockerfile(lock._replace(made=made)))
 
 
 def test_every_layer_comes_before_what_makes_none(matrix: Matrix) -> None:
@@ -259,7 +259,7 @@ def test_whatever_the_texts_hold_the_requirements_are_read_back_and_no_instructi
 def test_the_facts_and_the_pins_are_read_whatever_the_file_is_called(matrix: Matrix, tmp_path: Path) -> None:
     path = tmp_path / "image.txt"
     path.write_text(dockerfile(rtx_3090(matrix)), encoding="utf-8")
-    lock = read_python_lock(path)
+    lock = lock_at(path, Platform.LINUX_64)
     assert lock == rtx_3090(matrix).restricted_to("dockerfile")
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given, settings
 
+from envsolve.app.held_locks import held_in
 from envsolve.lockfile import exact_environment
-from envsolve.lockfile.held import read_held
 from envsolve.lockfile.lock import Asked, Lock
+from envsolve.lockfile.reading import lock_in
 from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
 from tests.laws import examples
 from tests.lockfile.conda_locks import CHANNEL, WHEELS, conda_locks, package, plain, two_platforms
 from tests.lockfile.judges import rattler
@@ -78,15 +80,15 @@ def test_a_direct_reference_stays_one() -> None:
     assert lines == [f"numpy @ {wheel.files[0].url} --hash=sha256:{'2' * 64}"]
 
 
-def test_what_is_written_is_read_back(matrix: Matrix, tmp_path: Path) -> None:
+def test_the_stack_in_it_is_held(matrix: Matrix) -> None:
     linux, windows = two_platforms(matrix)
-    path = tmp_path / "environment.yml"
-    path.write_text(exact_environment.write(linux._replace(channels=("conda-forge", "nvidia"))), "utf-8")
-    held = read_held(path)
+    name = PurePath("environment.yml")
+    text = exact_environment.write(linux._replace(channels=("conda-forge", "nvidia")))
+    held = held_in(lock_in(name, text, Platform.LINUX_64))
     assert (held.python, held.cuda) == ("3.12", "12.9")
     assert ("tensorflow", "2.19.1", "cuda128py312hae5ec6b_251") in held.packages
-    path.write_text(exact_environment.write(windows), encoding="utf-8")
-    assert ("tensorflow", "2.10.1", "") in read_held(path).packages
+    held = held_in(lock_in(name, exact_environment.write(windows), Platform.WIN_64))
+    assert ("tensorflow", "2.10.1", "cuda11*") in held.packages
 
 
 @settings(max_examples=examples(40))

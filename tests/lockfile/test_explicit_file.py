@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsolve.errors import UsageError
-from envsolve.lockfile.conda_locks import read_held
 from envsolve.lockfile.explicit_file import ExplicitFile, explicit_of, read_explicit
 from envsolve.lockfile.lock import bare_files
+from envsolve.lockfile.reading import lock_at
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
 from envsolve.model.package import Pin
@@ -125,7 +125,7 @@ def test_a_file_longer_than_any_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="longer than 4096 KiB"):
         read_explicit(path)
     with pytest.raises(UsageError, match="longer than 4096 KiB"):
-        read_held(path, Platform.LINUX_64)
+        lock_at(path, Platform.LINUX_64)
 
 
 _PACKAGES = st.builds(

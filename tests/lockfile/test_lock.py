@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envsolve.app.held_locks import python_lock_at
 from envsolve.errors import UsageError
 from envsolve.lockfile import conda_lock_yml, dockerfile, exact_environment, explicit, pylock_toml, requirements_txt
 from envsolve.lockfile.conda_file import HeldFormat
 from envsolve.lockfile.conda_locks import read, read_environment
 from envsolve.lockfile.facts import facts_of, in_comments, with_facts
 from envsolve.lockfile.lock import Lock, bare_files
+from envsolve.lockfile.reading import lock_at
 from envsolve.lockfile.restriction import HOLDS, Content
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
@@ -334,9 +334,9 @@ def test_what_others_write_beside_a_package_breaks_nothing(more: str) -> None:
 
 
 def test_where_there_is_no_lock_there_is_none(tmp_path: Path) -> None:
-    assert python_lock_at(tmp_path / "requirements.txt") is None
+    assert lock_at(tmp_path / "requirements.txt", Platform.LINUX_64) is None
     (tmp_path / "pylock.toml").write_text("\n")
-    assert python_lock_at(tmp_path / "pylock.toml") is None
+    assert lock_at(tmp_path / "pylock.toml", Platform.LINUX_64) is None
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ def test_what_cannot_be_read_is_said(name: str, content: bytes, tmp_path: Path) 
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(UsageError) as caught:
-        python_lock_at(path)
+        lock_at(path, Platform.LINUX_64)
     assert caught.value.code == "held-unreadable"
     assert str(path) in caught.value.message
     assert caught.value.hints
@@ -375,7 +375,7 @@ def test_what_cannot_be_read_is_said(name: str, content: bytes, tmp_path: Path) 
 
 def test_a_folder_is_no_lock(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="held-unreadable"):
-        python_lock_at(tmp_path)
+        lock_at(tmp_path, Platform.LINUX_64)
 
 
 def test_a_lock_says_what_shaped_it(matrix: Matrix) -> None:

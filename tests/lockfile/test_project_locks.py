@@ -11,8 +11,9 @@ from packaging.markers import Marker
 
 from envsolve.boundary.files import FileError
 from envsolve.lockfile import pylock_toml, requirements_txt
-from envsolve.lockfile.formats import read_python_lock, read_python_text
 from envsolve.lockfile.lock import Lock, strong_digests
+from envsolve.lockfile.reading import lock_at, read_project_lock
+from envsolve.model.host import Platform
 from envsolve.model.package import PackageFile
 
 LOCKS = sorted((Path(__file__).parent / "project_locks").glob("*/*.lock"))
@@ -47,12 +48,12 @@ def installed(lock: Lock, environment: dict[str, str]) -> set[tuple[str, str]]:
 
 
 def read(name: str, text: str) -> Lock:
-    return read_python_text(PurePath(name), text)
+    return read_project_lock(PurePath(name), text)
 
 
 def real(directory: str) -> Lock:
     (path,) = (path for path in LOCKS if path.parent.name == directory)
-    lock = read_python_lock(path)
+    lock = lock_at(path, Platform.LINUX_64)
     assert lock is not None
     return lock
 
@@ -66,7 +67,7 @@ def told_by_its_tool(directory: Path) -> Lock:
 
 @pytest.mark.parametrize("path", LOCKS, ids=lambda it: it.parent.name)
 def test_what_is_installed_anywhere_is_what_the_tool_installs(path: Path) -> None:
-    lock, told = read_python_lock(path), told_by_its_tool(path.parent)
+    lock, told = lock_at(path, Platform.LINUX_64), told_by_its_tool(path.parent)
     assert lock is not None
     assert lock.open == ()
     for environment in environments():
@@ -91,7 +92,7 @@ def essential(file: PackageFile) -> PackageFile:
 
 @pytest.mark.parametrize("path", LOCKS, ids=lambda it: it.parent.name)
 def test_each_package_has_digests_and_goes_into_both_formats(path: Path) -> None:
-    lock = read_python_lock(path)
+    lock = lock_at(path, Platform.LINUX_64)
     assert lock is not None
     assert all(map(strong_digests, lock.pins))
     again = requirements_txt.read(requirements_txt.write(lock))

@@ -1,0 +1,115 @@
+"""Whether a file says what it should, whichever envsolve wrote it, from the matrix of whichever day.
+
+It is decided on what the file holds, never on its text: a comment that somebody wrote changes nothing. Nor does it
+matter whether a lock says of a project's own words that the command line asks for them, as envsolve once did.
+
+What is not in a :class:`~envsolve.lockfile.lock.Lock` is compared as the document that the file is: the ranges of an
+environment.yml and of a pixi.toml, the instructions of a Dockerfile, the facts of an answer in JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+
+from envsolve.boundary.files import FileError
+from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.reading import lock_in
+from envsolve.lockfile.recorded_command import Capability, words_asked_by
+from envsolve.model.asker import COMMAND_LINE
+from envsolve.model.host import Platform
+from envsolve.model.package import Pin
+
+_ASKERS = frozenset((COMMAND_LINE, "pyproject.toml", "envsolve.toml"))
+"""Who asks for what a project locks."""
+_OF_DRIVER = "__cuda"
+_MAKER = ("envsolve_version", "matrix_date")
+
+
+def same_file(
+    name: str, format_name: str, before: str, after: str, locks: Sequence[Lock], capability: Capability = str
+) -> bool:
+    """Whether the file ``name`` with the text ``before`` says what ``after`` does, in which ``locks`` are written.
+
+    ``locks`` are as the format holds them (:meth:`~envsolve.lockfile.lock.Lock.restricted_to`), one for each platform.
+    Of the machine neither its driver nor the names of its products count, but for the compute capability that
+    ``capability`` knows of them.
+    """
+    if before == after:
+        return True
+    try:
+        found = [lock_in(PurePath(name), before, Platform(lock.platform)) for lock in locks]
+        if _document(format_name, before, capability) != _document(format_name, after, capability):
+            return False
+    except FileError:
+        return False
+    pairs = zip(found, locks, strict=True)
+    return all(it is not None and same_lock(it, lock, capability) for it, lock in pairs)
+
+
+def same_lock(one: Lock, other: Lock, capability: Capability = str) -> bool:
+    """Whether two locks are one, but for who made them."""
+    return _rests_on(one, capability) == _rests_on(other, capability)
+
+
+def _rests_on(lock: Lock, capability: Capability) -> tuple[Lock, object]:
+    """``lock`` without its maker and the comments in it, and what its command asks for."""
+    made, stack = lock.made, lock.stack
+    bare = lock._replace(
+        pins=tuple(map(_with_any_asker, lock.pins)),
+        made=None if made is None else made._replace(envsolve_version="", matrix_date=None, command=""),
+        stack=None if stack is None else stack._replace(machines=""),
+        sources=tuple(it for it in lock.sources if it not in _ASKERS),
+        virtual_packages=tuple(it for it in lock.virtual_packages if it.name != _OF_DRIVER),
+        remarks=(),
+    )
+    return bare, None if made is None else words_asked_by(made.command, capability)
+
+
+def _with_any_asker(pin: Pin) -> Pin:
+    via = {"" if it in _ASKERS else it for it in pin.via}
+    return pin._replace(via=tuple(sorted(via)))
+
+
+def _document(format_name: str, text: str, capability: Capability) -> object:
+    """What a file in a format says that no lock holds; None where there is nothing. Raises FileError."""
+    if format_name == "environment":
+        from envsolve.lockfile import yaml_document
+
+        return yaml_document.document_of(text)
+    if format_name == "pixi":
+        from envsolve.lockfile import pixi_toml_file
+
+        return pixi_toml_file.document_of(text)
+    if format_name == "dockerfile":
+        from envsolve.lockfile.dockerfile_file import instructions_in
+
+        return instructions_in(text)
+    if format_name == "json":
+        from envsolve.lockfile import json_answer_file
+
+        return _answer(json_answer_file.document_of(text), capability)
+    return None
+
+
+def _answer(document: Mapping[str, object], capability: Capability) -> dict[str, object]:
+    """An answer in JSON without its maker: of its notes the codes, of its machines what :func:`_machine` says."""
+    found = {key: value for key, value in document.items() if key not in _MAKER}
+    found["request"] = words_asked_by(str(document.get("request")), capability)
+    found["notes"] = [it.get("code") for it in _tables(document.get("notes"))]
+    found["host"] = _machine(document.get("host"))
+    found["hosts"] = [(_machine(it), it.get("files")) for it in _tables(document.get("hosts"))]
+    found["platforms"] = [_answer(it, capability) for it in _tables(document.get("platforms"))]
+    return found
+
+
+def _machine(host: object) -> object:
+    """The platform, the C library and the compute capabilities of a host: what an answer rests on."""
+    if not isinstance(host, dict):
+        return host
+    capabilities = {str(it.get("compute_capability")) for it in _tables(host.get("gpus"))}
+    return host.get("platform"), host.get("glibc"), sorted(capabilities)
+
+
+def _tables(listed: object) -> list[Mapping[str, object]]:
+    return [it for it in listed if isinstance(it, dict)] if isinstance(listed, list) else []

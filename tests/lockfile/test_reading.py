@@ -1,0 +1,164 @@
+"""One reader for every file that envsolve reads back, whatever the file is called."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+
+import pytest
+
+from envsolve.app.held_locks import held_in
+from envsolve.errors import UsageError
+from envsolve.lockfile import conda_lock_yml, dockerfile, exact_environment, explicit, pylock_toml, requirements_txt
+from envsolve.lockfile.environment_yml import environment_yml
+from envsolve.lockfile.json_answer import json_answers
+from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.pixi_toml import pixi_toml
+from envsolve.lockfile.reading import lock_at, lock_in
+from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
+from tests.lockfile.conda_locks import two_platforms
+from tests.lockfile.locks import rtx_3090
+from tests.lockfile.test_pixi_toml import CASES, answers
+
+LINUX = Platform.LINUX_64
+
+
+def test_a_python_lock_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
+    lock = rtx_3090(matrix)
+    for name, text, format_name in (
+        ("pylock.toml", pylock_toml.write(lock), "pylock"),
+        ("gpu.lock", pylock_toml.write(lock), "pylock"),
+        ("requirements.txt", requirements_txt.write(lock), "requirements"),
+        ("gpu.lock", requirements_txt.write(lock), "requirements"),
+        ("Dockerfile", dockerfile.write(lock), "dockerfile"),
+        ("image.txt", dockerfile.write(lock), "dockerfile"),
+    ):
+        assert lock_in(PurePath(name), text, LINUX) == lock.restricted_to(format_name), name
+
+
+def test_a_lock_of_conda_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
+    locks = two_platforms(matrix)
+    for lock in locks:
+        for name, text, format_name in (
+            ("conda-lock.yml", conda_lock_yml.write(locks), "conda-lock"),
+            ("conda.txt", explicit.write(lock), "explicit"),
+            ("gpu.lock", explicit.write(lock), "explicit"),
+            ("environment.yml", exact_environment.write(lock), "environment"),
+        ):
+            found = lock_in(PurePath(name), text, Platform(lock.platform))
+            assert found is not None
+            assert found.restricted_to(format_name) == lock.restricted_to(format_name), name
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_stack_is_the_same_from_each_of_its_formats(case: str, matrix: Matrix) -> None:
+    given = answers(CASES[case], matrix)
+    manifest, document = pixi_toml(given), json_answers(given)
+    for answer in given:
+        platform = answer.solution.problem.platform
+        environment = lock_in(PurePath("environment.yml"), environment_yml(answer), platform)
+        pixi = lock_in(PurePath("pixi.toml"), manifest, platform)
+        answered = lock_in(PurePath("answer.json"), document, platform)
+        assert environment is not None
+        assert pixi is not None
+        assert answered is not None
+        assert pixi._replace(environment="") == of_pixi(environment, pixi)
+        assert (answered.made, answered.platform) == (environment.made, environment.platform)
+        assert answered.stack is not None
+        assert answered.stack.minimum_driver == (environment.stack and environment.stack.minimum_driver)
+        held = {name: version.partition("+")[0] for name, version in environment.versions.items()}
+        assert {it.package: it.version for it in answered.stack.frameworks}.items() <= held.items()
+        assert held_in(environment).python in (held_in(answered).python, None)
+
+
+def of_pixi(environment: Lock, pixi: Lock) -> Lock:
+    """An environment.yml as a manifest says it, which names an index beside each wheel, no pip and no options."""
+    indexes = {pin.name: pin.index_url for pin in pixi.pins}
+    return environment._replace(
+        pins=tuple(pin._replace(index_url=indexes[pin.name]) for pin in environment.pins),
+        open=tuple(it for it in environment.open if it.name not in ("pip", None)),
+        default_index=pixi.default_index,
+        indexes=(),
+        remarks=pixi.remarks,
+        environment="",
+    )
+
+
+def test_a_manifest_that_somebody_wrote_pins_what_it_names_in_one_version() -> None:
+    text = """
+        [project]
+        channels = ["conda-forge", { channel = "nvidia", priority = 1 }]
+        platforms = ["linux-64", "win-64"]
+        [dependencies]
+        python = "3.12.*"
+        numpy = "2.3.5"
+        scipy = { version = "==1.16", build = "py*", channel = "nvidia" }
+        pandas = ">=2"
+        six = { path = "." }
+        odd = 3
+        "no name\\u001b" = "1.0"
+        [pypi-dependencies]
+        jax = { version = "==0.10.1", extras = ["cuda13"] }
+        rich = "14.0"
+        torch = { version = "*", index = "https://user:secret@example.org/whl/" }
+        own = { url = "https://example.org/own-1.0-py3-none-any.whl" }
+        [target.unix.dependencies]
+        numpy = "2.3.4"
+        [target.linux-64.dependencies]
+        scipy = "*"
+    """
+    lock = lock_in(PurePath("pixi.toml"), text, LINUX)
+    assert lock is not None
+    assert [(it.name, it.version) for it in lock.conda] == [("numpy", "2.3.4"), ("python", "3.12")]
+    assert [(it.name, it.version) for it in lock.pins] == [("jax", "0.10.1"), ("own", "1.0"), ("rich", "14.0")]
+    assert {it.name for it in lock.open} == {"scipy", "pandas", "six", "odd", "torch"}
+    assert (lock.channels, lock.made) == (("conda-forge", "nvidia"), None)
+    windows = lock_in(PurePath("pixi.toml"), text, Platform.WIN_64)
+    assert windows is not None
+    assert windows.versions.items() >= {"numpy": "2.3.5", "scipy": "1.16"}.items()
+    assert lock_in(PurePath("pixi.toml"), text, Platform.OSX_64) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("answer.json", b"{"),
+        ("answer.json", b"{}"),
+        ("answer.json", b'{"frameworks": 3}'),
+        ("answer.json", b'{"frameworks": [], "platforms": [3]}'),
+        ("answer.json", b'{"frameworks": [], "host": {"platform": "linux-64", "gpus": []}, "python": 3}'),
+        ("answer.json", b"\xff\xfe\x00"),
+        ("answer.json", b'{"frameworks": [], "host": {"platform": "linux-64", "gpus": []}, "python": "\\u001b"}'),
+        ("pixi.toml", b"[workspace"),
+        ("whatever.lock", b"[project]\nname = 'a'\n"),
+        ("environment.yml", b"dependencies: [a\n"),
+        ("pyproject.toml", b"[project]\n"),
+    ],
+)
+def test_a_file_of_no_format_is_refused(name: str, content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as refused:
+        lock_at(path, LINUX)
+    assert refused.value.code == "held-unreadable"
+    assert str(path) in refused.value.message
+    assert refused.value.hints
+
+
+def test_a_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="held-unreadable"):
+        lock_at(tmp_path, LINUX)
+
+
+@pytest.mark.parametrize("name", ["pixi.toml", "pylock.toml", "environment.yml", "answer.json", "Dockerfile"])
+def test_no_file_and_an_empty_one_hold_nothing(name: str, tmp_path: Path) -> None:
+    assert lock_at(tmp_path / name, LINUX) is None
+    (tmp_path / name).write_text("\n")
+    assert lock_at(tmp_path / name, LINUX) is None
+
+
+@pytest.mark.parametrize("workspace", ["3", "{ platforms = 3, channels = 'a' }", "{ platforms = [3, {}] }"])
+def test_whatever_people_write_into_a_manifest_breaks_nothing(workspace: str) -> None:
+    rest = "target = 3\ndependencies = []\npypi-dependencies = { a = { extras = 1, version = 2 } }\n"
+    found = lock_in(PurePath("pixi.toml"), f"workspace = {workspace}\n{rest}", LINUX)
+    assert found is None or found.pins == ()

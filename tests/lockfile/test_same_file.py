@@ -1,0 +1,245 @@
+"""A file is another one where what it rests on differs, not where somebody else made it or wrote a comment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path, PurePath
+
+import pytest
+
+from envsolve.lockfile import conda_lock_yml, dockerfile, explicit, pylock_toml, requirements_txt
+from envsolve.lockfile.lock import Lock, Made, Stack
+from envsolve.lockfile.reading import lock_in
+from envsolve.lockfile.same_file import same_file
+from envsolve.matrix import Matrix
+from envsolve.model.conda import CondaPackage, VirtualPackage
+from envsolve.model.host import Platform
+from envsolve.model.package import Pin
+from tests.lockfile.conda_locks import two_platforms
+from tests.lockfile.locks import file, rtx_3090
+
+WRITERS: dict[str, tuple[str, Callable[[Lock], str]]] = {
+    "requirements": ("requirements.txt", requirements_txt.write),
+    "pylock": ("pylock.toml", pylock_toml.write),
+    "dockerfile": ("Dockerfile", dockerfile.write),
+    "conda-lock": ("conda-lock.yml", lambda lock: conda_lock_yml.write((lock,))),
+    "explicit": ("conda-linux-64.lock", explicit.write),
+}
+PYTHON = ("requirements", "pylock", "dockerfile")
+COMMAND = "envsolve --framework pytorch --driver 580.65.06 --gpu 'RTX 3090' numpy"
+
+
+def lock_for(format_name: str, matrix: Matrix) -> Lock:
+    lock = rtx_3090(matrix) if format_name in PYTHON else two_platforms(matrix)[0]
+    assert lock.made is not None
+    return lock._replace(made=lock.made._replace(command=COMMAND))
+
+
+def capability(word: str) -> str:
+    return {"RTX 3090": "8.6", "RTX 3080": "8.6"}.get(word, word)
+
+
+def is_same(format_name: str, one: Lock, other: Lock) -> bool:
+    """Whether a file with ``one`` is as it should be where ``other`` is to be written."""
+    name, write = WRITERS[format_name]
+    before, after, locks = write(one), write(other), (other.restricted_to(format_name),)
+    assert before != after
+    return same_file(name, format_name, before, after, locks, capability)
+
+
+def made(lock: Lock, **changes: object) -> Lock:
+    assert isinstance(lock.made, Made)
+    return lock._replace(made=lock.made._replace(**changes))  # type: ignore[arg-type]
+
+
+def stacked(lock: Lock, **changes: object) -> Lock:
+    assert isinstance(lock.stack, Stack)
+    return lock._replace(stack=lock.stack._replace(**changes))  # type: ignore[arg-type]
+
+
+def first(lock: Lock, **changes: object) -> Lock:
+    """``lock`` with another first package."""
+    if lock.conda:
+        package: CondaPackage = lock.conda[0]._replace(**changes)  # type: ignore[arg-type]
+        return lock._replace(conda=(package, *lock.conda[1:]))
+    pin: Pin = lock.pins[0]._replace(**changes)  # type: ignore[arg-type]
+    return lock._replace(pins=(pin, *lock.pins[1:]))
+
+
+@pytest.mark.parametrize("format_name", WRITERS)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lock: made(lock, envsolve_version="9.9.9"),
+        lambda lock: made(lock, matrix_date="2027-01-01"),
+        lambda lock: made(lock, command=COMMAND.replace("580.65.06", "580.95.05")),
+        lambda lock: made(lock, command=COMMAND.replace(" --driver 580.65.06", "")),
+        lambda lock: made(lock, command=COMMAND.replace("RTX 3090", "RTX 3080")),
+        lambda lock: stacked(lock, machines="NVIDIA RTX A6000 (8.6)"),
+        lambda lock: stacked(lock, machines="a GPU of 8.6"),
+    ],
+)
+def test_who_made_it_does_not_count(change: Callable[[Lock], Lock], format_name: str, matrix: Matrix) -> None:
+    lock = lock_for(format_name, matrix)
+    assert is_same(format_name, lock, change(lock))
+
+
+@pytest.mark.parametrize("format_name", WRITERS)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lock: made(lock, own_matrix=True),
+        lambda lock: made(lock, asked_digest="sha256:00"),
+        lambda lock: made(lock, command=COMMAND.replace("pytorch", "jax")),
+        lambda lock: made(lock, command=COMMAND.replace("RTX 3090", "RTX 4090")),
+        lambda lock: stacked(lock, capabilities=("8.9",)),
+        lambda lock: stacked(lock, capabilities=("8.6", "9.0")),
+        lambda lock: stacked(lock, minimum_driver="590.10"),
+        lambda lock: lock._replace(platform="linux-aarch64"),
+        lambda lock: lock._replace(pins=lock.pins[1:], conda=lock.conda[1:]),
+    ],
+)
+def test_what_it_rests_on_counts(change: Callable[[Lock], Lock], format_name: str, matrix: Matrix) -> None:
+    lock = lock_for(format_name, matrix)
+    assert not is_same(format_name, lock, change(lock))
+
+
+@pytest.mark.parametrize("format_name", PYTHON)
+@pytest.mark.parametrize(
+    "changes", [{"version": "0.0.1"}, {"index_url": "https://example.org/other"}, {"files": (file("torch.whl", "f"),)}]
+)
+def test_packages_count(changes: dict[str, object], format_name: str, matrix: Matrix) -> None:
+    lock = lock_for(format_name, matrix)
+    assert not is_same(format_name, first(first(lock, files=(file("torch.whl", "e"),)), **changes), lock)
+
+
+@pytest.mark.parametrize("format_name", ["conda-lock", "explicit"])
+def test_of_the_virtual_packages_the_cuda_of_the_driver_does_not_count(format_name: str, matrix: Matrix) -> None:
+    lock = lock_for(format_name, matrix)
+    others = tuple(it for it in lock.virtual_packages if it.name != "__cuda")
+    newer = lock._replace(virtual_packages=(*others, VirtualPackage("__cuda", "13.0")))
+    assert is_same(format_name, lock, newer)
+    assert is_same(format_name, lock, lock._replace(virtual_packages=others))
+    older = tuple(it._replace(version="2.17") if it.name == "__glibc" else it for it in others)
+    assert not is_same(format_name, lock, lock._replace(virtual_packages=older))
+
+
+@pytest.mark.parametrize("format_name", ["requirements", "pylock"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (("numpy", "the command line"), ("numpy", "pyproject.toml")),
+        (("requests", "the command line"), ("pyproject.toml", "requests")),
+        (("the command line",), ("envsolve.toml", "pyproject.toml")),
+    ],
+)
+def test_a_project_whose_words_were_told_as_those_of_a_command_line_is_the_same(
+    old: tuple[str, ...], new: tuple[str, ...], format_name: str, matrix: Matrix
+) -> None:
+    lock = lock_for(format_name, matrix)
+    assert is_same(format_name, first(lock, via=old), first(lock, via=new))
+    assert not is_same(format_name, first(lock, via=old), first(lock, via=(*new, "pandas")))
+
+
+def test_nor_does_it_matter_whom_a_conda_lock_names_as_its_source(matrix: Matrix) -> None:
+    lock = lock_for("conda-lock", matrix)._replace(sources=())
+    assert is_same("conda-lock", lock, lock._replace(sources=("pyproject.toml",)))
+    assert not is_same("conda-lock", lock, lock._replace(sources=("environment.yml",)))
+
+
+FORMATS = {".yml": "environment", ".txt": "requirements", ".toml": "pylock", ".Dockerfile": "dockerfile"}
+OTHER_FORMATS = {".pixi.toml": "pixi", ".conda-lock.yml": "conda-lock", ".explicit.txt": "explicit"}
+SNAPSHOTS = sorted(
+    path
+    for path in (Path(__file__).parents[1] / "snapshots").iterdir()
+    if "envsolve VERSION" in path.read_text("utf-8") and not path.name.startswith("capture.")
+)
+"""Files that can be read: of what was captured on this machine the snapshots leave a part out."""
+
+
+def is_current(path: Path, before: str) -> bool:
+    """Whether ``before`` stands for the snapshot at ``path``."""
+    after = path.read_text(encoding="utf-8")
+    endings = {**FORMATS, **OTHER_FORMATS}
+    format_name = next(endings[it] for it in sorted(endings, key=len, reverse=True) if path.name.endswith(it))
+    found = (lock_in(PurePath(path.name), after, platform) for platform in (Platform.LINUX_64, Platform.WIN_64))
+    return same_file(path.name, format_name, before, after, tuple(it for it in found if it is not None))
+
+
+@pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: path.name)
+def test_neither_a_newer_envsolve_nor_a_comment_changes_a_format(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert is_current(path, text.replace("VERSION", "9.9.9"))
+    assert is_current(path, text.replace("\n", "\r\n"))
+    assert is_current(path, f"{text}# mine\n")
+    assert is_current(path, f"# mine\n{text}")
+    assert is_current(path, text.replace("# For: ", "# mine\n# For: ", 1))
+    assert not is_current(path, f"{text}more\n")
+    assert not is_current(path, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("tensorflow-rtx-3090.yml", "cudnn>=", "cudnn>"),
+        ("tensorflow-rtx-3090.yml", "conda-forge", "nvidia"),
+        ("tensorflow-rtx-3090.yml", "(8.6)", "(8.9)"),
+        ("tensorflow-rtx-3090.yml", "Needs: NVIDIA driver ", "Needs: NVIDIA driver 9"),
+        ("tensorflow.pixi.toml", 'cudnn = ">=', 'cudnn = ">'),
+        ("tensorflow.pixi.toml", 'cuda = "12', 'cuda = "11'),
+        ("pytorch-wheels-two-platforms.pixi.toml", "# For: win-64, a GPU of 8.6", "# For: win-64, a GPU of 8.9"),
+        ("python-lock-rtx-3090.Dockerfile", "USER ", "USER 1"),
+        ("python-lock-rtx-3090.Dockerfile", "FROM python:3", "FROM python:2"),
+    ],
+)
+def test_what_no_lock_holds_counts(name: str, old: str, new: str) -> None:
+    path = next(it for it in SNAPSHOTS if it.name == name)
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    assert not is_current(path, text.replace(old, new))
+
+
+ANSWER = {
+    "host": {
+        "platform": "linux-64",
+        "glibc": None,
+        "driver": "580.65.06",
+        "gpus": [{"name": None, "compute_capability": "8.6", "count": 1}],
+        "origin": {"driver": "--driver"},
+    },
+    "python": "3.12",
+    "cuda": "12.9",
+    "minimum_driver": "525.60.13",
+    "frameworks": [],
+    "because": [{"fact": "a", "source": "b"}],
+    "notes": [{"code": "newer", "text": "jax 2.0 needs NVIDIA driver 580 or newer"}],
+    "request": "envsolve -f jax --gpu 8.6",
+    "matrix_date": "2026-11-20",
+    "envsolve_version": "0.1.0",
+}
+
+
+def is_answer(**changes: object) -> bool:
+    """Whether an answer in which this differs is as it should be."""
+    before, after = json.dumps(ANSWER), json.dumps({**ANSWER, **changes})
+    locks = tuple(filter(None, [lock_in(PurePath("answer.json"), after, Platform.LINUX_64)]))
+    return same_file("answer.json", "json", before, after, locks)
+
+
+def test_of_an_answer_in_json_the_facts_count() -> None:
+    host = ANSWER["host"]
+    assert isinstance(host, dict)
+    assert is_answer(envsolve_version="0.2.0", matrix_date="2027-01-01")
+    assert is_answer(host={**host, "origin": {"driver": "driver in pyproject.toml"}})
+    assert is_answer(notes=[{"code": "newer", "text": "a newer jax, 2.0, needs NVIDIA driver 580 or newer"}])
+    assert is_answer(request="envsolve -f jax --gpu 8.6 --driver 580.65.06")
+    assert is_answer(host={**host, "driver": "590.10"})
+    assert is_answer(host={**host, "gpus": [{"name": "NVIDIA RTX A6000", "compute_capability": "8.6", "count": 2}]})
+    assert not is_answer(host={**host, "gpus": [{"name": None, "compute_capability": "8.9", "count": 1}]})
+    assert not is_answer(host={**host, "glibc": "2.17"})
+    assert not is_answer(minimum_driver="590.10")
+    assert not is_answer(notes=[])
+    assert not is_answer(because=[])
+    assert not is_answer(request="envsolve -f pytorch --gpu 8.6")
+    assert not is_answer(platforms=[ANSWER])
