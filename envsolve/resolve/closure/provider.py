@@ -63,8 +63,8 @@ class Pick:
 class Provider(AbstractProvider[Ask, Pick, str]):
     """Answers resolvelib from ``world``. ``held`` are the versions of an existing lock, by name.
 
-    ``floors`` are the first versions that may be taken of projects, by their positions. With floors the search is one of
-    several, so that an extra which people asked for is not given up either.
+    ``floors`` are the first versions that may be taken of projects, by their positions. With floors the search is one
+    of several, so that an extra which people asked for is not given up either.
     """
 
     def __init__(

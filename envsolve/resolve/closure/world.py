@@ -137,7 +137,7 @@ class World:
         return extra in map(normalized, declared) or bool(self.needs(releases, file, extra))
 
     def knows_extra(self, releases: Releases, file: RawFile, extra: str) -> bool | None:
-        """Whether ``extra`` of a file brings anything, on whatever system and Python; None where it has no such extra."""
+        """Whether ``extra`` of a file brings anything, on whatever system and Python; None where there is none."""
         metadata = self._metadata(releases, file)
         if any(need.for_extra == extra for need in metadata.requires or ()):
             return True
