@@ -198,7 +198,7 @@ def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> 
         for name, specifier in found.frameworks:
             frameworks[name] = frameworks.get(name, SpecifierSet()) & specifier
         sources = WHEELS if found.as_wheels and not request.sources else sources
-    named = tuple(FrameworkRequest(name, specifier) for name, specifier in frameworks.items())
+    named = tuple(FrameworkRequest(name, specifier) for name, specifier in sorted(frameworks.items()))
     return target._replace(
         request=request._replace(frameworks=named, python=python, cuda=cuda, channels=channels, sources=sources),
         problem=problem._replace(frameworks=named, python=python, cuda=cuda),
@@ -216,9 +216,9 @@ def with_frameworks(target: Target, names: Sequence[str]) -> Target:
     """``target`` with further frameworks, in whatever version."""
     added = tuple(FrameworkRequest(name, SpecifierSet()) for name in names)
     request, problem = target.request, target.problem
+    frameworks = tuple(sorted((*problem.frameworks, *added), key=lambda it: it.framework))
     return target._replace(
-        request=request._replace(frameworks=(*request.frameworks, *added)),
-        problem=problem._replace(frameworks=(*problem.frameworks, *added)),
+        request=request._replace(frameworks=frameworks), problem=problem._replace(frameworks=frameworks)
     )
 
 

@@ -43,7 +43,7 @@ def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
             cuda = _with_extras(need, request, cuda)
     frameworks = tuple(
         FrameworkRequest(name, _all_of(specifiers) & constraint_on(wanted, name, problem))
-        for name, specifiers in asked.items()
+        for name, specifiers in sorted(asked.items())
     )
     sources = request.sources or _sources(request, where)
     return target._replace(

@@ -136,7 +136,7 @@ class Stacks:
         )
         if not added:
             return None
-        frameworks = (*attempt.problem.frameworks, *added)
+        frameworks = tuple(sorted((*attempt.problem.frameworks, *added), key=lambda it: it.framework))
         return attempt.request._replace(frameworks=frameworks), attempt.problem._replace(frameworks=frameworks)
 
     def _named_as_asked(self, solution: Solution) -> Solution:

@@ -201,7 +201,7 @@ class _Lock:
         with suppress(UnsolvableError):
             for _ in range(_MOST_STACKS):
                 choosing = Choosing(base.request, base.problem, self._wanted, self._stacks.solver, self._where, lines)
-                if not choosing.names:
+                if not choosing.names and len(base.problem.frameworks) <= 1:
                     return None
                 attempt, pins, refused = self._chosen(base, choosing, lines)
                 better = better or refused

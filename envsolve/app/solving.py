@@ -181,14 +181,14 @@ def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
 
 
 def framework_requests(texts: Sequence[str], matrix: Matrix) -> tuple[FrameworkRequest, ...]:
-    """Every framework as typed; one that is named twice must meet both ranges."""
+    """Every framework that is typed, by name, as their order decides nothing; one named twice must meet both ranges."""
     asked: dict[str, FrameworkRequest] = {}
     for text in texts:
         request = framework_request(text, matrix)
         known = asked.get(request.framework)
         specifier = request.specifier if known is None else known.specifier & request.specifier
         asked[request.framework] = FrameworkRequest(request.framework, specifier)
-    return tuple(asked.values())
+    return tuple(sorted(asked.values(), key=lambda it: it.framework))
 
 
 def _aliases(matrix: Matrix) -> dict[str, str]:
