@@ -27,8 +27,9 @@ from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem, Solution
+from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.bounds import THE_STACK, cuda_major_of
-from envsolve.resolve.closure.newest import Candidates, Found, Newest, days_of, newest_positions
+from envsolve.resolve.closure.newest import Candidates, Found, Newest, newest_positions
 from envsolve.resolve.closure.releases import Wanted
 from envsolve.resolve.closure.virtual import Virtual, among
 from envsolve.resolve.closure.world import Judge, World
@@ -94,6 +95,11 @@ class Choosing:
             for python in dict.fromkeys((interpreter.python, *pythons))
         ]
         return newest_positions([Candidates(world, tuple(wanted.needs)) for world, wanted in worlds], self.names)
+
+    def versions(self, positions: Mapping[str, int]) -> dict[str, str]:
+        """The versions at ``positions``, by name. Raises OutsideError."""
+        found = {name: self._worlds[0].releases(name) for name in positions} if self._worlds else {}
+        return {name: it.project.versions[positions[name]] for name, it in found.items() if it is not None}
 
     @cached_property
     def _builds(self) -> Mapping[str, tuple[Release, ...]]:

@@ -21,6 +21,7 @@ from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Problem, Solution
+from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.provider import Ask
 from envsolve.resolve.closure.releases import Unfit
@@ -58,6 +59,9 @@ def packages_refusal(
         code, message = _lacking(lacking)
     elif reasons == {Unfit.YANKED}:
         code, message = "yanked", f"what is asked for of {' and '.join(contested(conflict)[:_FEW_NAMES])} was withdrawn"
+    elif reasons == {Unfit.PRERELEASE}:
+        code = "version-not-found"
+        message = f"of {' and '.join(contested(conflict)[:_FEW_NAMES])} there are pre-releases alone in what is asked for"
     elif Unfit.OTHER_HASHES in reasons:
         code, message = "hash-mismatch", _of_other_hashes(unfit, beside)
     elif reasons:
@@ -99,6 +103,34 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
         ),
         (Hint(f"name the index of PyTorch, or a mirror of it, that has {stranger.name} for {build} with {named}"),),
     )
+
+
+def outdated(old: Behind, refused: UnsolvableError | None, request: Request) -> UnsolvableError:
+    """The error where the newest version that fits is long out of date; ``refused`` says why newer ones do not."""
+    assert old.months is not None
+    causes = () if refused is None else (refused.message, *refused.cause)
+    why = _asking_for(old.name, f">={old.newest}", "see what stands in the way of the newest", request)
+    return UnsolvableError(
+        "outdated",
+        f"the newest {old.name} that goes with this request is {old.version}, {old.months:.0f} months older than "
+        f"{old.newest}",
+        causes[:_MOST_CAUSES],
+        (
+            *((why,) if refused is None else refused.hints),
+            _asking_for(old.name, f"=={old.version}", "take it all the same", request),
+        ),
+    )
+
+
+def _asking_for(name: str, specifier: str, text: str, request: Request) -> Hint:
+    """A hint to ask for other versions of ``name``; a command where it was typed."""
+    typed = {text: parse_need(text) for text in request.packages.requirements}
+    if name not in {need.name for need in typed.values()}:
+        return Hint(f"{text}: ask for {name}{specifier}")
+    asked = tuple(
+        str(need._replace(specifier=specifier)) if need.name == name else line for line, need in typed.items()
+    )
+    return way_out(text, request._replace(packages=request.packages._replace(requirements=asked)), request)
 
 
 def stack_refusal(request: Request, problem: Problem, solver: Solver, *, typed: Request) -> UnsolvableError:
@@ -284,6 +316,8 @@ def _hints(
         yield Hint(f"another Python may have it ({named('python')}), or another version of the package")
     if Unfit.YANKED in reasons:
         yield Hint("a version that was withdrawn is taken where it is pinned: name it with ==")
+    if Unfit.PRERELEASE in reasons:
+        yield Hint("a pre-release is taken where a requirement names one: write it behind >=")
     if Unfit.TOO_NEW in reasons:
         yield Hint(f"name a later day with {named('exclude-newer')}")
     if not reasons:

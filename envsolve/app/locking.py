@@ -9,8 +9,8 @@ that it is never one for another GPU or for none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 from envsolve import __version__
@@ -41,13 +41,17 @@ from envsolve.model.package import Pin
 from envsolve.model.request import Held, Request
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.releases import Wanted
-from envsolve.resolve.closure.resolve import Conflict, Progress, Question, pins_of
+from envsolve.resolve.closure.resolve import Conflict, Found, Progress, Question, found_for
 from envsolve.resolve.stack import SHARED_DEPENDENCIES
 
 PYTHON_CHOSEN = "python-chosen"
 """The code of the note that says which Python was chosen."""
 _MOST_STACKS = 24
 _FEW = 4
+_FEW_MONTHS = 6
+_MANY_MONTHS = 18
+_UPPER = re.compile(r"(?:^|,)\s*(?:<|==|~=)")
+"""A clause that keeps versions out because they are newer."""
 
 
 class LockRequest(NamedTuple):
@@ -133,6 +137,10 @@ class _Lock:
         self._wanted, self._where = wanted, where
         self._stacks = Stacks(target, wanted, matrix, asked.request, only_index=not where.is_plain)
         self._pins, self._held = asked.held(target.problem.platform)
+        self._newest: dict[str, str] = {}
+        """The newest versions of what was asked for, as far as they are known."""
+        self._refused: UnsolvableError | None = None
+        """Why these do not go together."""
 
     def again(self, pins: tuple[Pin, ...]) -> _Locked | None:
         """The lock with ``pins``; None where the best stack near to them goes with other packages."""
@@ -158,14 +166,14 @@ class _Lock:
         first: UnsolvableError | None = None
         passed: list[UnsolvableError] = []
         attempt: Attempt | None = self._stacks.first(self._held)
-        newest = None if self._pins or attempt is None else self._newest(attempt, lines)
-        if newest is not None:
-            return newest
+        best = None if self._pins or attempt is None else self._best(attempt, lines)
+        if best is not None:
+            return best
         for _ in range(_MOST_STACKS):
             if attempt is None:
                 break
             try:
-                pins = self._packages(attempt, lines)
+                found = self._packages(attempt, lines)
             except Conflict as conflict:
                 from envsolve.app.lock_refusal import NOT_ON_INDEX, packages_refusal
 
@@ -178,7 +186,7 @@ class _Lock:
                 continue
             except UnsolvableError as error:
                 raise first or error from None
-            stranger = next(strangers(attempt.solution, pins, attempt.request.packages), None)
+            stranger = next(strangers(attempt.solution, found.pins, attempt.request.packages), None)
             if stranger is not None:
                 from envsolve.app.lock_refusal import stranger_refusal
 
@@ -187,55 +195,103 @@ class _Lock:
                 passed.append(refused)
                 attempt = self._stacks.without_folder(attempt, stranger[0])
                 continue
-            joined = self._stacks.joined(attempt, pins)
+            joined = self._stacks.joined(attempt, found.pins)
             if joined is None:
-                return self._finished(attempt, pins, first, passed)
+                self._require_recent(found, attempt)
+                return self._finished(attempt, found.pins, first, passed)
             attempt = self._stacks.solved(*joined)
         assert first is not None
         raise first
 
-    def _newest(self, first: Attempt, lines: Lines) -> _Locked | None:
-        """The lock in which what was asked for is as new as it can be; None where that does not decide anything."""
-        better: UnsolvableError | None = None
+    def _best(self, first: Attempt, lines: Lines) -> _Locked | None:
+        """The lock in which what was asked for is as new as it can be; None where that does not decide anything.
+
+        Raises UnsolvableError where that is too old.
+        """
         base = first
-        with suppress(UnsolvableError):
-            for _ in range(_MOST_STACKS):
-                choosing = Choosing(base.request, base.problem, self._wanted, self._stacks.solver, self._where, lines)
-                if not choosing.names and len(base.problem.frameworks) <= 1:
-                    return None
-                attempt, pins, refused = self._chosen(base, choosing, lines)
-                better = better or refused
-                if next(strangers(attempt.solution, pins, attempt.request.packages), None) is not None:
-                    return None
-                joined = self._stacks.joined(base, pins)
-                if joined is None:
-                    return self._finished(attempt, pins, better, ())
+        for _ in range(_MOST_STACKS):
+            choosing = Choosing(base.request, base.problem, self._wanted, self._stacks.solver, self._where, lines)
+            if not choosing.names and len(base.problem.frameworks) <= 1:
+                return None
+            try:
+                attempt, found = self._chosen(base, choosing, lines)
+            except UnsolvableError:
+                return None
+            if next(strangers(attempt.solution, found.pins, attempt.request.packages), None) is not None:
+                return None
+            joined = self._stacks.joined(base, found.pins)
+            if joined is None:
+                self._require_recent(found, attempt)
+                return self._finished(attempt, found.pins, None, (), self._held_back(found, attempt))
+            try:
                 base = self._stacks.solved(*joined)
+            except UnsolvableError:
+                return None
         return None
 
-    def _chosen(
-        self, base: Attempt, choosing: Choosing, lines: Lines
-    ) -> tuple[Attempt, tuple[Pin, ...], UnsolvableError | None]:
-        """The stack for the best choice, its packages, and why the best stack by itself does not do.
+    def _chosen(self, base: Attempt, choosing: Choosing, lines: Lines) -> tuple[Attempt, Found]:
+        """The stack for the best choice, and its packages.
 
         Raises OutsideError, and UnsolvableError where there is no choice.
         """
+        newest = choosing.newest(base.interpreter, base.solution)
+        choices = () if base.solution is None else base.solution.choices
+        of_stack = {choice.release.package: str(choice.release.full_version) for choice in choices}
+        self._newest = choosing.versions(newest) | of_stack
         try:
-            return base, self._packages(base, lines, choosing.newest(base.interpreter, base.solution)), None
+            return base, self._packages(base, lines, newest)
         except Conflict as conflict:
             from envsolve.app.lock_refusal import packages_refusal
 
             refused = packages_refusal(conflict, base.request, base.solution, base.interpreter)
+            self._refused = self._refused or refused
         choice = choosing.choice()
         if choice is None:
             raise refused
         attempt = self._stacks.solved(*choice.narrowed(base.request, base.problem))
         try:
-            return attempt, self._packages(attempt, lines, choice.floors), refused
+            return attempt, self._packages(attempt, lines, choice.floors)
         except Conflict:
             raise refused from None
 
-    def _packages(self, attempt: Attempt, lines: Lines, floors: Mapping[str, int] | None = None) -> tuple[Pin, ...]:
+    def _held_back(self, found: Found, attempt: Attempt) -> Iterator[Note]:
+        """What is not at its newest and what keeps it there: a framework in any case, others after half a year."""
+        choices = () if attempt.solution is None else attempt.solution.choices
+        of_stack = {choice.release.package for choice in choices}
+        for it in found.behind:
+            months = it.months or 0
+            if it.name not in of_stack and months < _FEW_MONTHS:
+                continue
+            age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is taken, not"
+            because = " and ".join(it.held_by[:_FEW]) or (
+                _said(self._refused) if self._refused else "newer ones do not fit"
+            )
+            yield Note("held-back", f"{it.name} {it.version}{age} {it.newest}: {because}")
+
+    def _require_recent(self, found: Found, attempt: Attempt) -> None:
+        """Raise UnsolvableError where the newest that fits of what was asked for is long out of date.
+
+        What a package requires in an older version is right so, and what the request bounds may be old because of it.
+        """
+        choices = () if attempt.solution is None else attempt.solution.choices
+        of_stack = {choice.release.package for choice in choices}
+        old = [
+            it for it in found.behind if (it.months or 0) > _MANY_MONTHS and not it.held_by and it.name not in of_stack
+        ]
+        if old and not self._is_bounded():
+            from envsolve.app.lock_refusal import outdated
+
+            raise outdated(old[0], self._refused, self._asked.request)
+
+    def _is_bounded(self) -> bool:
+        """Whether the request says that something may not be newer."""
+        request = self._asked.request
+        typed = [need.specifier for need, _ in (*self._wanted.needs, *self._wanted.constraints)]
+        typed += [str(it.specifier) for it in request.frameworks]
+        limits = (request.python, request.cuda, request.packages.exclude_newer)
+        return any(it is not None for it in limits) or any(_UPPER.search(it) for it in typed)
+
+    def _packages(self, attempt: Attempt, lines: Lines, floors: Mapping[str, int] | None = None) -> Found:
         """Every package that goes with a stack. Raises Conflict, OutsideError, UnsolvableError."""
         solution = attempt.solution
         interpreter = attempt.interpreter
@@ -252,9 +308,10 @@ class _Lock:
             limits=Limits(None if solution is None else bounds_of(solution, self._matrix), wanted),
             held={it.name: it.version for it in self._pins if stays(attempt.request.packages, it.name)},
             floors=floors or {},
+            newest=self._newest,
         )
         indexes = indexes_for(solution, wanted, self._target.request.packages, self._where, lines)
-        return pins_of(question, indexes, self._asked.progress)
+        return found_for(question, indexes, self._asked.progress)
 
     def _named(self, attempt: Attempt) -> Iterator[tuple[Need, str]]:
         """The frameworks that are asked for as such, as packages, where no stack is solved."""
@@ -270,6 +327,7 @@ class _Lock:
         pins: tuple[Pin, ...],
         better: UnsolvableError | None,
         passed: Sequence[UnsolvableError],
+        beside: Iterable[Note] = (),
     ) -> _Locked:
         solution, interpreter = attempt.solution, attempt.interpreter
         request = self._asked.request
@@ -310,7 +368,7 @@ class _Lock:
             indexes=others,
         )
         told = left_out(self._wanted, pins, interpreter)
-        notes = (*self._notes(attempt), *told, *(note for pin in pins for note in notes_of(pin)))
+        notes = (*beside, *self._notes(attempt), *told, *(note for pin in pins for note in notes_of(pin)))
         if not attempt.problem.cpu and attempt.problem.gpus:
             notes = (*notes, *_for_the_cpu(pins))
         if better is not None and better not in passed:

@@ -10,25 +10,23 @@ versions of what was asked for must not lie:
    on a framework first, then frameworks, then the others, by name within a rank, so that the order of a command line
    decides nothing.
 
-How old a version is counts from the newest that some world has, in days between their first uploads. A version counts
-as old as the oldest of those that are higher or equal, so that a late patch of an old line does not look new.
+How old a version is counts from the newest that some world has (:func:`envsolve.resolve.closure.ages.days_of`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
 from envsolve.errors import UnsolvableError
+from envsolve.resolve.closure.ages import days_of
+from envsolve.resolve.closure.behind import DAYS_OF_A_MONTH
 from envsolve.resolve.closure.provider import Pick, Provider
-from envsolve.resolve.closure.releases import Releases, descending
 from envsolve.resolve.closure.resolve import SHORT, Asked, Conflict, resolved
 from envsolve.resolve.closure.world import World
 
 _MONTHS = (0, 6, 18, 36, 60)
-_DAYS_OF_A_MONTH = 30.44
 Positions = Mapping[str, int]
 """Versions of projects, each by its position."""
 
@@ -56,7 +54,7 @@ class Newest:
     """Looks for the best answer in ``worlds``, for ``seconds`` at most.
 
     ``named`` are the projects that were asked for, in the order of their rank. ``days`` says of virtual projects what
-    :func:`days_of` says of others.
+    :func:`envsolve.resolve.closure.ages.days_of` says of others.
     """
 
     def __init__(
@@ -147,7 +145,7 @@ class Newest:
         if releases is None:
             return True
         mask = world.limited(releases) >> floor << floor
-        return releases.newest(mask) is not None or releases.newest(mask, prereleases=True) is not None
+        return releases.newest(mask, prereleases=True) is not None
 
     def _floor(self, name: str, months: int | None) -> int:
         """The first version that is no older than that, counted from the newest."""
@@ -157,7 +155,7 @@ class Newest:
         if months == 0:
             return newest
         days = self._days_of(name)
-        oldest = days[newest] - months * _DAYS_OF_A_MONTH
+        oldest = days[newest] - months * DAYS_OF_A_MONTH
         return next((it for it, day in enumerate(days[: newest + 1]) if day >= oldest), newest)
 
     def _days_of(self, name: str) -> Sequence[float]:
@@ -179,23 +177,3 @@ def newest_positions(worlds: Iterable[Candidates], names: Iterable[str]) -> dict
             if newest is not None:
                 found[name] = max(newest, found.get(name, newest))
     return found
-
-
-def days_of(releases: Releases) -> list[float]:
-    """The day on which each version, or a higher one, was there first; what has no date is as old as the next."""
-    found: list[float] = []
-    day = float("inf")
-    for position in descending(releases.mask("")):
-        if not releases.is_prerelease(position):
-            day = min([day, *_uploads(releases, position)])
-        found.append(day)
-    return found[::-1]
-
-
-def _uploads(releases: Releases, position: int) -> Iterator[float]:
-    for file in releases.project.files(position):
-        if file[4] is not None:
-            try:
-                yield datetime.fromisoformat(file[4]).timestamp() / 86400
-            except ValueError:
-                continue

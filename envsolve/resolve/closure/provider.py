@@ -1,9 +1,9 @@
 """What resolvelib asks about packages.
 
 Policy, in this order: what an existing lock holds, then the newest version with a wheel, then, where builds are
-allowed, the newest with source. Pre-releases only where a person asked for one, or where nothing else lies in the
-range (https://packaging.python.org/specifications/version-specifiers#handling-of-pre-releases). Yanked versions only
-where they are pinned (PEP 592), which an existing lock does too.
+allowed, the newest with source. Pre-releases only where a requirement names one, or where a project has nothing else,
+as uv has it: never because the final releases do not fit. Yanked versions only where they are pinned (PEP 592), which
+an existing lock does too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from resolvelib import AbstractProvider
 
 from envsolve.errors import OutsideError
 from envsolve.model.need import Need
-from envsolve.resolve.closure.releases import Fit, Releases, descending
+from envsolve.resolve.closure.releases import Fit, Releases, Unfit, descending
 from envsolve.resolve.closure.world import World
 
 if TYPE_CHECKING:
@@ -173,7 +173,8 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         if excluded:
             self._go_on_from(releases, excluded)
         pins = self.is_pinned(first.name, asks)
-        return lambda: self._candidates(first, mask, excluded, pins=pins)
+        stages = self._stages(releases, asks)
+        return lambda: self._candidates(first, mask, excluded, stages, pins=pins)
 
     def is_satisfied_by(self, requirement: Ask, candidate: Pick) -> bool:
         """Whether the version is in the range."""
@@ -283,10 +284,12 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             known = self._asks[key] = Ask(name, extra, specifier, self.world.releases(name))
         return known
 
-    def _candidates(self, ask: Ask, mask: int, excluded: int, *, pins: bool) -> Iterator[Pick]:
+    def _candidates(
+        self, ask: Ask, mask: int, excluded: int, stages: tuple[bool | None, ...], *, pins: bool
+    ) -> Iterator[Pick]:
         assert ask.releases is not None
         anything = False
-        for prereleases in self._stages(ask.name):
+        for prereleases in stages:
             if anything:
                 return
             for position, fit in self._fitting(ask.releases, mask, prereleases, pins=pins):
@@ -354,7 +357,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         mask = self.root_mask(name)
         for ask in asks:
             mask &= ask.mask
-        for prereleases in self._stages(name):
+        for prereleases in self._stages(releases, asks):
             for position, fit in self._fitting(releases, mask, prereleases, pins=self.is_pinned(name, asks)):
                 yield self._pick(name, "", releases, position, fit)
 
@@ -399,14 +402,24 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         )
         return any(depth <= 1 or not self._is_dead(releases, position, fit, depth - 1) for position, fit in every)
 
-    def _stages(self, name: str) -> tuple[bool | None, ...]:
-        """Which versions are tried: all together where a person asked for a pre-release, else those in need only."""
-        explicit = name in self._root_prereleases or any(map(_names_prerelease, self._limits_of_people(name)))
-        return (None,) if explicit else (False, True)
+    def _stages(self, releases: Releases, asks: Iterable[Ask]) -> tuple[bool | None, ...]:
+        """Which versions are tried: all together where a person asked for a pre-release, else final ones first."""
+        name = releases.project.name
+        if name in self._root_prereleases or any(map(_names_prerelease, self._limits_of_people(name))):
+            return (None,)
+        return (
+            (False, True) if not releases.has_final or any(_names_prerelease(it.specifier) for it in asks) else (False,)
+        )
 
     def is_pinned(self, name: str, asks: Iterable[Ask]) -> bool:
         """Whether ``asks``, or a person's limit, admit a single version of a project."""
         return any(map(is_pin, (*(ask.specifier for ask in asks), *self._limits_of_people(name))))
+
+    def unfit(self, releases: Releases, position: int, asks: Iterable[Ask], *, pins: bool) -> Unfit | None:
+        """Why a version that ``asks`` admit cannot be taken by itself; None where it can. Raises OutsideError."""
+        if releases.is_prerelease(position) and self._stages(releases, asks) == (False,):
+            return Unfit.PRERELEASE
+        return self.world.unfit(releases, position, pins=pins)
 
     def _limits_of_people(self, name: str) -> Iterator[str]:
         return (limit.specifier for limit in self.world.limits(name) if limit.origin)

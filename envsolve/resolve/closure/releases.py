@@ -28,6 +28,7 @@ class Unfit(StrEnum):
     SOURCE_ONLY = "it has no wheel, only source that has to be built"
     OTHER_HASHES = "no file of it has a hash that is asked for (--hash)"
     YANKED = "it was withdrawn (yanked)"
+    PRERELEASE = "it is a pre-release, which no requirement names"
     UNREADABLE = "what it requires is no requirement, or a file by its address"
 
 
@@ -148,12 +149,13 @@ def _moment(text: str) -> float:
 class Releases:
     """The versions of ``project`` for one target."""
 
-    __slots__ = ("_fits", "_fitting", "_masks", "_source_fits", "project")
+    __slots__ = ("_fits", "_fitting", "_has_final", "_masks", "_source_fits", "project")
 
     def __init__(self, project: Project, fitting: Fitting) -> None:
         self.project = project
         self._fitting = fitting
         self._fits: dict[int, Fit | Unfit] = {}
+        self._has_final: bool | None = None
         self._source_fits: dict[int, Fit | Unfit] = {}
         self._masks: dict[str, int] = {"": (1 << len(project.versions)) - 1}
 
@@ -194,9 +196,16 @@ class Releases:
         assert key is not None
         return is_prerelease(key)
 
+    @property
+    def has_final(self) -> bool:
+        """Whether any version is no pre-release."""
+        if self._has_final is None:
+            self._has_final = not all(map(self.is_prerelease, range(len(self.project.versions))))
+        return self._has_final
+
     def newest(self, mask: int, *, prereleases: bool = False) -> int | None:
-        """The newest in ``mask`` that is not yanked and can be installed; a pre-release where nothing else is."""
-        for wanted in (False, True) if not prereleases else (None,):
+        """The newest in ``mask`` that is not yanked and can be installed; a pre-release where there is nothing else."""
+        for wanted in (None,) if prereleases or not self.has_final else (False,):
             for position in descending(mask):
                 if wanted is not None and self.is_prerelease(position) is not wanted:
                     continue

@@ -13,6 +13,7 @@ from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.client import Indexes, package_file
 from envsolve.model.need import Need
 from envsolve.model.package import Pin, Present
+from envsolve.resolve.closure.behind import Behind, behind
 from envsolve.resolve.closure.provider import Ask, Pick, Provider
 from envsolve.resolve.closure.releases import Wanted
 from envsolve.resolve.closure.settle import Reached, settled
@@ -47,7 +48,8 @@ class Question(NamedTuple):
 
     ``present`` are the projects that conda installs, by normalized name: what asks for one is met by its version or
     not at all, and what it requires itself is met. ``floors`` are the first versions that may be taken of projects, by
-    their positions; with any, a search that is not short has no answer.
+    their positions; with any, a search that is not short has no answer. ``newest`` are the newest versions of what was
+    asked for.
     """
 
     asked: tuple[Asked, ...]
@@ -56,25 +58,23 @@ class Question(NamedTuple):
     held: Mapping[str, str]
     present: Mapping[str, Present] = {}
     floors: Mapping[str, int] = {}
+    newest: Mapping[str, str] = {}
 
 
 class Found(NamedTuple):
     """Every package that a question needs, by name, without what is present.
 
-    ``bare`` are the extras that were asked for of what is present, with its name: conda knows no extras.
+    ``bare`` are the extras that were asked for of what is present, with its name: conda knows no extras. ``behind`` is
+    what was asked for and is not at its newest.
     """
 
     pins: tuple[Pin, ...]
     bare: tuple[tuple[str, str], ...]
-
-
-def pins_of(question: Question, indexes: Indexes, progress: Progress | None = None) -> tuple[Pin, ...]:
-    """Every package that the question needs, by name. Raises Conflict, OutsideError, UnsolvableError."""
-    return found_for(question, indexes, progress).pins
+    behind: tuple[Behind, ...] = ()
 
 
 def found_for(question: Question, indexes: Indexes, progress: Progress | None = None) -> Found:
-    """The same, with what to know of it. Raises Conflict, OutsideError, UnsolvableError."""
+    """Every package that the question needs. Raises Conflict, OutsideError, UnsolvableError."""
     world = World(indexes, question.wanted, question.limits, question.present)
     try:
         asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
@@ -82,7 +82,8 @@ def found_for(question: Question, indexes: Indexes, progress: Progress | None = 
         provider = Provider(world, asked, question.held, question.floors)
         rounds = SHORT if question.floors else _MOST_ROUNDS
         picks, reached = settled(resolved(provider, progress, rounds), provider)
-        found = Found(_pins(picks, reached, provider), tuple(_bare(reached, world)))
+        late = tuple(behind(picks, reached, question.newest))
+        found = Found(_pins(picks, reached, provider), tuple(_bare(reached, world)), late)
     finally:
         world.close()
     return found

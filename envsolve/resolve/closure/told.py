@@ -174,7 +174,7 @@ def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
     reasons: dict[Unfit, str] = {}
     for position in islice(descending(mask), _LOOKED_AT):
         with suppress(OutsideError):
-            unfit = conflict.provider.world.unfit(releases, position, pins=pins)
+            unfit = conflict.provider.unfit(releases, position, asks, pins=pins)
             if unfit is None:
                 return {}
             reasons.setdefault(unfit, releases.project.versions[position])

@@ -1,0 +1,33 @@
+"""How old the versions of a project are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from envsolve.resolve.closure.releases import Releases, descending
+
+_SECONDS_OF_A_DAY = 86400
+
+
+def days_of(releases: Releases) -> list[float]:
+    """The day on which each version, or a higher one, was there first; what has no date is as old as the next.
+
+    So a late patch of an old line does not look new. A pre-release is as old as the version after it.
+    """
+    found: list[float] = []
+    day = float("inf")
+    for position in descending(releases.mask("")):
+        if not releases.is_prerelease(position):
+            day = min([day, *_uploads(releases, position)])
+        found.append(day)
+    return found[::-1]
+
+
+def _uploads(releases: Releases, position: int) -> Iterator[float]:
+    for file in releases.project.files(position):
+        if file[4] is not None:
+            try:
+                yield datetime.fromisoformat(file[4]).timestamp() / _SECONDS_OF_A_DAY
+            except ValueError:
+                continue

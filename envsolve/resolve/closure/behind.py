@@ -1,0 +1,66 @@
+"""How far behind the newest release what was asked for is, and what holds it there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+
+from envsolve.model.version_order import key_of
+from envsolve.resolve.closure.ages import days_of
+from envsolve.resolve.closure.provider import Ask, Pick
+from envsolve.resolve.closure.settle import Reached
+
+DAYS_OF_A_MONTH = 30.44
+
+
+class Behind(NamedTuple):
+    """A project whose newest release was not taken.
+
+    ``months`` lie between the two, None where the index gives no dates. ``held_by`` says what requires an older one, as
+    ``vllm 0.21.0 requires torch==2.11.0``, what was asked for first; nothing where newer ones do not go with the rest.
+    """
+
+    name: str
+    version: str
+    newest: str
+    months: float | None
+    held_by: tuple[str, ...]
+
+
+def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str]) -> Iterator[Behind]:
+    """The projects of ``newest``, which are their newest versions, of which an older one is picked."""
+    for name, version in newest.items():
+        pick = picks.get(name)
+        if pick is None or not _is_older(pick.version, version):
+            continue
+        held = dict.fromkeys(
+            f"{by} {picks[by].version} requires {ask}"
+            for ask, by in sorted((it for asks in reached.values() for it in asks), key=lambda it: it[1] not in newest)
+            if ask.name == name and by not in ("", name) and not _admits(ask, version)
+        )
+        yield Behind(name, pick.version, version, _months(pick, version), tuple(held))
+
+
+def _is_older(version: str, other: str) -> bool:
+    """Whether one version comes before another; two builds of one version are alike."""
+    one, another = key_of(version.partition("+")[0]), key_of(other.partition("+")[0])
+    return one is not None and another is not None and one < another
+
+
+def _months(pick: Pick, version: str) -> float | None:
+    position = pick.releases.position(version)
+    if position is None:
+        return None
+    days = days_of(pick.releases)
+    found = (days[position] - days[pick.position]) / DAYS_OF_A_MONTH
+    return found if found >= 0 else None  # not a number where there are no dates
+
+
+def _admits(ask: Ask, version: str) -> bool:
+    try:
+        return SpecifierSet(ask.specifier).contains(Version(version), prereleases=True)
+    except InvalidSpecifier:
+        return True
