@@ -61,7 +61,7 @@ def packages_refusal(
         code, message = "yanked", f"what is asked for of {' and '.join(contested(conflict)[:_FEW_NAMES])} was withdrawn"
     elif reasons == {Unfit.PRERELEASE}:
         code = "version-not-found"
-        message = f"of {' and '.join(contested(conflict)[:_FEW_NAMES])} there are pre-releases alone in what is asked for"
+        message = f"what is asked for of {' and '.join(contested(conflict)[:_FEW_NAMES])} has pre-releases alone"
     elif Unfit.OTHER_HASHES in reasons:
         code, message = "hash-mismatch", _of_other_hashes(unfit, beside)
     elif reasons:
