@@ -86,6 +86,11 @@ def packages_refusal(
     return UnsolvableError(code, message, tuple(shown), hints, conflict=steps)
 
 
+def is_asked(conflict: Conflict) -> bool:
+    """Whether a requirement that people wrote takes part in ``conflict``, and not the stack alone."""
+    return any(ask.origin not in ("", THE_STACK) for ask, _ in conflict.causes)
+
+
 def stranger_refusal(release: Release, stranger: Pin, request: Request) -> UnsolvableError:
     """The error where no index has a build of ``stranger`` that goes with ``release``, which is one of PyTorch.
 

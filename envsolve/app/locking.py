@@ -40,6 +40,7 @@ from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.request import Held, Request
 from envsolve.model.solution import Solution
+from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.releases import Wanted
 from envsolve.resolve.closure.resolve import Conflict, Found, Progress, Question, found_for
 from envsolve.resolve.stack import SHARED_DEPENDENCIES
@@ -164,9 +165,12 @@ class _Lock:
     def made(self, lines: Lines) -> _Locked:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
         first: UnsolvableError | None = None
+        asked = False
         passed: list[UnsolvableError] = []
         attempt: Attempt | None = self._stacks.first(self._held)
-        best = None if self._pins or attempt is None else self._best(attempt, lines)
+        packages = self._asked.request.packages
+        keeps = any(stays(packages, pin.name) for pin in self._pins)
+        best = None if keeps or attempt is None else self._best(attempt, lines)
         if best is not None:
             return best
         for _ in range(_MOST_STACKS):
@@ -175,12 +179,12 @@ class _Lock:
             try:
                 found = self._packages(attempt, lines)
             except Conflict as conflict:
-                from envsolve.app.lock_refusal import NOT_ON_INDEX, packages_refusal
+                from envsolve.app.lock_refusal import NOT_ON_INDEX, is_asked, packages_refusal
 
                 stack = attempt.request, attempt.solution, attempt.interpreter
                 refused = packages_refusal(conflict, *stack)
-                if first is None or (first.code == NOT_ON_INDEX != refused.code):
-                    first = refused
+                if first is None or (first.code == NOT_ON_INDEX != refused.code) or (is_asked(conflict) and not asked):
+                    first, asked = refused, is_asked(conflict)
                 passed += [refused] if refused.code == NOT_ON_INDEX else []
                 attempt = self._stacks.after(attempt, conflict)
                 continue
@@ -197,7 +201,7 @@ class _Lock:
                 continue
             joined = self._stacks.joined(attempt, found.pins)
             if joined is None:
-                self._require_recent(found, attempt)
+                self._require_recent(found, attempt, lines)
                 return self._finished(attempt, found.pins, first, passed)
             attempt = self._stacks.solved(*joined)
         assert first is not None
@@ -221,8 +225,8 @@ class _Lock:
                 return None
             joined = self._stacks.joined(base, found.pins)
             if joined is None:
-                self._require_recent(found, attempt)
-                return self._finished(attempt, found.pins, None, (), self._held_back(found, attempt))
+                self._require_recent(found, attempt, lines)
+                return self._finished(attempt, found.pins, None, (), self._held_back(found, attempt, lines))
             try:
                 base = self._stacks.solved(*joined)
             except UnsolvableError:
@@ -254,7 +258,7 @@ class _Lock:
         except Conflict:
             raise refused from None
 
-    def _held_back(self, found: Found, attempt: Attempt) -> Iterator[Note]:
+    def _held_back(self, found: Found, attempt: Attempt, lines: Lines) -> Iterator[Note]:
         """What is not at its newest and what keeps it there: a framework in any case, others after half a year."""
         choices = () if attempt.solution is None else attempt.solution.choices
         of_stack = {choice.release.package for choice in choices}
@@ -263,12 +267,23 @@ class _Lock:
             if it.name not in of_stack and months < _FEW_MONTHS:
                 continue
             age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is taken, not"
-            because = " and ".join(it.held_by[:_FEW]) or (
-                _said(self._refused) if self._refused else "newer ones do not fit"
-            )
+            refused = None if it.held_by else self._against(it, attempt, lines)
+            because = " and ".join(it.held_by[:_FEW]) or (_said(refused) if refused else "newer ones do not fit")
             yield Note("held-back", f"{it.name} {it.version}{age} {it.newest}: {because}")
 
-    def _require_recent(self, found: Found, attempt: Attempt) -> None:
+    def _against(self, it: Behind, attempt: Attempt, lines: Lines) -> UnsolvableError | None:
+        """Why the newest version does not go with the rest, found out by asking for it."""
+        from envsolve.app.lock_refusal import packages_refusal
+
+        try:
+            self._packages(attempt, lines, it.floor)
+        except Conflict as conflict:
+            return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
+        except UnsolvableError as error:
+            return error
+        return self._refused
+
+    def _require_recent(self, found: Found, attempt: Attempt, lines: Lines) -> None:
         """Raise UnsolvableError where the newest that fits of what was asked for is long out of date.
 
         What a package requires in an older version is right so, and what the request bounds may be old because of it.
@@ -281,7 +296,7 @@ class _Lock:
         if old and not self._is_bounded():
             from envsolve.app.lock_refusal import outdated
 
-            raise outdated(old[0], self._refused, self._asked.request)
+            raise outdated(old[0], self._against(old[0], attempt, lines), self._asked.request)
 
     def _is_bounded(self) -> bool:
         """Whether the request says that something may not be newer."""

@@ -28,6 +28,8 @@ class Behind(NamedTuple):
     newest: str
     months: float | None
     held_by: tuple[str, ...]
+    floor: Mapping[str, int]
+    """What a search for the newest is held to."""
 
 
 def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str]) -> Iterator[Behind]:
@@ -41,7 +43,9 @@ def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str
             for ask, by in sorted((it for asks in reached.values() for it in asks), key=lambda it: it[1] not in newest)
             if ask.name == name and by not in ("", name) and not _admits(ask, version)
         )
-        yield Behind(name, pick.version, version, _months(pick, version), tuple(held))
+        position = pick.releases.position(version)
+        floor = {} if position is None else {name: position}
+        yield Behind(name, pick.version, version, _months(pick, position), tuple(held), floor)
 
 
 def _is_older(version: str, other: str) -> bool:
@@ -50,8 +54,7 @@ def _is_older(version: str, other: str) -> bool:
     return one is not None and another is not None and one < another
 
 
-def _months(pick: Pick, version: str) -> float | None:
-    position = pick.releases.position(version)
+def _months(pick: Pick, position: int | None) -> float | None:
     if position is None:
         return None
     days = days_of(pick.releases)

@@ -1,0 +1,155 @@
+"""Locks in which what was asked for decides on the framework, the Python and each other: everything at its newest."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.cli.locked import pins_in
+from tests.cli.worlds import LINUX, torch
+from tests.conftest import Envsolve, Result
+from tests.index.packages import IndexFile, wheel
+from tests.index.server import IndexServer
+
+TARGET = ("--gpu", "8.9", "--driver", "580.95.05", "--platform", "linux-64", "--no-cache")
+CP311, CP312 = (f"cp3{minor}-cp3{minor}-{LINUX}" for minor in (11, 12))
+OLD, NEWER, NEW = "2020-03-01T00:00:00Z", "2026-02-01T00:00:00Z", "2026-10-01T00:00:00Z"
+
+
+def dated(name: str, version: str, time: str, requires: tuple[str, ...] = (), **more: str) -> IndexFile:
+    return wheel(name, version, requires, upload_time=time, **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def _packages(world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch 2.15.0 and 2.8.0 for two Pythons, and packages whose newest releases want something."""
+    cuda_12 = ("nvidia-cublas-cu12==12.6.4.1", "nvidia-cudnn-cu12==9.10.2.21", "nvidia-nccl-cu12==2.27.5")
+    world.add("torch", [torch("2.15.0", tags=CP311), torch("2.15.0", tags=CP312), torch("2.8.0", *cuda_12, tags=CP312)])
+    world.add("pins", [dated("pins", "1.0", OLD, ("torch>=2",)), dated("pins", "2.0", NEW, ("torch==2.8.0",))])
+    world.add("compiled", [dated("compiled", "1.0", OLD), dated("compiled", "2.0", NEW, tags=CP311)])
+    world.add("base", [dated("base", "1.0", OLD), dated("base", "2.0", NEW)])
+    world.add("deep", [dated("deep", "1.0", NEWER, ("torch",)), dated("deep", "2.0", NEW, ("torch", "base>=2"))])
+    world.add("above", [dated("above", "1.0", NEWER), dated("above", "2.0", NEW, ("base<2",))])
+    kit = ("engine; python_version < '3.12' and extra == 'gpu'",)
+    world.add("kit", [dated("kit", "1.0", OLD), wheel("kit", "2.0", kit, extras=["gpu"], upload_time=NEW)])
+    world.add("engine", [dated("engine", "1.0", NEW)])
+    world.add("relic", [dated("relic", "1.0", OLD), dated("relic", "2.0", NEW, ("nowhere-to-be-had",))])
+    world.add("late", [dated("late", "1.0", NEWER), dated("late", "2.0", NEW, ("nowhere-to-be-had",))])
+    world.add("strict", [dated("strict", "1.0", NEW, ("relic<2",))])
+    monkeypatch.chdir(tmp_path)
+
+
+def lock(envsolve: Envsolve, world: IndexServer, *words: str) -> Result:
+    return envsolve(*words, *TARGET, "--format", "requirements", "--index-url", world.index_url)
+
+
+class Asked(NamedTuple):
+    """What is asked for, the Python of the lock, and some of what it holds; None for what it does not hold."""
+
+    words: tuple[str, ...]
+    python: str
+    pins: dict[str, str | None]
+
+
+ASKED = {
+    "a framework by itself is at its newest": Asked(("-f", "pytorch"), "3.14", {"torch": "2.15.0"}),
+    "a package that pins torch moves torch": Asked(
+        ("-f", "pytorch", "pins"), "3.12", {"pins": "2.0", "torch": "2.8.0"}
+    ),
+    "also where nobody named the framework": Asked(("pins",), "3.12", {"pins": "2.0", "torch": "2.8.0"}),
+    "a package that pins torch stays old where torch is pinned": Asked(
+        ("-f", "pytorch==2.15.*", "pins"), "3.12", {"pins": "1.0", "torch": "2.15.0"}
+    ),
+    "a package without a wheel for the newest Python moves the Python": Asked(
+        ("-f", "pytorch", "compiled"), "3.11", {"compiled": "2.0", "torch": "2.15.0"}
+    ),
+    "a Python that is named stays": Asked(
+        ("-f", "pytorch", "compiled<3", "--python", "3.12"), "3.12", {"compiled": "1.0", "torch": "2.15.0"}
+    ),
+    "what depends on a framework comes before what does not": Asked(
+        ("-f", "pytorch", "above", "deep"), "3.12", {"deep": "2.0", "above": "1.0", "base": "2.0"}
+    ),
+    "an extra that a marker empties moves the Python": Asked(
+        ("-f", "pytorch", "kit[gpu]"), "3.11", {"kit": "2.0", "engine": "1.0"}
+    ),
+    "an extra that nothing ever had is left out": Asked(("-f", "pytorch", "kit[cpu]"), "3.12", {"kit": "2.0"}),
+    "what a package wants in an old version may be old": Asked(
+        ("-f", "pytorch", "strict", "relic"), "3.12", {"strict": "1.0", "relic": "1.0"}
+    ),
+}
+ASKED["a framework by itself is at its newest"] = ASKED["a framework by itself is at its newest"]._replace(
+    words=("-f", "pytorch", "--python", "<3.13"), python="3.12"
+)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_was_asked_for_is_at_its_newest(name: str, envsolve: Envsolve, world: IndexServer) -> None:
+    asked = ASKED[name]
+    done = lock(envsolve, world, *asked.words)
+    assert done.code == 0, done.err
+    pins = pins_in(done.out)
+    assert {it: pins.get(it) for it in asked.pins} == asked.pins
+    assert f'\n# python = "{asked.python}.0"\n' in done.out
+
+
+@pytest.mark.parametrize("words", [("deep", "above"), ("pins", "above", "kit[gpu]")])
+def test_the_order_of_the_command_line_decides_nothing(
+    words: tuple[str, ...], envsolve: Envsolve, world: IndexServer
+) -> None:
+    answers = [lock(envsolve, world, "-f", "pytorch", *order) for order in permutations(words)]
+    assert [it.code for it in answers] == [0] * len(answers)
+    assert len({str(sorted(pins_in(it.out).items())) for it in answers}) == 1
+
+
+def test_a_lock_that_is_there_keeps_what_it_holds(envsolve: Envsolve, world: IndexServer) -> None:
+    file = ("-o", "requirements.txt")
+    first = lock(envsolve, world, "-f", "pytorch==2.15.*", "pins", "--python", "3.12", *file)
+    assert first.code == 0, first.err
+    assert lock(envsolve, world, "-f", "pytorch", "pins", "--python", "3.12", *file).code == 0
+    assert pins_in(Path("requirements.txt").read_text(encoding="utf-8"))["pins"] == "1.0"
+    assert lock(envsolve, world, "-f", "pytorch", "pins", "--python", "3.12", "--upgrade", *file).code == 0
+    assert pins_in(Path("requirements.txt").read_text(encoding="utf-8"))["pins"] == "2.0"
+
+
+def test_a_framework_that_is_held_back_is_told_with_what_holds_it(envsolve: Envsolve, world: IndexServer) -> None:
+    done = lock(envsolve, world, "-f", "pytorch", "pins")
+    assert "note: torch 2.8.0 is taken, not 2.15.0: pins 2.0 requires torch==2.8.0\n" in done.err
+
+
+def test_what_is_half_a_year_behind_is_told(envsolve: Envsolve, world: IndexServer) -> None:
+    done = lock(envsolve, world, "-f", "pytorch", "late")
+    assert done.code == 0, done.err
+    assert "note: late 1.0 is 8 months older than 2.0: " in done.err
+    assert "nowhere-to-be-had" in done.err
+
+
+def test_what_is_years_behind_is_refused_with_both_ways_out(envsolve: Envsolve, world: IndexServer) -> None:
+    done = lock(envsolve, world, "-f", "pytorch", "relic")
+    assert (done.code, done.out) == (1, "")
+    assert (
+        "error: outdated\n  the newest relic that goes with this request is 1.0, 79 months older than 2.0\n" in done.err
+    )
+    assert "cause: relic 2.0 requires nowhere-to-be-had\n" in done.err
+    assert "hint: take it all the same\n  envsolve --framework pytorch " in done.err
+    command = next(line for line in done.err.splitlines() if line.startswith("  envsolve "))
+    assert command.endswith(" relic==1.0")
+    taken = lock(envsolve, world, "-f", "pytorch", "relic==1.0")
+    assert taken.code == 0, taken.err
+    assert pins_in(taken.out)["relic"] == "1.0"
+
+
+def test_what_the_request_itself_keeps_old_is_no_refusal(envsolve: Envsolve, world: IndexServer) -> None:
+    done = lock(envsolve, world, "-f", "pytorch", "relic", "base<2")
+    assert done.code == 0, done.err
+    assert pins_in(done.out)["relic"] == "1.0"
+    assert "note: relic 1.0 is 79 months older than 2.0: " in done.err
+
+
+def test_a_refusal_of_all_that_there_is_names_what_was_asked_for(envsolve: Envsolve, world: IndexServer) -> None:
+    done = lock(envsolve, world, "-f", "pytorch", "relic>=2")
+    assert done.code == 1
+    assert "the command line asks for relic>=2" in done.err
+    assert "package-not-found" in done.err
