@@ -41,19 +41,28 @@ class Drawn(NamedTuple):
 
 
 class MemoryIndex:
-    """Fills the seam ``Fetcher`` with the pages and the metadata of a world. ``asked`` are the paths it was asked."""
+    """Fills the seam ``Fetcher`` with the pages and the metadata of a world. ``asked`` are the paths it was asked.
 
-    def __init__(self, world: Drawn) -> None:
+    ``uploaded`` says when, and ``tags`` for which Pythons a version is there, by project and version.
+    """
+
+    def __init__(
+        self,
+        world: Drawn,
+        uploaded: Mapping[tuple[str, str], str] | None = None,
+        tags: Mapping[tuple[str, str], str] | None = None,
+    ) -> None:
         self.asked: list[str] = []
         self._answers: dict[str, bytes] = {}
         for name, versions in world.projects.items():
             files = []
             for version, requires in versions.items():
-                file = f"{name}-{version}-py3-none-any.whl"
+                file = f"{name}-{version}-{(tags or {}).get((name, version), 'py3-none-any')}.whl"
                 self._answers[f"/files/{file}.metadata"] = core_metadata(
                     name, version, requires=requires, extras=[EXTRA]
                 )
-                files.append({"filename": file, "url": f"/files/{file}", "hashes": {}, "core-metadata": True})
+                entry = {"filename": file, "url": f"/files/{file}", "hashes": {}, "core-metadata": True}
+                files.append(entry | ({"upload-time": uploaded[name, version]} if uploaded else {}))
             page = {"meta": {"api-version": "1.1"}, "name": name, "versions": [*versions], "files": files}
             self._answers[f"/simple/{name}/"] = json.dumps(page).encode()
 
@@ -64,12 +73,15 @@ class MemoryIndex:
         return Response(404, {}, b"", url) if body is None else Response(200, {"content-type": JSON_TYPE}, body, url)
 
 
-class _NoShelf:
+class NoShelf:
+    """Keeps nothing."""
+
     def read(self, bucket: str, key: str) -> bytes | None:
+        """See Shelf."""
         return None
 
     def write(self, bucket: str, key: str, content: bytes) -> None:
-        return None
+        """See Shelf."""
 
 
 def resolved(
@@ -106,7 +118,7 @@ def answer_for(
         held=held or {},
         present=present or {},
     )
-    return found_for(question, Indexes(urls, Pool(index, _NoShelf(), FileMetadata())))
+    return found_for(question, Indexes(urls, Pool(index, NoShelf(), FileMetadata())))
 
 
 _VERSIONS = ("1.0", "2.0", "3.0", "4.0")

@@ -1,0 +1,204 @@
+"""The best of all answers, against the rules of the objective tried out on every answer there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
+from typing import NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envsolve.index.client import Indexes, Pool
+from envsolve.index.file_metadata import FileMetadata
+from envsolve.index.fitting import Interpreter
+from envsolve.model.host import Platform
+from envsolve.model.need import Need, parse_need
+from envsolve.resolve.closure.ages import days_of
+from envsolve.resolve.closure.newest import Candidates, Newest
+from envsolve.resolve.closure.releases import Fitting, Releases, Wanted
+from envsolve.resolve.closure.virtual import Virtual, VirtualReleases, among
+from envsolve.resolve.closure.world import World
+from tests.laws import examples
+from tests.resolve.closure.drawn import URL, Drawn, MemoryIndex, NoShelf, worlds
+from tests.resolve.closure.reference import requirement, solutions
+
+PYTHONS = (13, 12, 11)
+MONTHS = (0, 6, 18, 36, 60, None)
+DAYS = {"1.0": 0, "2.0": 500, "3.0": 1500, "4.0": 1700}
+"""The day of each version: the steps lie in different windows."""
+ANYWHERE = "py3-none-any"
+TAGS = (ANYWHERE, ANYWHERE, "cp312-cp312-manylinux_2_17_x86_64", "cp311-cp311-manylinux_2_17_x86_64")
+LONG = 600.0
+often = settings(max_examples=examples(120), deadline=None)
+
+
+class Question(NamedTuple):
+    """A world of packages, some of which are there for one Python alone."""
+
+    drawn: Drawn
+    tags: Mapping[tuple[str, str], str]
+
+    @property
+    def named(self) -> list[str]:
+        return sorted({requirement(line).name for line in self.drawn.asked})
+
+    def on(self, minor: int) -> Drawn:
+        """What is left of it for one Python."""
+        projects = {
+            name: {it: needs for it, needs in versions.items() if self._is_for(minor, name, it)}
+            for name, versions in self.drawn.projects.items()
+        }
+        return self.drawn._replace(projects=projects)
+
+    def _is_for(self, minor: int, name: str, version: str) -> bool:
+        tag = self.tags.get((name, version), ANYWHERE)
+        return tag == ANYWHERE or tag.startswith(f"cp3{minor}-")
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Question:
+    drawn = draw(worlds())
+    files = [(name, version) for name, versions in drawn.projects.items() for version in versions]
+    return Question(drawn, {file: draw(st.sampled_from(TAGS)) for file in files})
+
+
+def uploaded(drawn: Drawn) -> dict[tuple[str, str], str]:
+    """When each version was there first."""
+    start = 18_000  # days since 1970
+    return {
+        (name, version): _day(start + DAYS[version])
+        for name, versions in drawn.projects.items()
+        for version in versions
+    }
+
+
+def _day(number: int) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(number * 86400, UTC).isoformat()
+
+
+def candidates(question: Question, virtual: Sequence[Virtual] = (), more: Sequence[Need] = ()) -> Iterator[Candidates]:
+    """A world for each Python, all over one index."""
+    index = MemoryIndex(question.drawn, uploaded(question.drawn), question.tags)
+    pool = Pool(index, NoShelf(), FileMetadata())
+    asked = [(need, "the command line") for need in (*map(parse_need, question.drawn.asked), *more)]
+    for minor in PYTHONS:
+        wanted = Wanted(Interpreter((3, minor, 0), Platform.LINUX_64))
+        yield Candidates(World(Indexes((URL,), pool), wanted, lambda _: (), {}, virtual), tuple(asked))
+
+
+def found_for(question: Question, named: Sequence[str]) -> tuple[int, dict[str, str]] | None:
+    """The Python and the versions of what was asked for, as envsolve chooses them."""
+    there = list(candidates(question))
+    found = Newest(there, named, {}, LONG).answer()
+    for it in there:
+        it.world.close()
+    return None if found is None else (found.world, {name: found.picks[name].version for name in question.named})
+
+
+def best_of_all(question: Question) -> tuple[int, dict[str, str]] | None:
+    """The same by the rules of the objective, from every answer there is."""
+    every = [list(solutions(question.on(minor))) for minor in PYTHONS]
+    newest = {name: version for name in question.named if (version := _newest(question, name)) is not None}
+    for months in MONTHS:
+        floors = {name: _floor(version, months) for name, version in newest.items()}
+        for number, answers in enumerate(every):
+            if any(_is_within(it, floors) for it in answers):
+                return _tightened(question.named, every, number, floors)
+    return None
+
+
+def _newest(question: Question, name: str) -> str | None:
+    lines = [it for line in question.drawn.asked if (it := requirement(line)).name == name]
+    there = {version for minor in PYTHONS for version in question.on(minor).projects[name]}
+    return max((it for it in there if all(line.specifier.contains(it) for line in lines)), default=None)
+
+
+def _floor(newest: str, months: int | None) -> str:
+    if months is None:
+        return "0"
+    return min(it for it in DAYS if DAYS[it] >= DAYS[newest] - months * 30.44)
+
+
+def _is_within(answer: Mapping[str, str], floors: Mapping[str, str]) -> bool:
+    return all(answer[name] >= floor for name, floor in floors.items())
+
+
+def _tightened(
+    named: Sequence[str], every: Sequence[Sequence[Mapping[str, str]]], number: int, floors: Mapping[str, str]
+) -> tuple[int, dict[str, str]]:
+    kept = dict(floors)
+    for name in named:
+        within = [(world, it) for world in range(number, len(every)) for it in every[world] if _is_within(it, kept)]
+        kept[name] = max(it[name] for _, it in within)
+        number = min(world for world, it in within if it[name] == kept[name])
+    return number, {name: kept[name] for name in named}
+
+
+@often
+@given(questions())
+def test_the_answer_is_the_best_of_all(question: Question) -> None:
+    assert found_for(question, question.named) == best_of_all(question)
+
+
+@often
+@given(questions())
+def test_the_order_of_what_is_asked_decides_nothing(question: Question) -> None:
+    orders = list(permutations(question.drawn.asked))
+    answers = [found_for(question._replace(drawn=question.drawn._replace(asked=it)), question.named) for it in orders]
+    assert all(it == answers[0] for it in answers)
+
+
+APP = {"1.0": (), "2.0": (), "3.0": ("base>=2",), "4.0": ("base>=3",)}
+BASE = {"1.0": (), "2.0": (), "3.0": ()}
+
+
+def test_builds_of_a_framework_are_chosen_with_the_packages_around_them() -> None:
+    """The framework is a project of no index, whose builds require a package each, and a CUDA."""
+    builds = tuple((Need("base", (), f"=={it}", ""), among("cuda", [major])) for it, major in (("1.0", 0), ("2.0", 1)))
+    virtual = (Virtual("framework", builds), Virtual("cuda", ((), ())))
+    question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), {})
+    there = list(candidates(question, virtual, [among("framework", [0, 1])]))
+    found = Newest(there, ["app", "framework"], {"framework": [0.0, 0.0]}, LONG).answer()
+    assert found is not None
+    assert {name: it.version for name, it in found.picks.items()} == {
+        "app": "3.0",
+        "base": "2.0",
+        "framework": "1",
+        "cuda": "1",
+    }
+
+
+def test_a_last_resort_is_taken_where_no_other_world_has_an_answer() -> None:
+    tags = {("app", it): "cp313-cp313-manylinux_2_17_x86_64" for it in APP}
+    question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), tags)
+    young, *others = candidates(question)
+    there = [*others, young._replace(is_last_resort=True)]
+    found = Newest(there, ["app"], {}, LONG).answer()
+    assert found is not None
+    assert (found.world, found.picks["app"].version) == (2, "4.0")
+
+
+def test_without_time_there_is_no_answer() -> None:
+    question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), {})
+    assert Newest(list(candidates(question)), ["app"], {}, -1.0).answer() is None
+
+
+def test_a_version_is_as_old_as_the_oldest_of_those_above_it() -> None:
+    drawn = Drawn({"app": {"1.0": (), "1.1": (), "2.0rc1": (), "2.0": ()}}, ())
+    days = {"1.0": 10, "1.1": 900, "2.0rc1": 5, "2.0": 500}
+    times = {("app", version): _day(18_000 + day) for version, day in days.items()}
+    project = Indexes((URL,), Pool(MemoryIndex(drawn, times), NoShelf(), FileMetadata())).project("app")
+    assert project is not None
+    releases = Releases(project, Fitting(Wanted(Interpreter((3, 12, 0), Platform.LINUX_64))))
+    assert [round(it - 18_000) for it in days_of(releases)] == [10, 500, 500, 500]
+
+
+def test_a_set_of_candidates_is_a_specifier() -> None:
+    fitting = Fitting(Wanted(Interpreter((3, 12, 0), Platform.LINUX_64)))
+    releases = VirtualReleases(Virtual("cuda", ((), (), ())), fitting)
+    assert releases.mask(among("cuda", [0, 2]).specifier) == 0b101
+    assert releases.mask(among("cuda", []).specifier) == 0
+    assert releases.newest(releases.mask("")) == 2
