@@ -25,8 +25,10 @@ from tests.resolve.closure.reference import requirement, solutions
 
 PYTHONS = (13, 12, 11)
 MONTHS = (0, 6, 18, 36, 60, None)
-DAYS = {"1.0": 0, "2.0": 500, "3.0": 1500, "4.0": 1700}
-"""The day of each version: the steps lie in different windows."""
+CLOSE = {"1.0": 0, "2.0": 60, "3.0": 90, "4.0": 120}
+FAR = {"1.0": 0, "2.0": 500, "3.0": 1500, "4.0": 1700}
+MIXED = {"1.0": 0, "2.0": 1600, "3.0": 1650, "4.0": 1700}
+"""The days of versions: all in one window, each in another, and both."""
 ANYWHERE = "py3-none-any"
 TAGS = (ANYWHERE, ANYWHERE, "cp312-cp312-manylinux_2_17_x86_64", "cp311-cp311-manylinux_2_17_x86_64")
 LONG = 600.0
@@ -38,6 +40,7 @@ class Question(NamedTuple):
 
     drawn: Drawn
     tags: Mapping[tuple[str, str], str]
+    days: Mapping[str, int] = FAR
 
     @property
     def named(self) -> list[str]:
@@ -57,20 +60,33 @@ class Question(NamedTuple):
 
 
 @st.composite
+def contested(draw: st.DrawFn) -> Drawn:
+    """Three projects that are asked for by name, whose newer versions want older ones of each other."""
+    names = "abcd"
+    bounds = st.sampled_from(("==1.0", "==2.0", "<2", "<3", "<4", ">=2", "!=4.0"))
+    projects = {
+        name: {
+            version: draw(st.lists(st.builds("{}{}".format, st.sampled_from(names), bounds), max_size=2))
+            for version in FAR
+        }
+        for name in names
+    }
+    return Drawn(projects, tuple(draw(st.permutations("abc"))))
+
+
+@st.composite
 def questions(draw: st.DrawFn) -> Question:
-    drawn = draw(worlds())
+    drawn = draw(st.one_of(worlds(), contested(), contested()))
     files = [(name, version) for name, versions in drawn.projects.items() for version in versions]
-    return Question(drawn, {file: draw(st.sampled_from(TAGS)) for file in files})
+    tags = {file: draw(st.sampled_from(TAGS)) for file in files}
+    return Question(drawn, tags, draw(st.sampled_from((CLOSE, FAR, MIXED))))
 
 
-def uploaded(drawn: Drawn) -> dict[tuple[str, str], str]:
+def uploaded(question: Question) -> dict[tuple[str, str], str]:
     """When each version was there first."""
     start = 18_000  # days since 1970
-    return {
-        (name, version): _day(start + DAYS[version])
-        for name, versions in drawn.projects.items()
-        for version in versions
-    }
+    projects = question.drawn.projects
+    return {(name, it): _day(start + question.days[it]) for name, versions in projects.items() for it in versions}
 
 
 def _day(number: int) -> str:
@@ -81,7 +97,7 @@ def _day(number: int) -> str:
 
 def candidates(question: Question, virtual: Sequence[Virtual] = (), more: Sequence[Need] = ()) -> Iterator[Candidates]:
     """A world for each Python, all over one index."""
-    index = MemoryIndex(question.drawn, uploaded(question.drawn), question.tags)
+    index = MemoryIndex(question.drawn, uploaded(question), question.tags)
     pool = Pool(index, NoShelf(), FileMetadata())
     asked = [(need, "the command line") for need in (*map(parse_need, question.drawn.asked), *more)]
     for minor in PYTHONS:
@@ -103,7 +119,7 @@ def best_of_all(question: Question) -> tuple[int, dict[str, str]] | None:
     every = [list(solutions(question.on(minor))) for minor in PYTHONS]
     newest = {name: version for name in question.named if (version := _newest(question, name)) is not None}
     for months in MONTHS:
-        floors = {name: _floor(version, months) for name, version in newest.items()}
+        floors = {name: _floor(version, months, question.days) for name, version in newest.items()}
         for number, answers in enumerate(every):
             if any(_is_within(it, floors) for it in answers):
                 return _tightened(question.named, every, number, floors)
@@ -116,10 +132,10 @@ def _newest(question: Question, name: str) -> str | None:
     return max((it for it in there if all(line.specifier.contains(it) for line in lines)), default=None)
 
 
-def _floor(newest: str, months: int | None) -> str:
+def _floor(newest: str, months: int | None, days: Mapping[str, int]) -> str:
     if months is None:
         return "0"
-    return min(it for it in DAYS if DAYS[it] >= DAYS[newest] - months * 30.44)
+    return min(it for it, day in days.items() if day >= days[newest] - months * 30.44)
 
 
 def _is_within(answer: Mapping[str, str], floors: Mapping[str, str]) -> bool:
