@@ -14,7 +14,15 @@ from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places
-from envsolve.app.stack_wheels import Limits, bounds_of, indexes_for, needs_of, notes_of, strangers
+from envsolve.app.stack_wheels import (
+    Limits,
+    bounds_of,
+    indexes_for,
+    needs_of,
+    notes_of,
+    required_by_builds,
+    strangers,
+)
 from envsolve.app.targets import glibc_for
 from envsolve.conda.names import present_projects
 from envsolve.errors import Hint, UnsolvableError
@@ -87,6 +95,7 @@ def wheels_beside(
         limits=Limits(None if solution is None else bounds_of(solution, matrix, present), wanted),
         held=asked.held,
         present=present,
+        judge=required_by_builds(matrix),
     )
     try:
         found = found_for(question, indexes_for(solution, wanted, request.packages, where, lines), progress)

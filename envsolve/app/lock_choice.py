@@ -16,19 +16,20 @@ from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.lock_frameworks import python_of
-from envsolve.app.lock_indexes import Lines, Places
+from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places
 from envsolve.app.stack_wheels import Limits
 from envsolve.app.targets import glibc_for
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, rivals_of
 from envsolve.index.client import Indexes
 from envsolve.index.fitting import Interpreter
 from envsolve.index.page import RawFile
-from envsolve.model.need import Markers, Need, parse_need
+from envsolve.model.build_facts import BuildFacts
+from envsolve.model.need import Markers, Need
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.ages import days_of
-from envsolve.resolve.closure.bounds import THE_STACK, cuda_major_of
+from envsolve.resolve.closure.bounds import THE_STACK, FactsOf, constraints_of, cuda_major_of
 from envsolve.resolve.closure.newest import Candidates, Found, Newest, newest_positions
 from envsolve.resolve.closure.releases import Wanted
 from envsolve.resolve.closure.virtual import Virtual, among
@@ -75,12 +76,21 @@ class Choosing:
     """The worlds of a request, and the search for the best answer in them."""
 
     def __init__(
-        self, request: Request, problem: Problem, wanted: Given, solver: Solver, where: Places, lines: Lines
+        self,
+        request: Request,
+        problem: Problem,
+        wanted: Given,
+        solver: Solver,
+        facts_of: FactsOf,
+        where: Places,
+        lines: Lines,
     ) -> None:
+        self._facts_of = facts_of
         self._request, self._problem, self._wanted = request, problem, wanted
         self._solver, self._where, self._lines = solver, where, lines
         self._worlds: list[World] = []
         self._alike: dict[tuple[str, str], RawFile] = {}
+        self._known_constraints: dict[str, tuple[Need, ...]] = {}
 
     def newest(self, interpreter: Interpreter, solution: Solution | None) -> Mapping[str, int]:
         """Of what was asked for by name the newest version for some Python of the stack, by its position.
@@ -213,7 +223,21 @@ class Choosing:
             if any(it.source is Source.PYTORCH for it in rows):  # its other builds require other parts of CUDA
                 needs = tuple(it for it in needs if not it.name.startswith(_OF_CUDA))
             return needs
-        return (*needs, *self._of_stack(name, version))
+        return (*needs, *self._of_stack(name, version), *self._of_builds(name, version))
+
+    def _of_builds(self, name: str, version: str) -> Iterator[Need]:
+        """What is known of the builds of a package; those in PyTorch's own index are for the CUDA of its PyTorch."""
+        for facts in self._facts_of(name):
+            if facts.covers(version):
+                yield from facts.requires
+                for framework, rows in self._builds.items():
+                    yield among(framework_identifier(framework), self._that_go_with(facts, name, rows))
+
+    def _that_go_with(self, facts: BuildFacts, name: str, rows: Sequence[Release]) -> Iterator[int]:
+        for number, row in enumerate(rows):
+            is_own_index = row.source is Source.PYTORCH and name in OF_PYTORCH
+            if row.cuda is None or is_own_index or facts.go_with(row.cuda):
+                yield number
 
     def _of_stack(self, name: str, version: str) -> Iterator[Need]:
         major = cuda_major_of(name)
@@ -223,9 +247,14 @@ class Choosing:
             identifier = framework_identifier(framework)
             if name in rivals_of(framework):
                 yield among(identifier, ())
-            bound = [number for number, row in enumerate(rows) if not _admits(row.constraints, name, version)]
+            bound = [number for number, row in enumerate(rows) if not _admits(self._constraints(row), name, version)]
             if bound:
                 yield among(identifier, set(range(len(rows))).difference(bound))
+
+    def _constraints(self, row: Release) -> tuple[Need, ...]:
+        if row.label not in self._known_constraints:
+            self._known_constraints[row.label] = tuple(constraints_of(row, self._facts_of))
+        return self._known_constraints[row.label]
 
     def _ranked(self, candidates: Candidates) -> list[str]:
         """What was asked for: what depends on a framework, the frameworks, then the others, by name within a rank."""
@@ -253,9 +282,9 @@ class Choosing:
         return found[::-1]
 
 
-def _admits(constraints: Iterable[str], name: str, version: str) -> bool:
+def _admits(constraints: Iterable[Need], name: str, version: str) -> bool:
     """Whether no constraint on ``name`` excludes ``version``."""
-    needs = (need for need in map(parse_need, constraints) if need.name == name)
+    needs = (need for need in constraints if need.name == name)
     return all(SpecifierSet(need.specifier).contains(version, prereleases=True) for need in needs)
 
 

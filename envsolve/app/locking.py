@@ -23,7 +23,17 @@ from envsolve.app.lock_stacks import Attempt, Stacks, stays
 from envsolve.app.lock_start import Start, start
 from envsolve.app.network import Network
 from envsolve.app.solving import Solved, matrix_date_of, request_without_secrets
-from envsolve.app.stack_wheels import Limits, bounds_of, index_of, indexes_for, needs_of, notes_of, strangers
+from envsolve.app.stack_wheels import (
+    Limits,
+    bounds_of,
+    index_of,
+    indexes_for,
+    needs_of,
+    notes_of,
+    required_by_builds,
+    runs_in_part,
+    strangers,
+)
 from envsolve.app.targets import Target, targets_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError, UnsolvableError
@@ -177,7 +187,7 @@ class _Lock:
             if attempt is None:
                 break
             try:
-                found = self._packages(attempt, lines)
+                found = self._packages(attempt, lines, in_part=True)
             except Conflict as conflict:
                 from envsolve.app.lock_refusal import NOT_ON_INDEX, is_asked, packages_refusal
 
@@ -214,7 +224,15 @@ class _Lock:
         """
         base = first
         for _ in range(_MOST_STACKS):
-            choosing = Choosing(base.request, base.problem, self._wanted, self._stacks.solver, self._where, lines)
+            choosing = Choosing(
+                base.request,
+                base.problem,
+                self._wanted,
+                self._stacks.solver,
+                self._matrix.build_facts,
+                self._where,
+                lines,
+            )
             if not choosing.names and len(base.problem.frameworks) <= 1:
                 return None
             try:
@@ -267,7 +285,9 @@ class _Lock:
             if it.name not in of_stack and months < _FEW_MONTHS:
                 continue
             age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is taken, not"
-            refused = None if it.held_by else self._against(it, attempt, lines)
+            refused = (
+                self._refused if it.name in of_stack else None if it.held_by else self._against(it, attempt, lines)
+            )
             because = " and ".join(it.held_by[:_FEW]) or (_said(refused) if refused else "newer ones do not fit")
             yield Note("held-back", f"{it.name} {it.version}{age} {it.newest}: {because}")
 
@@ -281,6 +301,8 @@ class _Lock:
             return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
         except UnsolvableError as error:
             return error
+        except OutsideError:
+            pass  # what only explains an answer does not end it
         return self._refused
 
     def _require_recent(self, found: Found, attempt: Attempt, lines: Lines) -> None:
@@ -306,8 +328,13 @@ class _Lock:
         limits = (request.python, request.cuda, request.packages.exclude_newer)
         return any(it is not None for it in limits) or any(_UPPER.search(it) for it in typed)
 
-    def _packages(self, attempt: Attempt, lines: Lines, floors: Mapping[str, int] | None = None) -> Found:
-        """Every package that goes with a stack. Raises Conflict, OutsideError, UnsolvableError."""
+    def _packages(
+        self, attempt: Attempt, lines: Lines, floors: Mapping[str, int] | None = None, *, in_part: bool = False
+    ) -> Found:
+        """Every package that goes with a stack; with ``in_part`` also what loses something with its CUDA.
+
+        Raises Conflict, OutsideError, UnsolvableError.
+        """
         solution = attempt.solution
         interpreter = attempt.interpreter
         wanted = for_target(self._wanted, Markers(interpreter.marker_values()))
@@ -320,8 +347,9 @@ class _Lock:
                 attempt.request.packages.allow_builds,
                 wanted.hashes,
             ),
-            limits=Limits(None if solution is None else bounds_of(solution, self._matrix), wanted),
+            limits=Limits(None if solution is None else bounds_of(solution, self._matrix, in_part=in_part), wanted),
             held={it.name: it.version for it in self._pins if stays(attempt.request.packages, it.name)},
+            judge=required_by_builds(self._matrix),
             floors=floors or {},
             newest=self._newest,
         )
@@ -383,7 +411,8 @@ class _Lock:
             indexes=others,
         )
         told = left_out(self._wanted, pins, interpreter)
-        notes = (*beside, *self._notes(attempt), *told, *(note for pin in pins for note in notes_of(pin)))
+        in_part = () if solution is None else runs_in_part(pins, solution, self._matrix)
+        notes = (*beside, *self._notes(attempt), *in_part, *told, *(note for pin in pins for note in notes_of(pin)))
         if not attempt.problem.cpu and attempt.problem.gpus:
             notes = (*notes, *_for_the_cpu(pins))
         if better is not None and better not in passed:

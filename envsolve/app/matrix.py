@@ -11,7 +11,7 @@ from packaging.specifiers import SpecifierSet
 from envsolve.app.builds import Build, Filters, Found, find_builds
 from envsolve.app.solving import framework_request
 from envsolve.errors import Hint, MatrixError, UnsolvableError, UsageError
-from envsolve.matrix.load import PLATFORM_TABLES, Matrix
+from envsolve.matrix.load import Matrix
 from envsolve.model.fact import EvidenceKind
 from envsolve.model.release import CudnnRelease, Disagreement, KnownBad, PlatformLimit, Release, Source, Toolkit
 from envsolve.model.request import parse_cuda_versions, parse_framework
@@ -131,7 +131,7 @@ def check(matrix: Matrix) -> tuple[Verdict, ...]:
 
 def matrix_date(matrix: Matrix, names: Iterable[str] = ()) -> str:
     """The day the newest of these files was updated; without names, of all files."""
-    wanted = tuple(names) or (*matrix.framework_names, *PLATFORM_TABLES)
+    wanted = tuple(names) or (*matrix.framework_names, *matrix.tables)
     return max(str(matrix.document(name).get("updated", "")) for name in wanted)
 
 

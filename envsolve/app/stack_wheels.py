@@ -24,7 +24,7 @@ from envsolve.model.release import Release, Source
 from envsolve.model.request import Packages
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.bounds import THE_STACK, Bounds
-from envsolve.resolve.closure.world import Limit
+from envsolve.resolve.closure.world import Judge, Limit
 
 _BUILT_TOGETHER = ("torchvision", "torchaudio")
 """What has a build for each CUDA, and checks that PyTorch is for the same (``_check_cuda_version`` in each)."""
@@ -88,14 +88,44 @@ def strangers(solution: Solution | None, pins: Iterable[Pin], packages: Packages
             yield release, pin
 
 
-def bounds_of(solution: Solution, matrix: Matrix, present: Collection[str] = ()) -> Bounds:
-    """What a stack demands of packages around it. A module that is ``present`` under two names is no clash."""
+def bounds_of(solution: Solution, matrix: Matrix, present: Collection[str] = (), *, in_part: bool = False) -> Bounds:
+    """What a stack demands of packages around it. A module that is ``present`` under two names is no clash.
+
+    With ``in_part`` builds will do that lose something with the CUDA of the stack.
+    """
     cudnn = () if solution.problem.cpu else matrix.cudnn
     rivals = {
         it.release.package: frozenset(rivals_of(it.release.framework)) - {it.release.package, *present}
         for it in solution.choices
     }
-    return Bounds(solution, lambda: matrix.components, cudnn, rivals)
+    elsewhere = any(
+        it.release.framework == "pytorch" and it.release.source is not Source.PYPI for it in solution.choices
+    )
+    return Bounds(
+        solution,
+        lambda: matrix.components,
+        cudnn,
+        rivals,
+        (lambda name: tuple(it for it in matrix.build_facts(name) if not it.loss)) if in_part else matrix.build_facts,
+        OF_PYTORCH if elsewhere else (),
+    )
+
+
+def required_by_builds(matrix: Matrix) -> Judge:
+    """What wheels require in truth: what their metadata say, and what is known of their builds beside."""
+
+    def judge(name: str, version: str, needs: tuple[Need, ...]) -> tuple[Need, ...]:
+        known = (it for facts in matrix.build_facts(name) if facts.covers(version) for it in facts.requires)
+        return (*needs, *known)
+
+    return judge
+
+
+def runs_in_part(pins: Iterable[Pin], solution: Solution, matrix: Matrix) -> Iterator[Note]:
+    """What of ``pins`` loses something with the CUDA of the stack."""
+    bounds = bounds_of(solution, matrix)
+    for pin in pins:
+        yield from (Note("runs-in-part", text) for text in bounds.lost(pin.name, pin.version))
 
 
 class Limits:

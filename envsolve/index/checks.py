@@ -10,6 +10,8 @@ from envsolve.model.names import normalized
 from envsolve.model.package import Hashes, PackageFile
 from envsolve.model.version_order import key_of
 
+NOT_THERE = "file-not-there"
+"""The code of the error for a file that an index lists and does not give."""
 _STRONG = ("sha512", "sha384", "sha256")
 
 
@@ -65,7 +67,7 @@ def not_had(file: PackageFile, response: Response) -> OutsideError:
     """The error for a file that an index lists and does not give."""
     address = without_secrets(file.url)
     return OutsideError(
-        "file-not-there",
+        NOT_THERE,
         f"the index lists {file.name}, but {address} answers with status {response.status}",
         hints=(Hint("the index, or a mirror of it, is incomplete: another one may have it (--index-url)"),),
     )

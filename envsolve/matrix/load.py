@@ -20,6 +20,7 @@ from envsolve.matrix.parse import (
     Library,
     check_tables,
     parse_architecture,
+    parse_build_facts,
     parse_component_patch,
     parse_cudnn,
     parse_disagreement,
@@ -35,6 +36,7 @@ from envsolve.matrix.parse import (
 )
 from envsolve.matrix.row import Mistakes
 from envsolve.matrix.sound import evidence_of, part_of, releases_of
+from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.fact import Evidence
 from envsolve.model.host import Platform
@@ -58,7 +60,7 @@ SCHEMA_VERSION = 1
 TOO_NEW = "matrix-too-new"
 _KEYS = ("framework", "aliases", "uses_cudnn")
 """What a framework's file says on top."""
-PLATFORM_TABLES = ("cuda", "cuda_components", "cudnn", "gpus", "pci_ids", "libraries")
+PLATFORM_TABLES = ("cuda", "cuda_components", "cudnn", "gpus", "pci_ids", "libraries", "packages")
 
 
 class FrameworkTable(NamedTuple):
@@ -132,6 +134,7 @@ class Matrix:
         self._files: dict[str, Document] = {}
         self._kept: dict[str, Kept] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
+        self._build_facts: tuple[BuildFacts, ...] | None = None
 
     @cached_property
     def is_shipped(self) -> bool:
@@ -190,6 +193,27 @@ class Matrix:
         """The exact toolkit releases and their components on the Python index."""
         return _without_mistakes("cuda_components.toml", self._read_components)
 
+    def build_facts(self, package: str) -> tuple[BuildFacts, ...]:
+        """What is known of the builds of ``package``, by its normalized name, beyond their metadata."""
+        if package not in self._package_names:
+            return ()
+        if self._build_facts is None:
+            self._build_facts = _without_mistakes("packages.toml", self._read_packages)
+        return tuple(facts for facts in self._build_facts if facts.package == package)
+
+    @cached_property
+    def tables(self) -> tuple[str, ...]:
+        """The files that are about no framework; a directory from before packages.toml does without it."""
+        return tuple(it for it in PLATFORM_TABLES if it != "packages" or self._path(it).is_file())
+
+    @cached_property
+    def _package_names(self) -> frozenset[object]:
+        """What packages.toml is about."""
+        if "packages" not in self.tables:
+            return frozenset()
+        rows = self._document("packages").get("build", [])
+        return frozenset(row.get("package") for row in rows) if isinstance(rows, list) else frozenset()
+
     @cached_property
     def gpus(self) -> GpuNames:
         """Product names with their compute capabilities."""
@@ -211,6 +235,8 @@ class Matrix:
         found += _mistakes_of("gpus.toml", self._check_gpus)
         found += _mistakes_of("pci_ids.toml", self._check_pci_ids)
         found += _mistakes_of("libraries.toml", self._read_libraries)
+        if "packages" in self.tables:
+            found += _mistakes_of("packages.toml", self._read_packages)
         return found
 
     def _check_gpus(self, mistakes: Mistakes) -> None:
@@ -297,6 +323,13 @@ class Matrix:
         _updated(document, mistakes)
         parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
         return parse_rows("library", document, parse_library, evidence, mistakes)
+
+    def _read_packages(self, mistakes: Mistakes) -> tuple[BuildFacts, ...]:
+        document = self._document("packages")
+        check_tables(document, ("build",), mistakes)
+        evidence = parse_evidence(document.get("evidence", {}), mistakes)
+        _updated(document, mistakes)
+        return parse_rows("build", document, parse_build_facts, evidence, mistakes)
 
     def document(self, name: str) -> Document:
         """One file as it stands. Raises MatrixError where it cannot be read, is not TOML or needs a newer envsolve."""

@@ -12,9 +12,12 @@ from packaging.version import InvalidVersion, Version
 
 from envsolve.matrix.document import Document
 from envsolve.matrix.row import Mistakes, Row, RowError
+from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.host import Platform
+from envsolve.model.names import normalized
+from envsolve.model.need import parse_need
 from envsolve.model.release import (
     Architecture,
     Component,
@@ -298,6 +301,24 @@ def parse_library(row: Row, known: KnownEvidence) -> Library:
     if library.linux is None and library.windows is None:
         row.wrong("", "names no file")
     return library
+
+
+def parse_build_facts(row: Row, known: KnownEvidence) -> BuildFacts:
+    """A ``[[build]]`` row of packages.toml."""
+    facts = BuildFacts(
+        package=row.text("package"),
+        versions=row.parsed("versions", read_specifiers),
+        cuda=row.optional("cuda", read_specifiers),
+        requires=row.each("requires", parse_need),
+        constraints=row.each("constraints", parse_need),
+        loss=row.text("loss", ""),
+        evidence=row.evidence(known),
+    )
+    if facts.package != normalized(facts.package):
+        row.wrong("package", f"must be the normalized name, {normalized(facts.package)}")
+    if facts.cuda is None and not facts.requires and not facts.constraints:
+        row.wrong("", "says nothing: cuda, requires or constraints must be there")
+    return facts
 
 
 def _components(row: Row) -> Iterator[Component]:

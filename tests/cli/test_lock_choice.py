@@ -38,6 +38,11 @@ def _packages(world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     world.add("engine", [dated("engine", "1.0", NEW)])
     world.add("relic", [dated("relic", "1.0", OLD), dated("relic", "2.0", NEW, ("nowhere-to-be-had",))])
     world.add("late", [dated("late", "1.0", NEWER), dated("late", "2.0", NEW, ("nowhere-to-be-had",))])
+    world.add("xformers", [dated("xformers", "0.0.35", NEW, ("torch",))])
+    world.add("torchcodec", [dated("torchcodec", "0.7.0", NEWER), dated("torchcodec", "0.17.0", NEW)])
+    world.add("bitsandbytes", [dated("bitsandbytes", "0.47.0", NEW, ("torch",))])
+    world.add("pandas", [dated("pandas", "2.0.3", NEW, ("numpy",))])
+    world.add("numpy", [dated("numpy", "1.26.4", NEWER), dated("numpy", "2.4.6", NEW)])
     world.add("strict", [dated("strict", "1.0", NEW, ("relic<2",))])
     monkeypatch.chdir(tmp_path)
 
@@ -76,6 +81,15 @@ ASKED = {
         ("-f", "pytorch", "kit[gpu]"), "3.11", {"kit": "2.0", "engine": "1.0"}
     ),
     "an extra that nothing ever had is left out": Asked(("-f", "pytorch", "kit[cpu]"), "3.12", {"kit": "2.0"}),
+    "a build that loads the libraries of another CUDA moves the framework": Asked(
+        ("-f", "pytorch", "xformers"), "3.12", {"xformers": "0.0.35", "torch": "2.8.0"}
+    ),
+    "a build that was made for one PyTorch stays with it": Asked(
+        ("-f", "pytorch==2.8.*", "torchcodec"), "3.12", {"torchcodec": "0.7.0", "torch": "2.8.0"}
+    ),
+    "a build for NumPy 1 gets NumPy 1": Asked(
+        ("-f", "pytorch", "pandas", "numpy>=1"), "3.12", {"pandas": "2.0.3", "numpy": "1.26.4"}
+    ),
     "what a package wants in an old version may be old": Asked(
         ("-f", "pytorch", "strict", "relic"), "3.12", {"strict": "1.0", "relic": "1.0"}
     ),
@@ -117,6 +131,24 @@ def test_a_lock_that_is_there_keeps_what_it_holds(envsolve: Envsolve, world: Ind
 def test_a_framework_that_is_held_back_is_told_with_what_holds_it(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "pins")
     assert "note: torch 2.8.0 is taken, not 2.15.0: pins 2.0 requires torch==2.8.0\n" in done.err
+
+
+def test_what_a_build_loads_holds_it_back_and_is_told(envsolve: Envsolve, world: IndexServer) -> None:
+    done = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec")
+    loads = "torchcodec<0.18,>=0.14 loads the libraries of CUDA 13, this stack is of CUDA 12.8"
+    assert f"note: torchcodec 0.7.0 is 8 months older than 0.17.0: {loads}" in done.err
+
+
+def test_a_build_that_loads_the_libraries_of_another_cuda_is_refused(envsolve: Envsolve, world: IndexServer) -> None:
+    done = lock(envsolve, world, "-f", "pytorch==2.15.*", "bitsandbytes")
+    assert (done.code, done.out) == (1, "")
+    assert "bitsandbytes<0.48,>=0.46.1 loads the libraries of CUDA >=11.8,<13, this stack is of CUDA 13.2" in done.err
+
+
+def test_what_runs_in_part_is_taken_where_nothing_else_is_left_and_told(envsolve: Envsolve, world: IndexServer) -> None:
+    done = lock(envsolve, world, "-f", "pytorch==2.15.*", "xformers")
+    assert done.code == 0, done.err
+    assert "note: xformers 0.0.35 loads the libraries of CUDA 12: without its C++ library " in done.err
 
 
 def test_what_is_half_a_year_behind_is_told(envsolve: Envsolve, world: IndexServer) -> None:

@@ -119,6 +119,11 @@ def test_a_mistake_is_reported_with_file_and_key(directory: Path, old: str, new:
         ("pci_ids", '"1b06" = ', '"1b6" = ', "device.1b6: is not a device id"),
         ("pci_ids", '"1b06" = ', '"1B06" = ', "device.1B06: is not a device id"),
         ("pci_ids", '"1b06" = ', '"1bg6" = ', "device.1bg6: is not a device id"),
+        ("packages", 'cuda = "==13.*"\nrequires = ["torch>=2.11"]', "", "build[1]: says nothing"),
+        ("packages", 'cuda = "==13.*"', 'cuda = "13"', "build[1].cuda: '13' is not a version specifier"),
+        ("packages", 'requires = ["torch>=2.11"]', 'requires = [">=2.11"]', "build[1].requires"),
+        ("packages", '"torchaudio"', '"Torch_Audio"', "build[1].package: must be the normalized name, torch-audio"),
+        ("packages", 'evidence = ["torchaudio-needed"', 'evidence = ["a-rumour"', "build[1].evidence"),
         ("cudnn", 'cuda = ["12.0"', 'cuda = ["11.0"', "CUDA 11.0 is not of major 12"),
     ],
 )

@@ -219,7 +219,17 @@ linux = "libcudart.so.12"
 evidence = ["docs"]
 {DOCS}"""
 
+PACKAGES = f"""\
+{TOP}
+[[build]]
+package = "extension"
+versions = ">=2"
+cuda = "==12.*"
+evidence = ["docs"]
+{DOCS}"""
+
 FILES = {
+    "packages": PACKAGES,
     "thing": THING,
     "cuda": CUDA,
     "cuda_components": COMPONENTS,

@@ -7,7 +7,7 @@ from datetime import date
 from typing import NamedTuple, Protocol
 
 from envsolve.matrix.document import Document
-from envsolve.matrix.load import PLATFORM_TABLES, ComponentTable, CudaTable, FrameworkTable, Matrix
+from envsolve.matrix.load import ComponentTable, CudaTable, FrameworkTable, Matrix
 from envsolve.matrix.names import GpuModel, read_gpus
 from envsolve.matrix.row import Mistakes
 from envsolve.model.capability import ComputeCapability
@@ -52,7 +52,7 @@ class Law(Protocol):
 
 def gather(matrix: Matrix, today: date) -> Facts:
     """Read every file. Raises MatrixError where one does not load."""
-    names = (*matrix.framework_names, *PLATFORM_TABLES)
+    names = (*matrix.framework_names, *matrix.tables)
     return Facts(
         documents={name: matrix.document(name) for name in names},
         frameworks=tuple(matrix.framework(name, None) for name in matrix.framework_names),

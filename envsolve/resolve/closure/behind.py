@@ -12,6 +12,7 @@ from envsolve.model.version_order import key_of
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.provider import Ask, Pick
 from envsolve.resolve.closure.settle import Reached
+from envsolve.resolve.closure.world import Limit, Limits
 
 DAYS_OF_A_MONTH = 30.44
 
@@ -20,7 +21,8 @@ class Behind(NamedTuple):
     """A project whose newest release was not taken.
 
     ``months`` lie between the two, None where the index gives no dates. ``held_by`` says what requires an older one, as
-    ``vllm 0.21.0 requires torch==2.11.0``, what was asked for first; nothing where newer ones do not go with the rest.
+    ``vllm 0.21.0 requires torch==2.11.0``, the stack and what was asked for first; nothing where newer ones do not go
+    with the rest.
     """
 
     name: str
@@ -32,18 +34,19 @@ class Behind(NamedTuple):
     """What a search for the newest is held to."""
 
 
-def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str]) -> Iterator[Behind]:
+def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str], limits: Limits) -> Iterator[Behind]:
     """The projects of ``newest``, which are their newest versions, of which an older one is picked."""
     for name, version in newest.items():
         pick = picks.get(name)
         if pick is None or not _is_older(pick.version, version):
             continue
-        held = dict.fromkeys(
+        position = pick.releases.position(version)
+        held = dict.fromkeys(it.because for it in limits(name) if it.because and not _is_within(it, pick, position))
+        held |= dict.fromkeys(
             f"{by} {picks[by].version} requires {ask}"
             for ask, by in sorted((it for asks in reached.values() for it in asks), key=lambda it: it[1] not in newest)
             if ask.name == name and by not in ("", name) and not _admits(ask, version)
         )
-        position = pick.releases.position(version)
         floor = {} if position is None else {name: position}
         yield Behind(name, pick.version, version, _months(pick, position), tuple(held), floor)
 
@@ -52,6 +55,10 @@ def _is_older(version: str, other: str) -> bool:
     """Whether one version comes before another; two builds of one version are alike."""
     one, another = key_of(version.partition("+")[0]), key_of(other.partition("+")[0])
     return one is not None and another is not None and one < another
+
+
+def _is_within(limit: Limit, pick: Pick, position: int | None) -> bool:
+    return position is None or limit.admitted(pick.releases) >> position & 1 == 1
 
 
 def _months(pick: Pick, position: int | None) -> float | None:

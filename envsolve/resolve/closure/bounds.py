@@ -8,17 +8,19 @@ GPUs, and one package only of those that install the same module.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from packaging.version import Version
 
 from envsolve.matrix.load import ComponentTable
+from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.names import normalized
-from envsolve.model.need import parse_need
-from envsolve.model.release import CudnnRelease
+from envsolve.model.need import Need, parse_need
+from envsolve.model.release import CudnnRelease, Release
 from envsolve.model.solution import Solution
+from envsolve.model.versions import CudaVersion
 from envsolve.resolve.closure.world import Limit
 
 THE_STACK = "the stack"
@@ -39,6 +41,18 @@ _FIRST_NCCL_WITHOUT_MAXWELL = "2.28.3"
 _PASCAL = ComputeCapability(6, 0)
 
 
+FactsOf = Callable[[str], tuple[BuildFacts, ...]]
+"""What is known of the builds of a package, by its name."""
+
+
+def constraints_of(release: Release, facts_of: FactsOf) -> Iterator[Need]:
+    """The packages that the wheel of ``release`` breaks with in other versions, which its metadata do not say."""
+    yield from map(parse_need, release.constraints)
+    for facts in facts_of(release.package):
+        if facts.covers(str(release.version)):
+            yield from facts.constraints
+
+
 def cuda_major_of(name: str) -> int | None:
     """The CUDA that a package is for by its name; None where that does not say."""
     named = _MAJOR_IN_NAME.search(name)
@@ -49,7 +63,8 @@ class Bounds:
     """The limits that ``solution`` sets, by the name of a package; looked up as packages turn up.
 
     ``components`` gives the parts of toolkits, which are read where they are needed. ``rivals`` are, for each package
-    of the stack, those that install the same module.
+    of the stack, those that install the same module. ``facts_of`` says what builds need that their metadata do not say;
+    ``with_stack`` are packages whose builds come from where the stack does, all for its CUDA.
     """
 
     def __init__(
@@ -58,11 +73,15 @@ class Bounds:
         components: Callable[[], ComponentTable],
         cudnn: Iterable[CudnnRelease],
         rivals: Mapping[str, frozenset[str]],
+        facts_of: FactsOf,
+        with_stack: Collection[str] = (),
     ) -> None:
         self._solution = solution
         self._components = components
         self._cudnn = tuple(cudnn)
         self._rivals = rivals
+        self._facts_of = facts_of
+        self._with_stack = with_stack
         self._known: dict[str, tuple[Limit, ...]] = {}
 
     def of(self, name: str) -> tuple[Limit, ...]:
@@ -81,6 +100,7 @@ class Bounds:
         toolkit = self._solution.toolkit
         if toolkit is None:
             return
+        yield from self._of_builds(name, toolkit.version)
         major = toolkit.version.major
         named = cuda_major_of(name)
         if named is not None and named != major:
@@ -102,9 +122,26 @@ class Bounds:
         """What the matrix knows of a wheel and its own metadata do not say; of conda builds it speaks conda's names."""
         wheels = (choice.release for choice in self._solution.choices if choice.release.source.is_wheel)
         for release in wheels:
-            for need in map(parse_need, release.constraints):
+            for need in constraints_of(release, self._facts_of):
                 if need.name == name:
                     yield Limit(need.specifier, f"{release.package} {release.version} breaks without {need}")
+
+    def _of_builds(self, name: str, cuda: CudaVersion) -> Iterator[Limit]:
+        """Versions of a package whose builds load the libraries of another CUDA."""
+        for facts in self._of_other_cuda(name, cuda):
+            because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack is of CUDA {cuda}"
+            yield Limit(str(facts.versions), because, is_exclusion=True)
+
+    def _of_other_cuda(self, name: str, cuda: CudaVersion) -> Iterator[BuildFacts]:
+        known = () if name in self._with_stack else self._facts_of(name)
+        return (facts for facts in known if not facts.go_with(cuda))
+
+    def lost(self, name: str, version: str) -> Iterator[str]:
+        """What a version of a package loses, as it loads the libraries of another CUDA than that of the stack."""
+        toolkit = self._solution.toolkit
+        for facts in () if toolkit is None else self._of_other_cuda(name, toolkit.version):
+            if facts.covers(version):
+                yield f"{name} {version} loads the libraries of {facts.cuda_text}: {facts.loss}"
 
     def _follows_toolkit(self, name: str) -> bool:
         """Whether a package must not be newer than the stack's toolkit: a compiler, where it makes PTX on the machine.

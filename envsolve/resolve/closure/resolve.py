@@ -17,7 +17,7 @@ from envsolve.resolve.closure.behind import Behind, behind
 from envsolve.resolve.closure.provider import Ask, Pick, Provider
 from envsolve.resolve.closure.releases import Wanted
 from envsolve.resolve.closure.settle import Reached, settled
-from envsolve.resolve.closure.world import Limits, World
+from envsolve.resolve.closure.world import Judge, Limits, World
 
 _MOST_ROUNDS = 200_000
 SHORT = 3000
@@ -47,9 +47,9 @@ class Question(NamedTuple):
     """What a closure is asked for. ``held`` are the versions of an existing lock, which stay where they fit.
 
     ``present`` are the projects that conda installs, by normalized name: what asks for one is met by its version or
-    not at all, and what it requires itself is met. ``floors`` are the first versions that may be taken of projects, by
-    their positions; with any, a search that is not short has no answer. ``newest`` are the newest versions of what was
-    asked for.
+    not at all, and what it requires itself is met. ``judge`` says what metadata leave out. ``floors`` are the first
+    versions that may be taken of projects, by their positions; with any, a search that is not short has no answer.
+    ``newest`` are the newest versions of what was asked for.
     """
 
     asked: tuple[Asked, ...]
@@ -57,6 +57,7 @@ class Question(NamedTuple):
     limits: Limits
     held: Mapping[str, str]
     present: Mapping[str, Present] = {}
+    judge: Judge | None = None
     floors: Mapping[str, int] = {}
     newest: Mapping[str, str] = {}
 
@@ -75,14 +76,14 @@ class Found(NamedTuple):
 
 def found_for(question: Question, indexes: Indexes, progress: Progress | None = None) -> Found:
     """Every package that the question needs. Raises Conflict, OutsideError, UnsolvableError."""
-    world = World(indexes, question.wanted, question.limits, question.present)
+    world = World(indexes, question.wanted, question.limits, question.present, judge=question.judge)
     try:
         asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
         world.look_ahead(tuple(need for need, _ in asked))
         provider = Provider(world, asked, question.held, question.floors)
         rounds = SHORT if question.floors else _MOST_ROUNDS
         picks, reached = settled(resolved(provider, progress, rounds), provider)
-        late = tuple(behind(picks, reached, question.newest))
+        late = tuple(behind(picks, reached, question.newest, question.limits))
         found = Found(_pins(picks, reached, provider), tuple(_bare(reached, world)), late)
     finally:
         world.close()
@@ -166,7 +167,7 @@ def _reasons(pick: Pick, provider: Provider) -> Iterator[str]:
     world = provider.world
     everything = pick.releases.mask("")
     for limit in world.limits(pick.name):
-        kept_away = everything & ~pick.releases.mask(limit.specifier)
+        kept_away = everything & ~limit.admitted(pick.releases)
         if limit.because and kept_away >> (pick.position + 1):
             yield limit.because
     ruled_out = provider.ruled_out_above(pick)

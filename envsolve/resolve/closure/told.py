@@ -109,7 +109,7 @@ def _limited(name: str, conflict: Conflict) -> Iterator[str]:
     """The limits on what no version is left of; of what conda installs those alone that exclude its version."""
     world, releases = conflict.provider.world, _releases(name, conflict)
     for limit in world.limits(name):
-        if name not in world.present or releases is None or not releases.mask(limit.specifier):
+        if name not in world.present or releases is None or not limit.admitted(releases):
             yield _bound(name, limit) + _instead(name, conflict.provider)
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from envsolve.errors import OutsideError
+from envsolve.index.checks import NOT_THERE
 from envsolve.index.client import Indexes
 from envsolve.index.metadata import Metadata
 from envsolve.index.one_index import identity
@@ -28,12 +30,18 @@ _CONNECTIONS = 48
 class Limit(NamedTuple):
     """Versions that alone may be taken of a project, and the sentence that says why; "" where a person wrote it.
 
-    ``origin`` is where a person wrote it.
+    ``origin`` is where a person wrote it. What ``is_exclusion`` may not be taken.
     """
 
     specifier: str
     because: str
     origin: str = ""
+    is_exclusion: bool = False
+
+    def admitted(self, releases: Releases) -> int:
+        """The versions that may be taken."""
+        mask = releases.mask(self.specifier)
+        return releases.mask("") & ~mask if self.is_exclusion else mask
 
 
 Limits = Callable[[str], tuple[Limit, ...]]
@@ -99,7 +107,7 @@ class World:
         """The versions of a project that its limits admit."""
         mask = releases.mask("")
         for limit in self.limits(releases.project.name):
-            mask &= releases.mask(limit.specifier)
+            mask &= limit.admitted(releases)
         return mask
 
     def needs(self, releases: Releases, file: RawFile, extra: str) -> tuple[Need, ...] | None:
@@ -110,13 +118,20 @@ class World:
         key = (identity(file), extra)
         if key not in self._needs:
             name = releases.project.name
-            needs: tuple[Need, ...] | None = ()
-            if name not in self.present:
-                needs = self._worked_out(self._metadata(releases, file), extra)
-            if needs is not None and self._judge is not None and not extra:
-                needs = self._judge(name, version_of(name, file[0]) or "", needs)
-            self._needs[key] = needs
+            self._needs[key] = () if name in self.present else self._of_file(releases, file, extra)
         return self._needs[key]
+
+    def _of_file(self, releases: Releases, file: RawFile, extra: str) -> tuple[Need, ...] | None:
+        try:
+            needs = self._worked_out(self._metadata(releases, file), extra)
+        except OutsideError as error:
+            if self._alike is None or error.code != NOT_THERE:
+                raise
+            return None  # a version that nobody can install is none to choose; a lock that holds it says so
+        if needs is None or self._judge is None or extra:
+            return needs
+        name = releases.project.name
+        return self._judge(name, version_of(name, file[0]) or "", needs)
 
     def _metadata(self, releases: Releases, file: RawFile) -> Metadata:
         return self.indexes.metadata(releases.project, self._read_for(releases, file))

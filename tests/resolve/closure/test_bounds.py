@@ -32,7 +32,8 @@ def solution(matrix: Matrix, framework: str, gpu: str, driver: str | None = None
 
 
 def bounds(matrix: Matrix, found: Solution) -> Bounds:
-    return Bounds(found, lambda: matrix.components, matrix.cudnn, {"onnxruntime-gpu": frozenset({"onnxruntime"})})
+    rivals = {"onnxruntime-gpu": frozenset({"onnxruntime"})}
+    return Bounds(found, lambda: matrix.components, matrix.cudnn, rivals, matrix.build_facts)
 
 
 def specifiers(limits: Bounds, name: str) -> list[str]:

@@ -1,0 +1,43 @@
+"""What builds need that their metadata do not say."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from envsolve.model.fact import Evidence
+from envsolve.model.need import Need
+from envsolve.model.versions import CudaVersion
+
+
+class BuildFacts(NamedTuple):
+    """What the builds of some versions of a package of the Python index need, beyond what their metadata say.
+
+    ``cuda`` are the toolkits whose libraries they load, None where any will do. ``requires`` are packages that they do
+    not run without, ``constraints`` versions of packages that they do not run with otherwise. ``loss`` is what is lost
+    where the CUDA is another, "" where nothing runs.
+    """
+
+    package: str
+    versions: SpecifierSet
+    cuda: SpecifierSet | None
+    requires: tuple[Need, ...]
+    constraints: tuple[Need, ...]
+    loss: str
+    evidence: tuple[Evidence, ...]
+
+    def covers(self, version: str) -> bool:
+        """Whether they are about ``version``, whatever its local label."""
+        return self.versions.contains(Version(Version(version).public), prereleases=True)
+
+    def go_with(self, cuda: CudaVersion) -> bool:
+        """Whether they load the libraries of ``cuda``."""
+        return self.cuda is None or self.cuda.contains(str(cuda))
+
+    @property
+    def cuda_text(self) -> str:
+        """The toolkits in words: ``CUDA 12``, ``CUDA >=11.7,<12.7``."""
+        text = ",".join(sorted(map(str, self.cuda or ()), reverse=True))
+        return f"CUDA {text.removeprefix('==').removesuffix('.*')}"
