@@ -20,6 +20,7 @@ from envsolve.app.stack_wheels import (
     indexes_for,
     needs_of,
     notes_of,
+    places_of,
     required_by_builds,
     strangers,
 )
@@ -96,6 +97,7 @@ def wheels_beside(
         held=asked.held,
         present=present,
         judge=required_by_builds(matrix),
+        virtual=places_of(matrix),
     )
     try:
         found = found_for(question, indexes_for(solution, wanted, request.packages, where, lines), progress)

@@ -17,19 +17,20 @@ from packaging.version import Version
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.lock_frameworks import python_of
 from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places
-from envsolve.app.stack_wheels import Limits
+from envsolve.app.stack_wheels import Limits, places_of, required_by_builds
 from envsolve.app.targets import glibc_for
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, rivals_of
 from envsolve.index.client import Indexes
 from envsolve.index.fitting import Interpreter
 from envsolve.index.page import RawFile
+from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.need import Markers, Need
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.ages import days_of
-from envsolve.resolve.closure.bounds import THE_STACK, FactsOf, constraints_of, cuda_major_of
+from envsolve.resolve.closure.bounds import THE_STACK, constraints_of, cuda_major_of, may_stand_beside
 from envsolve.resolve.closure.newest import Candidates, Found, Newest, newest_positions
 from envsolve.resolve.closure.releases import Wanted
 from envsolve.resolve.closure.virtual import Virtual, among
@@ -81,11 +82,13 @@ class Choosing:
         problem: Problem,
         wanted: Given,
         solver: Solver,
-        facts_of: FactsOf,
+        matrix: Matrix,
         where: Places,
         lines: Lines,
     ) -> None:
-        self._facts_of = facts_of
+        self._facts_of = matrix.build_facts
+        self._required = required_by_builds(matrix)
+        self._places = places_of(matrix)
         self._request, self._problem, self._wanted = request, problem, wanted
         self._solver, self._where, self._lines = solver, where, lines
         self._worlds: list[World] = []
@@ -203,6 +206,7 @@ class Choosing:
         for framework, rows in self._builds.items():
             yield Virtual(framework_identifier(framework), tuple(tuple(self._needs_of(row)) for row in rows))
         yield Virtual(_CUDA, ((),) * len(self._majors))
+        yield from self._places
 
     def _needs_of(self, row: Release) -> Iterator[Need]:
         yield Need(row.package, tuple(sorted(row.extras)), f"=={row.version}", "")
@@ -223,13 +227,13 @@ class Choosing:
             if any(it.source is Source.PYTORCH for it in rows):  # its other builds require other parts of CUDA
                 needs = tuple(it for it in needs if not it.name.startswith(_OF_CUDA))
             return needs
+        needs = self._required(name, version, needs)
         return (*needs, *self._of_stack(name, version), *self._of_builds(name, version))
 
     def _of_builds(self, name: str, version: str) -> Iterator[Need]:
-        """What is known of the builds of a package; those in PyTorch's own index are for the CUDA of its PyTorch."""
+        """The CUDA that builds of a package load; those in PyTorch's own index are for the CUDA of its PyTorch."""
         for facts in self._facts_of(name):
             if facts.covers(version):
-                yield from facts.requires
                 for framework, rows in self._builds.items():
                     yield among(framework_identifier(framework), self._that_go_with(facts, name, rows))
 
@@ -240,9 +244,8 @@ class Choosing:
                 yield number
 
     def _of_stack(self, name: str, version: str) -> Iterator[Need]:
-        major = cuda_major_of(name)
-        if major is not None and self._majors:
-            yield self._of_major(major)
+        if cuda_major_of(name) is not None and self._majors:
+            yield among(_CUDA, (it for it, major in enumerate(self._majors) if may_stand_beside(name, major)))
         for framework, rows in self._builds.items():
             identifier = framework_identifier(framework)
             if name in rivals_of(framework):

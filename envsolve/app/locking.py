@@ -30,6 +30,7 @@ from envsolve.app.stack_wheels import (
     indexes_for,
     needs_of,
     notes_of,
+    places_of,
     required_by_builds,
     runs_in_part,
     strangers,
@@ -229,7 +230,7 @@ class _Lock:
                 base.problem,
                 self._wanted,
                 self._stacks.solver,
-                self._matrix.build_facts,
+                self._matrix,
                 self._where,
                 lines,
             )
@@ -350,6 +351,7 @@ class _Lock:
             limits=Limits(None if solution is None else bounds_of(solution, self._matrix, in_part=in_part), wanted),
             held={it.name: it.version for it in self._pins if stays(attempt.request.packages, it.name)},
             judge=required_by_builds(self._matrix),
+            virtual=places_of(self._matrix),
             floors=floors or {},
             newest=self._newest,
         )

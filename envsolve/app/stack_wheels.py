@@ -24,6 +24,7 @@ from envsolve.model.release import Release, Source
 from envsolve.model.request import Packages
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.bounds import THE_STACK, Bounds
+from envsolve.resolve.closure.virtual import Virtual, among
 from envsolve.resolve.closure.world import Judge, Limit
 
 _BUILT_TOGETHER = ("torchvision", "torchaudio")
@@ -111,12 +112,18 @@ def bounds_of(solution: Solution, matrix: Matrix, present: Collection[str] = (),
     )
 
 
+def places_of(matrix: Matrix) -> tuple[Virtual, ...]:
+    """The folders and libraries that one package at a time may have, as projects whose candidates those are."""
+    return tuple(Virtual(it.name, ((),) * len(it.packages), it.packages) for it in matrix.places)
+
+
 def required_by_builds(matrix: Matrix) -> Judge:
-    """What wheels require in truth: what their metadata say, and what is known of their builds beside."""
+    """What wheels require in truth: what their metadata say, what is known of their builds, and their places."""
+    places = {package: among(it.name, [number]) for it in matrix.places for number, package in enumerate(it.packages)}
 
     def judge(name: str, version: str, needs: tuple[Need, ...]) -> tuple[Need, ...]:
         known = (it for facts in matrix.build_facts(name) if facts.covers(version) for it in facts.requires)
-        return (*needs, *known)
+        return (*needs, *known, *([places[name]] if name in places else ()))
 
     return judge
 

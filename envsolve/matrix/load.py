@@ -28,6 +28,7 @@ from envsolve.matrix.parse import (
     parse_evidence,
     parse_known_bad,
     parse_library,
+    parse_place,
     parse_platform_limit,
     parse_release,
     parse_rows,
@@ -36,7 +37,7 @@ from envsolve.matrix.parse import (
 )
 from envsolve.matrix.row import Mistakes
 from envsolve.matrix.sound import evidence_of, part_of, releases_of
-from envsolve.model.build_facts import BuildFacts
+from envsolve.model.build_facts import BuildFacts, Place
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.fact import Evidence
 from envsolve.model.host import Platform
@@ -116,6 +117,13 @@ class ComponentTable(NamedTuple):
         return tuple(sorted({cuda for cuda, version in held if specifier.contains(version)}, reverse=True))
 
 
+class PackageTable(NamedTuple):
+    """packages.toml: what builds of further packages need, and what they have under one name."""
+
+    builds: tuple[BuildFacts, ...]
+    places: tuple[Place, ...]
+
+
 def find_matrix() -> Path:
     """The directory of matrix files: inside the installed package, or beside it in a checkout."""
     package = Path(__file__).parent.parent
@@ -134,7 +142,6 @@ class Matrix:
         self._files: dict[str, Document] = {}
         self._kept: dict[str, Kept] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
-        self._build_facts: tuple[BuildFacts, ...] | None = None
 
     @cached_property
     def is_shipped(self) -> bool:
@@ -197,9 +204,16 @@ class Matrix:
         """What is known of the builds of ``package``, by its normalized name, beyond their metadata."""
         if package not in self._package_names:
             return ()
-        if self._build_facts is None:
-            self._build_facts = _without_mistakes("packages.toml", self._read_packages)
-        return tuple(facts for facts in self._build_facts if facts.package == package)
+        return tuple(facts for facts in self._packages.builds if facts.package == package)
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The folders and libraries that one package at a time may have."""
+        return self._packages.places if "packages" in self.tables else ()
+
+    @cached_property
+    def _packages(self) -> PackageTable:
+        return _without_mistakes("packages.toml", self._read_packages)
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
@@ -324,12 +338,15 @@ class Matrix:
         parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
         return parse_rows("library", document, parse_library, evidence, mistakes)
 
-    def _read_packages(self, mistakes: Mistakes) -> tuple[BuildFacts, ...]:
+    def _read_packages(self, mistakes: Mistakes) -> PackageTable:
         document = self._document("packages")
-        check_tables(document, ("build",), mistakes)
+        check_tables(document, ("build", "place"), mistakes)
         evidence = parse_evidence(document.get("evidence", {}), mistakes)
         _updated(document, mistakes)
-        return parse_rows("build", document, parse_build_facts, evidence, mistakes)
+        return PackageTable(
+            parse_rows("build", document, parse_build_facts, evidence, mistakes),
+            parse_rows("place", document, parse_place, evidence, mistakes),
+        )
 
     def document(self, name: str) -> Document:
         """One file as it stands. Raises MatrixError where it cannot be read, is not TOML or needs a newer envsolve."""

@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion, Version
 
 from envsolve.matrix.document import Document
 from envsolve.matrix.row import Mistakes, Row, RowError
-from envsolve.model.build_facts import BuildFacts
+from envsolve.model.build_facts import BuildFacts, Place
 from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.host import Platform
@@ -319,6 +319,17 @@ def parse_build_facts(row: Row, known: KnownEvidence) -> BuildFacts:
     if facts.cuda is None and not facts.requires and not facts.constraints:
         row.wrong("", "says nothing: cuda, requires or constraints must be there")
     return facts
+
+
+def parse_place(row: Row, known: KnownEvidence) -> Place:
+    """A ``[[place]]`` row of packages.toml."""
+    place = Place(row.text("name"), row.texts("packages", required=True), row.evidence(known))
+    for package in place.packages:
+        if package != normalized(package):
+            row.wrong("packages", f"{package} must be the normalized name, {normalized(package)}")
+    if " " not in place.name:
+        row.wrong("name", "must say what it is, as in 'the folder nvidia/nccl'")
+    return place
 
 
 def _components(row: Row) -> Iterator[Component]:

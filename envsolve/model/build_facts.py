@@ -41,3 +41,11 @@ class BuildFacts(NamedTuple):
         """The toolkits in words: ``CUDA 12``, ``CUDA >=11.7,<12.7``."""
         text = ",".join(sorted(map(str, self.cuda or ()), reverse=True))
         return f"CUDA {text.removeprefix('==').removesuffix('.*')}"
+
+
+class Place(NamedTuple):
+    """A folder or a library by its ``name``, which several packages have under that name: one of them may be there."""
+
+    name: str
+    packages: tuple[str, ...]
+    evidence: tuple[Evidence, ...]

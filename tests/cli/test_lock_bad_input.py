@@ -139,7 +139,10 @@ def test_a_file_in_another_encoding_is_named(envsolve: Envsolve, world: IndexSer
 GOOD_FILES = {
     "a byte order mark and Windows' line ends": ("\ufeffpandas<3\r\nnumpy\r\n", {"pandas": "2.2.0", "numpy": "2.4.6"}),
     "comments and continued lines": ("# all\npandas \\\n  >=2, \\\n  <3  # old\n", {"pandas": "2.2.0"}),
-    "another file and constraints": ("-r sub/more.in\n-c sub/constraints.txt\n", {"pandas": "1.5.3", "numpy": "1.26.4"}),
+    "another file and constraints": (
+        "-r sub/more.in\n-c sub/constraints.txt\n",
+        {"pandas": "1.5.3", "numpy": "1.26.4"},
+    ),
     "options for an installer": ("--prefer-binary\n--only-binary :all:\npandas\n", {"pandas": "3.0.0"}),
     "a variable": ("${WANTED_NAME}>=3\n", {"pandas": "3.0.0"}),
     "nothing": ("\n# nothing yet\n", {}),

@@ -29,6 +29,8 @@ NEVER = "<0.dev0"
 """A specifier that no version lies in."""
 _MAJOR_IN_NAME = re.compile(r"-cu(?:da)?(\d\d)(?:\d|x)?(?=-|\Z)")
 """nvidia-cudnn-cu12, jax-cuda12-plugin, cupy-cuda12x, cupy-cuda112."""
+_OF_FRAMEWORKS = ("jax-cuda", "cupy-cuda")
+"""Parts of frameworks, which have one CUDA."""
 _FIRST_WITHOUT_SUFFIX = 13
 """From CUDA 13 on NVIDIA's toolkit packages carry no -cuNN."""
 _OF_THE_MAJOR = ("cuda-toolkit", "cuda-bindings", "cuda-python")
@@ -57,6 +59,16 @@ def cuda_major_of(name: str) -> int | None:
     """The CUDA that a package is for by its name; None where that does not say."""
     named = _MAJOR_IN_NAME.search(name)
     return None if named is None else int(named[1])
+
+
+def may_stand_beside(name: str, major: int) -> bool:
+    """Whether a package with a CUDA in its name may stand in a stack of CUDA ``major``.
+
+    Not one for a newer CUDA, which may need a newer driver, nor a framework's part for another one. Else the libraries
+    of an older CUDA have names of their own (libcublas.so.12); where they have not, the matrix has a place for them.
+    """
+    named = cuda_major_of(name)
+    return named is None or named == major or (named < major and not name.startswith(_OF_FRAMEWORKS))
 
 
 class Bounds:
@@ -103,7 +115,7 @@ class Bounds:
         yield from self._of_builds(name, toolkit.version)
         major = toolkit.version.major
         named = cuda_major_of(name)
-        if named is not None and named != major:
+        if not may_stand_beside(name, major):
             yield Limit(NEVER, f"it is for CUDA {named}, and this stack is of CUDA {major}")
         elif name in _OF_THE_MAJOR:
             yield Limit(f"=={major}.*", f"this stack is of CUDA {major}")

@@ -17,6 +17,7 @@ from envsolve.resolve.closure.behind import Behind, behind
 from envsolve.resolve.closure.provider import Ask, Pick, Provider
 from envsolve.resolve.closure.releases import Wanted
 from envsolve.resolve.closure.settle import Reached, settled
+from envsolve.resolve.closure.virtual import Virtual
 from envsolve.resolve.closure.world import Judge, Limits, World
 
 _MOST_ROUNDS = 200_000
@@ -47,9 +48,10 @@ class Question(NamedTuple):
     """What a closure is asked for. ``held`` are the versions of an existing lock, which stay where they fit.
 
     ``present`` are the projects that conda installs, by normalized name: what asks for one is met by its version or
-    not at all, and what it requires itself is met. ``judge`` says what metadata leave out. ``floors`` are the first
-    versions that may be taken of projects, by their positions; with any, a search that is not short has no answer.
-    ``newest`` are the newest versions of what was asked for.
+    not at all, and what it requires itself is met. ``judge`` says what metadata leave out, ``virtual`` are projects
+    that it speaks of and no index has. ``floors`` are the first versions that may be taken of projects, by their
+    positions; with any, a search that is not short has no answer. ``newest`` are the newest versions of what was asked
+    for.
     """
 
     asked: tuple[Asked, ...]
@@ -58,6 +60,7 @@ class Question(NamedTuple):
     held: Mapping[str, str]
     present: Mapping[str, Present] = {}
     judge: Judge | None = None
+    virtual: tuple[Virtual, ...] = ()
     floors: Mapping[str, int] = {}
     newest: Mapping[str, str] = {}
 
@@ -76,7 +79,7 @@ class Found(NamedTuple):
 
 def found_for(question: Question, indexes: Indexes, progress: Progress | None = None) -> Found:
     """Every package that the question needs. Raises Conflict, OutsideError, UnsolvableError."""
-    world = World(indexes, question.wanted, question.limits, question.present, judge=question.judge)
+    world = World(indexes, question.wanted, question.limits, question.present, question.virtual, question.judge)
     try:
         asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
         world.look_ahead(tuple(need for need, _ in asked))
@@ -131,14 +134,14 @@ def _pins(picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> tu
         name, extra, pick = asks[0][0].name, asks[0][0].extra, picks[asks[0][0].name]
         via.setdefault(name, set()).update(by or ask.origin for ask, by in asks if by != name)
         for _, by in asks:
-            if by not in ("", name):
+            if by not in ("", name) and name not in world.virtual:
                 requires.setdefault(by, set()).add(name)
         if extra and name not in world.present and not world.has_extra(pick.releases, pick.fit.best, extra):
             unknown.setdefault(name, []).append(extra)
     return tuple(
         _pin(pick, provider, via[name], requires.get(name, set()), unknown.get(name, []))
         for name, pick in sorted(picks.items())
-        if name not in world.present
+        if name not in world.present and name not in world.virtual
     )
 
 

@@ -11,6 +11,7 @@ from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.provider import Ask, Pick, Provider
 from envsolve.resolve.closure.releases import Releases, Unfit, descending
 from envsolve.resolve.closure.resolve import Conflict
+from envsolve.resolve.closure.virtual import VirtualReleases
 from envsolve.resolve.closure.world import Limit
 
 _FEW = 3
@@ -86,6 +87,8 @@ def _asked(group: list[tuple[Ask, Pick | None]]) -> Iterator[str]:
 
 def versions(ask: Ask) -> str:
     """What is asked for; a stack asks for one build exactly, which a person writes as a version."""
+    if isinstance(ask.releases, VirtualReleases):
+        return f"{ask.name} for {ask.releases.text(ask.mask)}"
     specifier = ask.specifier.replace("===", "==") if ask.origin == THE_STACK else ask.specifier
     return f"{ask.identifier}{specifier}"
 

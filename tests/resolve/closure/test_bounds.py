@@ -54,10 +54,16 @@ def test_an_nccl_that_dropped_maxwell_is_kept_away_from_it_alone(matrix: Matrix)
 
 def test_packages_of_another_cuda_are_never_taken(matrix: Matrix) -> None:
     limits = bounds(matrix, solution(matrix, "jax", "7.0"))
-    for name in ("nvidia-cudnn-cu13", "nvidia-nccl-cu11", "jax-cuda13-plugin", "cupy-cuda13x", "nvidia-cublas"):
+    for name in ("nvidia-cudnn-cu13", "jax-cuda11-plugin", "jax-cuda13-plugin", "cupy-cuda13x", "nvidia-cublas"):
         assert specifiers(limits, name) == [NEVER], name
     assert specifiers(limits, "cuda-bindings") == ["==12.*"]
     assert specifiers(limits, "numpy") == specifiers(limits, "nvidia-ml-py") == []
+
+
+def test_libraries_of_an_older_cuda_may_stand_beside_the_stack(matrix: Matrix) -> None:
+    limits = bounds(matrix, solution(matrix, "jax", "8.6", "580.65.06"))
+    assert specifiers(limits, "nvidia-cutlass-dsl-libs-cu12") == specifiers(limits, "nvidia-cublas-cu12") == []
+    assert specifiers(limits, "jax-cuda12-plugin") == [NEVER]
 
 
 def test_a_compiler_follows_the_toolkit_where_kernels_are_made_on_the_machine(matrix: Matrix) -> None:
