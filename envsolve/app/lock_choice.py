@@ -245,7 +245,8 @@ class Choosing:
 
     def _of_stack(self, name: str, version: str) -> Iterator[Need]:
         if cuda_major_of(name) is not None and self._majors:
-            yield among(_CUDA, (it for it, major in enumerate(self._majors) if may_stand_beside(name, major)))
+            fit = (it for it, major in enumerate(self._majors) if may_stand_beside(name, major, self._facts_of))
+            yield among(_CUDA, fit)
         for framework, rows in self._builds.items():
             identifier = framework_identifier(framework)
             if name in rivals_of(framework):

@@ -73,7 +73,10 @@ def packages_refusal(
     else:
         names = contested(conflict)[:_FEW_NAMES]
         code = "packages-conflict"
-        message = f"the requirements of {' and '.join(names)} do not go together for {target}{stack}"
+        if conflict.provider.world.virtual.isdisjoint(names):
+            message = f"the requirements of {' and '.join(names)} do not go together for {target}{stack}"
+        else:
+            message = f"one package alone may have {' and '.join(names)}, for {target}{stack}"
     rivals = tuple(_rival_hints(conflict, request, solution))
     hints = (
         *rivals,

@@ -261,21 +261,29 @@ class _Lock:
         choices = () if base.solution is None else base.solution.choices
         of_stack = {choice.release.package: str(choice.release.full_version) for choice in choices}
         self._newest = choosing.versions(newest) | of_stack
-        try:
-            return base, self._packages(base, lines, newest)
-        except Conflict as conflict:
-            from envsolve.app.lock_refusal import packages_refusal
-
-            refused = packages_refusal(conflict, base.request, base.solution, base.interpreter)
-            self._refused = self._refused or refused
+        found = self._found(base, lines, newest)
+        if isinstance(found, Found):
+            return base, found
+        refused, self._refused = found, self._refused or found
         choice = choosing.choice()
         if choice is None:
             raise refused
         attempt = self._stacks.solved(*choice.narrowed(base.request, base.problem))
+        found = self._found(attempt, lines, choice.floors)
+        if isinstance(found, Found):
+            return attempt, found
+        raise refused
+
+    def _found(self, attempt: Attempt, lines: Lines, floors: Mapping[str, int]) -> Found | UnsolvableError:
+        """Every package that goes with a stack, none below its floor, or why there are none. Raises OutsideError."""
         try:
-            return attempt, self._packages(attempt, lines, choice.floors)
-        except Conflict:
-            raise refused from None
+            return self._packages(attempt, lines, floors)
+        except Conflict as conflict:
+            from envsolve.app.lock_refusal import packages_refusal
+
+            return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
+        except UnsolvableError as error:
+            return error
 
     def _held_back(self, found: Found, attempt: Attempt, lines: Lines) -> Iterator[Note]:
         """What is not at its newest and what keeps it there: a framework in any case, others after half a year."""
@@ -294,17 +302,11 @@ class _Lock:
 
     def _against(self, it: Behind, attempt: Attempt, lines: Lines) -> UnsolvableError | None:
         """Why the newest version does not go with the rest, found out by asking for it."""
-        from envsolve.app.lock_refusal import packages_refusal
-
         try:
-            self._packages(attempt, lines, it.floor)
-        except Conflict as conflict:
-            return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
-        except UnsolvableError as error:
-            return error
+            found = self._found(attempt, lines, it.floor)
         except OutsideError:
-            pass  # what only explains an answer does not end it
-        return self._refused
+            return self._refused  # what only explains an answer does not end it
+        return found if isinstance(found, UnsolvableError) else self._refused
 
     def _require_recent(self, found: Found, attempt: Attempt, lines: Lines) -> None:
         """Raise UnsolvableError where the newest that fits of what was asked for is long out of date.

@@ -114,7 +114,7 @@ def bounds_of(solution: Solution, matrix: Matrix, present: Collection[str] = (),
 
 def places_of(matrix: Matrix) -> tuple[Virtual, ...]:
     """The folders and libraries that one package at a time may have, as projects whose candidates those are."""
-    return tuple(Virtual(it.name, ((),) * len(it.packages), it.packages) for it in matrix.places)
+    return tuple(Virtual(it.name, ((),) * len(it.packages)) for it in matrix.places)
 
 
 def required_by_builds(matrix: Matrix) -> Judge:

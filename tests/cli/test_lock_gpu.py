@@ -122,19 +122,26 @@ class TestWhatIsForAnotherCuda:
     def test_never_stands_beside_the_stack(self, envsolve: Envsolve, world: IndexServer) -> None:
         found = pins(envsolve, world, "torch", "xgboost", "--gpu", "8.6")
         assert not {"nvidia-nccl-cu12", "nvidia-nccl-cu13"} <= found.keys()
-        result = lock(envsolve, world, "torch", "xgboost", "--gpu", "8.6")
-        assert "requires nvidia-nccl-cu12: it is for CUDA 12, and this stack is of CUDA 13\n" in result.out
 
     def test_takes_a_stack_of_its_cuda(self, envsolve: Envsolve, world: IndexServer) -> None:
         found = pins(envsolve, world, "torch", "xgboost>=3", "--gpu", "8.6")
         assert (found["xgboost"], found["torch"]) == ("3.1.2", "2.14.1+cu126")
         assert not [name for name in found if name.endswith("-cu13") or name == "nvidia-cublas"]
 
+    def test_may_stand_there_in_a_folder_of_its_own(self, envsolve: Envsolve, world: IndexServer) -> None:
+        world.add("compiler", [wheel("compiler", "1.0", ["nvidia-cuda-nvcc-cu12"])])
+        world.add("nvidia-cuda-nvcc-cu12", [wheel("nvidia-cuda-nvcc-cu12", "12.9.86")])
+        found = pins(envsolve, world, "torch", "compiler", "--gpu", "8.6")
+        assert (found["torch"], found["nvidia-cuda-nvcc-cu12"]) == ("2.15.0", "12.9.86")
+
     def test_is_told_where_no_stack_of_its_cuda_is_left(self, envsolve: Envsolve, world: IndexServer) -> None:
         result = lock(envsolve, world, "torch==2.15.0", "xgboost>=3", "--gpu", "8.6")
         assert (result.code, result.out) == (1, "")
-        assert "\ncause: xgboost 3.1.2 and 3.0.0 requires nvidia-nccl-cu12\n" in result.err
-        assert "nvidia-nccl-cu12 is bounded: it is for CUDA 12, and this stack is of CUDA 13\n" in result.err
+        assert "\ncause: xgboost 3.1.2 requires nvidia-nccl-cu12\n" in result.err
+        assert result.err.startswith(
+            "error: packages-conflict\n  one package alone may have the folder nvidia/nccl, for "
+        )
+        assert "\ncause: nvidia-nccl-cu13 2.30.7 requires the folder nvidia/nccl for itself\n" in result.err
 
 
 class TestTwoPackagesOfOneModule:

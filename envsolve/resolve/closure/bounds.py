@@ -61,13 +61,15 @@ def cuda_major_of(name: str) -> int | None:
     return None if named is None else int(named[1])
 
 
-def may_stand_beside(name: str, major: int) -> bool:
-    """Whether a package with a CUDA in its name may stand in a stack of CUDA ``major``.
+def may_stand_beside(name: str, major: int, facts_of: FactsOf) -> bool:
+    """Whether a package with a CUDA in its name may stand in a stack of CUDA ``major``, where nothing else is known.
 
     Not one for a newer CUDA, which may need a newer driver, nor a framework's part for another one. Else the libraries
     of an older CUDA have names of their own (libcublas.so.12); where they have not, the matrix has a place for them.
     """
     named = cuda_major_of(name)
+    if any(it.cuda is not None for it in facts_of(name)):
+        return True
     return named is None or named == major or (named < major and not name.startswith(_OF_FRAMEWORKS))
 
 
@@ -115,7 +117,7 @@ class Bounds:
         yield from self._of_builds(name, toolkit.version)
         major = toolkit.version.major
         named = cuda_major_of(name)
-        if not may_stand_beside(name, major):
+        if not may_stand_beside(name, major, self._facts_of):
             yield Limit(NEVER, f"it is for CUDA {named}, and this stack is of CUDA {major}")
         elif name in _OF_THE_MAJOR:
             yield Limit(f"=={major}.*", f"this stack is of CUDA {major}")

@@ -130,7 +130,7 @@ class Newest:
         self._last[number] = provider
         try:
             world.look_ahead(tuple(need for need, _ in asked))
-            return resolved(provider, self._look_at_the_clock, SHORT)
+            return resolved(provider, self._look_at_the_clock, SHORT, narrows=True)
         except (Conflict, UnsolvableError):  # an error is a search that takes too long: another may have an answer
             self._hopeless[number].append(floors)
             return None

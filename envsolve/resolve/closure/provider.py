@@ -197,6 +197,14 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             self._root_masks[name] = mask
         return self._root_masks[name]
 
+    def bound_root(self, name: str, mask: int) -> bool:
+        """Allow ``mask`` alone of a project, as every answer has it; whether that leaves less."""
+        before = self.root_mask(name)
+        self._root_masks[name] = before & mask
+        if before & ~mask:
+            self._dead.clear()
+        return before & ~mask != 0
+
     def dead_ends(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Pick]]:
         """The requirements that nothing meets, of versions that ``asks`` admit, and of those that these admit."""
         waiting, seen = list(asks), set[str]()

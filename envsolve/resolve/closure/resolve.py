@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -17,12 +18,18 @@ from envsolve.resolve.closure.behind import Behind, behind
 from envsolve.resolve.closure.provider import Ask, Pick, Provider
 from envsolve.resolve.closure.releases import Wanted
 from envsolve.resolve.closure.settle import Reached, settled
+from envsolve.resolve.closure.shared import narrow
 from envsolve.resolve.closure.virtual import Virtual
 from envsolve.resolve.closure.world import Judge, Limits, World
 
 _MOST_ROUNDS = 200_000
 SHORT = 3000
 """Rounds, of a search that is one of several and may as well have no answer."""
+_MANY_CONFLICTS = 8
+"""After these, and each time their number has doubled, a search looks for what every answer has in common."""
+_TOO_MANY_CONFLICTS = 256
+_FEW_TO_READ = 2
+"""Metadata of a project that are fetched for that, up to too many conflicts: they cost more than most searches."""
 _MOST_CONTESTED = 200
 """Projects in conflicts, after which the search only goes on."""
 
@@ -93,16 +100,20 @@ def found_for(question: Question, indexes: Indexes, progress: Progress | None = 
     return found
 
 
-def resolved(provider: Provider, progress: Progress | None, most_rounds: int = _MOST_ROUNDS) -> Mapping[str, Pick]:
+def resolved(
+    provider: Provider, progress: Progress | None, most_rounds: int = _MOST_ROUNDS, *, narrows: bool = False
+) -> Mapping[str, Pick]:
     """What is picked, by name, by a search that begins again whenever a conflict shows which projects to decide early.
 
-    What was learned of pages, metadata and dead ends stays, so that beginning again costs little. Raises Conflict,
-    OutsideError, and UnsolvableError ``search-too-long`` after ``most_rounds``.
+    What was learned of pages, metadata and dead ends stays, so that beginning again costs little. ``narrows`` makes a
+    search quicker and its conflicts poorer in causes (envsolve.resolve.closure.shared).
+
+    Raises Conflict, OutsideError, and UnsolvableError ``search-too-long`` after ``most_rounds``.
     """
     while True:
         provider.asked_by.clear()
         try:
-            resolution = _Resolution(provider, _Counting(provider, progress))
+            resolution = _Resolution(provider, _Counting(provider, progress, narrows=narrows))
             found = resolution.resolve(provider.roots, max_rounds=most_rounds).mapping
             return {pick.name: pick for pick in found.values()}
         except _Again:
@@ -186,9 +197,11 @@ def _reasons(pick: Pick, provider: Provider) -> Iterator[str]:
 class _Counting(BaseReporter[Ask, Pick, str]):
     """Tells the provider what was refused, so that it looks for dead ends."""
 
-    def __init__(self, provider: Provider, progress: Progress | None) -> None:
+    def __init__(self, provider: Provider, progress: Progress | None, *, narrows: bool) -> None:
         self._provider = provider
         self._progress = progress
+        self._narrows = narrows
+        self._conflicts = 0
 
     def ending_round(self, index: int, state: State[Ask, Pick, str]) -> None:
         """One more version is picked."""
@@ -211,8 +224,15 @@ class _Counting(BaseReporter[Ask, Pick, str]):
     def resolving_conflicts(self, causes: Collection[Cause]) -> None:
         """A dead end. Begin again where it involves projects that were in none before."""
         involved = {ask.identifier for ask, _ in causes} | {parent.identifier for _, parent in causes if parent}
-        if not involved <= self._provider.contested and len(self._provider.contested) < _MOST_CONTESTED:
+        is_new = not involved <= self._provider.contested and len(self._provider.contested) < _MOST_CONTESTED
+        if is_new:
             self._provider.contested |= involved
+        self._conflicts += 1
+        is_due = self._conflicts >= _MANY_CONFLICTS and self._conflicts & (self._conflicts - 1) == 0
+        to_read = _FEW_TO_READ if self._conflicts < _TOO_MANY_CONFLICTS else sys.maxsize
+        if self._narrows and is_due and narrow(self._provider, self._provider.roots, to_read):
+            raise _Again
+        if is_new:
             raise _Again
 
 

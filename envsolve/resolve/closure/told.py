@@ -88,7 +88,7 @@ def _asked(group: list[tuple[Ask, Pick | None]]) -> Iterator[str]:
 def versions(ask: Ask) -> str:
     """What is asked for; a stack asks for one build exactly, which a person writes as a version."""
     if isinstance(ask.releases, VirtualReleases):
-        return f"{ask.name} for {ask.releases.text(ask.mask)}"
+        return f"{ask.name} for itself"
     specifier = ask.specifier.replace("===", "==") if ask.origin == THE_STACK else ask.specifier
     return f"{ask.identifier}{specifier}"
 

@@ -11,21 +11,17 @@ from typing import NamedTuple
 from envsolve.index.page import RawFile
 from envsolve.index.project import Project
 from envsolve.model.need import Need
-from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit, descending
+from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit
 
 _SET = "&"
 """What a specifier begins with that is a set of candidates, as the bits of a hexadecimal number."""
 
 
 class Virtual(NamedTuple):
-    """A project whose candidates are made up; ``needs`` says what each of them requires, the best one last.
-
-    ``labels`` are what people call them.
-    """
+    """A project whose candidates are made up; ``needs`` says what each of them requires, the best one last."""
 
     name: str
     needs: tuple[tuple[Need, ...], ...]
-    labels: tuple[str, ...] = ()
 
 
 def among(name: str, candidates: Iterable[int]) -> Need:
@@ -36,20 +32,15 @@ def among(name: str, candidates: Iterable[int]) -> Need:
 class VirtualReleases(Releases):
     """The candidates of a virtual project, all of which can be had."""
 
-    __slots__ = ("_labels",)
+    __slots__ = ()
 
     def __init__(self, virtual: Virtual, fitting: Fitting) -> None:
         count = len(virtual.needs)
-        self._labels = virtual.labels
         super().__init__(Project(virtual.name, "", "", bytes, versions=tuple(map(str, range(count)))), fitting)
 
     def fit(self, position: int) -> Fit | Unfit:
         """See Releases; the file says no more than which candidate it is."""
         return Fit(file_of(self.project.name, position), (), is_yanked=False)
-
-    def text(self, mask: int) -> str:
-        """The candidates of ``mask`` in words."""
-        return " or ".join(self._labels[it] for it in reversed(tuple(descending(mask))))
 
     def _worked_out(self, specifier: str) -> int:
         if specifier.startswith(_SET):

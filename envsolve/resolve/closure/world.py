@@ -136,8 +136,12 @@ class World:
     def _metadata(self, releases: Releases, file: RawFile) -> Metadata:
         return self.indexes.metadata(releases.project, self._read_for(releases, file))
 
-    def _is_at_hand(self, releases: Releases, file: RawFile) -> bool:
-        return self.indexes.metadata_at_hand(releases.project, self._read_for(releases, file)) is not None
+    def is_at_hand(self, releases: Releases, file: RawFile) -> bool:
+        """Whether nothing has to be fetched to know what a file requires."""
+        return (
+            releases.project.name in self.virtual
+            or self.indexes.metadata_at_hand(releases.project, self._read_for(releases, file)) is not None
+        )
 
     def _read_for(self, releases: Releases, file: RawFile) -> RawFile:
         """The file whose metadata is read for ``file``."""
@@ -235,7 +239,7 @@ class World:
         fit = self._probable(need, releases)
         if fit is None:
             return ()
-        if not self._is_at_hand(releases, fit.best):
+        if not self.is_at_hand(releases, fit.best):
             self.workers.submit(lambda: self.look_ahead(self._fetched(need)))
             return ()
         return self._after(need, releases)
@@ -252,7 +256,7 @@ class World:
     def prepare(self, releases: Releases, files: list[RawFile], *, further: bool) -> None:
         """Have the metadata of several files fetched at once; ``further``: and what each of them will need."""
         for file in () if releases.project.name in self.virtual else files:
-            if not self._is_at_hand(releases, file):
+            if not self.is_at_hand(releases, file):
                 self.workers.submit(partial(self._read, releases, file, further=further))
 
     def _read(self, releases: Releases, file: RawFile, *, further: bool) -> None:

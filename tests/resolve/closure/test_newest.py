@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -157,6 +158,15 @@ def _tightened(
 @given(questions())
 def test_the_answer_is_the_best_of_all(question: Question) -> None:
     assert found_for(question, question.named) == best_of_all(question)
+
+
+@often
+@given(questions())
+def test_what_every_answer_has_in_common_loses_none_of_them(question: Question) -> None:
+    """With what is looked for after many conflicts done from the first one on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("envsolve.resolve.closure.resolve._MANY_CONFLICTS", 1)
+        assert found_for(question, question.named) == best_of_all(question)
 
 
 @often
