@@ -90,14 +90,15 @@ def wheels_beside(
     stack = () if solution is None else tuple(needs_of(solution))
     present = present_projects(packages)
     _refuse_doubles(solution, present, request.asker)
+    places = () if solution is None or solution.toolkit is None else places_of(matrix)
     question = Question(
         asked=(*stack, *wanted.needs),
         wanted=Wanted(interpreter, request.packages.exclude_newer, request.packages.allow_builds, wanted.hashes),
         limits=Limits(None if solution is None else bounds_of(solution, matrix, present), wanted),
         held=asked.held,
         present=present,
-        judge=required_by_builds(matrix),
-        virtual=places_of(matrix),
+        judge=required_by_builds(matrix, places),
+        virtual=places,
     )
     try:
         found = found_for(question, indexes_for(solution, wanted, request.packages, where, lines), progress)

@@ -87,8 +87,7 @@ class Choosing:
         lines: Lines,
     ) -> None:
         self._facts_of = matrix.build_facts
-        self._required = required_by_builds(matrix)
-        self._places = places_of(matrix)
+        self._matrix = matrix
         self._request, self._problem, self._wanted = request, problem, wanted
         self._solver, self._where, self._lines = solver, where, lines
         self._worlds: list[World] = []
@@ -117,6 +116,14 @@ class Choosing:
     @cached_property
     def _builds(self) -> Mapping[str, tuple[Release, ...]]:
         return {it.framework: self._builds_of(it.framework) for it in self._problem.frameworks}
+
+    @cached_property
+    def _places(self) -> tuple[Virtual, ...]:
+        return places_of(self._matrix) if self._majors else ()
+
+    @cached_property
+    def _required(self) -> Judge:
+        return required_by_builds(self._matrix, self._places)
 
     @cached_property
     def _majors(self) -> list[int]:
@@ -194,6 +201,7 @@ class Choosing:
             judge,
             self._alike,
             {row.package for rows in self._builds.values() for row in rows} if virtual else (),
+            passes_over_missing=True,
         )
         self._worlds.append(world)
         return world, wanted

@@ -342,6 +342,7 @@ class _Lock:
         interpreter = attempt.interpreter
         wanted = for_target(self._wanted, Markers(interpreter.marker_values()))
         stack = list(self._named(attempt) if solution is None else needs_of(solution))
+        places = () if solution is None or solution.toolkit is None else places_of(self._matrix)
         question = Question(
             asked=(*stack, *wanted.needs),
             wanted=Wanted(
@@ -352,8 +353,8 @@ class _Lock:
             ),
             limits=Limits(None if solution is None else bounds_of(solution, self._matrix, in_part=in_part), wanted),
             held={it.name: it.version for it in self._pins if stays(attempt.request.packages, it.name)},
-            judge=required_by_builds(self._matrix),
-            virtual=places_of(self._matrix),
+            judge=required_by_builds(self._matrix, places),
+            virtual=places,
             floors=floors or {},
             newest=self._newest,
         )

@@ -117,13 +117,15 @@ def places_of(matrix: Matrix) -> tuple[Virtual, ...]:
     return tuple(Virtual(it.name, ((),) * len(it.packages)) for it in matrix.places)
 
 
-def required_by_builds(matrix: Matrix) -> Judge:
-    """What wheels require in truth: what their metadata say, what is known of their builds, and their places."""
-    places = {package: among(it.name, [number]) for it in matrix.places for number, package in enumerate(it.packages)}
+def required_by_builds(matrix: Matrix, places: Iterable[Virtual]) -> Judge:
+    """What wheels require in truth: what their metadata say, what is known of their builds, and ``places``."""
+    names = {it.name for it in places}
+    rows = (it for it in matrix.places if it.name in names)
+    of_package = {package: among(it.name, [number]) for it in rows for number, package in enumerate(it.packages)}
 
     def judge(name: str, version: str, needs: tuple[Need, ...]) -> tuple[Need, ...]:
         known = (it for facts in matrix.build_facts(name) if facts.covers(version) for it in facts.requires)
-        return (*needs, *known, *([places[name]] if name in places else ()))
+        return (*needs, *known, *([of_package[name]] if name in of_package else ()))
 
     return judge
 

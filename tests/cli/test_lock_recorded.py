@@ -40,6 +40,8 @@ class Case(NamedTuple):
 
 BESIDE_CUDA_13 = frozenset({"xgboost"})
 """Wants NCCL for CUDA 12; the releases that a stack of CUDA 13 has to go back to are not recorded."""
+OF_ITS_AGE = frozenset({"s3fs"})
+"""Beside the newest boto3 uv takes the s3fs of 2020; a lock takes the newest and a boto3 of some weeks before."""
 CASES = [
     Case("W1", ("--gpu", "8.6", "--driver", "580.65.06")),
     Case("W1", ("--gpu", "8.6", "--driver", "535.183.01")),
@@ -49,7 +51,7 @@ CASES = [
     Case("W3", ("--gpu", "9.0")),
     Case("W3", ("--gpu", "7.0", "--driver", "580.65.06")),
     Case("W5", NO_GPU),
-    Case("W5", ("--gpu", "8.6"), BESIDE_CUDA_13),
+    Case("W5", ("--gpu", "8.6"), BESIDE_CUDA_13 | OF_ITS_AGE),
     Case("W6", NO_GPU),
     Case("torch-2.7.1", ("--gpu", "6.1", "--gpu", "8.6")),
     Case("tensorflow-2.15.1", ("--gpu", "8.6", "--driver", "535.183.01")),
@@ -67,6 +69,7 @@ _BOUNDS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     (r"this stack is of CUDA (\d+)", lambda it: f"=={it[1]}.*"),
     (r"cuDNN (\S+) has no code for compute capability \S+", lambda it: f"<{it[1]}"),
     (r"NCCL (\S+) has no code for compute capability \S+", lambda it: f"<{it[1]}"),
+    (r"\S+ \S+ breaks without numpy(\S+)", lambda it: it[1]),
     (r"the matrix knows the GPUs of cuDNN up to (\d+)\.(\d+)", lambda it: f"<{it[1]}.{int(it[2]) + 1}"),
 )
 """What the sentences of a lock say, as uv can be told."""

@@ -7,13 +7,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from resolvelib import BaseReporter, ResolutionImpossible
-from resolvelib.resolvers import Criterion, RequirementInformation, Resolution, ResolutionTooDeep
+from resolvelib.resolvers import Criterion, RequirementInformation, ResolutionTooDeep
 from resolvelib.structs import State
 
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.client import Indexes, package_file
 from envsolve.model.need import Need
 from envsolve.model.package import Pin, Present
+from envsolve.resolve.closure.backjumping import BackjumpingResolution
 from envsolve.resolve.closure.behind import Behind, behind
 from envsolve.resolve.closure.provider import Ask, Pick, Provider
 from envsolve.resolve.closure.releases import Wanted
@@ -86,7 +87,15 @@ class Found(NamedTuple):
 
 def found_for(question: Question, indexes: Indexes, progress: Progress | None = None) -> Found:
     """Every package that the question needs. Raises Conflict, OutsideError, UnsolvableError."""
-    world = World(indexes, question.wanted, question.limits, question.present, question.virtual, question.judge)
+    world = World(
+        indexes,
+        question.wanted,
+        question.limits,
+        question.present,
+        question.virtual,
+        question.judge,
+        passes_over_missing=bool(question.floors),
+    )
     try:
         asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
         world.look_ahead(tuple(need for need, _ in asked))
@@ -113,7 +122,7 @@ def resolved(
     while True:
         provider.asked_by.clear()
         try:
-            resolution = _Resolution(provider, _Counting(provider, progress, narrows=narrows))
+            resolution = BackjumpingResolution(provider, _Counting(provider, progress, narrows=narrows))
             found = resolution.resolve(provider.roots, max_rounds=most_rounds).mapping
             return {pick.name: pick for pick in found.values()}
         except _Again:
@@ -238,22 +247,3 @@ class _Counting(BaseReporter[Ask, Pick, str]):
 
 class _Again(Exception):  # noqa: N818 - nothing is wrong
     """The search is to begin again, with what was learned."""
-
-
-class _Resolution(Resolution[Ask, Pick, str]):
-    """Remembers whether a pin meets its requirements: resolvelib asks again for every pin in every round."""
-
-    def __init__(self, provider: Provider, reporter: _Counting) -> None:
-        super().__init__(provider, reporter)
-        self._verdicts: dict[str, tuple[Criterion[Ask, Pick], Pick, bool]] = {}
-
-    def _is_current_pin_satisfying(self, name: str, criterion: Criterion[Ask, Pick]) -> bool:
-        pin = self._states[-1].mapping.get(name)
-        if pin is None:
-            return False
-        known = self._verdicts.get(name)
-        if known is not None and known[0] is criterion and known[1] is pin:
-            return known[2]
-        verdict = super()._is_current_pin_satisfying(name, criterion)
-        self._verdicts[name] = (criterion, pin, verdict)
-        return verdict

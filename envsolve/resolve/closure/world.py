@@ -55,7 +55,8 @@ class World:
 
     ``limits`` bound the versions of projects by name. ``virtual`` are projects that are in no index, and ``judge`` says
     what the metadata of others leave out. Worlds that share ``alike`` read one wheel for all of a version, as uv does:
-    so much is enough to choose between them. What is ``late`` is decided after what requires it.
+    so much is enough to choose between them. What is ``late`` is decided after what requires it. Of files that an index
+    lists and does not have ``passes_over_missing`` takes none; else they are an error.
     """
 
     def __init__(
@@ -68,6 +69,8 @@ class World:
         judge: Judge | None = None,
         alike: dict[tuple[str, str], RawFile] | None = None,
         late: Collection[str] = (),
+        *,
+        passes_over_missing: bool = False,
     ) -> None:
         self.indexes = indexes
         self.wanted = wanted
@@ -88,6 +91,7 @@ class World:
         self.virtual = frozenset(it.name for it in virtual)
         self._judge = judge
         self._alike = alike
+        self._passes_over_missing = passes_over_missing
         self.late = frozenset(late)
         for it in virtual:
             self._releases[it.name] = VirtualReleases(it, self.fitting)
@@ -125,9 +129,9 @@ class World:
         try:
             needs = self._worked_out(self._metadata(releases, file), extra)
         except OutsideError as error:
-            if self._alike is None or error.code != NOT_THERE:
+            if not self._passes_over_missing or error.code != NOT_THERE:
                 raise
-            return None  # a version that nobody can install is none to choose; a lock that holds it says so
+            return None
         if needs is None or self._judge is None or extra:
             return needs
         name = releases.project.name
