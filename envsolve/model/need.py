@@ -26,6 +26,7 @@ _USUAL = re.compile(
 _EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
 _AND_OR = re.compile(r"\s+(and|or)\s+")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
+_MOST_QUOTED = 200
 
 
 class Need(NamedTuple):
@@ -69,9 +70,7 @@ def _by_packaging(line: str) -> Need:
     try:
         requirement = Requirement(line)
     except InvalidRequirement as error:
-        raise ValueError(f"{line!r} is not a requirement: {str(error).splitlines()[0]}") from None
-    except RecursionError:
-        raise ValueError("a requirement with too many brackets within brackets") from None
+        raise ValueError(f"{_quoted(line)} is not a requirement: {str(error).splitlines()[0]}") from None
     return Need(
         normalized(requirement.name),
         tuple(sorted(map(normalized, requirement.extras))),
@@ -127,9 +126,7 @@ class Markers:
         try:
             return _parsed(marker).evaluate({**self._environment, "extra": extra})
         except (InvalidMarker, UndefinedComparison) as error:
-            raise ValueError(f"{marker!r} is not a marker: {str(error).splitlines()[0]}") from None
-        except RecursionError:
-            raise ValueError("a marker with too many brackets within brackets") from None
+            raise ValueError(f"{_quoted(marker)} is not a marker: {str(error).splitlines()[0]}") from None
 
 
 @cache
@@ -137,6 +134,11 @@ def _parsed(marker: str) -> Marker:
     from packaging.markers import Marker
 
     return Marker(marker)
+
+
+def _quoted(text: str) -> str:
+    """``text`` in quotes, cut where it is long: metadata may hold anything."""
+    return repr(text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}...")
 
 
 @cache
@@ -148,7 +150,7 @@ def check_specifier(specifier: str) -> None:
         try:
             SpecifierSet(specifier)
         except InvalidSpecifier:
-            raise ValueError(f"{specifier!r} is not a version specifier") from None
+            raise ValueError(f"{_quoted(specifier)} is not a version specifier") from None
 
 
 @cache
@@ -169,6 +171,4 @@ def check_marker(marker: str) -> None:
         try:
             Marker(marker)
         except InvalidMarker as error:
-            raise ValueError(f"{marker!r} is not a marker: {str(error).splitlines()[0]}") from None
-        except RecursionError:
-            raise ValueError("a marker with too many brackets within brackets") from None
+            raise ValueError(f"{_quoted(marker)} is not a marker: {str(error).splitlines()[0]}") from None
