@@ -102,6 +102,7 @@ def found_for(question: Question, indexes: Indexes, progress: Progress | None = 
         provider = Provider(world, asked, question.held, question.floors)
         rounds = SHORT if question.floors else _MOST_ROUNDS
         picks, reached = settled(resolved(provider, progress, rounds), provider)
+        _require_files(picks, reached, provider)
         late = tuple(behind(picks, reached, question.newest, question.limits))
         found = Found(_pins(picks, reached, provider), tuple(_bare(reached, world)), late)
     finally:
@@ -133,6 +134,18 @@ def resolved(
             message = f"no answer was found in {most_rounds} rounds: too many versions were tried one after the other"
             hint = Hint("name versions of the packages that matter, which leaves less to try")
             raise UnsolvableError("search-too-long", message, hints=(hint,)) from None
+
+
+def _require_files(picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> None:
+    """Raise OutsideError where a version would have been picked, had the index its file."""
+    for (name, version), error in sorted(provider.world.missing.items()):
+        pick = picks.get(name)
+        position = None if pick is None else pick.releases.position(version)
+        if pick is None or position is None or position <= pick.position:
+            continue
+        masks = (ask.mask for asks in reached.values() for ask, by in asks if ask.name == name and by != name)
+        if all(mask >> position & 1 for mask in (provider.root_mask(name), *masks)):
+            raise error
 
 
 def _whole(causes: Collection[Cause], provider: Provider) -> list[Cause]:

@@ -55,8 +55,8 @@ class World:
 
     ``limits`` bound the versions of projects by name. ``virtual`` are projects that are in no index, and ``judge`` says
     what the metadata of others leave out. Worlds that share ``alike`` read one wheel for all of a version, as uv does:
-    so much is enough to choose between them. What is ``late`` is decided after what requires it. Of files that an index
-    lists and does not have ``passes_over_missing`` takes none; else they are an error.
+    so much is enough to choose between them. What is ``late`` is decided after what requires it. With
+    ``passes_over_missing`` a version whose file an index lists and does not have is skipped; else it is an error.
     """
 
     def __init__(
@@ -88,6 +88,8 @@ class World:
 
             self._releases.update(releases_of(present, self.fitting))
         self._needs: dict[tuple[str, str], tuple[Need, ...] | None] = {}
+        self.missing: dict[tuple[str, str], OutsideError] = {}
+        """The errors for files that an index lists and does not have, by project and version."""
         self.virtual = frozenset(it.name for it in virtual)
         self._judge = judge
         self._alike = alike
@@ -131,6 +133,8 @@ class World:
         except OutsideError as error:
             if not self._passes_over_missing or error.code != NOT_THERE:
                 raise
+            name = releases.project.name
+            self.missing[name, version_of(name, file[0]) or ""] = error
             return None
         if needs is None or self._judge is None or extra:
             return needs
