@@ -91,7 +91,7 @@ def lock(**options: Any) -> int:
             for path, _ in written:
                 path.parent.mkdir(parents=True, exist_ok=True)
             write_all(written)
-    answer = _answer(changes, options)
+    answer = _answer(changes, locked.notes, options)
     verb = "written" if writes else "not as it should be" if options["check"] else "would be written"
     facts = _facts(locked) if options["verbose"] else ()
     notes = [*_notes(changes, locked, verb), *facts] if not options["quiet"] else []
@@ -142,9 +142,10 @@ def network_of(options: dict[str, Any]) -> Network:
     return Network(options["offline"], options["refresh"], absolute, options["no_cache"])
 
 
-def _answer(changes: Sequence[FileChange], options: dict[str, Any]) -> str:
+def _answer(changes: Sequence[FileChange], notes: Sequence[Note], options: dict[str, Any]) -> str:
     if options["as_json"]:
-        document = {"schema_version": SCHEMA_VERSION, "files": [_data(it) for it in changes]}
+        files = [_data(it) for it in changes]
+        document = {"schema_version": SCHEMA_VERSION, "files": files, "notes": [it.as_json() for it in notes]}
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     return "".join(f"{line}\n" for it in _alike(changes) for line in _lines(it)) if options["show_diff"] else ""
 

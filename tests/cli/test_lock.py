@@ -107,6 +107,13 @@ def pins_in_pylock(project: Project) -> dict[str, str]:
     return {it["name"]: it["version"] for it in tomli.loads(project.read("locks/pylock.toml"))["packages"]}
 
 
+def test_json_has_the_notes_with_their_codes(project: Project) -> None:
+    first, again = project.data("lock", "-P", "scipy")["notes"], project.data("lock")["notes"]
+    (unknown,) = (it for it in first if it["code"] == "not-locked")
+    assert "scipy" in unknown["text"]
+    assert [it["code"] for it in again] == ["newer-needs-driver"]
+
+
 def test_a_newer_driver_changes_nothing_and_says_what_is_possible(project: Project) -> None:
     project("lock")
     before = project.read()
