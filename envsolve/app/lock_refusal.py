@@ -89,9 +89,15 @@ def packages_refusal(
     return UnsolvableError(code, message, tuple(shown), hints, conflict=steps)
 
 
-def is_asked(conflict: Conflict) -> bool:
-    """Whether a requirement that people wrote takes part in ``conflict``, and not the stack alone."""
-    return any(ask.origin not in ("", THE_STACK) for ask, _ in conflict.causes)
+def rank_of(conflict: Conflict, refused: UnsolvableError) -> tuple[bool, ...]:
+    """How little a refusal says beside those for other Pythons: what holds for all of them says the most.
+
+    What an index lacks of the stack, what nobody asked for, and what another Python has say less.
+    """
+    is_asked = any(ask.origin not in ("", THE_STACK) for ask, _ in conflict.causes)
+    about = {Unfit.OTHER_PLATFORM, Unfit.OTHER_PYTHON}
+    is_about_python = any(about & reasons_of(name, conflict).keys() for name in contested(conflict))
+    return refused.code == NOT_ON_INDEX, not is_asked, is_about_python
 
 
 def stranger_refusal(release: Release, stranger: Pin, request: Request) -> UnsolvableError:
@@ -141,11 +147,22 @@ def _asking_for(name: str, specifier: str, text: str, request: Request) -> Hint:
     return way_out(text, request._replace(packages=request.packages._replace(requirements=asked)), request)
 
 
-def stack_refusal(request: Request, problem: Problem, solver: Solver, *, typed: Request) -> UnsolvableError:
-    """The error where the stack itself has no solution.
+def stack_refusal(
+    request: Request, problem: Problem, solver: Solver, *, typed: Request, on_python: bool
+) -> UnsolvableError:
+    """The error where the stack itself has no solution; ``on_python``: what is asked for depends on the Python.
 
     A way out is a command where it is all on the command line; a framework in a file has to be changed there.
     """
+    frameworks = problem.frameworks
+    error = _stack_refusal(request._replace(frameworks=frameworks), problem, solver, typed)
+    if on_python and typed.python is None:
+        named = typed.asker.named("python")
+        error.hints = (Hint(f"what is asked of a framework depends on the Python: name one with {named}"),)
+    return error
+
+
+def _stack_refusal(request: Request, problem: Problem, solver: Solver, typed: Request) -> UnsolvableError:
     other = _build_of_other_kind(request, problem)
     if other is not None:
         return other

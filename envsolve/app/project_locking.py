@@ -175,7 +175,8 @@ class _Locking:
 
     def _python(self, asked: Asked) -> _Files:
         from envsolve.app.held_locks import held_by_python_lock
-        from envsolve.app.locking import PYTHON_CHOSEN, LockRequest, lock, locked_again
+        from envsolve.app.lock_result import PYTHON_CHOSEN
+        from envsolve.app.locking import LockRequest, lock, locked_again
 
         request, there = asked.request._replace(channels=()), self._any_lock(asked)
         if (

@@ -42,12 +42,17 @@ def needs_of(solution: Solution) -> Iterator[tuple[Need, str]]:
             yield Need(release.package, extras, exactly, ""), THE_STACK
 
 
+def is_lockable(release: Release) -> bool:
+    """Whether an index has the wheel under a version of its own, which alone a lock with hashes can ask for."""
+    return find_links_of(release) is None and not goes_by_folder(release)
+
+
 def index_of(release: Release, packages: Packages) -> str | None:
     """PyTorch's own index with the folder of the build; None for a wheel of the default index.
 
     Raises UnsolvableError where no index has the wheel.
     """
-    if find_links_of(release) is not None or goes_by_folder(release):
+    if not is_lockable(release):
         raise UnsolvableError(
             "source-not-lockable",
             f"{release.label} is on a page of links or in a folder without a version of its own, "

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
+from envsolve.index.extended import ExtendedProject
 from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.index.page import RawFile
 from envsolve.index.project import Project
@@ -175,6 +176,11 @@ class Releases:
         versions = self.project.versions
         return place if place < len(versions) and key_of(versions[place]) == key else None
 
+    def first(self, version: str) -> int:
+        """Where the first stands that is not older than ``version``, whatever its local label."""
+        key = key_of(version.partition("+")[0])
+        return 0 if key is None else self._place(key)
+
     def fit(self, position: int) -> Fit | Unfit:
         """What wheels of the version there can be installed."""
         found = self._fits.get(position)
@@ -203,13 +209,24 @@ class Releases:
             self._has_final = not all(map(self.is_prerelease, range(len(self.project.versions))))
         return self._has_final
 
-    def newest(self, mask: int, *, prereleases: bool = False) -> int | None:
-        """The newest in ``mask`` that is not yanked and can be installed; a pre-release where there is nothing else."""
+    @property
+    def own(self) -> int:
+        """The versions that are not elsewhere (see envsolve.index.extended)."""
+        return self.mask("") if not isinstance(self.project, ExtendedProject) else self._own_of(self.project)
+
+    def _own_of(self, project: ExtendedProject) -> int:
+        return sum(1 << it for it, version in enumerate(project.versions) if not project.is_elsewhere(version))
+
+    def newest(self, mask: int, *, prereleases: bool = False, source: bool = False) -> int | None:
+        """The newest in ``mask`` that is not yanked and can be installed; a pre-release where there is nothing else.
+
+        With ``source`` the newest that can be built.
+        """
         for wanted in (None,) if prereleases or not self.has_final else (False,):
             for position in descending(mask):
                 if wanted is not None and self.is_prerelease(position) is not wanted:
                     continue
-                fit = self.fit(position)
+                fit = self.source_fit(position) if source else self.fit(position)
                 if isinstance(fit, Fit) and not fit.is_yanked:
                     return position
         return None

@@ -55,8 +55,7 @@ class World:
 
     ``limits`` bound the versions of projects by name. ``virtual`` are projects that are in no index, and ``judge`` says
     what the metadata of others leave out. Worlds that share ``alike`` read one wheel for all of a version, as uv does:
-    so much is enough to choose between them. What is ``late`` is decided after what requires it. With
-    ``passes_over_missing`` a version whose file an index lists and does not have is skipped; else it is an error.
+    so much is enough to choose between them. What is ``late`` is decided after what requires it.
     """
 
     def __init__(
@@ -69,8 +68,6 @@ class World:
         judge: Judge | None = None,
         alike: dict[tuple[str, str], RawFile] | None = None,
         late: Collection[str] = (),
-        *,
-        passes_over_missing: bool = False,
     ) -> None:
         self.indexes = indexes
         self.wanted = wanted
@@ -89,11 +86,10 @@ class World:
             self._releases.update(releases_of(present, self.fitting))
         self._needs: dict[tuple[str, str], tuple[Need, ...] | None] = {}
         self.missing: dict[tuple[str, str], OutsideError] = {}
-        """The errors for files that an index lists and does not have, by project and version."""
+        """The errors for files that an index lists and does not have, by project and version: they are skipped."""
         self.virtual = frozenset(it.name for it in virtual)
         self._judge = judge
         self._alike = alike
-        self._passes_over_missing = passes_over_missing
         self.late = frozenset(late)
         for it in virtual:
             self._releases[it.name] = VirtualReleases(it, self.fitting)
@@ -108,6 +104,17 @@ class World:
         project = self.indexes.project(name)
         found = None if project is None else Releases(project, self.fitting)
         return self._releases.setdefault(name, found)
+
+    def newest(self, releases: Releases, mask: int, *, prereleases: bool = False) -> int | None:
+        """The newest of the versions in ``mask`` that can be had, from source where no wheel can, if that is allowed.
+
+        No yanked one, and a pre-release only with ``prereleases`` or where there is nothing else.
+        """
+        found = releases.newest(mask, prereleases=prereleases)
+        if self.wanted.allow_builds:
+            source = releases.newest(mask, prereleases=prereleases, source=True)
+            return max((it for it in (found, source) if it is not None), default=None)
+        return found
 
     def limited(self, releases: Releases) -> int:
         """The versions of a project that its limits admit."""
@@ -131,7 +138,7 @@ class World:
         try:
             needs = self._worked_out(self._metadata(releases, file), extra)
         except OutsideError as error:
-            if not self._passes_over_missing or error.code != NOT_THERE:
+            if error.code != NOT_THERE:
                 raise
             name = releases.project.name
             self.missing[name, version_of(name, file[0]) or ""] = error
@@ -150,6 +157,10 @@ class World:
             releases.project.name in self.virtual
             or self.indexes.metadata_at_hand(releases.project, self._read_for(releases, file)) is not None
         )
+
+    def reads_what_it_takes(self, releases: Releases, file: RawFile) -> bool:
+        """Whether the metadata that were read for ``file`` are its own."""
+        return identity(self._read_for(releases, file)) == identity(file)
 
     def _read_for(self, releases: Releases, file: RawFile) -> RawFile:
         """The file whose metadata is read for ``file``."""
@@ -255,7 +266,8 @@ class World:
     def _probable(self, need: Need, releases: Releases) -> Fit | None:
         """The version that a resolver without other requirements takes."""
         try:
-            position = releases.newest(releases.mask(need.specifier) & self.limited(releases))
+            mask = releases.mask(need.specifier) & self.limited(releases)
+            position = releases.newest(mask & own if (own := releases.own) & mask else mask)
         except ValueError:
             return None
         found = None if position is None else releases.fit(position)
