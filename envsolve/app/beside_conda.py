@@ -38,7 +38,7 @@ from envsolve.model.note import Note
 from envsolve.model.package import Pin, Present
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem, Solution
-from envsolve.resolve.closure.releases import Wanted
+from envsolve.resolve.closure.releases import Sources, Wanted
 from envsolve.resolve.closure.resolve import SECONDS, Conflict, Found, Progress, Question, found_for
 
 _OTHER_PYTHON = re.compile(r"pypy|graalpy|cp\d+t\Z")
@@ -92,9 +92,10 @@ def wheels_beside(
     present = present_projects(packages)
     _refuse_doubles(solution, present, request.asker)
     places = () if solution is None or solution.toolkit is None else places_of(matrix)
+    sources = Sources.ANY if request.packages.allow_builds else Sources.NONE
     question = Question(
         asked=(*stack, *wanted.needs),
-        wanted=Wanted(interpreter, request.packages.exclude_newer, request.packages.allow_builds, wanted.hashes),
+        wanted=Wanted(interpreter, request.packages.exclude_newer, sources, wanted.hashes),
         limits=Limits(None if solution is None else bounds_of(solution, matrix, present), wanted),
         held=asked.held,
         present=present,

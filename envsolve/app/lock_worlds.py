@@ -35,7 +35,7 @@ from envsolve.model.solution import Problem
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.bounds import THE_STACK, constraints_of, cuda_major_of, may_stand_beside
 from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
-from envsolve.resolve.closure.releases import Fit, Wanted
+from envsolve.resolve.closure.releases import Fit, Sources, Wanted
 from envsolve.resolve.closure.resolve import Progress
 from envsolve.resolve.closure.virtual import Virtual, among
 from envsolve.resolve.closure.world import Judge, World
@@ -61,6 +61,19 @@ class Chosen(NamedTuple):
         virtual = self.answer.provider.world.virtual
         return {name: it.version for name, it in self.answer.picks.items() if name not in virtual}
 
+    @property
+    def sources(self) -> Sources:
+        """Which source distributions counted."""
+        return self.answer.provider.world.wanted.sources
+
+    @property
+    def unbuilt(self) -> list[tuple[str, str, list[str]]]:
+        """The packages of which only a build tells what they require: name, version, and what requires them."""
+        provider = self.answer.provider
+        picks = [it for name, it in self.answer.picks.items() if name not in provider.world.virtual]
+        unbuilt = [it for it in picks if provider.world.needs_build(it.releases, it.fit.best)]
+        return [(it.name, it.version, provider.askers_of(it.name)) for it in sorted(unbuilt, key=lambda it: it.name)]
+
     def is_exact(self, limits: Limits, packages: Packages) -> bool:
         """Whether what was picked is what would be installed, and lies within ``limits``.
 
@@ -81,7 +94,8 @@ class Worlds:
 
     ``asked`` are the frameworks that somebody asked for; others of the problem came in as dependencies. ``versions``
     are those of an existing lock that stay where they fit, and ``held`` its stack. Builds whose label is in
-    ``left_out`` count for nothing. With ``in_part`` packages will do that lose something with the CUDA of a build.
+    ``left_out`` count for nothing. With ``in_part`` packages will do that lose something with the CUDA of a build. With
+    ``as_if_built`` what only a build tells of packages is taken for nothing.
     """
 
     def __init__(
@@ -96,12 +110,14 @@ class Worlds:
         lines: Lines,
         *,
         in_part: bool = False,
+        as_if_built: bool = False,
     ) -> None:
         self._matrix = matrix
         self._request, self._problem, self._wanted = request, problem, wanted
         self._asked = frozenset(asked)
         self._solver, self._where, self._lines = solver, where, lines
         self.in_part = in_part
+        self._as_if_built = as_if_built
         self.met_what_runs_in_part = False
         self._worlds: list[World] = []
         self._alike: dict[tuple[str, str], RawFile] = {}
@@ -185,13 +201,18 @@ class Worlds:
 
     @cached_property
     def _candidates(self) -> list[Candidates]:
-        return [*self._for_pythons(builds=False), *(self._for_pythons(builds=True) if self._builds_allowed else ())]
+        """Worlds of wheels for each Python, then those with source distributions, as far as they are allowed."""
+        wheels = list(self._for_pythons(Sources.NONE))
+        found = [*wheels, *self._for_pythons(Sources.WITHOUT_WHEELS)]
+        if self._request.packages.allow_builds:
+            found += self._for_pythons(Sources.ANY)
+        needed = [partial(_lacks_wheels, it.world) for it in wheels]
+        return [
+            it if number < len(wheels) else it._replace(is_needed=needed[number % len(wheels)])
+            for number, it in enumerate(found)
+        ]
 
-    @property
-    def _builds_allowed(self) -> bool:
-        return self._request.packages.allow_builds
-
-    def _for_pythons(self, *, builds: bool) -> Iterator[Candidates]:
+    def _for_pythons(self, sources: Sources) -> Iterator[Candidates]:
         """A world for each Python; where nothing says which, for the one that runs envsolve."""
         pythons: Sequence[Version | None] = self.pythons or (None,)
         for minor in pythons:
@@ -204,10 +225,10 @@ class Worlds:
                 for it, rows in self.builds.items()
             ]
             is_young = minor is not None and self._is_young(minor) and self._problem.python is None
-            world = self._world(interpreter, wanted, minor, allow_builds=builds)
+            world = self._world(interpreter, wanted, sources)
             yield Candidates(world, (*wanted.needs, *of_builds), is_young)  # what depends on a framework decides on it
 
-    def _world(self, interpreter: Interpreter, wanted: Given, minor: Version | None, *, allow_builds: bool) -> World:
+    def _world(self, interpreter: Interpreter, wanted: Given, sources: Sources) -> World:
         packages = self._request.packages
         indexes = Indexes(
             (*self._where.extra, self._where.default),
@@ -218,7 +239,7 @@ class Worlds:
         )
         world = World(
             indexes,
-            Wanted(interpreter, packages.exclude_newer, allow_builds, wanted.hashes),
+            Wanted(interpreter, packages.exclude_newer, sources, wanted.hashes, self._as_if_built),
             Limits(None, wanted),
             {},
             self._virtual,
@@ -392,6 +413,10 @@ def _under_each_name(row: Release) -> Iterator[Release]:
     yield row
     if row.package in ASKED_FOR_AS:
         yield row._replace(package=ASKED_FOR_AS[row.package])
+
+
+def _lacks_wheels(world: World) -> bool:
+    return world.lacks_wheels
 
 
 def _for_python(rows: Sequence[Release], minor: Version | None) -> Iterator[int]:

@@ -35,6 +35,7 @@ from envsolve.app.stack_wheels import (
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
+from envsolve.index.metadata import corrected as read_as
 from envsolve.lockfile.formats import require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import FrameworkTable, Matrix
@@ -46,7 +47,7 @@ from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Request
 from envsolve.model.solution import Problem
 from envsolve.resolve.closure.behind import Behind
-from envsolve.resolve.closure.releases import Wanted
+from envsolve.resolve.closure.releases import Sources, Wanted
 from envsolve.resolve.closure.resolve import SECONDS, Conflict, Found, Progress, Question, finished, found_for
 from envsolve.resolve.closure.told import contested
 from envsolve.resolve.solver import Solver
@@ -193,7 +194,7 @@ class _Lock:
                 joined += new
                 continue
             self._require_recent(made, lines)
-            beside = (*self._held_back(made, problem, lines), *_not_decided(made))
+            beside = (*self._held_back(made, problem, lines), *_not_decided(made), *_corrected(made.found))
             return self._result.finished(made.attempt, made.found.pins, beside, self._passed)
 
     def _has_no_builds(self) -> bool:
@@ -227,12 +228,12 @@ class _Lock:
                 break
         return self._explained(problem, worlds.pythons, lines)
 
-    def _worlds(self, problem: Problem, lines: Lines, *, in_part: bool) -> Worlds:
+    def _worlds(self, problem: Problem, lines: Lines, *, in_part: bool, as_if_built: bool = False) -> Worlds:
         asked = {it.framework for it in self._problem.frameworks}
         if self._is_plain:
             problem = problem._replace(frameworks=())
         parts = self._solver, self._matrix, self._where, lines
-        return Worlds(self._request, problem, asked, self._wanted, *parts, in_part=in_part)
+        return Worlds(self._request, problem, asked, self._wanted, *parts, in_part=in_part, as_if_built=as_if_built)
 
     def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, lines: Lines) -> _Made:
         """The packages of what was chosen. Raises _LeftOutError where one of its builds cannot be had."""
@@ -251,7 +252,7 @@ class _Lock:
             if chosen.is_exact(limits, self._request.packages):
                 found = finished(chosen.answer.picks, chosen.answer.provider, limits, newest)
             else:
-                found = self._found(attempt, limits, lines, floors, newest, chosen.versions)
+                found = self._found(attempt, limits, lines, floors, newest, chosen)
         except Conflict as conflict:
             raise self._without_builds(attempt, conflict) from None
         stranger = next(strangers(attempt.solution, found.pins, self._request.packages), None)
@@ -274,19 +275,21 @@ class _Lock:
         lines: Lines,
         floors: Mapping[str, str] | None = None,
         newest: Mapping[str, str] | None = None,
-        versions: Mapping[str, str] | None = None,
+        chosen: Chosen | None = None,
     ) -> Found:
-        """Every package that goes with a stack, none below its floor, those of ``versions`` as long as they fit.
+        """Every package that goes with a stack, none below its floor, what was ``chosen`` as long as it fits.
 
         Raises Conflict, OutsideError, UnsolvableError.
         """
         solution, wanted, packages = attempt.solution, self._wanted_on(attempt), self._request.packages
         places = () if solution is None or solution.toolkit is None else places_of(self._matrix)
+        most = Sources.ANY if packages.allow_builds else Sources.WITHOUT_WHEELS
+        sources = most if chosen is None else chosen.sources
         question = Question(
             asked=(*(() if solution is None else needs_of(solution)), *wanted.needs),
-            wanted=Wanted(attempt.interpreter, packages.exclude_newer, packages.allow_builds, wanted.hashes),
+            wanted=Wanted(attempt.interpreter, packages.exclude_newer, sources, wanted.hashes),
             limits=limits,
-            held=versions or {},
+            held={} if chosen is None else chosen.versions,
             judge=required_by_builds(self._matrix, places),
             virtual=places,
             floors=floors or {},
@@ -424,6 +427,8 @@ class _Lock:
                 typed=self._asked.request,
                 on_python=depends_on_python(self._wanted),
             )
+        if not self._request.packages.allow_builds:
+            self._require_builds(problem, lines)
         refused: list[UnsolvableError] = []
         ranks: list[tuple[bool, ...]] = []
         some: Sequence[Version | None] = pythons or (None,)
@@ -442,6 +447,18 @@ class _Lock:
                     self._without(absent)
         raise refused[ranks.index(min(ranks))]
 
+    def _require_builds(self, problem: Problem, lines: Lines) -> None:
+        """Raise UnsolvableError with all that has to be built for an answer, as far as that can be known."""
+        from envsolve.app.lock_refusal import unbuilt_refusal
+
+        worlds = self._worlds(problem, lines, in_part=True, as_if_built=True)
+        try:
+            chosen = worlds.best(self._versions, self._held, self._end, self._asked.progress)
+            if chosen is not None and chosen.unbuilt:
+                raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._asked.request)
+        finally:
+            worlds.close()
+
     def _best_stack(self, problem: Problem) -> Attempt | None:
         """The best stack by itself, whatever goes with it; None where there is none."""
         if not problem.frameworks or self._is_plain:
@@ -456,6 +473,12 @@ def _releases(attempt: Attempt) -> tuple[Release, ...]:
 
 def _folder(release: Release) -> tuple[Source, str]:
     return release.source, release.build if release.source is Source.PYTORCH else ""
+
+
+def _corrected(found: Found) -> Iterator[Note]:
+    for package, line in found.corrected:
+        text = f"{package} requires {line!r}, which is not valid and is read as {read_as(line)!r}"
+        yield Note("metadata-corrected", f"{text}: pip 24.1 and newer refuse this package, uv installs it")
 
 
 def _not_decided(made: _Made) -> Iterator[Note]:

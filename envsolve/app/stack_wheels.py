@@ -30,6 +30,7 @@ from envsolve.resolve.closure.world import Judge, Limit
 _BUILT_TOGETHER = ("torchvision", "torchaudio")
 """What has a build for each CUDA, and checks that PyTorch is for the same (``_check_cuda_version`` in each)."""
 _PURE = "-none-any.whl"
+_SOURCE = (".tar.gz", ".zip")
 
 
 def needs_of(solution: Solution) -> Iterator[tuple[Need, str]]:
@@ -162,6 +163,9 @@ class Limits:
 
 def notes_of(pin: Pin) -> Iterator[Note]:
     """What the user should know of one pin, as pip and uv tell it."""
+    if any(file.name.endswith(_SOURCE) for file in pin.files) and not any(file.is_wheel for file in pin.files):
+        text = f"{pin.name} {pin.version} has only a source distribution: installing it builds it, which runs its code"
+        yield Note("built-at-install", text)
     for extra in pin.unknown_extras:
         yield Note("extra-unknown", f"{pin.name} {pin.version} has no extra {extra}")
     if all(file.yanked is not None for file in pin.files):

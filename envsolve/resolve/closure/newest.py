@@ -105,7 +105,7 @@ class Newest:
         self._virtual = virtual
         self._days: dict[str, Sequence[float]] = {}
         self._end = end
-        first = [it for it in worlds if not it.is_last_resort and it.is_needed()]
+        first = [it for it in worlds if not it.is_last_resort]
         self._newest = newest_positions(first or worlds, named)
         self._newest |= {name: it.newest for name, it in virtual.items() if name in self._newest}
         self._windowed = [it for it in windowed if it in self._newest]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
 from envsolve.index.extended import ExtendedProject
@@ -26,7 +26,8 @@ class Unfit(StrEnum):
     OTHER_PLATFORM = "it has no wheel for this Python and platform"
     OTHER_PYTHON = "it does not support this Python"
     TOO_NEW = "it was uploaded after the day that exclude-newer names"
-    SOURCE_ONLY = "it has no wheel, only source that has to be built"
+    SOURCE_ONLY = "it has no wheel, only a source distribution"
+    NEEDS_BUILD = "it has only a source distribution, and only a build tells what it requires"
     OTHER_HASHES = "no file of it has a hash that is asked for (--hash)"
     YANKED = "it was withdrawn (yanked)"
     PRERELEASE = "it is a pre-release, which no requirement names"
@@ -41,16 +42,27 @@ class Fit(NamedTuple):
     is_yanked: bool
 
 
+class Sources(IntEnum):
+    """Which versions may be taken as source distributions."""
+
+    NONE = 0
+    WITHOUT_WHEELS = 1
+    """Those that have no wheel at all: one for another Python may be had with that Python."""
+    ANY = 2
+
+
 class Wanted(NamedTuple):
     """What files have to suit. ``newest_upload`` is a moment in RFC 3339, in UTC.
 
-    ``hashes`` are those that alone the files of some projects may have, by the name of the project.
+    ``hashes`` are those that alone the files of some projects may have, by the name of the project. With
+    ``as_if_built`` what only a build tells is taken for nothing, to find out what would have to be built.
     """
 
     interpreter: Interpreter
     newest_upload: str | None = None
-    allow_builds: bool = False
+    sources: Sources = Sources.NONE
     hashes: Mapping[str, frozenset[tuple[str, str]]] = {}
+    as_if_built: bool = False
 
 
 class Fitting:
@@ -89,6 +101,8 @@ class Fitting:
         files, there = self._allowed(project, files), bool(files)
         if there and not files:
             return Unfit.OTHER_HASHES
+        if self.wanted.sources is not Sources.ANY and any(file[0].endswith(".whl") for file in files):
+            return Unfit.OTHER_PLATFORM
         sources = [file for file in files if not file[0].endswith(".whl") and self._is_old_enough(file)]
         fitting = tuple(sorted((file for file in sources if self.supports(file[5])), reverse=True))
         return Fit(fitting[0], fitting, fitting[0][6] is not None) if fitting else Unfit.SOURCE_ONLY
@@ -230,6 +244,11 @@ class Releases:
                 if isinstance(fit, Fit) and not fit.is_yanked:
                     return position
         return None
+
+    def newest_is_source(self, mask: int) -> bool:
+        """Whether the newest final version in ``mask`` has only a source distribution."""
+        newest = next((it for it in descending(mask) if not self.is_prerelease(it)), None)
+        return newest is not None and self.fit(newest) is Unfit.SOURCE_ONLY
 
     def _worked_out(self, specifier: str) -> int:
         admitted = stretches(specifier)

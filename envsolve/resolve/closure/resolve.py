@@ -88,12 +88,14 @@ class Found(NamedTuple):
     """Every package that a question needs, by name, without what is present.
 
     ``bare`` are the extras that were asked for of what is present, with its name: conda knows no extras. ``behind`` is
-    what was asked for and is not at its newest.
+    what was asked for and is not at its newest. ``corrected`` are requirements that no standard allows, each with the
+    package that has it.
     """
 
     pins: tuple[Pin, ...]
     bare: tuple[tuple[str, str], ...]
     behind: tuple[Behind, ...] = ()
+    corrected: tuple[tuple[str, str], ...] = ()
 
 
 def found_for(question: Question, indexes: Indexes, end: float, progress: Progress | None = None) -> Found:
@@ -112,8 +114,9 @@ def found_for(question: Question, indexes: Indexes, end: float, progress: Progre
             raise too_long(provider) from None
         except Conflict as conflict:
             names = {ask.name for ask, _ in conflict.causes}
-            missing = [error for (name, _), error in sorted(world.missing.items()) if name in names]
-            raise missing[0] if missing else conflict from None
+            errors = [error for (name, _), error in sorted(world.missing.items()) if name in names]
+            errors += [error for name, error in sorted(world.failed_builds.items()) if name in names]
+            raise errors[0] if errors else conflict from None
         return finished(picks, provider, question.limits, question.newest)
     finally:
         world.close()
@@ -129,7 +132,12 @@ def finished(picks: Mapping[str, Pick], provider: Provider, limits: Limits, newe
     picks, reached = settled(picks, provider)
     _require_files(picks, reached, provider)
     late = tuple(behind(picks, reached, newest, limits))
-    return Found(_pins(picks, reached, provider, limits), tuple(_bare(reached, provider.world)), late)
+    world = provider.world
+    there = [it for name, it in sorted(picks.items()) if name not in world.virtual and name not in world.present]
+    corrected = tuple(
+        (f"{it.name} {it.version}", line) for it in there for line in world.corrected(it.releases, it.fit.best)
+    )
+    return Found(_pins(picks, reached, provider, limits), tuple(_bare(reached, world)), late, corrected)
 
 
 def resolved(
