@@ -36,7 +36,8 @@ from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.bounds import THE_STACK, constraints_of, cuda_major_of, may_stand_beside
 from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
 from envsolve.resolve.closure.releases import Fit, Sources, Wanted
-from envsolve.resolve.closure.resolve import Progress
+from envsolve.resolve.closure.resolve import Conflict, Progress
+from envsolve.resolve.closure.told import contested
 from envsolve.resolve.closure.virtual import Virtual, among
 from envsolve.resolve.closure.world import Judge, World
 from envsolve.resolve.parts import framework_identifier, minor_lies_in
@@ -119,6 +120,8 @@ class Worlds:
         self.in_part = in_part
         self._as_if_built = as_if_built
         self.met_what_runs_in_part = False
+        self.conflicts: tuple[Conflict, ...] = ()
+        """Why there is no answer, world by world."""
         self._worlds: list[World] = []
         self._alike: dict[tuple[str, str], RawFile] = {}
         self._known_constraints: dict[str, tuple[Need, ...]] = {}
@@ -172,8 +175,20 @@ class Worlds:
         windowed = [it for it in named if identifiers.get(it, "") in ("", *self._asked)]
         ages = {it: self._ages_of(self.builds[name]) for it, name in identifiers.items()}
         rank = partial(self._ranked, worlds[0].world)
-        found = Newest(worlds, named, windowed, rank, ages, end, kept, progress).answer()
+        search = Newest(worlds, named, windowed, rank, ages, end, kept, progress)
+        found = search.answer()
+        self.conflicts = tuple(search.conflicts.values())
         return None if found is None else self._chosen(found)
+
+    @property
+    def have_to_build(self) -> bool:
+        """Whether of some package only a build tells what it requires."""
+        return any(world.to_build for world in self._worlds)
+
+    def is_about_builds(self, conflict: Conflict) -> bool:
+        """Whether builds of frameworks, or what they need of CUDA, take part in a conflict."""
+        names = set(contested(conflict))
+        return not names.isdisjoint(self._framework_of) or not names.isdisjoint(conflict.provider.world.virtual)
 
     def _chosen(self, answer: Answer) -> Chosen:
         picks = answer.picks

@@ -215,7 +215,7 @@ class _Lock:
     def _best(self, problem: Problem, lines: Lines) -> _Made:
         """The best answer. Raises _LeftOutError where a build of it cannot be had, UnsolvableError, OutsideError."""
         if self._best_stack(problem) is None:
-            return self._explained(problem, (), lines)
+            return self._explained(problem, None, lines)
         for in_part in (False, True):
             worlds = self._worlds(problem, lines, in_part=in_part)
             try:
@@ -226,7 +226,7 @@ class _Lock:
                 worlds.close()
             if not worlds.met_what_runs_in_part:
                 break
-        return self._explained(problem, worlds.pythons, lines)
+        return self._explained(problem, worlds, lines)
 
     def _worlds(self, problem: Problem, lines: Lines, *, in_part: bool, as_if_built: bool = False) -> Worlds:
         asked = {it.framework for it in self._problem.frameworks}
@@ -410,7 +410,7 @@ class _Lock:
         limits = (request.python, request.cuda, request.packages.exclude_newer)
         return any(it is not None for it in limits) or any(_UPPER.search(it) for it in typed)
 
-    def _explained(self, problem: Problem, pythons: Sequence[Version], lines: Lines) -> _Made:
+    def _explained(self, problem: Problem, worlds: Worlds | None, lines: Lines) -> _Made:
         """Raise UnsolvableError with the reason why there is no answer, for the Python of which it says the most.
 
         What turns out to be an answer all the same counts as one.
@@ -419,33 +419,33 @@ class _Lock:
 
         if self._passed:
             raise self._passed[0]
-        if self._best_stack(problem) is None:
-            raise stack_refusal(
-                self._request,
-                problem,
-                self._solver,
-                typed=self._asked.request,
-                on_python=depends_on_python(self._wanted),
-            )
-        if not self._request.packages.allow_builds:
+        if worlds is None or self._best_stack(problem) is None:
+            on_python = depends_on_python(self._wanted)
+            raise stack_refusal(self._request, problem, self._solver, typed=self._asked.request, on_python=on_python)
+        if worlds.have_to_build:
             self._require_builds(problem, lines)
-        refused: list[UnsolvableError] = []
-        ranks: list[tuple[bool, ...]] = []
-        some: Sequence[Version | None] = pythons or (None,)
+        refused: list[tuple[tuple[bool, ...], UnsolvableError]] = []
+        plain = {it.provider.world.wanted.interpreter: it for it in worlds.conflicts if not worlds.is_about_builds(it)}
+        for interpreter, conflict in plain.items():
+            refusal = packages_refusal(conflict, self._request, None, interpreter)
+            refused.append((rank_of(conflict, refusal), refusal))
+        known = {it.python[:2] for it in plain}
+        some: Sequence[Version | None] = worlds.pythons or (None,)
         for python in some:
+            if python is not None and python.release[:2] in known:
+                continue
             narrowed = problem if python is None else for_python(problem, str(python))
             while (attempt := self._best_stack(narrowed)) is not None:
                 try:
                     return _Made(attempt, self._found(attempt, self._limits(attempt, in_part=True), lines), {})
                 except Conflict as conflict:
                     refusal = packages_refusal(conflict, self._request, attempt.solution, attempt.interpreter)
-                    refused.append(refusal)
-                    ranks.append(rank_of(conflict, refusal))
+                    refused.append((rank_of(conflict, refusal), refusal))
                     absent = self._absent(_releases(attempt), conflict)
                     if not absent:
                         break
                     self._without(absent)
-        raise refused[ranks.index(min(ranks))]
+        raise min(refused, key=lambda it: it[0])[1]
 
     def _require_builds(self, problem: Problem, lines: Lines) -> None:
         """Raise UnsolvableError with all that has to be built for an answer, as far as that can be known."""

@@ -98,6 +98,8 @@ class Newest:
         self._held = held or {}
         self._progress = progress
         self._latest: Provider | None = None
+        self.conflicts: dict[int, Conflict] = {}
+        """Why a world has no answer of any age, by the number of the world."""
         self._last: list[Provider | None] = [None for _ in worlds]
         self._hopeless: list[list[Positions]] = [[] for _ in worlds]
         """The floors that a world has no answer within; it has none within higher ones either."""
@@ -180,7 +182,9 @@ class Newest:
             picks = resolved(
                 provider, self._end, self._progress, most_rounds=sys.maxsize if is_last else SHORT, narrows=True
             )
-        except (Conflict, TooLongError):  # what takes long may be quick in another window
+        except (Conflict, TooLongError) as error:  # what takes long may be quick in another window
+            if isinstance(error, Conflict) and is_last:
+                self.conflicts[number] = error
             self._hopeless[number].append(floors)
             return None
         return Answer(number, picks, provider)

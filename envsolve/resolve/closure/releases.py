@@ -101,7 +101,7 @@ class Fitting:
         files, there = self._allowed(project, files), bool(files)
         if there and not files:
             return Unfit.OTHER_HASHES
-        if self.wanted.sources is not Sources.ANY and any(file[0].endswith(".whl") for file in files):
+        if self.wanted.sources is not Sources.ANY and any(map(self._is_for_another_python, files)):
             return Unfit.OTHER_PLATFORM
         sources = [file for file in files if not file[0].endswith(".whl") and self._is_old_enough(file)]
         fitting = tuple(sorted((file for file in sources if self.supports(file[5])), reverse=True))
@@ -134,6 +134,10 @@ class Fitting:
         key = self._python
         assert key is not None
         return any((low is None or low <= key) and (high is None or key < high) for low, high in admitted)
+
+    def _is_for_another_python(self, file: RawFile) -> bool:
+        """Whether a file is a wheel for this platform, and for some Python 3."""
+        return file[0].endswith(".whl") and self._ranks.may_be_had(file[0])
 
     def _rank(self, file: RawFile) -> tuple[int, int] | None:
         return self._ranks.of_wheel(file[0]) if file[0].endswith(".whl") else None
