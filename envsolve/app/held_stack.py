@@ -132,7 +132,7 @@ def _requirements(path: Path, platform: Platform) -> str:
     """The text in which extras may stand; a pylock.toml has the packages that they bring, and never extras."""
     text = read_text(path, LONGEST) or ""
     if is_pixi_toml(path, text):
-        from envsolve.lockfile.pixi_toml_file import requirements_in
+        from envsolve.lockfile.pixi_toml import requirements_in
 
         return "\n".join(requirements_in(text, platform))
     return "" if path.suffix.lower() == ".toml" or is_project_lock(path) else text

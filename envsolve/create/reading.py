@@ -23,7 +23,7 @@ from envsolve.lockfile.conda_file import HeldFormat, format_of
 from envsolve.lockfile.conda_lock_file import LONGEST
 from envsolve.lockfile.facts import in_comments, table_in
 from envsolve.lockfile.formats import is_project_lock
-from envsolve.lockfile.pylock_document import pylock_document
+from envsolve.lockfile.pylock_toml import document_of as pylock_document
 from envsolve.lockfile.sound_pins import STRONG
 from envsolve.lockfile.text_file import shown
 from envsolve.model.host import Platform

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.dockerfile_file import is_dockerfile
 from envsolve.model.host import Platform
 
 if TYPE_CHECKING:
@@ -36,6 +35,10 @@ _SEVERAL_FORMATS = {
 
 _TOOLS = {"uv.lock": "uv", "poetry.lock": "Poetry", "pdm.lock": "PDM", "pixi.lock": "pixi"}
 
+_DOCKERFILES = ("dockerfile", "containerfile")
+_BESIDE_DOCKERFILES = (".dockerignore", ".lock")
+"""What is beside a Dockerfile, and called after it."""
+
 _OF_SEVERAL = ("json", "pixi")
 """Formats that hold the answers for several platforms in one file."""
 
@@ -51,13 +54,13 @@ def write(answers: Sequence[Answer], format_name: str) -> Iterator[tuple[Platfor
 
 def _stack_text(answers: Sequence[Answer], format_name: str) -> str:
     if format_name == "pixi":
-        from envsolve.lockfile.pixi_toml import pixi_toml
+        from envsolve.lockfile import pixi_toml
 
-        return pixi_toml(answers)
+        return pixi_toml.write(answers)
     if format_name == "json":
-        from envsolve.lockfile.json_answer import json_answer, json_answers
+        from envsolve.lockfile import json_answer
 
-        return json_answer(answers[0]) if len(answers) == 1 else json_answers(answers)
+        return json_answer.write(answers)
     from envsolve.lockfile.environment_yml import environment_yml
 
     return environment_yml(answers[0])
@@ -117,6 +120,14 @@ def tool_of(path: PurePath) -> str | None:
 def is_project_lock(path: PurePath) -> bool:
     """Whether a file of this name is the lock of a project of Python packages: uv.lock, poetry.lock or pdm.lock."""
     return tool_of(path) not in (None, "pixi")
+
+
+def is_dockerfile(name: str) -> bool:
+    """Whether a file is called as docker and podman expect: ``Dockerfile``, ``gpu.Dockerfile``, ``Dockerfile.gpu``."""
+    folded = name.casefold()
+    if folded.endswith(_BESIDE_DOCKERFILES):
+        return False
+    return any(folded == it or folded.endswith(f".{it}") or folded.startswith(f"{it}.") for it in _DOCKERFILES)
 
 
 def require_platforms(platforms: Iterable[Platform], format_name: str) -> None:

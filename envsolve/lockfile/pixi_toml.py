@@ -3,6 +3,9 @@
 What the stacks of all platforms ask for stands once, what differs under ``[target.PLATFORM]``. The machine is told to
 pixi as pixi 0.71 and later have it, at the platform (pixi.prefix.dev, declaring virtual packages per platform). Sources
 are pixi's documentation and JSON schema (prefix-dev/pixi, docs/reference/pixi_manifest.md, schema/schema.json).
+
+A manifest is read back as a lock of what its default environment pins on one platform. People edit these files: what is
+asked for in no one version, or in words that are not understood, is left open and is no error.
 """
 
 from __future__ import annotations
@@ -11,16 +14,25 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from envsolve.boundary.files import FileError
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.conda_header import comments_of, facts_on_top
+from envsolve.lockfile.conda_locks import assembled
 from envsolve.lockfile.conda_specs import channels_of, conda_specs, environment_name
 from envsolve.lockfile.header import commented, made_by, made_for
+from envsolve.lockfile.lock import Lock, Open
 from envsolve.lockfile.pip_specs import pip_specs, wheels_of
 from envsolve.lockfile.remarks import needs_library_path, use_remarks
+from envsolve.lockfile.requirements_txt import read_lines
 from envsolve.lockfile.sound_pins import sound_url
+from envsolve.lockfile.text_file import clean, shown
 from envsolve.lockfile.toml import Value, string, value
 from envsolve.lockfile.wheels import find_links_of, goes_by_folder, index_of, requirements_of
+from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
+from envsolve.model.names import is_name, normalized
 from envsolve.model.solution import Solution
 from envsolve.model.versions import CudaVersion, LibcVersion
 
@@ -32,6 +44,8 @@ _ASSUMED_GLIBC = LibcVersion.parse("2.28")
 """What pixi assumes of a Linux that says nothing else."""
 _SPEC = re.compile(r"([A-Za-z0-9_.-]+)(.*)\Z")
 _PIN = re.compile(r"=([^=<>!~,|]+)(?:=([^=,]+))?\Z")
+_PINNED = re.compile(r"(?:==)?([0-9][\w.!+]*?)(?:\.\*)?\Z")
+_BARE_VERSION = re.compile(r"[0-9]")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
@@ -45,22 +59,58 @@ class _Dependency(NamedTuple):
     url: str = ""
 
 
-class _Asked(NamedTuple):
+class _Wanted(NamedTuple):
     """A dependency with the reasons for it."""
 
     dependency: _Dependency
     reasons: tuple[str, ...]
 
 
-_Dependencies = Mapping[str, _Asked]
+_Dependencies = Mapping[str, _Wanted]
 
 
-def pixi_toml(answers: Sequence[Answer]) -> str:
+def write(answers: Sequence[Answer]) -> str:
     """The content of the file, the same bytes for the same answers, each of which is for a platform of its own.
 
     Raises UsageError ``channels-differ`` where the stacks are from different channels: a manifest has one list.
     """
     return "\n".join(_lines(answers)) + "\n"
+
+
+def read(text: str, platform: Platform) -> Lock | None:
+    """What a manifest pins on ``platform``; None where it is for other ones. Raises FileError where it is no TOML."""
+    document = document_of(text)
+    workspace = _read_table(document.get("workspace")) or _read_table(document.get("project"))
+    platforms = [_named(it, "platform") for it in _list(workspace.get("platforms"))]
+    if platforms and platform not in platforms:
+        return None
+    conda = [_package(name, asked) for name, asked in _read_asked(document, "dependencies", platform)]
+    wheels = read_lines("\n".join(_requirements(document, platform)), "")
+    indexes = {normalized(name): index for name, index in _indexes(document, platform)}
+    left_open = (Open(f"{shown(it.name)} is no one version", it.name, of_conda=True) for it in conda if not it.version)
+    bare = wheels._replace(
+        pins=tuple(it._replace(index_url=indexes.get(it.name, it.index_url)) for it in wheels.pins),
+        open=(*left_open, *wheels.open),
+    )
+    pinned = [it for it in conda if it.version]
+    lock = assembled(bare, platform, pinned, facts_on_top(text, platform), comments_of(text))
+    channels = (_named(it, "channel") for it in _list(workspace.get("channels")))
+    return lock._replace(channels=tuple(without_secrets(it) for it in channels if it))
+
+
+def document_of(text: str) -> Mapping[str, object]:
+    """The tables of a manifest. Raises FileError where it is no TOML."""
+    import tomli
+
+    try:
+        return tomli.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"it is not TOML: {clean(str(error))}") from None
+
+
+def requirements_in(text: str, platform: Platform) -> tuple[str, ...]:
+    """The wheels that a manifest asks for on ``platform``, as requirements. Raises FileError where it is no TOML."""
+    return tuple(_requirements(document_of(text), platform))
 
 
 def _lines(answers: Sequence[Answer]) -> Iterator[str]:
@@ -202,13 +252,13 @@ def _wheel(spec: str, index: str) -> tuple[str, _Dependency]:
 
 def _collected(asked: Iterator[tuple[str, _Dependency, str]]) -> _Dependencies:
     """By name; a package that is asked for twice must be both."""
-    found: dict[str, _Asked] = {}
+    found: dict[str, _Wanted] = {}
     for name, dependency, reason in asked:
         known = found.get(name)
         if known is None:
-            found[name] = _Asked(dependency, (reason,))
+            found[name] = _Wanted(dependency, (reason,))
         else:
-            found[name] = _Asked(_both(known.dependency, dependency), tuple(dict.fromkeys((*known.reasons, reason))))
+            found[name] = _Wanted(_both(known.dependency, dependency), tuple(dict.fromkeys((*known.reasons, reason))))
     return found
 
 
@@ -270,3 +320,61 @@ def _pypi_options(solutions: Sequence[Solution]) -> Iterator[str]:
         yield "[pypi-options]"
         for key, held in given.items():
             yield f"{key} = {value(held)}"
+
+
+def _read_asked(
+    document: Mapping[str, object], key: str, platform: Platform
+) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """What is asked of each package, as a table; what is said of the platform takes the place of the rest.
+
+    A name that no package has, and a text that is no line of one, are passed over.
+    """
+    targets = _read_table(document.get("target"))
+    families = ("win",) if platform.is_windows else ("unix", platform.partition("-")[0])
+    found = dict(_read_table(document.get(key)))
+    for name in (*families, platform):
+        found.update(_read_table(_read_table(targets.get(name)).get(key)))
+    for package, asked in found.items():
+        if is_name(package):
+            yield package, {"version": asked} if isinstance(asked, str) else _read_table(asked)
+
+
+def _package(name: str, asked: Mapping[str, object]) -> CondaPackage:
+    """A package of conda; the version is "" where it is not pinned."""
+    pin = _PINNED.match(_text(asked, "version").strip())
+    channel = without_secrets(_text(asked, "channel"))
+    return CondaPackage(name, "" if pin is None else pin[1], _text(asked, "build"), "", "", channel=channel)
+
+
+def _requirements(document: Mapping[str, object], platform: Platform) -> Iterator[str]:
+    for name, asked in _read_asked(document, "pypi-dependencies", platform):
+        extras = ",".join(it for it in _list(asked.get("extras")) if isinstance(it, str))
+        project = f"{name}[{extras}]" if extras else name
+        version = _text(asked, "version").strip()
+        address = _text(asked, "url")
+        bare = "==" if _BARE_VERSION.match(version) else ""
+        yield f"{project} @ {address}" if address else f"{project}{bare}{'' if version == '*' else version}"
+
+
+def _indexes(document: Mapping[str, object], platform: Platform) -> Iterator[tuple[str, str]]:
+    for name, asked in _read_asked(document, "pypi-dependencies", platform):
+        if "index" in asked:
+            yield name, without_secrets(_text(asked, "index")).rstrip("/")
+
+
+def _named(entry: object, key: str) -> str:
+    """A platform or a channel: by its name, or by a table that has it."""
+    return entry if isinstance(entry, str) else _text(_read_table(entry), key)
+
+
+def _read_table(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _text(table: Mapping[str, object], key: str) -> str:
+    found = table.get(key)
+    return found if isinstance(found, str) and found.isprintable() else ""

@@ -19,9 +19,8 @@ from envsolve.index.fitting import Interpreter
 from envsolve.lockfile.facts import TABLE, facts_of, table_in, texts, with_facts
 from envsolve.lockfile.header import exported_from_in, lock_header, machines_in
 from envsolve.lockfile.lock import Lock, Open, file_name_in, is_specifier, moment, sorted_pins, version_in
-from envsolve.lockfile.pylock_document import pylock_document
 from envsolve.lockfile.sound_pins import sound_file_name, sound_pins, sound_url, strong_hashes
-from envsolve.lockfile.text_file import shown
+from envsolve.lockfile.text_file import clean, shown
 from envsolve.lockfile.toml import string, table_lines, value
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
@@ -47,7 +46,7 @@ def read(text: str) -> Lock:
 
     Raises FileError for what is no pylock.toml of its specification.
     """
-    document = pylock_document(text)
+    document = document_of(text)
     pins: list[Pin] = []
     left_open: list[Open] = []
     for package in document["packages"]:
@@ -161,6 +160,27 @@ def _reasons(pin: Pin) -> Iterator[str]:
         yield "[packages.tool.envsolve]"
         told = {"via": sorted({one_line(it) for it in pin.via}), "because": list(map(one_line, pin.because))}
         yield from table_lines({key: held for key, held in told.items() if held})
+
+
+def document_of(text: str) -> dict[str, Any]:
+    """The tables of a pylock.toml (PEP 751).
+
+    Raises FileError for what is no TOML, no pylock.toml, or not of the shape that the specification asks for.
+    """
+    import tomli
+    from packaging.pylock import Pylock, PylockValidationError
+
+    try:
+        document = tomli.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"it is not TOML: {clean(str(error))}") from None
+    if "lock-version" not in document:
+        raise FileError("it is TOML, but no pylock.toml")
+    try:
+        Pylock.from_dict(document)
+    except PylockValidationError as error:
+        raise FileError(f"it is not as the specification of pylock.toml asks: {clean(str(error))}") from None
+    return document
 
 
 def _read_package(package: Mapping[str, Any]) -> Pin | Open:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.dockerfile_file import is_of_dockerfile
-from envsolve.lockfile.formats import is_project_lock, tool_of
+from envsolve.lockfile.formats import is_dockerfile, is_project_lock, tool_of
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.model.host import Platform
 
@@ -26,6 +25,8 @@ _REQUIREMENTS = (".txt", ".in")
 """What requirements are called, which pip reads whatever stands in them."""
 _PYLOCK = re.compile(r"^lock-version[ \t]*=", re.MULTILINE)
 _PIXI_TOML = re.compile(r"^\[workspace\]", re.MULTILINE)
+_DOCKERFILE = "# syntax=docker/dockerfile:1"
+"""The first line of one with here-documents, as envsolve writes it."""
 _OTHER_FILE = Hint("move the file away, or give -o the file of an earlier answer")
 
 
@@ -51,14 +52,14 @@ def lock_in(name: PurePath, text: str, platform: Platform) -> Lock | None:
     if not text.strip():
         return None
     if is_pixi_toml(name, text):
-        from envsolve.lockfile import pixi_toml_file
+        from envsolve.lockfile import pixi_toml
 
-        return pixi_toml_file.read(text, platform)
+        return pixi_toml.read(text, platform)
     if text.lstrip().startswith("{"):
-        from envsolve.lockfile import json_answer_file
+        from envsolve.lockfile import json_answer
 
-        if json_answer_file.is_answer(text):
-            return json_answer_file.read(text, platform)
+        if json_answer.is_answer(text):
+            return json_answer.read(text, platform)
     return _of_python(name, text) or _of_conda_or_requirements(name, text, platform)
 
 
@@ -91,7 +92,7 @@ def _of_python(name: PurePath, text: str) -> Lock | None:
         from envsolve.lockfile import pylock_toml
 
         return pylock_toml.read(text)
-    if is_of_dockerfile(name.name, text):
+    if is_dockerfile(name.name) or text.startswith(_DOCKERFILE):
         from envsolve.lockfile import dockerfile
 
         return dockerfile.read(text)

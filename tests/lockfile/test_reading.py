@@ -8,11 +8,18 @@ import pytest
 
 from envsolve.app.held_locks import held_in
 from envsolve.errors import UsageError
-from envsolve.lockfile import conda_lock_yml, dockerfile, exact_environment, explicit, pylock_toml, requirements_txt
+from envsolve.lockfile import (
+    conda_lock_yml,
+    dockerfile,
+    exact_environment,
+    explicit,
+    json_answer,
+    pixi_toml,
+    pylock_toml,
+    requirements_txt,
+)
 from envsolve.lockfile.environment_yml import environment_yml
-from envsolve.lockfile.json_answer import json_answers
 from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.pixi_toml import pixi_toml
 from envsolve.lockfile.reading import lock_at, lock_in
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
@@ -53,7 +60,7 @@ def test_a_lock_of_conda_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_stack_is_the_same_from_each_of_its_formats(case: str, matrix: Matrix) -> None:
     given = answers(CASES[case], matrix)
-    manifest, document = pixi_toml(given), json_answers(given)
+    manifest, document = pixi_toml.write(given), json_answer.write(given)
     for answer in given:
         platform = answer.solution.problem.platform
         environment = lock_in(PurePath("environment.yml"), environment_yml(answer), platform)
