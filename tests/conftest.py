@@ -26,7 +26,8 @@ settings.register_profile(
     "laws",
     max_examples=examples(100),
     derandomize=TIMES <= 1,
-    suppress_health_check=[HealthCheck.too_slow],  # whole locks are drawn in 10 ms, on a busy machine in ten times that
+    deadline=2000,  # milliseconds: whole locks are drawn and written in 10, on a busy machine in ten times that
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("laws")
 """The suites draw the same examples each time; LAWS_TIMES above 1 draws by chance."""

@@ -23,7 +23,7 @@ def kept_in(lock: Lock | None, upgraded: Collection[str] = ()) -> Kept:
         return Kept()
     gone = {normalized(name) for name in upgraded}
     conda = tuple((it.name, it.version, it.build) for it in lock.conda if _is_whole(it) and not is_gone(it.name, gone))
-    wheels = {pin.name: pin.version for pin in lock.pins if not is_gone(pin.name, gone)}
+    wheels = {pin.name: pin.version for pin in lock.pins if pin.version and not is_gone(pin.name, gone)}
     return Kept(held_in(lock, upgraded), conda, wheels)
 
 

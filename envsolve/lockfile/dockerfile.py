@@ -18,6 +18,7 @@ from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.facts import commented, facts_of
+from envsolve.lockfile.formats import require_platforms
 from envsolve.lockfile.header import lock_header
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.remarks import needs_library_path, use_remarks
@@ -78,8 +79,10 @@ def write(lock: Lock, answer: Answer | None = None) -> str:
     """The content of the file, the same bytes for the same lock; ``answer`` has the stack that shaped it.
 
     Raises UnsolvableError where no base image does, or where the wheels bring no CUDA; OutsideError as
-    :func:`envsolve.lockfile.requirements_txt.write`. The lock is for Linux.
+    :func:`envsolve.lockfile.requirements_txt.write`, UsageError for a lock that is not for Linux.
     """
+    if lock.interpreter is not None:
+        require_platforms([lock.interpreter.platform], "dockerfile")
     releases = () if answer is None else tuple(choice.release for choice in answer.solution.choices)
     if answer is not None:
         _require_own_cuda(answer)
@@ -210,8 +213,8 @@ def _machine(lock: Lock) -> str:
 
 
 def _python(lock: Lock) -> tuple[int, int, int]:
-    major, minor, patch = map(int, lock.python.split("."))
-    return major, minor, patch
+    assert lock.interpreter is not None  # else there is no image for it
+    return lock.interpreter.python
 
 
 def _minor(lock: Lock) -> str:
@@ -236,7 +239,7 @@ def _require_own_cuda(answer: Answer) -> None:
 
 def _base_of(lock: Lock, releases: Sequence[Release]) -> _Base:
     """The first base whose glibc every pinned package can be loaded with."""
-    if not lock.python:
+    if lock.interpreter is None:
         hint = Hint("lock the requirements for one: envsolve --python 3.12 -r FILE --format dockerfile")
         raise UnsolvableError("no-base-image", "the lock does not say which Python it is for", hints=(hint,))
     python = _python(lock)
