@@ -97,7 +97,7 @@ def _plan(asked: CreateRequest, platform: Platform, matrix: Matrix, environ: Map
         raise UsageError("contradictory-options", message, hints=(hint,))
     if plan.lock.pins and not plan.has_python:
         raise not_exact(path, "it has wheels, and no Python that they could be installed for")
-    if plan.lock_name != "pylock.toml":
+    if plan.lock.pins and plan.lock_name != "pylock.toml":
         refuse_variables(path, plan.text)
     if not asked.builds:
         refuse_builds(path, plan.lock)

@@ -57,7 +57,8 @@ def with_addresses(
             tuple(clean(line) for line in conflict.text.splitlines()[:4] if line.strip()),
             (Hint("solve it anew without the builds, as a request", again),),
         ) from None
-    left_out = next((it.name for it in packages if it.name not in lock.versions), None)
+    named = {it.name for it in lock.conda}
+    left_out = next((it.name for it in packages if it.name not in named), None)
     if left_out is not None:
         raise not_exact(path, f"it leaves out {left_out}, which they need", again)
     return plan._replace(lock=lock._replace(conda=packages))

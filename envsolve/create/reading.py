@@ -117,7 +117,7 @@ def _refuse_open(given: Given) -> None:
         raise not_exact(path, "it has no hashes", command)
     if format_name != "environment":
         return
-    several = next((it for it in lock.conda if not it.build or "*" in it.build), None)
+    several = next((it for it in lock.conda if not it.build or set("*^") & set(it.build)), None)
     if several is not None:
         named = "=".join(filter(None, (several.name, several.version, several.build)))
         raise not_exact(path, f"{named} is not one build", command)

@@ -38,7 +38,7 @@ def wheel_file(lock: Lock, *, reads_pylock: bool) -> WheelFile:
     """
     has_addresses = all(file.url for pin in lock.pins for file in pin.files)
     indexes = tuple(dict.fromkeys(url for pin in lock.pins if (url := pin.index_url)))
-    if has_addresses and indexes and reads_pylock:
+    if has_addresses and reads_pylock and any(pin.index_url is not None for pin in lock.pins):
         from envsolve.lockfile import pylock_toml
 
         return WheelFile("pylock.toml", pylock_toml.write(lock))
@@ -106,11 +106,9 @@ def _interpreters(folder: Path) -> dict[str, tuple[int, int, int]]:
 
 def _opened(text: str, network: Network) -> str:
     """``text`` with the tokens in the paths of indexes, which a lock does not have and a netrc file cannot."""
-    for address in network.addresses:
-        found = _WITH_TOKEN.match(address)
-        if found is not None:
-            bare = f"{found['scheme']}{found['folder']}"
-            text = text.replace(f"{bare}/", f"{bare}{found['token']}/")
+    matched = filter(None, map(_WITH_TOKEN.match, network.addresses))
+    for bare, token in {f"{it['scheme']}{it['folder']}": it["token"] for it in matched}.items():
+        text = text.replace(f"{bare}/", f"{bare}{token}/")
     return text
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from envsolve.create.reading import plan_of
 from envsolve.create.tools import Network
-from envsolve.create.wheels import Wheels, install_wheels, wheel_file
+from envsolve.create.wheels import Wheels, _opened, install_wheels, wheel_file
 from envsolve.errors import UsageError
 from envsolve.index.settings import IndexSettings
 from envsolve.lockfile import requirements_txt
@@ -73,6 +73,25 @@ def test_of_a_pylock_pip_is_told_the_hashes_and_each_index_once(tmp_path: Path) 
         f"beta==1.0 ; python_version < '3' --hash=sha256:{DIGEST}",
         f"gamma==1.0 --hash=sha256:{DIGEST}",
     ]
+
+
+@pytest.mark.parametrize("index", ['index = "https://i/simple"', ""])
+def test_of_a_pylock_uv_is_told_the_addresses_whatever_index_they_are_from(index: str, tmp_path: Path) -> None:
+    path = tmp_path / "pylock.toml"
+    path.write_text(HEAD + entry().replace('index = "https://i/simple"', index), "utf-8")
+    file = wheel_file(plan_of(path, Platform.LINUX_64).lock, reads_pylock=True)
+    assert (file.name, 'url = "https://i/own.whl"' in file.text) == ("pylock.toml", True)
+
+
+def test_tokens_in_the_addresses_of_a_lock_reach_the_installer_and_stand_in_each_once(tmp_path: Path) -> None:
+    path = tmp_path / "requirements.txt"
+    hashed = f"--hash=sha256:{DIGEST}"
+    lines = [f"{name} @ https://h/t/tk-1234/files/{name}-1.0-py3-none-any.whl {hashed}\n" for name in ("alpha", "beta")]
+    path.write_text("".join(lines), "utf-8")
+    plan = plan_of(path, Platform.LINUX_64)
+    assert "tk-1234" not in plan.text
+    network = Network(IndexSettings(), logins=tuple(address for _, address in plan.logins))
+    assert _opened(wheel_file(plan.lock, reads_pylock=True).text, network) == "".join(lines)
 
 
 def test_an_archive_is_named_by_its_address(tmp_path: Path) -> None:
