@@ -17,6 +17,7 @@ from envsolve.boundary.display import one_line
 from envsolve.lockfile.facts import in_comments
 from envsolve.lockfile.header import comments_on_top, exported_from_in, exported_from_line, made_by, made_for_lines
 from envsolve.lockfile.lock import Lock, Stack
+from envsolve.lockfile.sound_packages import require_platform
 
 UNNAMED = "envsolve"
 """What an environment is called that has no framework."""
@@ -53,15 +54,20 @@ class Comments(NamedTuple):
     exported_from: str | None = None
 
 
-def header_lines(locks: Sequence[Lock]) -> Iterator[str]:
-    """Who made the file and with which command; for each of ``locks`` what it is for; how to use what it installs."""
+def header_lines(locks: Sequence[Lock], *, resolved: bool = True) -> Iterator[str]:
+    """Who made the file and with which command; for each of ``locks`` what it is for; how to use what it installs.
+
+    ``resolved`` says that the packages in it were chosen for a Python and virtual packages, which are named. Raises
+    OutsideError ``unsound-package`` for a lock that is for no platform.
+    """
     made = locks[0].made
     if made is not None:
         yield from made_by(made.envsolve_version, made.command, made.matrix_date, own_matrix=made.own_matrix)
     yield from exported_from_line(locks[0])
     for lock in locks:
+        require_platform(lock.platform)
         yield from made_for_lines(lock)
-        if made is not None:
+        if made is not None and resolved:
             python = f"Python {lock.python}, " if lock.python else ""
             assumed = ", ".join(map(str, lock.virtual_packages)) or _NO_VIRTUAL_PACKAGE
             yield one_line(f"# Resolved for: {python}{assumed}")
