@@ -31,7 +31,7 @@ from envsolve.resolve.stack import SHARED_DEPENDENCIES
 
 PYTHON_CHOSEN = "python-chosen"
 """The code of the note that says which Python was chosen."""
-_FEW = 4
+_FEW = 3
 
 
 class Locked(NamedTuple):

@@ -346,12 +346,15 @@ class _Lock:
             if it.name not in of_stack and months < _FEW_MONTHS:
                 continue
             age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is taken, not"
-            because = " and ".join(it.held_by[:_FEW])
+            because, command = " and ".join(it.held_by[:_FEW]), None
             if not because:
                 refused = self._against(it, made, problem if it.name in of_stack else None, lines)
                 because = "newer ones do not fit" if refused is None else said(refused)
+                command = (
+                    None if refused is None else next((hint.command for hint in refused.hints if hint.command), None)
+                )
             text = f"{it.name} {it.version}{age} {it.newest}: {because}"
-            yield Note("held-back", text)
+            yield Note("held-back", text, command)
 
         yield from self._of_older_cuda(made, problem, lines)
 
@@ -422,10 +425,10 @@ class _Lock:
         if worlds is None or self._best_stack(problem) is None:
             on_python = depends_on_python(self._wanted)
             raise stack_refusal(self._request, problem, self._solver, typed=self._asked.request, on_python=on_python)
-        if worlds.have_to_build:
-            self._require_builds(problem, lines)
+        conflicts = self._require_builds(problem, lines) if worlds.have_to_build else worlds.conflicts
         refused: list[tuple[tuple[bool, ...], UnsolvableError]] = []
-        plain = {it.provider.world.wanted.interpreter: it for it in worlds.conflicts if not worlds.is_about_builds(it)}
+        told = {it.provider.world.wanted.interpreter: it for it in conflicts}  # those with source come last
+        plain = {interpreter: it for interpreter, it in told.items() if not worlds.is_about_builds(it)}
         for interpreter, conflict in plain.items():
             refusal = packages_refusal(conflict, self._request, None, interpreter)
             refused.append((rank_of(conflict, refusal), refusal))
@@ -447,8 +450,8 @@ class _Lock:
                     self._without(absent)
         raise min(refused, key=lambda it: it[0])[1]
 
-    def _require_builds(self, problem: Problem, lines: Lines) -> None:
-        """Raise UnsolvableError with all that has to be built for an answer, as far as that can be known."""
+    def _require_builds(self, problem: Problem, lines: Lines) -> Sequence[Conflict]:
+        """Raise UnsolvableError with all that has to be built for an answer; why there would be none all the same."""
         from envsolve.app.lock_refusal import unbuilt_refusal
 
         worlds = self._worlds(problem, lines, in_part=True, as_if_built=True)
@@ -458,6 +461,7 @@ class _Lock:
                 raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._asked.request)
         finally:
             worlds.close()
+        return worlds.conflicts
 
     def _best_stack(self, problem: Problem) -> Attempt | None:
         """The best stack by itself, whatever goes with it; None where there is none."""

@@ -109,10 +109,13 @@ def _way(pick: Pick, provider: Provider) -> Iterator[str]:
 
 
 def _limited(name: str, conflict: Conflict) -> Iterator[str]:
-    """The limits on what no version is left of; of what conda installs those alone that exclude its version."""
+    """The limits on what no version is left of that exclude something of what is required."""
     world, releases = conflict.provider.world, _releases(name, conflict)
+    wanted = -1
+    for ask in (ask for ask, _ in conflict.causes if ask.name == name):
+        wanted &= ask.mask or -1
     for limit in world.limits(name):
-        if name not in world.present or releases is None or not limit.admitted(releases):
+        if releases is None or wanted & releases.mask("") & ~limit.admitted(releases):
             yield _bound(name, limit) + _instead(name, conflict.provider)
 
 
