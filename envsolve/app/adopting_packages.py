@@ -10,7 +10,7 @@ from packaging.specifiers import SpecifierSet
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.wheels import PYTORCH_INDEX
 from envsolve.model.names import normalized
-from envsolve.project.writing import natural
+from envsolve.model.request import natural
 
 Values = dict[str, object]
 

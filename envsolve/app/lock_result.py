@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from envsolve import __version__
 from envsolve.app.asked_packages import Given
-from envsolve.app.command import recorded_command
+from envsolve.app.command import command_of, recorded_command
 from envsolve.app.lock_frameworks import left_out
 from envsolve.app.lock_indexes import Places
 from envsolve.app.lock_stacks import Attempt
@@ -25,7 +25,8 @@ from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
-from envsolve.model.request import Request
+from envsolve.model.release import CudaLibraries
+from envsolve.model.request import Request, spoken
 from envsolve.model.solution import Solution
 from envsolve.resolve.stack import SHARED_DEPENDENCIES
 
@@ -125,7 +126,23 @@ class Result:
             named = attempt.request.asker.named("python")
             text = f"the lock is for Python {solution.python}; {named} names another one"
             notes.append(Note(PYTHON_CHOSEN, text))
+        notes += self._without_cuda(solution)
         return (*notes, *(it for it in solution.notes if it.code != SHARED_DEPENDENCIES))
+
+    def _without_cuda(self, solution: Solution) -> Iterator[Note]:
+        """What the machine itself must have, for wheels that install no CUDA and name none that pip would install."""
+        for choice in solution.choices:
+            release = choice.release
+            if release.cuda is None or release.cuda_libraries is not CudaLibraries.NONE:
+                continue
+            cudnn = f" and cuDNN {spoken(release.cudnn_requires)}" if release.cudnn_requires is not None else ""
+            text = (
+                f"{release.package} {release.full_version} does not install CUDA: the machine must have "
+                f"CUDA {release.cuda}{cudnn} on its library path"
+            )
+            if len(solution.choices) == 1:
+                text += f". conda can install them: {command_of(self._request._replace(format='environment'))}"
+            yield Note("cuda-not-included", text)
 
 
 def said(error: UnsolvableError) -> str:

@@ -40,11 +40,11 @@ from envsolve.resolve.closure.resolve import Conflict, Progress
 from envsolve.resolve.closure.told import contested
 from envsolve.resolve.closure.virtual import Virtual, among
 from envsolve.resolve.closure.world import Judge, World
-from envsolve.resolve.parts import framework_identifier, minor_lies_in
+from envsolve.resolve.parts import CUDA, CUDNN, OWNER, framework_identifier, minor_lies_in
 from envsolve.resolve.preference import is_a_year_old
+from envsolve.resolve.provider import Provider as RowsProvider
 from envsolve.resolve.solver import Solver
 
-_CUDA = "cuda"
 _DEPTH = 4
 """How far is looked for a framework behind what was asked for."""
 
@@ -125,6 +125,7 @@ class Worlds:
         self._worlds: list[World] = []
         self._alike: dict[tuple[str, str], RawFile] = {}
         self._known_constraints: dict[str, tuple[Need, ...]] = {}
+        self._shared: dict[str, tuple[frozenset[int] | None, ...]] = {}
 
     def close(self) -> None:
         """End the threads that look ahead. Raises OutsideError where one of them failed."""
@@ -292,7 +293,7 @@ class Worlds:
             Virtual(framework_identifier(name), tuple(tuple(self._needs_of(row)) for row in rows))
             for name, rows in self.builds.items()
         )
-        return (*rows, Virtual(_CUDA, ((),) * len(self._majors)), *self._places)
+        return (*rows, Virtual(CUDA, ((),) * len(self._majors)), *self._places)
 
     @cached_property
     def _places(self) -> tuple[Virtual, ...]:
@@ -310,9 +311,35 @@ class Worlds:
         yield Need(row.package, tuple(sorted(row.extras)), f"==={row.full_version}", "")
         if row.cuda is not None:
             yield self._of_major(row.cuda.major)
+        for framework, rows in self.builds.items():
+            if framework > row.framework:
+                fit = (number for number, other in enumerate(rows) if self._go_together(row, other))
+                yield among(framework_identifier(framework), fit)
+
+    def _go_together(self, row: Release, other: Release) -> bool:
+        """Whether two builds admit one CUDA toolkit that the machines can have, and one cuDNN."""
+        return all(
+            one is None or another is None or not one.isdisjoint(another)
+            for one, another in zip(self._shared_by(row), self._shared_by(other), strict=True)
+        )
+
+    def _shared_by(self, row: Release) -> tuple[frozenset[int] | None, ...]:
+        """What of CUDA a build admits that all frameworks share: toolkits, cuDNNs, owners; None for any."""
+        if row.label not in self._shared:
+            found: dict[str, frozenset[int]] = {}
+            for requirement in self._provider.rules.of_release(row) if row.cuda is not None else ():
+                if requirement.identifier in (CUDA, CUDNN, OWNER):
+                    admitted = frozenset(self._provider.left_by(requirement))
+                    found[requirement.identifier] = found.get(requirement.identifier, admitted) & admitted
+            self._shared[row.label] = tuple(found.get(it) for it in (CUDA, CUDNN, OWNER))
+        return self._shared[row.label]
+
+    @cached_property
+    def _provider(self) -> RowsProvider:
+        return self._solver.providers(self._request, self._problem)[0]
 
     def _of_major(self, major: int) -> Need:
-        return among(_CUDA, (number for number, it in enumerate(self._majors) if it == major))
+        return among(CUDA, (number for number, it in enumerate(self._majors) if it == major))
 
     def _judged(self, name: str, version: str, needs: tuple[Need, ...]) -> tuple[Need, ...]:
         """What a wheel requires of the frameworks and of CUDA beside what its metadata say."""
@@ -346,7 +373,7 @@ class Worlds:
         if cuda_major_of(name) is not None and self._majors:
             facts_of = self._matrix.build_facts
             fit = (it for it, major in enumerate(self._majors) if may_stand_beside(name, major, facts_of))
-            yield among(_CUDA, fit)
+            yield among(CUDA, fit)
         for framework, rows in self.builds.items():
             identifier = framework_identifier(framework)
             if name in rivals_of(framework):

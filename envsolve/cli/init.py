@@ -22,11 +22,9 @@ from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
 from envsolve.model.note import Note
-from envsolve.model.request import FrameworkRequest, Policy, spoken
+from envsolve.model.request import FrameworkRequest, Policy, natural, spoken
 
 if TYPE_CHECKING:
-    from packaging.specifiers import SpecifierSet
-
     from envsolve.app.adopting import Adopted
     from envsolve.matrix import Matrix
     from envsolve.project import Project
@@ -191,7 +189,7 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield "gpus", "auto"
     for name in ("python", "cuda"):
         if options[name] is not None:
-            yield name, _bounds(options[name])
+            yield name, spoken(options[name])
     for name, key in (
         ("driver", "driver"),
         ("index_url", "index-url"),
@@ -218,17 +216,8 @@ def _bare(value: object) -> object:
     return list(map(_bare, value)) if isinstance(value, list) else without_secrets(str(value))
 
 
-def _bounds(specifier: SpecifierSet) -> str:
-    from envsolve.project.writing import natural
-
-    text = spoken(specifier)
-    return natural(specifier) if text == str(specifier) else text
-
-
 def _typed(value: object) -> str:
     """An element of a list as people write it."""
-    from envsolve.project.writing import natural
-
     return f"{value.framework}{natural(value.specifier)}" if isinstance(value, FrameworkRequest) else str(value)
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
 
 from envsolve.model.asker import Asker
 from envsolve.model.host import Host, Platform
@@ -17,6 +18,7 @@ _PATCH_DOTS = 2
 _CUDA_PATCH = re.compile(r"(\d+\.\d+)(?:\.\d+)+")
 _BARE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _BARE_VERSION = re.compile(r"\d+(\.\d+)*(\.\*)?\Z")
+_ORDER = (">=", ">", "~=", "==", "===", "!=", "<", "<=")
 
 
 class Policy(StrEnum):
@@ -125,15 +127,28 @@ def parse_cuda_versions(text: str) -> SpecifierSet:
 
 
 def spoken(versions: SpecifierSet) -> str:
-    """``versions`` as a person types them: ``3.11`` for ``==3.11.*``, ``3.11.7`` for ``==3.11.7``.
+    """``versions`` as a person types them: ``3.11`` for ``==3.11.*``, ``3.11.7`` for ``==3.11.7``, ``>=3.10,<3.13``.
 
     :func:`parse_versions` reads both alike.
     """
     text = str(versions)
     bare = text.removeprefix("==").removesuffix(".*")
-    if text == f"=={bare}" and bare.count(".") >= _PATCH_DOTS and _BARE_VERSION.match(bare):
+    names_patch = bare.count(".") >= _PATCH_DOTS
+    if text == (f"=={bare}" if names_patch else f"=={bare}.*") and _BARE_VERSION.match(bare):
         return bare
-    return bare if text == f"=={bare}.*" and bare.count(".") < _PATCH_DOTS and _BARE_VERSION.match(bare) else text
+    return natural(versions)
+
+
+def natural(specifier: SpecifierSet) -> str:
+    """``specifier`` in the order in which people write its clauses: ``>=3.11,<3.13``."""
+    return ",".join(map(str, sorted(specifier, key=lambda it: (_ORDER.index(it.operator), _sorted_by(it.version)))))
+
+
+def _sorted_by(text: str) -> tuple[Version, str]:
+    try:
+        return Version(text.removesuffix(".*")), text
+    except InvalidVersion:
+        return Version("0"), text  # of ``===`` alone, which takes any text
 
 
 def parse_framework(text: str) -> tuple[str, SpecifierSet]:

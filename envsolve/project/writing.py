@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import tomli
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
 
 from envsolve.errors import Hint, UsageError
 from envsolve.project.keys import ALIASES, KEYS
@@ -17,7 +15,6 @@ from envsolve.project.reading import PYPROJECT, TABLE, no_toml
 
 _ON_ONE_LINE = 3
 """Entries of a list that stand on one line; more get a line each."""
-_ORDER = (">=", ">", "~=", "==", "===", "!=", "<", "<=")
 """Clauses as people write them: from where on, which one, which not, up to where."""
 
 
@@ -45,18 +42,6 @@ def with_table(path: Path, text: str, values: Mapping[str, object], *, replace: 
         return _within_inline(text, asked)
     page = _Page(text, "\r\n" if "\r\n" in text else "\n", prefix, statements)
     return page.replaced(asked) if page.has_section else page.with_section(asked)
-
-
-def natural(specifier: SpecifierSet) -> str:
-    """``specifier`` in the order in which people write its clauses: ``>=3.11,<3.13``."""
-    return ",".join(map(str, sorted(specifier, key=lambda it: (_ORDER.index(it.operator), _version(it.version)))))
-
-
-def _version(text: str) -> tuple[Version, str]:
-    try:
-        return Version(text.removesuffix(".*")), text
-    except InvalidVersion:
-        return Version("0"), text  # of ``===`` alone, which takes any text
 
 
 def _exists(document: Mapping[str, Any], prefix: tuple[str, ...]) -> bool:

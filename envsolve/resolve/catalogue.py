@@ -34,6 +34,7 @@ class Libraries:
         self._compiled = {it.version: DeviceCode(tuple(map(CodeTarget, it.compiles_for))) for it in cuda.toolkits}
         self._toolkit_limits: dict[tuple[int, CudaVersion | None], ToolkitIn] = {}
         self._exact: dict[CudaVersion, SpecifierSet] = {}
+        self._majors: dict[int, SpecifierSet] = {}
         self._cudnn_limits: dict[tuple[object, ...], CudnnIn] = {}
         self._code: dict[tuple[int, ComputeCapability], tuple[DeviceCode, _Code]] = {}
         self._served: dict[tuple[int, ComputeCapability, bool], bool] = {}
@@ -54,6 +55,12 @@ class Libraries:
     def only(self, toolkit: Toolkit) -> ToolkitIn:
         """The limit that admits ``toolkit`` alone."""
         return self.toolkit_limit(self._exactly(toolkit.version), None)
+
+    def of_major(self, major: int) -> ToolkitIn:
+        """The limit that admits the toolkits of one major."""
+        if major not in self._majors:
+            self._majors[major] = SpecifierSet(f"=={major}.*")
+        return self.toolkit_limit(self._majors[major], None)
 
     def _exactly(self, version: CudaVersion) -> SpecifierSet:
         if version not in self._exact:

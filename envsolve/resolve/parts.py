@@ -35,6 +35,12 @@ CUDNN = "cudnn"
 PYTHON = "python"
 OWNER = "owner"
 
+WHEELS_ONLY = frozenset({"requirements", "pylock", "dockerfile"})
+"""Formats for pip and uv, which install wheels alone."""
+
+NATIVE_SOURCE_FIRST = frozenset({"environment", "conda-lock", "explicit", "pixi"})
+"""Formats with a native source: conda-forge for what conda reads. The others take the newest release anywhere."""
+
 
 def framework_identifier(framework: str) -> str:
     """The identifier of a framework's builds."""

@@ -17,8 +17,8 @@ from envsolve.model.note import Note
 from envsolve.model.release import Release
 from envsolve.model.request import FrameworkRequest, Policy, Request
 from envsolve.model.solution import Problem, Solution
-from envsolve.resolve.parts import framework_identifier
-from envsolve.resolve.solver import NATIVE_SOURCE_FIRST, Solver
+from envsolve.resolve.parts import NATIVE_SOURCE_FIRST, framework_identifier
+from envsolve.resolve.solver import Solver
 
 Part = tuple[Request, Problem]
 """The request and the problem of one platform."""

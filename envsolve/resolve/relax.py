@@ -21,7 +21,8 @@ from envsolve.model.request import FrameworkRequest, Held, Policy, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
 from envsolve.resolve.conflict import Constraint, Kind
-from envsolve.resolve.solver import WHEELS_ONLY, Solver
+from envsolve.resolve.parts import WHEELS_ONLY
+from envsolve.resolve.solver import Solver
 
 _ONLY_BY_NAME = (Source.PYTORCH_CHANNEL, Source.JAX_RELEASES)
 

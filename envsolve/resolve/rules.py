@@ -15,6 +15,8 @@
   convolutions fail (fat-binary headers of the wheels).
 * One installer owns CUDA: with libraries of conda beside those of pip the process loads whichever it finds first, and
   one framework runs on the other's cuDNN or NCCL (pytorch/pytorch#186591, tensorflow/hub#884).
+* Where pip installs alone, a wheel that brings no CUDA loads what the system has. Beside other frameworks only the
+  major of their CUDA binds it, by which libraries are named; that it finds them is up to who sets up the system.
 """
 
 from __future__ import annotations
@@ -56,8 +58,9 @@ _OWNED = {owner: OwnedBy(owner) for owner in Owner}
 class Rules:
     """What each candidate requires, for one problem. Facts are put into words only where somebody reads them."""
 
-    def __init__(self, problem: Problem, catalogue: Catalogue) -> None:
+    def __init__(self, problem: Problem, catalogue: Catalogue, *, by_pip: bool = False) -> None:
         self._problem = problem
+        self._by_pip_with_others = by_pip and len(problem.frameworks) > 1
         known = [machine.glibc for machine in problem.machines if machine.glibc is not None]
         self._oldest_glibc = min(known, default=None)
         self._libraries = catalogue.libraries
@@ -163,6 +166,10 @@ class Rules:
     def _libraries_of(self, release: Release) -> Iterator[Requirement]:
         assert release.cuda is not None
         assert release.cuda_requires is not None
+        if self._by_pip_with_others and release.cuda_libraries is CudaLibraries.NONE:
+            limit = self._libraries.of_major(release.cuda.major)
+            yield Requirement(CUDA, limit, partial(facts.built_for, release))
+            return
         limit = self._libraries.toolkit_limit(release.cuda_requires, release.cuda)
         yield Requirement(CUDA, limit, partial(facts.built_for, release))
         if release.cudnn_requires is not None:

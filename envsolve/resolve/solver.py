@@ -20,7 +20,15 @@ from envsolve.model.request import Policy, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.catalogue import Builds, Catalogue, Libraries
 from envsolve.resolve.newer import with_newer_drivers, with_newer_elsewhere
-from envsolve.resolve.parts import CUDA, CUDNN, Candidate, Requirement, framework_identifier
+from envsolve.resolve.parts import (
+    CUDA,
+    CUDNN,
+    NATIVE_SOURCE_FIRST,
+    WHEELS_ONLY,
+    Candidate,
+    Requirement,
+    framework_identifier,
+)
 from envsolve.resolve.preference import kept, reach
 from envsolve.resolve.provider import Provider
 from envsolve.resolve.stack import solution_of
@@ -30,11 +38,6 @@ _WHEELS = (Source.PYPI, Source.PYTORCH)
 _MAX_ROUNDS = 20_000
 _FEW_REFUSED = 30
 """Refusing a build costs 20 microseconds, agreeing on frameworks first some milliseconds."""
-NATIVE_SOURCE_FIRST = frozenset({"environment", "conda-lock", "explicit", "pixi"})
-"""Formats with a native source: conda-forge for what conda reads. The others take the newest release anywhere."""
-
-WHEELS_ONLY = frozenset({"requirements", "pylock", "dockerfile"})
-"""Formats for pip and uv, which install wheels alone."""
 
 
 class Solver:

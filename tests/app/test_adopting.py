@@ -15,8 +15,8 @@ from envsolve.app.adopting_uv import left_of_pyproject
 from envsolve.errors import UsageError
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.host import Platform
+from envsolve.model.request import natural
 from envsolve.project import Settings
-from envsolve.project.writing import natural
 
 DATA: dict[str, list[dict[str, Any]]] = tomli.loads(
     (Path(__file__).parent / "adopted.toml").read_text(encoding="utf-8")

@@ -84,6 +84,34 @@ def test_an_index_without_the_build_for_the_cpu_gives_the_one_for_all(envsolve: 
     assert "tensorflow" in pins(envsolve, world, "-f", "tensorflow", "--gpu", "none")
 
 
+def onnxruntime_from(world: IndexServer) -> None:
+    tags = f"cp311-cp311-{LINUX}"
+    world.add("onnxruntime-gpu", releases("onnxruntime-gpu", ["1.18.0"], ["numpy>=1.24.2"], tags=tags))
+
+
+def test_wheels_that_install_no_cuda_are_locked_and_a_note_says_what_the_machine_must_have(
+    envsolve: Envsolve, world: IndexServer
+) -> None:
+    onnxruntime_from(world)
+    result = lock(envsolve, world, "onnxruntime-gpu==1.18.0", "--gpu", "8.6", "--driver", "550.54.15")
+    assert pins_in(result.out)["onnxruntime-gpu"] == "1.18.0"
+    needed = "the machine must have CUDA 11.8 and cuDNN >=8,<9 on its library path"
+    assert (
+        f"note: onnxruntime-gpu 1.18.0 does not install CUDA: {needed}. conda can install them: envsolve " in result.err
+    )
+
+
+def test_beside_a_framework_that_brings_cuda_they_are_locked_for_its_major(
+    envsolve: Envsolve, world: IndexServer
+) -> None:
+    onnxruntime_from(world)
+    tags = f"cp311-cp311-{LINUX}"
+    world.index("/whl/cu118/", "pytorch").add("torch", releases("torch", ["2.7.1+cu118"], tags=tags))
+    found = pins(envsolve, world, "torch", "onnxruntime-gpu==1.18.0", "--gpu", "8.6", "--driver", "550.54.15")
+    assert found["torch"] == "2.7.1+cu118"
+    assert found["onnxruntime-gpu"] == "1.18.0"
+
+
 def test_cupy_is_refused_without_a_gpu(envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
     world.add("cupy-cuda11x", releases("cupy-cuda11x", ["13.6.0"], tags=f"cp311-cp311-{LINUX}"))

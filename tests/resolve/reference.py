@@ -313,23 +313,38 @@ def best_together(
 
 
 class Shelf:
-    """The GPU builds of one framework from one source on one platform, each with what it admits whatever the GPU."""
+    """The GPU builds of one framework from one source on one platform, each with what it admits whatever the GPU.
 
-    def __init__(self, matrix: Matrix, framework: str, platform: Platform, source: Source) -> None:
+    With ``loosely`` a build that brings no CUDA takes any toolkit of its major, any cuDNN and any owner: it stands for
+    several frameworks that pip installs alone, where the system provides what such a build loads.
+    """
+
+    def __init__(
+        self, matrix: Matrix, framework: str, platform: Platform, source: Source, *, loosely: bool = False
+    ) -> None:
         table = matrix.framework(framework, platform)
         self.cuda = matrix.cuda
         self.windows = platform is Platform.WIN_64
         self.full = full_drivers(matrix.cuda, windows=self.windows)
         self.floors = floors_of(matrix.cuda, windows=self.windows)
         self.known_bad = table.known_bad
+        self.loosely = loosely
         self.builds: list[tuple[Release, list[Toolkit], list[CudnnRelease]]] = []
         for build in sorted(table.releases, key=lambda it: (it.build, it.package)):
             if build.source is source and build.cuda is not None and not is_known_bad(build, table.known_bad, None):
-                toolkits = [toolkit for toolkit in matrix.cuda.toolkits if requires_toolkit(build, toolkit)]
+                toolkits = [toolkit for toolkit in matrix.cuda.toolkits if self._takes(build, toolkit)]
                 cudnns = [cudnn for cudnn in matrix.cudnn if requires_cudnn(build, cudnn)]
                 self.builds.append((build, toolkits, cudnns))
         self.builds.sort(key=lambda it: it[0].version, reverse=True)
         self._fits: dict[ComputeCapability, list[Fit] | Cause] = {}
+
+    def _is_loose(self, build: Release) -> bool:
+        return self.loosely and build.cuda_libraries is CudaLibraries.NONE
+
+    def _takes(self, build: Release, toolkit: Toolkit) -> bool:
+        if build.cuda is not None and self._is_loose(build):
+            return toolkit.version.major == build.cuda.major
+        return requires_toolkit(build, toolkit)
 
     def answers(self, gpu: ComputeCapability, drivers: Iterable[Driver | None]) -> Iterator[Stack | Cause]:
         """For each driver the best stack for ``gpu``, or the first rule that leaves none."""
@@ -368,8 +383,9 @@ class Shelf:
         found = []
         for (build, _, cudnns), (machine_code, floor), toolkits in equipped:
             served = [cudnn.version for cudnn in cudnns if cudnn_serves(cudnn, gpu, build.platform)]
-            if served or build.cudnn_requires is None:
-                cudnn = None if build.cudnn_requires is None else served
+            needs_none = build.cudnn_requires is None or self._is_loose(build)
+            if served or needs_none:
+                cudnn = None if needs_none else served
                 found.append(Fit(build, machine_code, floor, toolkits, cudnn))
         return found or Cause.CUDNN
 
@@ -384,7 +400,7 @@ class Shelf:
             if met and allowed(driver, life.ceiling, fit.floor):
                 cudnns = None if fit.cudnns is None else frozenset(fit.cudnns)
                 rank = rank_of(fit.build, driver, self.full, machine_code=fit.machine_code)
-                owner = frozenset({owner_of(fit.build)})
+                owner = None if self._is_loose(fit.build) else frozenset({owner_of(fit.build)})
                 yield rank, fit.build, Once(owner, met, cudnns, frozenset(fit.build.pythons))
 
     def best(self, fits: Iterable[Fit], driver: Driver | None, ceiling: int | None) -> Stack | Cause:

@@ -59,14 +59,25 @@ def cells(every: int) -> Iterator[Cell]:
 
 @cache
 def shelves(framework: str, platform: Platform) -> Mapping[Source, Shelf]:
-    """The builds of a framework from each of the usual sources."""
+    """The builds of a framework from each of the usual sources, where conda may provide what a wheel does not bring."""
     return {source: Shelf(shipped(), framework, platform, source) for source in MIXED}
 
 
-def expected(names: tuple[str, ...], cell: Cell, sources: Mapping[Source, int]) -> Builds | None:
+@cache
+def wheels(framework: str, platform: Platform) -> Mapping[Source, Shelf]:
+    """The builds of a framework for pip alone."""
+    return {source: Shelf(shipped(), framework, platform, source, loosely=True) for source in WHEELS}
+
+
+def expected(
+    names: tuple[str, ...],
+    cell: Cell,
+    sources: Mapping[Source, int],
+    of: Callable[[str, Platform], Mapping[Source, Shelf]] = shelves,
+) -> Builds | None:
     """What the reference says of these sources, of which one with a higher rank counts before a newer version."""
     parts = None if cell.driver is None else cell.driver.parts
-    offered = [shelves(name, cell.platform) for name in names]
+    offered = [of(name, cell.platform) for name in names]
     return best_together(offered, sources, cell.gpu, parts)
 
 
@@ -113,7 +124,7 @@ def test_several_frameworks_from_conda_forge_are_the_best_that_go_together(names
 @pytest.mark.parametrize("names", ALL)
 def test_several_frameworks_from_wheels_go_by_source_before_version(names: tuple[str, ...]) -> None:
     ranked = {Source.PYPI: 1, Source.PYTORCH: 0}
-    assert differences(names, 17, lambda cell: expected(names, cell, ranked), tuple(ranked)) == []
+    assert differences(names, 17, lambda cell: expected(names, cell, ranked, wheels), tuple(ranked)) == []
 
 
 @pytest.mark.parametrize("names", ALL)
