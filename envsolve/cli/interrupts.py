@@ -1,4 +1,4 @@
-"""A polite end is an interrupt: SIGTERM and SIGHUP give the work the chance to clean up that Ctrl-C gives it."""
+"""Interrupts: Ctrl-C is one whatever becomes of the exception, and so is a polite end by SIGTERM or SIGHUP."""
 
 from __future__ import annotations
 
@@ -12,9 +12,42 @@ from typing import NoReturn
 _SIGNALS = tuple(it for it in (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")) if it is not None)
 
 
+_came = False
+
+
+def came() -> bool:
+    """Whether Ctrl-C was pressed, as far as :func:`remembered` knows."""
+    return _came
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Have Ctrl-C remembered besides raised: while a module is imported Python may make another error of it."""
+    global _came  # noqa: PLW0603 - signals are of the whole process
+    _came = False
+    is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, _remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _remember(number: int, frame: FrameType | None) -> NoReturn:
+    global _came  # noqa: PLW0603
+    _came = True
+    _interrupt(number, frame)
+
+
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Have these signals raise KeyboardInterrupt; one that is ignored stays so, as nohup means it."""
+    """Have SIGTERM and SIGHUP give the work the chance to clean up that Ctrl-C gives it.
+
+    They raise KeyboardInterrupt; one that is ignored stays so, as nohup means it.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from envsolve.cli.interrupts import came
 from envsolve.cli.output import TO_A_PLACE, deliver, forget_stdout, output_failed
 from envsolve.cli.report import report
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
@@ -127,16 +128,22 @@ def run(arguments: list[str]) -> int:
     try:
         return _answer(arguments or [_without_arguments()])
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        return _INTERRUPTED
+        return _interrupted()
     except BrokenPipeError:
         forget_stdout()
         return _PIPE_CLOSED
     except Exception as error:
+        if came():
+            return _interrupted()
         known = _as_error(error)
         if known is None and os.environ.get("ENVSOLVE_DEBUG"):
             raise
         return report(known or _internal(error), arguments, as_json=as_json)
+
+
+def _interrupted() -> int:
+    click.echo("interrupted", err=True)
+    return _INTERRUPTED
 
 
 def _without_arguments() -> str:
