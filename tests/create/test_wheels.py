@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import sysconfig
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from envsolve.create.plan import WheelFile
 from envsolve.create.tools import Network
 from envsolve.create.wheels import Wheels, install_wheels
+from envsolve.errors import OutsideError
 from envsolve.index.settings import IndexSettings
 from tests.cli.creating import tree
 from tests.index.packages import wheel
@@ -59,3 +61,16 @@ def test_pip_neither_counts_nor_changes_what_lies_in_the_home_directory(index: I
     install_wheels(python, wheels, Network(IndexSettings(), no_cache=True), environ, tmp_path, lambda _: None)
     assert tree(home / ".local") == before
     assert list((tmp_path / "env").rglob("alpha-1.0.dist-info"))
+
+
+def test_a_pip_that_does_not_answer_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("envsolve.create.wheels.PATIENCE", 1.0)
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\nexec sleep 600\n")
+    python.chmod(0o755)
+    wheels = Wheels(WheelFile("requirements.txt", ""), None, alone=False)
+    started = time.monotonic()
+    with pytest.raises(OutsideError):
+        install_wheels(python, wheels, Network(IndexSettings()), os.environ, tmp_path, lambda _: None)
+    assert time.monotonic() - started < 20
