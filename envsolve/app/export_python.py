@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.exact_files import Asking, ExactFiles, Listed, exact_files
@@ -233,7 +233,7 @@ def _interpreter(read: Lock) -> Interpreter | None:
         major, minor, patch = (*Version(read.python).release, 0, 0)[:3]
         libc = None if read.glibc is None else LibcVersion.parse(read.glibc)
         return Interpreter((major, minor, patch), platform, libc)
-    except (InvalidVersion, ValueError):
+    except ValueError:
         return None
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import tomli
 from packaging.requirements import InvalidRequirement, Requirement
 
+from envsolve.boundary.files import toml_document
 from envsolve.create.plan import WheelFile
 from envsolve.create.refusals import not_exact
 from envsolve.errors import Hint, UsageError
@@ -39,7 +39,7 @@ def refuse_builds(path: Path, file: WheelFile) -> None:
     Raises UsageError ``lock-not-exact`` for a requirement that is no single version.
     """
     if file.name == "pylock.toml":
-        found = next((name for it in tomli.loads(file.text).get("packages", ()) for name in _built(it)), None)
+        found = next((name for it in toml_document(file.text).get("packages", ()) for name in _built(it)), None)
         if found is not None:
             raise _refused(path, f"{found} has no wheel in it")
         return

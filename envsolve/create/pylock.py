@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import tomli
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from envsolve.boundary.answers import ask_python, not_usable
+from envsolve.boundary.files import FileError, toml_document
 from envsolve.errors import Hint, UsageError
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s$]+", re.IGNORECASE)
@@ -41,10 +41,10 @@ def requirements_of(text: str, python: Path, environ: Mapping[str, str]) -> str:
     """
     values = _marker_values(python, environ)
     try:
-        packages = [it for it in tomli.loads(text)["packages"] if _applies(it.get("marker"), values)]
+        packages = [it for it in toml_document(text)["packages"] if _applies(it.get("marker"), values)]
         indexes = dict.fromkeys(_word(_ADDRESS, it["index"]) for it in packages if "index" in it)
         lines = [line for package in packages for line in _lines(package)]
-    except (KeyError, TypeError, AttributeError, ValueError):
+    except (FileError, KeyError, TypeError, AttributeError, ValueError):
         hint = Hint("install uv, which reads it by itself", "pip install uv")
         raise UsageError(
             "lock-unreadable", "the pylock.toml has an entry that pip cannot be told", hints=(hint,)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
@@ -281,7 +281,7 @@ def _required(wheel: PipPackage, markers: Markers) -> Iterator[str]:
 def _markers(platform: Platform | None, python: str) -> Markers:
     try:
         major, minor, patch = (*Version(python).release, 0, 0)[:3]
-    except InvalidVersion:
+    except ValueError:
         return Markers({})
     return Markers({} if platform is None else Interpreter((major, minor, patch), platform, None).marker_values())
 

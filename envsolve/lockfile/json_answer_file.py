@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from envsolve.boundary.files import FileError
+from envsolve.boundary.files import FileError, json_value
 from envsolve.lockfile.lock import Lock, LockedFramework, Made, Stack, sorted_pins
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
@@ -43,13 +43,10 @@ def read(text: str, platform: Platform) -> Lock | None:
 
 
 def _parsed(text: str) -> object:
-    import json
-
     try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError):
+        return json_value(text)
+    except FileError:
         return None
-    return found
 
 
 def _lock(part: Mapping[str, Any], platform: Platform) -> Lock:

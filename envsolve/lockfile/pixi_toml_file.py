@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from envsolve.boundary.files import FileError
+from envsolve.boundary.files import toml_document
 from envsolve.boundary.secrets import without_secrets
 from envsolve.lockfile.conda_header import comments_of, facts_on_top
 from envsolve.lockfile.conda_locks import assembled
 from envsolve.lockfile.lock import Lock, Open
 from envsolve.lockfile.requirements_txt import read_lines
-from envsolve.lockfile.text_file import clean, shown
+from envsolve.lockfile.text_file import shown
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
@@ -26,7 +26,7 @@ _BARE = re.compile(r"[0-9]")
 
 def read(text: str, platform: Platform) -> Lock | None:
     """What a manifest pins on ``platform``; None where it is for other ones. Raises FileError where it is no TOML."""
-    document = document_of(text)
+    document = toml_document(text)
     workspace = _table(document.get("workspace")) or _table(document.get("project"))
     platforms = [_named(it, "platform") for it in _list(workspace.get("platforms"))]
     if platforms and platform not in platforms:
@@ -45,19 +45,9 @@ def read(text: str, platform: Platform) -> Lock | None:
     return lock._replace(channels=tuple(without_secrets(it) for it in channels if it))
 
 
-def document_of(text: str) -> Mapping[str, object]:
-    """The tables of a manifest. Raises FileError where it is no TOML."""
-    import tomli
-
-    try:
-        return tomli.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"it is not TOML: {clean(str(error))}") from None
-
-
 def requirements_in(text: str, platform: Platform) -> tuple[str, ...]:
     """The wheels that a manifest asks for on ``platform``, as requirements. Raises FileError where it is no TOML."""
-    return tuple(_requirements(document_of(text), platform))
+    return tuple(_requirements(toml_document(text), platform))
 
 
 def _asked(document: Mapping[str, object], key: str, platform: Platform) -> Iterator[tuple[str, Mapping[str, object]]]:

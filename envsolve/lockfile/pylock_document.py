@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from envsolve.boundary.files import FileError
+from envsolve.boundary.files import FileError, toml_document
 from envsolve.lockfile.text_file import clean
 
 
@@ -13,13 +13,9 @@ def pylock_document(text: str) -> dict[str, Any]:
 
     Raises FileError for what is no TOML, no pylock.toml, or not of the shape that the specification asks for.
     """
-    import tomli
     from packaging.pylock import Pylock, PylockValidationError
 
-    try:
-        document = tomli.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"it is not TOML: {clean(str(error))}") from None
+    document = toml_document(text)
     if "lock-version" not in document:
         raise FileError("it is TOML, but no pylock.toml")
     try:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.boundary.display import one_line
 from envsolve.boundary.files import FileError
@@ -100,7 +100,7 @@ def _environment(lock: Lock) -> str:
         return ""
     try:
         major, minor, patch = (*Version(lock.python).release, 0, 0)[:3]
-    except InvalidVersion:
+    except ValueError:
         return ""
     values = Interpreter((major, minor, patch), Platform(lock.platform)).marker_values()
     return " and ".join(f"{name} == '{values[name]}'" for name in _PINNED_MARKERS if name in values)
