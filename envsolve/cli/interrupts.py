@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,24 +24,48 @@ def came() -> bool:
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Have Ctrl-C remembered besides raised: while a module is imported Python may make another error of it."""
+    """Have Ctrl-C remembered besides raised.
+
+    While a module is imported Python may make another error of it, and in a destructor or a callback it prints it and
+    goes on.
+    """
     global _came  # noqa: PLW0603 - signals are of the whole process
     _came = False
     is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if not is_usual or threading.current_thread() is not threading.main_thread():
         yield
         return
+    hook = sys.unraisablehook
     signal.signal(signal.SIGINT, _remember)
+    sys.unraisablehook = _come_again
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.unraisablehook = hook
 
 
 def _remember(number: int, frame: FrameType | None) -> NoReturn:
     global _came  # noqa: PLW0603
     _came = True
     _interrupt(number, frame)
+
+
+def _come_again(told: sys.UnraisableHookArgs) -> None:
+    """Have an interrupt that Python would drop come once more, a moment later."""
+    if isinstance(told.exc_value, KeyboardInterrupt):
+        timer = threading.Timer(0.001, _interrupt_main)
+        timer.daemon = True
+        timer.start()
+    else:
+        sys.__unraisablehook__(told)
+
+
+def _interrupt_main() -> None:
+    if sys.platform == "win32":
+        _thread.interrupt_main()
+    else:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # ends a wait of the system, too
 
 
 @contextmanager

@@ -142,6 +142,15 @@ def test_an_interrupt_that_python_makes_another_error_of_is_one_all_the_same(oth
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
+@needs_signals
+def test_an_interrupt_that_comes_within_a_destructor_is_not_lost(tmp_path: Path) -> None:
+    interrupts = "def __del__(self): os.kill(os.getpid(), signal.SIGINT); time.sleep(0.1)"
+    started = time.monotonic()
+    done = broken_click(tmp_path, f"import os, signal, time\nclass It:\n    {interrupts}\nIt()\ntime.sleep(60)\n")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+    assert time.monotonic() - started < 30
+
+
 def test_running_out_of_memory_while_modules_are_imported_is_one_error(tmp_path: Path) -> None:
     done = broken_click(tmp_path, "raise MemoryError")
     assert (done.returncode, done.stdout) == (3, "")
