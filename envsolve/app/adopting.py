@@ -7,9 +7,9 @@ asked for, only the frameworks are taken.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from envsolve.app.adopting_packages import framework_of, table_of
 from envsolve.app.adopting_pixi import values_of_pixi
@@ -23,7 +23,7 @@ from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.names import normalized
 from envsolve.model.request import Packages
 from envsolve.project import Settings
-from envsolve.project.reading import PYPROJECT, no_toml, read_text
+from envsolve.project.reading import PYPROJECT, parsed, read_text
 
 _ENVIRONMENTS = ("environment.yml", "environment.yaml")
 _INPUTS = ("requirements.in", "requirements.txt")
@@ -79,13 +79,13 @@ def _aside(directory: Path, taken: str) -> Iterator[str]:
 
 
 def _of_pixi(path: Path, _platform: Platform, _matrix: Matrix) -> Adopted:
-    values, notes = values_of_pixi(_toml(path), path.name)
+    values, notes = values_of_pixi(parsed(path, read_text(path)), path.name)
     return Adopted(values, (path.name,), notes)
 
 
 def _of_pyproject(path: Path, _platform: Platform, _matrix: Matrix) -> Adopted:
     """The tables of pixi and Poetry, where [project] does not say what is depended on."""
-    document = _toml(path)
+    document = parsed(path, read_text(path))
     tool, project = table_of(document.get("tool")), table_of(document.get("project"))
     pixi, poetry = table_of(tool.get("pixi")), table_of(tool.get("poetry"))
     if pixi.get("dependencies") or pixi.get("pypi-dependencies"):
@@ -95,15 +95,6 @@ def _of_pyproject(path: Path, _platform: Platform, _matrix: Matrix) -> Adopted:
         values, notes = values_of_poetry(poetry)
         return Adopted(values, (f"[tool.poetry] of {path.name}",), notes)
     return Adopted({})
-
-
-def _toml(path: Path) -> Mapping[str, Any]:
-    import tomli
-
-    try:
-        return tomli.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise no_toml(path, error) from None
 
 
 def _of_environment(path: Path, platform: Platform, matrix: Matrix) -> Adopted:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from envsolve.app.adopting_packages import OF_PYTORCH, Packages, Values, counted, is_of_pytorch, table_of, texts_of
 from envsolve.boundary.secrets import without_secrets
@@ -40,7 +40,7 @@ def poetry_specifier(text: str) -> SpecifierSet | None:
     for part in re.split(r"\s*,\s*|\s+(?=[\^~<>=!])", text.strip()):
         try:
             found &= SpecifierSet(_clauses(re.sub(r"\s+", "", part)))
-        except (InvalidSpecifier, InvalidVersion):
+        except ValueError:
             return None
     return found
 

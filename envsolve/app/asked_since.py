@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target, given
 from envsolve.app.conda_asked import asked_on
@@ -131,7 +131,7 @@ def _lies_in(specifier: SpecifierSet | None, version: str) -> bool:
     """Whether ``specifier`` admits ``version``; what has no order of Python's is not judged."""
     try:
         return specifier is None or not version or specifier.contains(Version(version), prereleases=True)
-    except InvalidVersion:
+    except ValueError:
         return True
 
 
@@ -145,7 +145,7 @@ def _python(held: HeldStack) -> tuple[int, int, int] | None:
     for text in (facts.get("python"), held.python):
         try:
             release = Version(str(text)).release
-        except InvalidVersion:
+        except ValueError:
             continue
         return (*release, 0, 0)[:3]  # type: ignore[return-value]  # three of at least three
     return None

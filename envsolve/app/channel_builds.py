@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.conda.session import Listed
 from envsolve.conda.specs import specifier_of
@@ -161,5 +161,5 @@ def _admits(spec: str, python: str) -> bool:
 def _version(text: str) -> Version | None:
     try:
         return Version(text)
-    except InvalidVersion:
+    except ValueError:
         return None

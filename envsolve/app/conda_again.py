@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.app.command import recorded_command
 from envsolve.app.conda_asked import asked_on, with_frameworks, with_stack
@@ -115,5 +115,5 @@ def _others(packages: tuple[VirtualPackage, ...]) -> Iterator[tuple[str, Virtual
 def _cuda_in(packages: tuple[VirtualPackage, ...]) -> Version:
     try:
         return next((Version(it.version) for it in packages if it.name == _OF_DRIVER), Version("0"))
-    except InvalidVersion:
+    except ValueError:
         return Version("0")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.channel_builds import takes
@@ -184,5 +184,5 @@ def as_conda(need: Need, listed: Mapping[str, Sequence[Listed]], python: str | N
 def _admits(specifier: str, version: str) -> bool:
     try:
         return not specifier or SpecifierSet(specifier).contains(Version(version))
-    except (InvalidSpecifier, InvalidVersion):
+    except ValueError:
         return False

@@ -20,7 +20,7 @@ from envsolve.create.builds import refuse_builds, refuse_variables
 from envsolve.create.claims import claiming, release
 from envsolve.create.interpreter import runs
 from envsolve.create.plan import Kind, Plan
-from envsolve.create.prefix import Place, claimed, clear, clear_remains, place_of
+from envsolve.create.prefix import Place, claimed, clear, clear_remains, list_own_files, place_of
 from envsolve.create.reading import plan_from, plan_of
 from envsolve.create.record import State, read_record, record_of, write_lock, write_record
 from envsolve.create.refusals import not_exact
@@ -160,6 +160,7 @@ def _make_or_clear(
             write_record(prefix, record)
             notes = make(asked, plan, prefix, matrix, environ, progress)
             write_lock(prefix, plan)
+            list_own_files(prefix)
             write_record(prefix, record._replace(state=State.FINISHED))
     except BaseException:
         if not asked.keep:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places, places, settings_of
@@ -135,7 +135,7 @@ def _of_pytorch(named: Mapping[str, str], asking: Asking, where: Places) -> Iter
     for name, version in named.items():
         try:
             local = Version(version).local
-        except InvalidVersion:
+        except ValueError:
             continue
         if local is not None and name in OF_PYTORCH:
             yield name, f"{root}/{local}/"

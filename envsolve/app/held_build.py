@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.model.names import normalized
 from envsolve.model.release import CudaLibraries, Release
@@ -87,5 +87,5 @@ def _of_libraries(rows: Iterable[Release], beside: Beside) -> Iterator[Release]:
 def _local(version: str) -> str | None:
     try:
         return Version(version).local
-    except InvalidVersion:
+    except ValueError:
         return None

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.app.held_build import Beside, extras_in, installed_of, recorded_in
 from envsolve.boundary.files import FileError, read_text
@@ -182,5 +182,5 @@ def _minor(version: object) -> str | None:
 def _version(text: str | None) -> Version | None:
     try:
         return None if text is None else Version(text)
-    except InvalidVersion:
+    except ValueError:
         return None

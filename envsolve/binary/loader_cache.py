@@ -12,6 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.files import FileError, read_bytes
+
+_LONGEST = 64 * 1024 * 1024
+"""Bytes of a cache; that of a desktop has 100,000."""
 _OLD_MAGIC = b"ld.so-1.7.0\0"
 _OLD_HEADER, _OLD_ENTRY = 16, 12
 _MAGIC = b"glibc-ld.so.cache1.1"
@@ -42,9 +46,9 @@ class CacheEntry(NamedTuple):
 def read_cache(path: Path) -> tuple[CacheEntry, ...]:
     """Every entry in its order; none where there is no such file or it is of another form, as for the loader."""
     try:
-        content = path.read_bytes()
+        content = read_bytes(path, _LONGEST) or b""
         return tuple(_entries(content[_start(content) :]))
-    except (OSError, struct.error, IndexError, ValueError):
+    except (FileError, struct.error, IndexError, ValueError):
         return ()
 
 

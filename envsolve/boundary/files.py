@@ -6,6 +6,7 @@ gigabytes. A pipe is read only where the user named it on the command line (``-r
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
@@ -16,8 +17,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from envsolve.boundary.display import short_line
+
 SILENCE = 30.0
 """Seconds to wait for the next bytes of a pipe."""
+OPENING = 3.0
+"""Seconds to wait for a program that writes to a pipe."""
 _CHUNK = 1 << 16
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
@@ -102,8 +107,8 @@ def read_text(path: Path | str, limit: int) -> str | None:
 def read_argument(name: str, limit: int) -> bytes | None:
     """The content of what the user named on the command line: a file, a pipe, or ``-`` for standard input.
 
-    None where there is no such file. Raises FileError as :func:`read_bytes` does, and for a pipe that is silent for
-    :data:`SILENCE` seconds.
+    None where there is no such file. Raises FileError as :func:`read_bytes` does, for a pipe that no program writes to,
+    and for one that is silent for :data:`SILENCE` seconds.
     """
     if name == "-":
         return _limited(_stdin_pieces(), limit)
@@ -122,9 +127,13 @@ def read_argument(name: str, limit: int) -> bytes | None:
 def open_argument(name: str) -> BinaryIO:
     """The file or the pipe that the user named on the command line, to be read in pieces, of any length.
 
-    Raises FileError as :func:`read_argument` does, and where there is no such file; a pipe that is silent for too long
-    raises OSError when it is read.
+    ``-`` is standard input, which is waited for as long as the program behind it runs. Raises FileError as
+    :func:`read_argument` does, and where there is no such file; a pipe that is silent for too long raises OSError when
+    it is read.
     """
+    if name == "-":
+        _require_stdin()
+        return sys.stdin.buffer
     descriptor = _opened(name, 0)
     if descriptor is None:
         raise FileError("there is no such file")
@@ -148,9 +157,10 @@ class _Pipe(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        if not _is_ready(self._descriptor):
-            raise TimeoutError(errno.ETIMEDOUT, _silent())
-        piece = os.read(self._descriptor, len(buffer))
+        try:
+            piece = _of_pipe(self._descriptor, len(buffer))
+        except FileError as error:
+            raise TimeoutError(errno.ETIMEDOUT, error.reason) from None
         buffer[: len(piece)] = piece
         return len(piece)
 
@@ -181,16 +191,31 @@ def decoded(content: bytes) -> str:
         raise FileError("it is not UTF-8") from None
 
 
-def json_value(content: bytes) -> object:
+def json_value(content: bytes | str) -> object:
     """The value that ``content`` is as JSON. Raises FileError, also for one that is nested too deep to be read."""
     import json
 
     try:
-        return json.loads(decoded(content))
+        return json.loads(content if isinstance(content, str) else decoded(content))
     except ValueError as error:
         raise FileError(f"it is not JSON: {error}") from None
     except RecursionError:
-        raise FileError("it is nested too deep") from None
+        raise FileError(_TOO_DEEP) from None
+
+
+def toml_document(text: str) -> dict[str, Any]:
+    """The tables that ``text`` is as TOML. Raises FileError, also for one that is nested too deep to be read."""
+    import tomli
+
+    try:
+        return tomli.loads(text)
+    except ValueError as error:  # also a number of thousands of digits, which is no TOMLDecodeError
+        raise FileError(f"it is not TOML: {short_line(str(error))}", getattr(error, "lineno", None)) from None
+    except RecursionError:
+        raise FileError(_TOO_DEEP) from None
+
+
+_TOO_DEEP = "it is nested too deep"
 
 
 def _opened(path: Path | str, flags: int) -> int | None:
@@ -238,35 +263,50 @@ def _limited(pieces: Iterable[bytes], limit: int) -> bytes:
 
 
 def _stdin_pieces() -> Iterator[bytes]:
+    descriptor = _require_stdin()
+    if descriptor is None:
+        yield sys.stdin.read().encode("utf-8", "surrogateescape")
+    else:
+        yield from _pieces(descriptor)
+
+
+def _require_stdin() -> int | None:
+    """The descriptor of standard input; None where a notebook or a test runner put an object in its place.
+
+    Raises FileError where it is closed, a directory or a device that never ends.
+    """
     if sys.stdin is None:
         raise FileError("standard input is closed")
     try:
         descriptor = sys.stdin.fileno()
-    except (OSError, ValueError):  # a notebook or a test runner put an object without a file in its place
-        yield sys.stdin.read().encode("utf-8", "surrogateescape")
-        return
+    except (OSError, ValueError):
+        return None
     _require_readable(descriptor)
-    yield from _pieces(descriptor)
+    return descriptor
 
 
 def _pieces(descriptor: int) -> Iterator[bytes]:
     """The bytes of a file up to its end. A terminal is waited for, as a person types there; a pipe for a while."""
-    waits = _CAN_POLL and stat.S_ISFIFO(os.fstat(descriptor).st_mode)
-    while True:
-        if waits and not _is_ready(descriptor):
-            raise FileError(_silent())
-        piece = os.read(descriptor, _CHUNK)
-        if not piece:
-            return
+    is_pipe = _CAN_POLL and stat.S_ISFIFO(os.fstat(descriptor).st_mode)
+    while piece := _of_pipe(descriptor, _CHUNK) if is_pipe else os.read(descriptor, _CHUNK):
         yield piece
 
 
-def _silent() -> str:
-    return f"nothing was written to this pipe for {SILENCE:g} seconds"
+def _of_pipe(descriptor: int, size: int) -> bytes:
+    """The next bytes of a pipe, b"" at its end. Raises FileError where none come; one that nobody opens has no end."""
+    if not _is_ready(descriptor, OPENING):
+        if not os.get_blocking(descriptor):
+            with contextlib.suppress(BlockingIOError):  # which says that a program has it open
+                if piece := os.read(descriptor, size):
+                    return piece
+                raise FileError("no program writes to this pipe")
+        if not _is_ready(descriptor, SILENCE):
+            raise FileError(f"nothing was written to this pipe for {SILENCE:g} seconds")
+    return os.read(descriptor, size)
 
 
-def _is_ready(descriptor: int) -> bool:
-    """Whether the pipe has bytes or has ended, after a wait. One that no program has opened yet has not ended."""
+def _is_ready(descriptor: int, seconds: float) -> bool:
+    """Whether the pipe has bytes or has ended, after a wait."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
-    return bool(poll.poll(SILENCE * 1000))
+    return bool(poll.poll(seconds * 1000))

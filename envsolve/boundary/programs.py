@@ -61,6 +61,13 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
     return None
 
 
+def named_program(name: str, environ: Mapping[str, str]) -> str | None:
+    """The program that a person names by a path, or by a name as :func:`find_program` has it; None without one."""
+    if not os.path.dirname(name):  # noqa: PTH120 - a text: Path drops the "./" that tells one from the other
+        return find_program(name, environ)
+    return next((it for suffix in _suffixes(environ) if is_program(Path(it := f"{name}{suffix}"))), None)
+
+
 def absolute_entries(path: str) -> Iterator[str]:
     """The absolute directories of a value such as PATH."""
     return (entry for entry in path.split(os.pathsep) if os.path.isabs(entry))  # noqa: PTH117 - a text

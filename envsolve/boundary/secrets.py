@@ -44,10 +44,11 @@ _LOCAL = re.compile(
 _TOKEN = re.compile(r"(?<!/source)(?:/|\A)t/(?P<token>[^/?#\\]+)(?=/(?P<next>[^/?#\\]*))?")
 """Of a channel of conda: anaconda.org, quetz and prefix.dev take a token in the path, and conda finds it wherever ``t``
 stands there (conda/common/url.py, split_anaconda_token). A mirror of packages has folders ``source/t``."""
-_QUERY = re.compile(r"""(?<=[^\s'"])[?#](?:[^\s'"`?#\\\x1b]|\\\\|\\(?!["'\\]))+""")
+_QUERY = re.compile(r"""(?<=[^\s'"])(?:;[^\s'"`?#/\\\x1b]+|[?#](?:[^\s'"`?#\\\x1b]|\\\\|\\(?!["'\\]))+)""")
+"""What stands behind the path of an address, or behind a part of it (RFC 3986, section 3.3)."""
 _SEPARATOR = re.compile(r"([&;])")
 _NAMES = (
-    "token|secret|passw|pwd|signature|credential|x-(?:amz|goog)-|auth(?!or)"
+    "token|secret|passw|pwd|signature|credential|bearer|jwt|x-(?:amz|goog)-|auth(?!or)"
     "|(?:api|access|private)[-_]?key|(?<![a-z])(?:sig|key)(?==)"
 )
 _SECRET_NAME = re.compile(rf"[^=]{{0,64}}?(?:{_NAMES})[^=]*=", re.IGNORECASE)
@@ -58,13 +59,13 @@ _SEPARATORS = re.compile(r"[-_.]+")
 def without_secrets(text: str) -> str:
     """``text`` without the secrets in its addresses, and else to the letter.
 
-    Out go user names and passwords, the parts ``/t/TOKEN`` of paths, and parameters whose names say that they are
-    secret, such as ``token`` or ``X-Amz-Signature``; the names of variables in their place too, which are of use to one
-    reader only. What follows ``ssh://`` names an account and stays, as do folders of this machine, ``/t/NAME/NAME-1.0``
-    of a mirror that sorts packages by letter, and what is :data:`HIDDEN` already. A text that is nothing but an address
-    may have no scheme.
+    Out go user names and passwords, the parts ``/t/TOKEN`` of paths and those that have the form of a token, and
+    parameters whose names say that they are secret, such as ``token`` or ``X-Amz-Signature``; the names of variables in
+    their place too, which are of use to one reader only. What follows ``ssh://`` names an account and stays, as do
+    folders of this machine, ``/t/NAME/NAME-1.0`` of a mirror that sorts packages by letter, and what is :data:`HIDDEN`
+    already. A text that is nothing but an address may have no scheme.
     """
-    if "@" not in text and "/t/" not in text and "=" not in text and not text.startswith("t/"):
+    if not any(map(text.__contains__, ("@", "/t/", "=", *_BEGINNINGS))) and not text.startswith("t/"):
         return text
     whole = _WHOLE.match(text)
     if whole is not None:  # somebody may have typed a password with a space or a quote
@@ -84,6 +85,8 @@ def _without_addresses(text: str, hidden: str) -> str:
     """``text`` with ``hidden`` in place of the secrets in its addresses."""
     if "@" in text or "/t/" in text:
         text = _ADDRESS.sub(partial(_address, hidden=hidden), text)
+    if any(map(text.__contains__, _BEGINNINGS)):
+        text = _path_tokens().sub(f"/{hidden}" if hidden else "", text)
     return _QUERY.sub(partial(_query, hidden=hidden), text) if _ANY_SECRET_NAME.search(text) else text
 
 
@@ -136,7 +139,7 @@ def _query(found: re.Match[str], hidden: str) -> str:
         return start + "".join(f"{name[0]}{hidden}" if name else part for name, part in pairs) + end
     pairs = zip(secret[::2], parts[::2], strict=True)
     kept = [part for name, part in pairs if not name or part == f"{name[0]}{HIDDEN}"]
-    return f"{start}{'&'.join(kept)}{end}" if kept else end
+    return f"{start}{(';' if start == ';' else '&').join(kept)}{end}" if kept else end
 
 
 _ASSIGNMENT = r"""[\\"']{0,3}\s{0,4}(?::=|[:=])\s{0,4}"""
@@ -182,6 +185,8 @@ _TOKENS = (
     r"eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?",  # JSON Web Token
     r"(?<=/t/)[a-z]{2}-[\w-]{16,}",  # anaconda.org, in a channel without a scheme
 )
+_BEGINNINGS = ("/gh", "/gl", "/hf_", "/nvapi-", "/pypi-", "/npm_", "/dckr_")
+"""Of parts of a path that may have such a form."""
 _LONG = 16
 _SHORT = 8
 
@@ -195,6 +200,12 @@ def masked(text: str) -> str:
     for pattern, instead in _patterns():
         text = pattern.sub(instead, text)
     return text
+
+
+@cache
+def _path_tokens() -> re.Pattern[str]:
+    """A part of a path that is a token, as it has digits and nothing before or behind it."""
+    return re.compile(rf"(?<=[\w\]])/(?=[^/\s]*\d)(?:{'|'.join(_TOKENS)})(?![\w-]|\.\w)")
 
 
 @cache

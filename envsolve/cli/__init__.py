@@ -1,12 +1,13 @@
 """The command line: words to a request, answers to text. It decides nothing on its own."""
 
-from __future__ import annotations
+# Nothing is imported here, not even from typing or __future__: an interrupt before main begins is not caught by it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
 
-from collections.abc import Sequence
-from typing import NoReturn
 
-
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: "Sequence[str] | None" = None) -> None:
     """Run envsolve and end the process with the exit code of the interface contract.
 
     Imports are part of the run, and garbage collection is off for all of it: the process is short, keeps nearly
@@ -24,24 +25,39 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         if os.environ.get("ENVSOLVE_DEBUG"):
             raise
-        code = _last_words(_internal_error(error), 3)
+        code = _last_words(_without_memory() if isinstance(error, MemoryError) else _internal_error(error), 3)
     _end(code, is_ours=arguments is None)
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: "Sequence[str] | None") -> int:
     import gc
     import sys
 
     gc.disable()
     words = list(sys.argv[1:] if arguments is None else arguments)
 
-    from envsolve.cli.early import start_early
+    from envsolve.cli.interrupts import came, remembered
 
-    start_early(words)
+    with remembered():
+        try:
+            from envsolve.cli.early import start_early
 
-    from envsolve.cli.main import run
+            start_early(words)
 
-    return run(words)
+            from envsolve.cli.main import run
+
+            return run(words)
+        except Exception:
+            if came():
+                raise KeyboardInterrupt from None
+            raise
+
+
+def _without_memory() -> str:
+    """As below, of constants alone: nothing can be imported any more."""
+    return (
+        "error: out-of-memory\n  envsolve ran out of memory\ncause: it had just begun\nhint: free memory, and try again"
+    )
 
 
 def _internal_error(error: Exception) -> str:
@@ -78,7 +94,7 @@ def _ignore_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _end(code: int, *, is_ours: bool) -> NoReturn:
+def _end(code: int, *, is_ours: bool) -> "NoReturn":
     """End the process as it stands: to take apart what the system takes back at once costs 7 ms of a run of 110.
 
     Every file is closed by then, and standard output was flushed by whoever printed to it. A process that is not

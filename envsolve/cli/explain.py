@@ -124,17 +124,20 @@ def _stream(words: tuple[str, ...]) -> BinaryIO:
     if words in ((), ("-",)):
         if sys.stdin is None:
             raise UsageError("nothing-to-explain", "there is no standard input to read", hints=(_HINT,))
-        _require_text(sys.stdin.buffer, "standard input")
-        return sys.stdin.buffer
+        return _opened("-", "standard input")
     text = " ".join(words)
     if len(words) == 1 and len(text) <= _LONGEST_NAME and _names_a_file(text):
-        try:
-            stream = open_argument(text)
-        except FileError as error:
-            raise _unreadable(text, error.reason) from error
-        _require_text(stream, text)
-        return stream
+        return _opened(text, text)
     return io.BytesIO(text.encode("utf-8", "surrogateescape"))
+
+
+def _opened(name: str, shown: str) -> BinaryIO:
+    try:
+        stream = open_argument(name)
+    except FileError as error:
+        raise _unreadable(shown, error.reason) from error
+    _require_text(stream, shown)
+    return stream
 
 
 def _require_text(stream: BinaryIO, name: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from envsolve.boundary.files import FileError, read_bytes, read_head
 from envsolve.boundary.secrets import without_secrets
 from envsolve.cli.lock import network_of
 from envsolve.cli.options import FileName, matrix_option, option, output_options
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 _MARK = codecs.BOM_UTF8.decode("utf-8")
 _CI = ("github", "gitlab")
+_LONGEST_SHOWN = 16 * 1024 * 1024
+"""Bytes of a file that is there, of which a diff is shown."""
 _WITH_ADDRESSES = ("channels", "extra-index-urls", "index-url", "pytorch-index-url", "requirements")
 _INSTALLED = ("pylock.toml", ".txt", "conda-lock.yml", ".lock")
 """How the names of locks end that `envsolve create` takes, whatever platform it is."""
@@ -97,7 +100,7 @@ def init(**options: Any) -> int:
     from envsolve.app.project_locking import refuse_link
     from envsolve.app.solving import LEFT_OUT
     from envsolve.matrix import Matrix, find_matrix
-    from envsolve.project.reading import OWN_FILE, PYPROJECT, project_of, read_text
+    from envsolve.project.reading import OWN_FILE, PYPROJECT, project_of, text_at
     from envsolve.project.writing import with_table
 
     directory = Path(options["project"] or ".").absolute()
@@ -106,8 +109,8 @@ def init(**options: Any) -> int:
     given = options["matrix_directory"]
     matrix = Matrix(Path(given).absolute() if given else find_matrix())
     file = directory / (OWN_FILE if (directory / OWN_FILE).is_file() else PYPROJECT)
-    before = read_text(file) if file.is_file() else ""
-    mark = _MARK if before and file.read_bytes().startswith(codecs.BOM_UTF8) else ""
+    before = text_at(file) or ""
+    mark = _MARK if before and read_head(file, len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else ""
     values, adopted = _values(options, directory, matrix)
 
     def asking(values: Mapping[str, object]) -> str:
@@ -222,15 +225,12 @@ def _typed(value: object) -> str:
 
 
 def _pyproject(directory: Path) -> Mapping[str, Any]:
-    """The pyproject.toml, whichever file the project is written to; empty where there is none that can be read."""
-    import tomli
+    """The pyproject.toml, whichever file the project is written to; empty where there is none."""
+    from envsolve.project.reading import PYPROJECT, parsed, text_at
 
-    from envsolve.project.reading import PYPROJECT, read_text
-
-    try:
-        return tomli.loads(read_text(directory / PYPROJECT)) if (directory / PYPROJECT).is_file() else {}
-    except (ValueError, RecursionError):
-        return {}  # told where it is written to
+    path = directory / PYPROJECT
+    text = text_at(path)
+    return parsed(path, text) if text else {}
 
 
 def _has_dependencies(document: Mapping[str, Any]) -> bool:
@@ -327,7 +327,10 @@ def _diff(new: Mapping[str, str]) -> Iterator[str]:
     """What would be written, as a unified diff."""
     for name, text in new.items():
         path = Path(name)
-        there = path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
+        try:
+            there = (read_bytes(path, _LONGEST_SHOWN) or b"").decode("utf-8", "replace")
+        except FileError as error:
+            raise UsageError("file-unreadable", f"cannot read {path}: {error.reason}") from None
         old = name if there else "/dev/null"
         yield from unified_diff(there.splitlines(keepends=True), text.splitlines(keepends=True), old, name)
 

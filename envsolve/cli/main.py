@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from envsolve.cli.interrupts import came
 from envsolve.cli.output import TO_A_PLACE, deliver, forget_stdout, output_failed
 from envsolve.cli.report import report
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = 130
 _PIPE_CLOSED = 0
+_TOO_LONG = "for integer string conversion"
+"""What Python says of a number with thousands of digits, which packaging reads as a version and refuses nowhere."""
 _VERSION_WORDS = frozenset({"--version", "-v", "--verbose"})
 _COMMANDS = (
     "solve",
@@ -127,16 +130,22 @@ def run(arguments: list[str]) -> int:
     try:
         return _answer(arguments or [_without_arguments()])
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        return _INTERRUPTED
+        return _interrupted()
     except BrokenPipeError:
         forget_stdout()
         return _PIPE_CLOSED
     except Exception as error:
+        if came():
+            return _interrupted()
         known = _as_error(error)
         if known is None and os.environ.get("ENVSOLVE_DEBUG"):
             raise
         return report(known or _internal(error), arguments, as_json=as_json)
+
+
+def _interrupted() -> int:
+    click.echo("interrupted", err=True)
+    return _INTERRUPTED
 
 
 def _without_arguments() -> str:
@@ -148,6 +157,9 @@ def _as_error(error: Exception) -> EnvsolveError | None:
     """The error to show for ``error``; None where it is an internal one."""
     if isinstance(error, click.ClickException):
         return _usage_error(error)
+    if isinstance(error, ValueError) and _TOO_LONG in str(error):
+        message = f"a version or another number has more than {sys.get_int_max_str_digits()} digits"
+        return UsageError("number-too-long", message, hints=(Hint("look at what you gave, and at the files it names"),))
     if isinstance(error, OSError) and error.filename is not None:
         message = f"{os.fsdecode(error.filename)} cannot be used: {error.strerror or error}"
         return OutsideError("file-failed", message, hints=(Hint("see that it is there, and that you may use it"),))

@@ -97,13 +97,17 @@ def _read(path: Path) -> Condarc:
         raise _unreadable(path, " ".join(str(error).split())) from None
     document = document if isinstance(document, dict) else {}
     alias, custom = document.get("channel_alias"), document.get("custom_channels") or {}
-    if not isinstance(alias, str | None) or not isinstance(custom, dict):
+    if not isinstance(alias, str | None) or not isinstance(custom, dict) or not _are_texts((*custom, *custom.values())):
         raise _unreadable(path, "channel_alias is no address, or custom_channels no table of addresses")
     defaults = document.get("default_channels")
-    if not isinstance(defaults, list | None):
+    if not isinstance(defaults, list | None) or not _are_texts(defaults or ()):
         raise _unreadable(path, "default_channels is no list of channels")
-    named = tuple((str(name), str(base)) for name, base in custom.items())
-    return Condarc(alias or None, named, None if defaults is None else tuple(map(str, defaults)))
+    return Condarc(alias or None, tuple(custom.items()), None if defaults is None else tuple(defaults))
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    """Whether all are texts. Of anything else YAML may make a text without end, as it names one value many times."""
+    return all(isinstance(it, str) for it in values)
 
 
 def _unreadable(path: Path, reason: str) -> UsageError:

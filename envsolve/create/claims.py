@@ -3,6 +3,9 @@
 A record in a directory proves nothing, as whoever hands the directory over can write one. So each directory is claimed
 in the user's own state directory before anything is put into it, by its path and its number in the file system. The
 time of the claim is the last sign of life of the command that worked there: what is younger was not put there by it.
+
+Once an environment is finished, its files are listed in it, and the claim has the digest of that list: what is not on
+it, or was changed since, is somebody's own. What Python compiles is nobody's.
 """
 
 from __future__ import annotations
@@ -10,12 +13,15 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path
+from typing import NamedTuple
 
-from envsolve.boundary.files import FileError, read_bytes
+from envsolve.boundary.files import FileError, json_value, read_bytes
+from envsolve.create.record import LOCKS
 from envsolve.model.state_directory import state_directory
 
 _FOLDER = "environments"
@@ -24,6 +30,18 @@ _BEAT = 1.0
 _GRACE = 10.0
 """Seconds after the last sign in which an installer may still have written: it outlives a command that is killed."""
 _LONGEST = 64 * 1024
+_LONGEST_LIST = 64 * 1024 * 1024
+"""Bytes of a list of files. Of 100,000 files it has 10 MB."""
+_COMPILED = "__pycache__"
+LIST = "files.list"
+"""The list of files, in the folder with the lock."""
+
+
+class _Claim(NamedTuple):
+    """When the command that claimed the directory showed life last, and the digest of the list, "" without one."""
+
+    last_sign: float
+    files: str
 
 
 @contextmanager
@@ -57,7 +75,35 @@ def release(prefix: Path) -> None:
 
 def is_claimed(prefix: Path) -> bool:
     """Whether this user's envsolve began to make the directory that is at ``prefix`` now."""
-    return _last_sign(prefix) is not None
+    return _claim(prefix) is not None
+
+
+def list_files(prefix: Path, ignored: tuple[str, ...]) -> None:
+    """List the files of the claimed directory, which is finished. OSError passes.
+
+    What is ``ignored`` at the top is not looked at.
+    """
+    file = _file(prefix)
+    if file is None or not is_claimed(prefix):
+        return
+    content = b"\0".join(sorted(os.fsencode(it) for it in _files(prefix, ignored)))
+    (prefix / LOCKS / LIST).write_bytes(content)
+    _write(file, prefix, _digest(content))
+
+
+def foreign_file(prefix: Path, ignored: tuple[str, ...]) -> Path | None:
+    """A file in the finished directory that its list has not, or that was changed since; None without one.
+
+    An empty file is none, as nothing is lost with it.
+    """
+    claim = _claim(prefix)
+    listed = frozenset[str]() if claim is None else _listed(prefix, claim)
+    for name in _files(prefix, ignored):
+        facts = os.lstat(prefix / name)
+        changed = claim is None or claim.last_sign + _GRACE < facts.st_mtime <= time.time()  # some are from the future
+        if (name not in listed or changed) and facts.st_size:
+            return Path(name)
+    return None
 
 
 def younger_file(prefix: Path, ignored: tuple[str, ...]) -> Path | None:
@@ -65,29 +111,53 @@ def younger_file(prefix: Path, ignored: tuple[str, ...]) -> Path | None:
 
     What is ``ignored`` at the top is not looked at.
     """
-    last = _last_sign(prefix)
-    for folder, folders, files in os.walk(prefix):
-        if Path(folder) == prefix:
-            folders[:] = [it for it in folders if it not in ignored]
-            files = [it for it in files if it not in ignored]  # noqa: PLW2901 - of this folder
-        links = [it for it in folders if os.path.islink(os.path.join(folder, it))]  # noqa: PTH114, PTH118 - many files
-        for name in (*files, *links):
-            path = os.path.join(folder, name)  # noqa: PTH118 - many files
-            facts = os.lstat(path)
-            if last is None or max(facts.st_mtime, facts.st_ctime) > last + _GRACE:
-                return Path(path)
+    claim = _claim(prefix)
+    for name in _files(prefix, ignored):
+        facts = os.lstat(prefix / name)
+        if claim is None or max(facts.st_mtime, facts.st_ctime) > claim.last_sign + _GRACE:
+            return Path(name)
     return None
 
 
-def _last_sign(prefix: Path) -> float | None:
-    """When the command that claimed the directory showed life last; None where it is not claimed."""
+def _files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[str]:
+    """The files and links in a directory, by their paths in it, but for what Python compiled."""
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        with os.scandir(prefix / folder) as entries:
+            for entry in entries:
+                name = f"{folder}{entry.name}"
+                if entry.name == _COMPILED or name in ignored:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(f"{name}/")
+                else:
+                    yield name
+
+
+def _listed(prefix: Path, claim: _Claim) -> frozenset[str]:
+    """The files on the list; none where it is not the one that was made."""
+    try:
+        content = read_bytes(prefix / LOCKS / LIST, _LONGEST_LIST, follow=False) or b""
+    except FileError:
+        return frozenset()
+    return frozenset(map(os.fsdecode, content.split(b"\0"))) if _digest(content) == claim.files else frozenset()
+
+
+def _digest(content: bytes) -> str:
+    return sha256(content).hexdigest()
+
+
+def _claim(prefix: Path) -> _Claim | None:
+    """The claim on the directory that is at ``prefix`` now."""
     file = _file(prefix)
     try:
         content = None if file is None else read_bytes(file, _LONGEST, follow=False)
-        if file is None or content is None or json.loads(content) != _told(prefix):
+        told = None if content is None else json_value(content)
+        if file is None or not isinstance(told, dict) or not told.items() >= _told(prefix).items():
             return None
-        return file.stat().st_mtime
-    except (FileError, OSError, ValueError):
+        return _Claim(file.stat().st_mtime, str(told.get("files", "")))
+    except (FileError, OSError, TypeError):
         return None
 
 
@@ -101,11 +171,11 @@ def _told(prefix: Path) -> dict[str, object]:
     return {"prefix": str(prefix), "number": prefix.stat().st_ino}
 
 
-def _write(file: Path, prefix: Path) -> bool:
+def _write(file: Path, prefix: Path, files: str = "") -> bool:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = file.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps(_told(prefix)), encoding="utf-8")
+        temporary.write_text(json.dumps({**_told(prefix), "files": files}), encoding="utf-8")
         temporary.replace(file)
     except OSError:
         return False

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from netrc import NetrcParseError, netrc
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from envsolve.errors import Hint, UsageError
+from envsolve.index.user_netrc import user_netrc
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PLAIN = re.compile(r"[^\s\"\\#][^\s\"\\]*\Z")
@@ -56,18 +55,8 @@ def _value(text: str) -> str:
 
 
 def _own_entries(environ: Mapping[str, str], named: set[str]) -> Iterator[str]:
-    own = _own(environ)
+    file, _ = user_netrc(environ)
+    own = {} if file is None else file.hosts
     for host in sorted(set(own) - named, key=lambda it: (it == _DEFAULT, it)):
         user, _, password = own[host]
         yield _entry(host, user or "", password or "")
-
-
-def _own(environ: Mapping[str, str]) -> Mapping[str, tuple[str, str | None, str | None]]:
-    """The entries of the user's own file by their hosts; none where it cannot be read, as with requests."""
-    try:
-        named = environ.get("NETRC")
-        homes = [Path(named)] if named else [Path.home() / ".netrc", Path.home() / "_netrc"]
-        path = next((it for it in homes if it.is_file()), None)
-        return {} if path is None else netrc(str(path)).hosts
-    except (OSError, RuntimeError, UnicodeDecodeError, NetrcParseError):
-        return {}

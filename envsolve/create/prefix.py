@@ -16,14 +16,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.create.busy import LOCK, held
-from envsolve.create.claims import is_claimed, younger_file
-from envsolve.create.record import RECORD, Record, State, read_record
+from envsolve.create.claims import foreign_file, is_claimed, list_files, younger_file
+from envsolve.create.record import LOCKS, RECORD, Record, State, read_record
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 
 OLD = ".envsolve-old"
 """Where an environment lies that is being replaced (envsolve.create.replaced)."""
 _OURS = (LOCK, f"{RECORD}.new")
 """What a command leaves that is killed before its record is there."""
+_BESIDE = (RECORD, *_OURS, OLD, LOCKS)
+"""What lies in the directory beside the files of the environment."""
 _FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
@@ -138,6 +140,22 @@ def require_claim(path: Path) -> None:
         raise UsageError("prefix-not-ours", f"{path} was not made by your envsolve", cause, (hint, _ANOTHER))
 
 
+def list_own_files(path: Path) -> None:
+    """Note which files of the finished environment are envsolve's. OSError passes."""
+    list_files(path, _BESIDE)
+
+
+def require_only_own_files(path: Path) -> None:
+    """Raise UsageError ``prefix-not-ours`` where the finished environment holds a file that envsolve did not write."""
+    require_claim(path)
+    foreign = foreign_file(path, _BESIDE)
+    if foreign is not None:
+        cause = ("what is replaced is removed, and that may be all there is of this file",)
+        hints = (Hint(f"move {path / foreign} away, and run it again"), Hint("or remove the directory yourself"))
+        message = f"{path} holds {foreign}, which envsolve did not put there or which was changed since"
+        raise UsageError("prefix-not-ours", message, cause, hints)
+
+
 def _require_directory(path: Path) -> None:
     """Raise UsageError where nothing can be made at ``path``, before anybody works for it."""
     there = next(it for it in (path, *path.parents) if os.path.lexists(it))
@@ -201,10 +219,10 @@ def clear_remains(path: Path) -> None:
     """
     if any(it.name not in (*_OURS, OLD) for it in list(os.scandir(path))):
         require_claim(path)
-        younger = younger_file(path, (RECORD, *_OURS, OLD))
+        younger = younger_file(path, _BESIDE)
         if younger is not None:
-            message = f"{path} holds an unfinished environment, and {younger} was put there later"
-            raise UsageError("prefix-not-ours", message, hints=(Hint(f"move {younger} away, and run it again"),))
+            message = f"{path} holds an unfinished environment, and {path / younger} was put there later"
+            raise UsageError("prefix-not-ours", message, hints=(Hint(f"move {path / younger} away, and run it again"),))
     clear(path)
 
 

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from envsolve import __version__
-from envsolve.boundary.files import FileError, read_bytes
+from envsolve.boundary.files import FileError, json_value, read_bytes
 from envsolve.create.plan import Kind, Plan
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.facts import facts_of
@@ -123,7 +123,7 @@ def read_record(prefix: Path) -> Record | None:
         text = read_bytes(prefix / RECORD, _LONGEST, follow=False)
         if text is None:
             return None
-        content = json.loads(text)
+        content: Any = json_value(text)
         if content["schema_version"] != _SCHEMA_VERSION:
             raise _unreadable(prefix, f"it is of version {content['schema_version']}, from another envsolve")
         return Record(
@@ -137,7 +137,7 @@ def read_record(prefix: Path) -> Record | None:
         )
     except FileError as error:
         raise _unreadable(prefix, error.reason) from None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         raise _unreadable(prefix, "it is not what envsolve writes") from None
 
 

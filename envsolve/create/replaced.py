@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from envsolve.create.busy import LOCK
-from envsolve.create.prefix import OLD, clear_remains, lies_aside, require_claim
+from envsolve.create.prefix import OLD, clear_remains, lies_aside, require_claim, require_only_own_files
 from envsolve.create.record import RECORD, State, read_record
 from envsolve.errors import Hint, UsageError
 
@@ -21,9 +21,9 @@ from envsolve.errors import Hint, UsageError
 def set_aside(prefix: Path) -> None:
     """Move the environment aside.
 
-    Raises UsageError ``prefix-not-ours`` where envsolve did not make it. OSError passes.
+    Raises UsageError ``prefix-not-ours`` where envsolve did not make it, or not all of it. OSError passes.
     """
-    require_claim(prefix)
+    require_only_own_files(prefix)
     old = prefix / OLD
     old.mkdir()
     (prefix / RECORD).replace(old / RECORD)

@@ -113,8 +113,8 @@ def tool_environ(
         for name, value in environ.items()
         if name in (*_OF_UV, *_OF_PIP) or (not name.startswith(("UV_", "PIP_")) and name not in _OF_ANOTHER)
     }
-    entries = absolute_entries(environ.get("PATH", os.defpath))
-    passed["PATH"] = os.pathsep.join(entries)  # an installer runs in the current directory, too
+    entries = [*absolute_entries(environ.get("PATH", ""))] or [*absolute_entries(os.defpath)]
+    passed["PATH"] = os.pathsep.join(entries)  # an installer runs in the current directory, too, which an empty one is
     passed |= {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
     passed |= {"PYTHONNOUSERSITE": "1", "PIP_USER": "0"}  # what lies in the home directory is no part of it
     passed |= _trust(settings)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.answers import PATIENCE
+from envsolve.boundary.programs import run_program
 from envsolve.create.child import run
 from envsolve.create.failures import KNOWN, no_installer, tool_failed
 from envsolve.create.tools import Network, has_own_pip, tool_environ
@@ -130,7 +132,7 @@ def _of_pip(python: Path, file: Path, wheels: Wheels, network: Network, environ:
         pip = [sys.executable, "-I", "-m", "pip", "--python", str(python)]
     else:
         pip = [str(python), "-I", "-m", "pip"]
-    if run([*pip, "--version"], environ).code != 0:
+    if run_program([*pip, "--version"], environ, PATIENCE).exit_code != 0:
         raise no_installer(python)
     if network.offline:
         raise no_installer(python, offline=True)

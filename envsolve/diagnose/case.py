@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.quoted import said
@@ -320,7 +320,7 @@ def parsed_version(text: str | None) -> Version | None:
     """``text`` as a version, or None where it is none."""
     try:
         return Version(text or "")
-    except InvalidVersion:
+    except ValueError:
         return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.errors import UsageError
 from envsolve.matrix import Matrix
@@ -113,5 +113,5 @@ def _minor(cuda: str) -> str:
 def _release_parts(version: str) -> tuple[int, ...] | None:
     try:
         return Version(version).release
-    except InvalidVersion:
+    except ValueError:
         return None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from envsolve.boundary.display import one_line, short_line
-from envsolve.boundary.files import FileError, decoded, read_argument
+from envsolve.boundary.files import FileError, decoded, json_value, read_argument
 from envsolve.errors import Hint, UsageError
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Problem, Reading
@@ -41,18 +41,18 @@ def host_as_json(host: Host) -> dict[str, object]:
 
 def read_host_file(path: Path) -> Host:
     """The host in the file at ``path``; UsageError naming the file and the key where it cannot be understood."""
-    import json
-
     try:
         content = read_argument(str(path), _LONGEST)
         if content is None:
             raise FileError("there is no such file")
-        data = json.loads(decoded(content))
+        text = decoded(content)
     except FileError as error:
         message = f"cannot read the host file {path}: {error.reason}"
         raise UsageError("host-file-unreadable", message, hints=_HINTS) from None
-    except (ValueError, RecursionError) as error:
-        raise UsageError("host-file-not-json", f"{path} is not JSON: {error}", hints=_HINTS) from None
+    try:
+        data = json_value(text)
+    except FileError as error:
+        raise UsageError("host-file-not-json", f"cannot read {path}: {error.reason}", hints=_HINTS) from None
     return _host(_Table(path, "", data))
 
 

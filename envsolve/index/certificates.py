@@ -13,10 +13,13 @@ import ssl
 from functools import cached_property
 from pathlib import Path
 
+from envsolve.boundary.files import FileError, read_bytes
 from envsolve.errors import Hint, UsageError
 
 BUNDLE_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 DIRECTORY_VARIABLE = "SSL_CERT_DIR"
+_LONGEST = 16 * 1024 * 1024
+"""Bytes of a file with certificates. It is read here first, as OpenSSL waits for a pipe and reads a device for ever."""
 
 
 class Certificates:
@@ -51,8 +54,13 @@ class Certificates:
         context.set_alpn_protocols(["http/1.1"])
         if self._client is not None:
             try:
+                read_bytes(self._client, _LONGEST)
                 context.load_cert_chain(self._client, password=_no_password)
-            except (OSError, ValueError) as error:  # an SSLError is an OSError; a key with a password a ValueError
+            except (
+                FileError,
+                OSError,
+                ValueError,
+            ) as error:  # an SSLError is an OSError; a key with a password a ValueError
                 message = f"the client certificate {self._client} cannot be used: {_words(error)}"
                 hint = Hint("it must hold the certificate and its key without a password, both in PEM form")
                 raise UsageError("client-certificate-unreadable", message, hints=(hint,)) from error
@@ -69,8 +77,9 @@ def _checked() -> ssl.SSLContext:
     if Path(named or directory).is_dir():
         return ssl.create_default_context(capath=named or directory)
     try:
+        read_bytes(named, _LONGEST)
         return ssl.create_default_context(cafile=named, capath=directory or None)
-    except OSError as error:
+    except (FileError, OSError) as error:
         message = f"{variable} names {named}, which cannot be used as certificates: {_words(error)}"
         hint = Hint(f"let {variable} name a file with certificates in PEM form, or unset it")
         raise UsageError("invalid-environment-variable", message, hints=(hint,)) from error
@@ -98,4 +107,6 @@ def _words(error: Exception) -> str:
     if isinstance(error, ssl.SSLError):
         reason: str | None = error.reason  # OpenSSL gives none for a file without anything in PEM form
         return "it is no PEM file" if reason is None else reason.lower().replace("_", " ")
+    if isinstance(error, FileError):
+        return error.reason
     return getattr(error, "strerror", None) or str(error)

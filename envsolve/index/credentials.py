@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from envsolve.boundary.programs import find_program, run_program
 from envsolve.index.address import Address, Login, Origin
+from envsolve.index.user_netrc import user_netrc
 
 if TYPE_CHECKING:
     from netrc import netrc
@@ -77,33 +77,14 @@ class Credentials:
     def _of_netrc(self, address: Address) -> Login | None:
         with self._lock:
             if not self._netrc_read:
-                self._netrc = self._read_netrc()
+                self._netrc, problem = user_netrc(os.environ)
+                self.notes += [problem] if problem else []
                 self._netrc_read = True
         entry = None if self._netrc is None else self._netrc.authenticators(address.origin.host.strip("[]"))
         if entry is None:
             return None
         found = Login(entry[0], entry[2] or "")
         return found if _is_of(found, address.login) else None
-
-    def _read_netrc(self) -> netrc | None:
-        """The file that the variable NETRC names, else that of the home directory in either of its spellings."""
-        from netrc import NetrcParseError, netrc
-
-        named = os.environ.get("NETRC")
-        for name in (named,) if named else ("~/.netrc", "~/_netrc"):
-            path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser fails where there is no home
-            try:
-                return netrc(str(path))
-            except FileNotFoundError:
-                if named:
-                    self.notes.append(f"{path}, which NETRC names, does not exist")
-            except NetrcParseError as error:
-                self.notes.append(f"{path} cannot be used for logins: line {error.lineno} is malformed")
-            except OSError as error:
-                self.notes.append(f"{path} cannot be used for logins: {error.strerror or 'it cannot be read'}")
-            except ValueError:
-                self.notes.append(f"{path} cannot be used for logins: it is no text in UTF-8")
-        return None
 
     def _of_keyring(self, address: Address, user: str | None) -> Login | None:
         _, host, port = address.origin

@@ -100,7 +100,7 @@ def read_plain(content: bytes | None) -> object:
         return None
     try:
         form, plain = marshal.loads(content)  # noqa: S302 - a file of this user whose checksum was right
-    except (EOFError, ValueError, TypeError):
+    except (EOFError, ValueError, TypeError, MemoryError):  # marshal believes the lengths that it reads
         return None
     return plain if form == _FORMAT else None
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from envsolve.boundary.files import open_regular
 from envsolve.errors import OutsideError
 from envsolve.index.fetch import PAGE_LIMIT, Fetcher, Response
 
@@ -46,13 +47,13 @@ def path_of(url: str) -> Path:
 
 def _read(path: Path, url: str, asked: str, limit: int) -> Response:
     kind = _HTML if path.suffix == ".html" else "application/octet-stream"
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         wanted = _RANGE.match(asked)
         if wanted is None:
             if size > limit:
                 raise OutsideError("response-too-large", f"{path} has {size} bytes, more than the {limit} of a page")
-            return Response(_OK, {"content-type": kind}, file.read(), url)
+            return Response(_OK, {"content-type": kind}, file.read(limit), url)
         first = max(size - int(wanted[2]), 0) if not wanted[1] else int(wanted[1])
         last = size - 1 if not wanted[1] or not wanted[2] else min(int(wanted[2]), size - 1)
         file.seek(first)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from threading import Lock
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -272,8 +274,9 @@ class Index:
     def _page_again(self, name: str, kept: Kept) -> bytes:
         """The page that ``kept`` was made from, for a version that nobody looked at before."""
         packed = self._shelf.read("pages", self._key(name))
-        if packed is not None:
-            return _unpacked(packed)
+        with suppress(*_DAMAGED):
+            if packed:
+                return _unpacked(packed)
         if self._trust.offline:
             raise _not_kept(f"the page of {name}", self._key(name))
         response = self._fetcher.fetch(self._address(name), {"Accept": ACCEPT})
@@ -319,9 +322,11 @@ def _asking(stale: Kept | None) -> dict[str, str]:
 def _packed(response: Response) -> bytes:
     if response.packed is not None:
         return response.packed
-    from zlib import compress
+    return zlib.compress(response.body, 1, wbits=31)
 
-    return compress(response.body, 1, wbits=31)
+
+_DAMAGED = (EOFError, OSError, zlib.error)
+"""What unpacking raises for anything but gzip."""
 
 
 def _unpacked(packed: bytes) -> bytes:

@@ -89,13 +89,14 @@ class _Reading:
         self.extra_index_urls: list[str] = []
 
     def read(self, name: str, within: tuple[str, ...], *, constraint: bool) -> None:
-        """Read one more file, which those in ``within`` led to. Raises UsageError."""
-        if name in within or len(within) > _DEEPEST:
+        """Read one more file, which those in ``within`` led to, by whatever names. Raises UsageError."""
+        real = _real(name)
+        if len(within) > _DEEPEST or real in map(_real, within):
             circle = " includes ".join((*within, name))
             raise UsageError("requirements-circular", f"{circle}: a file cannot include itself")
-        if (name, constraint) in self._read:
+        if (real, constraint) in self._read:
             return
-        self._read.add((name, constraint))
+        self._read.add((real, constraint))
         text = _text(name, typed=not within)
         origin = f"{'-c' if constraint else '-r'} {name}"
         asked = self.constraints if constraint else self.requirements
@@ -128,6 +129,14 @@ class _Reading:
         else:
             included = value if Path(value).is_absolute() or name == "-" else str(Path(name).parent / value)
             self.read(included, within, constraint=constraint or kind == "constraint")
+
+
+def _real(name: str) -> str:
+    """The file that is meant, whatever leads to it. A name that no file can have stays, and is told when it is read."""
+    try:
+        return name if name == "-" else os.path.realpath(name)
+    except ValueError:
+        return name
 
 
 def _requirement(line: str, origin: str, place: str) -> Line:

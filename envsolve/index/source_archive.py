@@ -15,8 +15,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
-import tomli
-
+from envsolve.boundary.files import FileError, toml_document
 from envsolve.index.checks import checked_metadata, invalid
 from envsolve.index.fetch import METADATA_LIMIT
 from envsolve.index.metadata import Metadata, needs_in
@@ -77,8 +76,8 @@ def _path(name: str) -> str | None:
 def _of_project(content: bytes | None, info: Metadata) -> Metadata | None:
     """What the table ``[project]`` states; None where it leaves something to the build."""
     try:
-        project = tomli.loads((content or b"").decode()).get("project")
-    except (UnicodeDecodeError, tomli.TOMLDecodeError):
+        project = toml_document((content or b"").decode()).get("project")
+    except (UnicodeDecodeError, FileError):
         return None
     if not isinstance(project, dict) or not isinstance(project.get("dependencies", []), list):
         return None

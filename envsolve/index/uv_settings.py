@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, cast
 
+from envsolve.boundary.files import FileError, toml_document
 from envsolve.errors import UsageError
 from envsolve.index.configured import Configured, Machine, first, malformed, read_file, text_of
 from envsolve.model.names import normalized
@@ -135,13 +136,12 @@ def _of_pyproject(path: Path, environ: Mapping[str, str]) -> Configured | None:
 
 
 def _parsed(path: Path, content: bytes) -> _Table:
-    import tomli
-
-    text = text_of(path, content)
     try:
-        return tomli.loads(text)
-    except tomli.TOMLDecodeError as error:
-        raise malformed(f"{path}, line {error.lineno}", "is not TOML", detail=error.msg) from None
+        return toml_document(text_of(path, content))
+    except FileError as error:
+        raise malformed(
+            str(path) if error.line is None else f"{path}, line {error.line}", "is not TOML", detail=error.reason
+        ) from None
 
 
 class _Reader:

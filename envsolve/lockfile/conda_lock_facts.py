@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from envsolve.boundary.files import FileError, json_value
 from envsolve.lockfile.facts import facts_of
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.toml import Value
@@ -70,10 +71,9 @@ def _fact(key: str, text: str) -> object:
     if key in _TEXTS or (key not in _NO_TEXT and not text.startswith(("[", "{"))):
         return text
     try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError):
+        return json_value(text)
+    except FileError:
         return text
-    return found
 
 
 def _as_texts(prefix: str, facts: Mapping[str, Value]) -> Iterator[tuple[str, str]]:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from envsolve.boundary.files import FileError
+from envsolve.boundary.files import FileError, toml_document
 from envsolve.lockfile.lock import Lock, LockedFramework, Made, Stack
-from envsolve.lockfile.text_file import clean
 from envsolve.lockfile.toml import Value, table_lines
 from envsolve.model.conda import VirtualPackage
 
@@ -104,12 +103,10 @@ def in_comments(text: str) -> Mapping[str, object] | None:
     lines = "\n".join(_lines(text))
     if not lines:
         return None
-    import tomli
-
     try:
-        return table_in(tomli.loads(lines))
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"it is not TOML: {clean(str(error))}") from None
+        return table_in(toml_document(lines))
+    except FileError as error:
+        raise FileError(error.reason) from None  # its line is one of the comments
 
 
 def table_in(document: Mapping[str, Any]) -> Mapping[str, object] | None:

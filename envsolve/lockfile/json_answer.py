@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from envsolve.boundary.files import FileError
+from envsolve.boundary.files import FileError, json_value
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.lock import Lock, LockedFramework, Made, Stack, sorted_pins
 from envsolve.lockfile.wheels import find_links_of, index_of
@@ -135,13 +135,10 @@ def _framework(choice: Choice) -> dict[str, object]:
 
 
 def _parsed(text: str) -> object:
-    import json
-
     try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError):
+        return json_value(text)
+    except FileError:
         return None
-    return found
 
 
 def _lock(part: Mapping[str, Any], platform: Platform) -> Lock:

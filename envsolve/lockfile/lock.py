@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.boundary.files import FileError
 from envsolve.index.page import version_of
@@ -162,7 +162,7 @@ class Lock(NamedTuple):
             major, minor, patch = (*Version(self.python).release, 0, 0)[:3]
             libc = None if self.glibc is None else LibcVersion.parse(self.glibc)
             return Interpreter((major, minor, patch), Platform(self.platform), libc)
-        except (InvalidVersion, ValueError):
+        except ValueError:
             return None
 
     @property

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from envsolve.boundary.files import FileError, read_text
+from envsolve.boundary.files import FileError, json_value, read_text
 from envsolve.errors import Hint, UsageError
 
 LONGEST = 16 * 1024 * 1024
@@ -51,10 +51,8 @@ def _comments_on_top(text: str) -> Iterator[str]:
 def _is_own_json(text: str) -> bool:
     if not text.lstrip().startswith("{"):
         return False
-    import json
-
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
+        document = json_value(text)
+    except FileError:
         return False
     return isinstance(document, dict) and "envsolve_version" in document

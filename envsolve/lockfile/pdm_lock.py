@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.boundary.files import FileError
+from envsolve.boundary.files import FileError, toml_document
 from envsolve.lockfile.lock import Lock, Open
 from envsolve.lockfile.marker_ways import NOWHERE, ways_of
 from envsolve.lockfile.project_lock import (
     Table,
     direct,
-    document_of,
     file_in,
     files_in,
     from_folder,
@@ -43,7 +42,7 @@ def read(text: str) -> Lock:
 
     Raises FileError for what is no lock of PDM, or does not say where its packages are installed.
     """
-    document = document_of(text)
+    document = toml_document(text)
     metadata = table_in(document, "metadata")
     version = text_in(metadata, "lock_version")
     if not version:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
@@ -64,7 +64,7 @@ def markers_of(platform: str, python: str) -> Markers:
     try:
         major, minor, patch = (*Version(python).release, 0, 0)[:3]
         return Markers(Interpreter((major, minor, patch), Platform(platform), None).marker_values())
-    except (InvalidVersion, ValueError):
+    except ValueError:
         return Markers({})
 
 

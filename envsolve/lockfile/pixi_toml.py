@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.boundary.files import FileError
+from envsolve.boundary.files import toml_document
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.conda_header import comments_of, facts_on_top, header_lines
@@ -27,7 +27,7 @@ from envsolve.lockfile.header import commented
 from envsolve.lockfile.lock import Asked, Lock, Open
 from envsolve.lockfile.requirements_txt import read_lines
 from envsolve.lockfile.sound_pins import sound_url
-from envsolve.lockfile.text_file import clean, shown
+from envsolve.lockfile.text_file import shown
 from envsolve.lockfile.toml import Value, string, value
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
@@ -80,7 +80,7 @@ def write(locks: Sequence[Lock]) -> str:
 
 def read(text: str, platform: Platform) -> Lock | None:
     """What a manifest pins on ``platform``; None where it is for other ones. Raises FileError where it is no TOML."""
-    document = document_of(text)
+    document = toml_document(text)
     workspace = _read_table(document.get("workspace")) or _read_table(document.get("project"))
     platforms = [_named(it, "platform") for it in _list(workspace.get("platforms"))]
     if platforms and platform not in platforms:
@@ -101,19 +101,9 @@ def pinned_by(lock: Lock) -> tuple[Lock, tuple[CondaPackage, ...]]:
     return _pinned(conda, wheels)
 
 
-def document_of(text: str) -> Mapping[str, object]:
-    """The tables of a manifest. Raises FileError where it is no TOML."""
-    import tomli
-
-    try:
-        return tomli.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"it is not TOML: {clean(str(error))}") from None
-
-
 def requirements_in(text: str, platform: Platform) -> tuple[str, ...]:
     """The wheels that a manifest asks for on ``platform``, as requirements. Raises FileError where it is no TOML."""
-    asked = _read(document_of(text), platform, "pypi-dependencies")
+    asked = _read(toml_document(text), platform, "pypi-dependencies")
     return tuple(_requirement(name, table) for name, table in asked)
 
 

@@ -5,14 +5,13 @@ Older ones say neither, and leave it to the ``pyproject.toml`` beside them.
 
 from __future__ import annotations
 
-from envsolve.boundary.files import FileError
+from envsolve.boundary.files import FileError, toml_document
 from envsolve.boundary.secrets import without_secrets
 from envsolve.lockfile.lock import Lock, Open
 from envsolve.lockfile.marker_ways import NOWHERE, Ways, ways_of
 from envsolve.lockfile.project_lock import (
     Table,
     direct,
-    document_of,
     file_in,
     files_in,
     from_folder,
@@ -38,7 +37,7 @@ def read(text: str) -> Lock:
 
     Raises FileError for what is no lock of Poetry 2.1 or newer.
     """
-    document = document_of(text)
+    document = toml_document(text)
     metadata = table_in(document, "metadata")
     version = text_in(metadata, "lock-version")
     if not version:

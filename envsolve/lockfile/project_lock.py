@@ -11,29 +11,19 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.lockfile.lock import Lock, Open, file_name_in, is_specifier, moment, sorted_pins
 from envsolve.lockfile.marker_ways import Ways, marker_of
-from envsolve.lockfile.text_file import clean, shown
+from envsolve.lockfile.text_file import shown
 from envsolve.model.names import is_name, normalized
 from envsolve.model.package import PackageFile, Pin
 
 Table = Mapping[str, Any]
 _T = TypeVar("_T")
 _ADDRESSES = ("http://", "https://")
-
-
-def document_of(text: str) -> Table:
-    """``text`` as TOML. Raises FileError where it is none."""
-    import tomli
-
-    try:
-        return tomli.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"it is not TOML: {clean(str(error))}") from None
 
 
 def text_in(table: Table, key: str) -> str:
@@ -68,7 +58,7 @@ def is_before(version: str, *oldest: int) -> bool:
     """Whether the version of a format is older than ``oldest``, or of another major one. Raises FileError."""
     try:
         release = Version(version).release
-    except InvalidVersion:
+    except ValueError:
         raise FileError(f"{shown(version)} is no version of its format") from None
     return release < oldest or release[0] != oldest[0]
 
@@ -115,7 +105,7 @@ def with_ways(found: Pin | Open, ways: Ways) -> Pin | Open:
     if isinstance(found, Pin):
         try:
             Version(found.version)
-        except InvalidVersion:
+        except ValueError:
             return Open(f"{shown(found.name)} has no version", found.name)
         return found._replace(marker=marker_of(ways))
     return found

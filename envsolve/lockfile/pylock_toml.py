@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from envsolve.boundary.display import one_line
-from envsolve.boundary.files import FileError
+from envsolve.boundary.files import FileError, toml_document
 from envsolve.boundary.secrets import without_secrets
 from envsolve.lockfile.facts import TABLE, facts_of, table_in, texts, with_facts
 from envsolve.lockfile.header import exported_from_in, lock_header, machines_in
@@ -165,13 +165,9 @@ def document_of(text: str) -> dict[str, Any]:
 
     Raises FileError for what is no TOML, no pylock.toml, or not of the shape that the specification asks for.
     """
-    import tomli
     from packaging.pylock import Pylock, PylockValidationError
 
-    try:
-        document = tomli.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"it is not TOML: {clean(str(error))}") from None
+    document = toml_document(text)
     if "lock-version" not in document:
         raise FileError("it is TOML, but no pylock.toml")
     try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from envsolve.boundary.files import FileError
+from envsolve.boundary.files import FileError, toml_document
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.reading import lock_in
 from envsolve.lockfile.recorded_command import Capability, words_asked_by
@@ -78,9 +78,7 @@ def _document(format_name: str, text: str, capability: Capability) -> object:
 
         return yaml_document.document_of(text)
     if format_name == "pixi":
-        from envsolve.lockfile import pixi_toml
-
-        return pixi_toml.document_of(text)
+        return toml_document(text)
     if format_name == "dockerfile":
         from envsolve.lockfile.dockerfile import instructions_in
 

@@ -6,14 +6,13 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from envsolve.boundary.files import FileError
+from envsolve.boundary.files import FileError, toml_document
 from envsolve.boundary.secrets import without_secrets
 from envsolve.lockfile.lock import Lock, Open
 from envsolve.lockfile.marker_ways import ANYWHERE, NOWHERE, Ways, both, either, implies, ways_of
 from envsolve.lockfile.project_lock import (
     Table,
     direct,
-    document_of,
     file_in,
     files_in,
     from_folder,
@@ -54,7 +53,7 @@ def read(text: str) -> Lock:
 
     Raises FileError for what is no lock of uv.
     """
-    document = document_of(text)
+    document = toml_document(text)
     if document.get("version") != 1 or "requires-python" not in document:
         raise FileError("it is no uv.lock of version 1")
     packages = tables_in(document, "package")

@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple, TypeVar
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.matrix.document import Document
 from envsolve.matrix.row import Mistakes, Row, RowError
@@ -396,7 +396,7 @@ def read_version(text: str) -> Version:
     """A PEP 440 version; ValueError for anything else."""
     try:
         return Version(text)
-    except InvalidVersion as error:
+    except ValueError as error:
         raise ValueError(f"{text!r} is not a version") from error
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.model.asker import Asker
 from envsolve.model.host import Host, Platform
@@ -147,7 +147,7 @@ def natural(specifier: SpecifierSet) -> str:
 def _sorted_by(text: str) -> tuple[Version, str]:
     try:
         return Version(text.removesuffix(".*")), text
-    except InvalidVersion:
+    except ValueError:
         return Version("0"), text  # of ``===`` alone, which takes any text
 
 

@@ -258,9 +258,9 @@ def _meant(name: str, known: Mapping[str, Key]) -> str:
 
 
 def _unreadable(directory: Path, file: str) -> str | None:
-    """Why ``file``, which a project names, cannot be read; None where it can, or is standard input."""
+    """Why ``file``, which a project names, cannot be read; None where it can."""
     if file == "-":
-        return None
+        return "- is standard input, and a project names files"
     path = directory / file
     if (why := _unnamed(file)) is not None or path.is_file():
         return why

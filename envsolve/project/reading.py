@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-import tomli
-
 from envsolve.boundary import files
 from envsolve.errors import Hint, ProjectError, UsageError
 from envsolve.project.checking import Mistake, checked
@@ -35,7 +33,7 @@ def find_project(start: Path) -> Path | None:
             return directory / OWN_FILE
         other = directory / PYPROJECT
         text = text_at(other)
-        if text and _table(other, _parsed(other, text), text) is not None:
+        if text and _table(other, parsed(other, text), text) is not None:
             return other
     return None
 
@@ -47,7 +45,7 @@ def misspelled_table(start: Path) -> tuple[Hint, ...]:
     """
     start = start.absolute()
     paths = (it / PYPROJECT for it in (start, *start.parents))
-    return next((hints for it in paths if (text := text_at(it)) and (hints := _nearly(it, _parsed(it, text)))), ())
+    return next((hints for it in paths if (text := text_at(it)) and (hints := _nearly(it, parsed(it, text)))), ())
 
 
 def _nearly(path: Path, document: Mapping[str, Any]) -> tuple[Hint, ...]:
@@ -70,7 +68,7 @@ def read_project(path: Path) -> Project:
 
 def project_of(path: Path, text: str) -> Project:
     """The project that ``text`` describes, as the content of ``path``; errors as in :func:`read_project`."""
-    document = _parsed(path, text)
+    document = parsed(path, text)
     table = _table(path, document, text)
     if table is None:
         raise UsageError(
@@ -131,17 +129,13 @@ def text_at(path: Path) -> str | None:
         raise UsageError("file-unreadable", f"cannot read {path}: it is not UTF-8") from None
 
 
-def _parsed(path: Path, text: str) -> Mapping[str, Any]:
+def parsed(path: Path, text: str) -> Mapping[str, Any]:
+    """The tables of ``text``, the content of ``path``. Raises UsageError ``file-unreadable`` where it is no TOML."""
     try:
-        return tomli.loads(text)
-    except (ValueError, RecursionError) as error:  # a ValueError is also a number of thousands of digits
-        raise no_toml(path, error) from None
-
-
-def no_toml(path: Path, error: Exception) -> UsageError:
-    """The error for a file that breaks the rules of TOML, with the place that the parser names."""
-    reason = "it is nested too deep" if isinstance(error, RecursionError) else error
-    return UsageError("file-unreadable", f"{path} is no TOML: {reason}", hints=(Hint("mend the file at that place"),))
+        return files.toml_document(text)
+    except files.FileError as error:
+        hint = Hint("mend the file at that place")
+        raise UsageError("file-unreadable", f"cannot read {path}: {error.reason}", hints=(hint,)) from None
 
 
 def _table(path: Path, document: Mapping[str, Any], text: str) -> Mapping[str, Any] | None:
@@ -157,7 +151,7 @@ def _table(path: Path, document: Mapping[str, Any], text: str) -> Mapping[str, A
 def _standard(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any]:
     """The file whose standard tables the project is about: for envsolve.toml the pyproject.toml beside it."""
     other = _standard_file(path)
-    return document if other == path else _parsed(other, read_text(other))
+    return document if other == path else parsed(other, read_text(other))
 
 
 def _standard_file(path: Path) -> Path:
@@ -171,7 +165,7 @@ def _beside(path: Path) -> list[Mistake]:
     if path.name == PYPROJECT or not other.is_file():
         return []
     text = read_text(other)
-    if _table(other, _parsed(other, text), text) is None:
+    if _table(other, parsed(other, text), text) is None:
         return []
     return [Mistake((), f"{PYPROJECT} beside it has [tool.envsolve] too: keep one of them")]
 

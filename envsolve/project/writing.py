@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import tomli
-
 from envsolve.errors import Hint, UsageError
 from envsolve.project.keys import ALIASES, KEYS
 from envsolve.project.lines import Statement, statements_of
-from envsolve.project.reading import PYPROJECT, TABLE, no_toml
+from envsolve.project.reading import PYPROJECT, TABLE, parsed
 
 _ON_ONE_LINE = 3
 """Entries of a list that stand on one line; more get a line each."""
@@ -25,10 +23,7 @@ def with_table(path: Path, text: str, values: Mapping[str, object], *, replace: 
     what is there; comments stay. Raises UsageError ``project-exists`` where there is something and it is not to be
     replaced, ``file-unreadable`` for what is no TOML.
     """
-    try:
-        document = tomli.loads(text)
-    except tomli.TOMLDecodeError as error:
-        raise no_toml(path, error) from None
+    document = parsed(path, text)
     prefix = TABLE if path.name == PYPROJECT else ()
     if not replace and _exists(document, prefix):
         what = (

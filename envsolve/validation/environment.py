@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from envsolve.boundary.answers import PATIENCE, Answer, ask_python, not_usable, unanswered
-from envsolve.boundary.programs import find_program
+from envsolve.boundary.programs import find_program, named_program
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.validation.child import Children, Outcome
 from envsolve.validation.inventory import Inventory, inventory_of
@@ -77,7 +76,7 @@ def _require_new_enough(python: Path, environ: Mapping[str, str], timeout: float
 
 
 def _named(python: str, environ: Mapping[str, str]) -> Path:
-    found = shutil.which(python, path=environ.get("PATH"))
+    found = named_program(python, environ)
     if found is None:
         if Path(python).is_dir():
             return _of_prefix(Path(python))

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.binary.elf import read_library
 from envsolve.binary.unreadable import UnreadableLibraryError
@@ -165,7 +165,7 @@ def _is_older(library: Library, own: Library) -> bool:
         return False
     try:
         return Version(library.version) < Version(own.version)
-    except InvalidVersion:
+    except ValueError:
         return False
 
 

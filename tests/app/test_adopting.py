@@ -45,7 +45,7 @@ def test_what_stands_beside_the_dependencies_is_told(case: dict[str, Any]) -> No
 
 def test_what_is_no_toml_is_one_clear_error(matrix: Matrix, tmp_path: Path) -> None:
     (tmp_path / "pixi.toml").write_text("[workspace\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="is no TOML"):
+    with pytest.raises(UsageError, match="it is not TOML"):
         adopted(tmp_path, Platform.LINUX_64, matrix)
 
 

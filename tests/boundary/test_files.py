@@ -15,11 +15,13 @@ from envsolve.boundary.files import (
     FileError,
     decoded,
     json_value,
+    open_argument,
     open_regular,
     read_argument,
     read_bytes,
     read_head,
     read_text,
+    toml_document,
 )
 
 LIMIT = 4096
@@ -141,9 +143,47 @@ def test_a_pipe_that_the_user_names_is_read_to_its_end(fifo: Path) -> None:
 
 @needs_fifo
 def test_a_pipe_that_no_program_writes_to_is_an_error(fifo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "SILENCE", 0.1)
-    with pytest.raises(FileError, match=r"nothing was written to this pipe for 0\.1 seconds"):
+    monkeypatch.setattr(files, "OPENING", 0.1)
+    with pytest.raises(FileError, match="no program writes to this pipe"):
         read_argument(str(fifo), LIMIT)
+    with pytest.raises(TimeoutError, match="no program writes to this pipe"), open_argument(str(fifo)) as stream:
+        stream.read()
+
+
+@needs_fifo
+def test_a_pipe_whose_program_is_silent_for_too_long_is_an_error(fifo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "OPENING", 0.1)
+    monkeypatch.setattr(files, "SILENCE", 0.1)
+    writer = os.open(fifo, os.O_RDWR)
+    try:
+        with pytest.raises(FileError, match=r"nothing was written to this pipe for 0\.1 seconds"):
+            read_argument(str(fifo), LIMIT)
+    finally:
+        os.close(writer)
+
+
+@needs_fifo
+def test_a_program_that_is_slow_to_begin_is_waited_for(fifo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "OPENING", 0.1)
+    writer = os.open(fifo, os.O_RDWR)
+
+    def write() -> None:
+        os.write(writer, b"numpy")
+        os.close(writer)
+
+    timer = threading.Timer(0.4, write)
+    timer.start()
+    assert read_argument(str(fifo), LIMIT) == b"numpy"
+    timer.join()
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no device here that never ends")
+def test_a_device_in_the_place_of_standard_input_is_refused() -> None:
+    for call in (f"read_argument('-', {LIMIT})", "open_argument('-')"):
+        program = f"from envsolve.boundary.files import *; {call}"
+        with Path("/dev/zero").open("rb") as device:
+            done = subprocess.run([sys.executable, "-c", program], stdin=device, capture_output=True, check=False)
+        assert b"it is a device, not a file" in done.stderr
 
 
 @needs_fifo
@@ -178,3 +218,19 @@ def test_text_is_utf_8_or_the_utf_16_of_powershell(tmp_path: Path, content: byte
 def test_other_encodings_are_refused(content: bytes) -> None:
     with pytest.raises(FileError, match="not UTF-8"):
         decoded(content)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("a = 1\nb =\n", 2), ("a = " + "9" * 5000, None), ("a = " + "[" * 5000, None), ("a = '\x1b'", 1)]
+)
+def test_what_is_no_toml_is_an_error_on_one_line(text: str, line: int | None) -> None:
+    with pytest.raises(FileError) as caught:
+        toml_document(text)
+    assert caught.value.reason.startswith(("it is not TOML: ", "it is nested too deep"))
+    assert caught.value.reason.isprintable()
+    assert caught.value.line == line
+
+
+def test_toml_and_json_are_read_from_text() -> None:
+    assert toml_document("[a]\nb = [1]\n") == {"a": {"b": [1]}}
+    assert json_value('{"a": 1}') == json_value(b'{"a": 1}') == {"a": 1}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.boundary.programs import find_program
+from envsolve.boundary.programs import find_program, named_program
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs of the tests are for other systems")
 
@@ -41,3 +41,13 @@ def test_the_first_that_can_be_run_counts(tmp_path: Path) -> None:
     assert find_program("uv", {"PATH": path}) == str(found)
     assert find_program("uv", {"PATH": str(later.parent)}) == str(later)
     assert find_program("pip", {"PATH": path}) is None
+
+
+def test_a_program_is_named_by_a_path_or_by_what_path_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, other = program(tmp_path / "here" / "python"), program(tmp_path / "other" / "python")
+    monkeypatch.chdir(here.parent)
+    assert named_program("python", {"PATH": os.pathsep.join((".", "", str(other.parent)))}) == str(other)
+    assert named_program("python", {"PATH": "."}) is None
+    assert named_program("./python", {}) == "./python"
+    assert named_program(str(other), {}) == str(other)
+    assert named_program("./none", {"PATH": str(other.parent)}) is None

@@ -47,11 +47,15 @@ from envsolve.boundary.secrets import without_secrets
         ("https://127.0.0.1/a?X-Amz-Date=secret&X-Amz-Signature=secret", "https://127.0.0.1/a"),
         ("https://127.0.0.1/a?x=1;sig=secret", "https://127.0.0.1/a?x=1"),
         ("https://127.0.0.1/a#access_token=secret", "https://127.0.0.1/a"),
+        ("https://127.0.0.1/simple;token=secret/a", "https://127.0.0.1/simple/a"),
+        ("https://127.0.0.1/simple;a=1;sig=secret;b=2", "https://127.0.0.1/simple;a=1;b=2"),
+        (f"https://127.0.0.1/ghp_secret{'4X' * 15}/simple", "https://127.0.0.1/simple"),
+        (f"see https://127.0.0.1/glpat-secret{'4X' * 15}: why", "see https://127.0.0.1: why"),
         ("cannot read http:/user:secret@127.0.0.1/t/secret/a?token=secret: why", "cannot read http:/127.0.0.1/a: why"),
         ("http:/user:secret@127.0.0.1/a", "http:/127.0.0.1/a"),
         *(
             (f"https://127.0.0.1/a?{name}=secret&of=1", "https://127.0.0.1/a?of=1")
-            for name in ("api_key", "apikey", "api-key", "key", "client_secret", "password", "passwd", "auth")
+            for name in ("api_key", "apikey", "api-key", "key", "client_secret", "password", "passwd", "auth", "jwt")
         ),
     ],
 )
@@ -84,6 +88,10 @@ def test_what_opens_a_channel_leaves_its_address(url: str, without: str) -> None
         "https://[::1]:8080/a@b/channel",
         "https://[::1]/a@b/channel",
         "https://127.0.0.1/start/tools/channel",
+        "https://127.0.0.1/hf_transfer/hf_transfer-0.1.9-cp38-abi3-manylinux_2_17_x86_64.whl",
+        "https://127.0.0.1/pypi-attestations/pypi_attestations-0.0.27-py3-none-any.whl",
+        "https://127.0.0.1/simple;version=1/a",
+        "alpha ; extra == 'token'",
         "https://127.0.0.1/t/",
         "file:///opt/t/channel",
         "file:/opt/t/channel",

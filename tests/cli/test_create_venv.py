@@ -402,3 +402,20 @@ def test_an_environment_of_envsolve_is_replaced_by_force(create: Creating) -> No
     assert create("env", "--lock", "another.txt").err.startswith("error: prefix-in-use\n")
     assert create("env", "--lock", "another.txt", "--force").code == 0
     assert create.installed() == {"beta": "1.0"}
+
+
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+def test_a_file_of_ones_own_is_not_lost_by_force(
+    installer: str, create: Creating, request: pytest.FixtureRequest
+) -> None:
+    if installer == "pip":
+        request.getfixturevalue("without_uv")
+    assert create.request().code == 0
+    own = create.prefix / "notes.txt"
+    own.write_text("mine")
+    said = create.refused("prefix-not-ours", *create.words("--force"), exit_code=2)
+    assert f"{create.prefix} holds notes.txt, which envsolve did not put there" in said.err
+    assert own.read_text() == "mine"
+    own.unlink()
+    assert create.python("import gc, json; print('it runs, and compiles')") == "it runs, and compiles"
+    assert create.request("--force").code == 0

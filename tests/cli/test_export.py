@@ -291,7 +291,7 @@ def test_locks_without_addresses_become_requirements(name: str, export: Exportin
 @pytest.mark.parametrize(
     ("name", "text", "code", "said"),
     [
-        ("uv.lock", "[[package", "lock-unreadable", "cannot read uv.lock: it is not TOML"),
+        ("uv.lock", "[[package", "lock-unreadable", "cannot read uv.lock:1: it is not TOML"),
         ("poetry.lock", "[metadata]\nlock-version = '2.0'", "lock-unreadable", "lock it with Poetry 2.1 or newer"),
         (
             "pdm.lock",

@@ -144,8 +144,10 @@ def test_what_a_python_prints_or_leaves_behind_does_not_count(environment: Envir
         ("METADATA", "Name: ../../../etc/passwd\nVersion: 1.0\n"),
         ("METADATA", f"{NAMED}Requires-Dist: \x1b[2Jtorch\n"),
         ("METADATA", NAMED.encode() + b"Author: Jos\xe9\n"),
+        ("METADATA", NAMED.replace("1.0", "9" * 5000)),
+        ("METADATA", f"{NAMED}Requires-Dist: torch>={'9' * 5000}\n"),
     ],
-    ids=["deep", "shape", "path", "escapes", "bytes"],
+    ids=["deep", "shape", "path", "escapes", "bytes", "digits", "required-digits"],
 )
 def test_malformed_metadata_is_named_by_each_command(environment: Environment, file: str, content: str | bytes) -> None:
     path = environment.write(f"alpha-1.0.dist-info/{file}", content)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from envsolve.index.store import Store
 from tests.conftest import Result
 from tests.index.packages import wheel
 from tests.index.server import IndexServer
@@ -53,7 +54,7 @@ class Checkout:
     def say(self, more: str) -> None:
         self.write("pyproject.toml", self._text + more)
 
-    def __call__(self, *words: str) -> Result:
+    def __call__(self, *words: str, stdin: int = subprocess.DEVNULL) -> Result:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ENVSOLVE_", "PIP_", "UV_"))}
         environ = {**kept, "PIP_CONFIG_FILE": os.devnull, "HOME": str(self.outside.parent)}
         started = time.monotonic()
@@ -61,7 +62,7 @@ class Checkout:
             [sys.executable, "-m", "envsolve", *words],
             cwd=self.directory,
             env=environ,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             capture_output=True,
             text=True,
             check=False,
@@ -180,6 +181,28 @@ def test_a_project_file_that_is_no_sensible_toml(text: str, checkout: Checkout) 
     assert len(checkout.refused("lock")) < 10_000
 
 
+NINES = "9" * 5000
+"""More digits than Python reads as a number, and packaging as a version."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("solve", "-f", f"pytorch=={NINES}", "--gpu", "8.6", "--driver", "580.65.06"),
+        ("solve", "-f", "pytorch", "--python", f">={NINES}", "--gpu", "8.6", "--driver", "580.65.06"),
+        ("solve", f"alpha=={NINES}", "--gpu", "none", "--format", "pylock"),
+    ],
+)
+def test_a_version_of_thousands_of_digits_is_refused(words: tuple[str, ...], checkout: Checkout) -> None:
+    assert len(checkout.refused(*words)) < 3000
+
+
+def test_a_lock_with_a_version_of_thousands_of_digits_is_read(checkout: Checkout) -> None:
+    package = f'[[package]]\nname = "alpha"\nversion = "{NINES}"\ngroups = ["default"]\n'
+    checkout.write("pdm.lock", f'[metadata]\nlock_version = "4.5.0"\ngroups = ["default"]\n{package}')
+    assert checkout("status", "pdm.lock").code in (0, 1, 2)
+
+
 def test_an_output_with_a_name_that_no_system_takes(checkout: Checkout) -> None:
     checkout.write("pyproject.toml", f'[tool.envsolve]\nrequirements = ["alpha"]\noutputs = ["{"x" * 5000}.txt"]\n')
     said = checkout.refused("lock")
@@ -224,3 +247,91 @@ def test_o_does_not_replace_what_envsolve_did_not_write(text: str, checkout: Che
     words = ("solve", "alpha", "--gpu", "none", "--python", "3.12", "--index-url", index.index_url)
     assert checkout.refused(*words, "-o", "requirements.txt").startswith("error: not-a-lock\n")
     assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_requirements_file_with_many_spellings_is_read_once(checkout: Checkout) -> None:
+    (checkout.directory / "here").symlink_to(".")
+    (checkout.directory / "folder").mkdir()
+    for number in range(18):
+        places = ("", "here/", "folder/../", "here/here/")
+        checkout.write(f"{number}.in", "".join(f"-r {it}{number + 1}.in\n" for it in places))
+    checkout.write("18.in", "alpha\n")
+    checkout.say('requirement-files = ["0.in"]\n')
+    assert checkout("lock").code == 0
+
+
+def test_a_requirements_file_that_includes_itself_by_another_name_is_refused(checkout: Checkout) -> None:
+    (checkout.directory / "here").symlink_to(".")
+    checkout.write("a.in", "-r here/a.in\nalpha\n")
+    checkout.say('requirement-files = ["a.in"]\n')
+    assert "a file cannot include itself" in checkout.refused("lock")
+
+
+@pytest.mark.parametrize("key", ["requirement-files", "constraint-files", "hosts"])
+def test_a_project_does_not_read_standard_input(key: str, checkout: Checkout) -> None:
+    text = checkout.directory.joinpath("pyproject.toml").read_text(encoding="utf-8")
+    checkout.write("pyproject.toml", text.replace('gpus = ["none"]\n', "") if key == "hosts" else text)
+    with (checkout.directory / "pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write(f'{key} = ["-"]\n')
+    assert "- is standard input, and a project names files" in checkout.refused("lock")
+
+
+@KINDS
+@pytest.mark.parametrize("part", ["index.html", "alpha-1.0-py3-none-any.whl"])
+def test_an_index_in_a_folder_of_the_checkout(part: str, kind: str, checkout: Checkout) -> None:
+    folder = checkout.directory / "simple/alpha"
+    folder.mkdir(parents=True)
+    (folder / "index.html").write_text('<a href="alpha-1.0-py3-none-any.whl">alpha-1.0-py3-none-any.whl</a>')
+    (folder / part).unlink(missing_ok=True)
+    put(kind, folder / part)
+    words = ("solve", "alpha", "--gpu", "none", "--format", "pylock", "--index-url", folder.parent.as_uri())
+    done = checkout(*words)
+    assert (done.code, done.out) == (3, "")
+    assert "it is a pipe or a device" in done.err
+
+
+@KINDS
+@pytest.mark.parametrize("name", ["uv.toml", "envsolve.toml", "requirements.in", "environment.yml", "uv.lock"])
+def test_a_file_that_is_looked_for_in_the_checkout(name: str, kind: str, checkout: Checkout) -> None:
+    put(kind, checkout.directory / name)
+    for words in (("lock",), ("status",), ("init", "--dry-run", "-f", "pytorch", "--gpu", "none")):
+        checkout(*words)
+
+
+@KINDS
+def test_certificates_that_a_variable_names(
+    kind: str, checkout: Checkout, index: IndexServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(kind, checkout.outside / "ca.pem")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(checkout.outside / "ca.pem"))
+    url = index.index_url.replace("http:", "https:")
+    words = ("solve", "alpha", "--gpu", "none", "--format", "pylock", "--index-url", url)
+    assert "it is a pipe or a device" in checkout.refused(*words)
+
+
+def test_what_is_kept_of_an_index_and_would_take_all_memory(checkout: Checkout, index: IndexServer) -> None:
+    words = ("lock", "--cache-dir", str(checkout.outside))
+    assert checkout(*words).code == 0
+    path = checkout.directory / "pylock.toml"
+    right = path.read_text(encoding="utf-8")
+    path.unlink()
+    found = b"(" * 1000  # lists of 700 million values, as Python's marshal reads it
+    Store(checkout.outside).write("projects", f"{index.index_url}alpha/", found)
+    assert checkout(*words).code == 0
+    assert path.read_text(encoding="utf-8") == right
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain",),
+        ("explain", "-"),
+        ("solve", "-r", "-", "--gpu", "none", "--format", "pylock"),
+        ("solve", "-f", "pytorch", "--host", "-"),
+    ],
+)
+def test_a_device_in_the_place_of_standard_input(words: tuple[str, ...], checkout: Checkout) -> None:
+    with Path("/dev/zero").open("rb") as device:
+        done = checkout(*words, stdin=device.fileno())
+    assert (done.code, done.out) == (2, "")
+    assert "it is a device, not a file" in done.err

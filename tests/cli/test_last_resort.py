@@ -117,3 +117,41 @@ def test_text_from_outside_forms_no_line_of_its_own(capsys: pytest.CaptureFixtur
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["error:", "", "cause:", "hint:", ""]
     assert all(line.isprintable() for line in lines)
+
+
+def broken_click(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """The command line, where the module that everything else needs does what ``text`` says."""
+    (tmp_path / "click.py").write_text(text)
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from envsolve.cli import main; main(['--help'])"
+    environ = {name: value for name, value in os.environ.items() if name != "ENVSOLVE_DEBUG"}
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environ, check=False)
+
+
+def test_before_main_begins_nothing_is_imported_that_an_interrupt_could_meet() -> None:
+    program = "import sys; before = set(sys.modules); import envsolve.cli; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["envsolve", "envsolve.cli"]
+
+
+@needs_signals
+@pytest.mark.parametrize("other", ["ImportError", "RuntimeError", "SystemError"])
+def test_an_interrupt_that_python_makes_another_error_of_is_one_all_the_same(other: str, tmp_path: Path) -> None:
+    """As modules in C do with one that comes while they import others."""
+    interrupts = "import os, signal, time\ntry:\n    os.kill(os.getpid(), signal.SIGINT); time.sleep(9)\n"
+    done = broken_click(tmp_path, f"{interrupts}except KeyboardInterrupt:\n    pass\nraise {other}('PyCapsule_Import')")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+@needs_signals
+def test_an_interrupt_that_comes_within_a_destructor_is_not_lost(tmp_path: Path) -> None:
+    interrupts = "def __del__(self): os.kill(os.getpid(), signal.SIGINT); time.sleep(0.1)"
+    started = time.monotonic()
+    done = broken_click(tmp_path, f"import os, signal, time\nclass It:\n    {interrupts}\nIt()\ntime.sleep(60)\n")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+    assert time.monotonic() - started < 30
+
+
+def test_running_out_of_memory_while_modules_are_imported_is_one_error(tmp_path: Path) -> None:
+    done = broken_click(tmp_path, "raise MemoryError")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("error: out-of-memory\n")

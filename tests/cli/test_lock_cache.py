@@ -242,6 +242,25 @@ def test_what_is_kept_in_another_shape_counts_as_absent(locking: Locking, shape:
     assert locking.pins() == right
 
 
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[\x01\0\0\0" * 3000], ids=["empty", "odd", "deep"])
+def test_what_is_kept_in_no_form_of_ours_counts_as_absent(locking: Locking, content: bytes) -> None:
+    right = locking.pins()
+    store = Store(locking.cache)
+    for key in ("alpha", "beta"):
+        store.write("projects", f"{locking.url}{key}/", content)
+        store.write("pages", f"{locking.url}{key}/", content)
+    assert locking.pins() == right
+
+
+@pytest.mark.parametrize("content", [b"", b"no gzip", b"\x1f\x8b\x08\0\0\0\0\0\0\0cut"])
+def test_a_page_that_was_altered_in_the_cache_is_fetched_again(locking: Locking, content: bytes) -> None:
+    locking()
+    store = Store(locking.cache)
+    for key in ("alpha", "beta"):
+        store.write("pages", f"{locking.url}{key}/", content)
+    assert pins_of(locking("alpha<2").out) == {"alpha": "1.0", "beta": "2.0"}
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
 @pytest.mark.parametrize("kind", ["fifo", "zero"])
 def test_what_is_kept_in_no_file_counts_as_absent(locking: Locking, kind: str) -> None:

@@ -54,8 +54,13 @@ def test_settings_about_other_things_are_not_even_parsed(tmp_path: Path) -> None
     assert read_condarc({}, _home(tmp_path, "channels: [defaults\n")) == Condarc()
 
 
+_BOMB = "".join(f"a{it}: &a{it} [{', '.join([f'*a{it - 1}'] * 9 if it else ['x'])}]\n" for it in range(12))
+BOMBS = [f"{_BOMB}custom_channels: {{a: *a11}}\n", f"{_BOMB}default_channels: [*a11]\n"]
+"""As text they would have 9 to the power of 11 letters."""
+
+
 @pytest.mark.parametrize(
-    "text", ["channel_alias: [1, 2]\n", "custom_channels: 3\n", "default_channels: x\n", "channel_alias: {\n"]
+    "text", ["channel_alias: [1, 2]\n", "custom_channels: 3\n", "default_channels: x\n", "channel_alias: {\n", *BOMBS]
 )
 def test_settings_that_cannot_be_read_are_one_clear_error(text: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:

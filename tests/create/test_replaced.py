@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from envsolve.create import claims
 from envsolve.create.claims import claiming, release
 from envsolve.create.plan import Kind, Plan
-from envsolve.create.record import State, read_record, record_of, write_record
+from envsolve.create.prefix import list_own_files
+from envsolve.create.record import State, read_record, record_of, write_lock, write_record
 from envsolve.create.replaced import set_aside, settle
 from envsolve.errors import UsageError
 from envsolve.lockfile.lock import Lock
@@ -19,6 +23,8 @@ from tests.cli.creating import tree
 OLD = Plan(Kind.VENV, "pylock.toml", "old", Lock(()))
 NEW = Plan(Kind.CONDA, "conda-lock.yml", "new", Lock(()))
 FOLDERS = ("bin", "lib", "share")
+MOVED = len(FOLDERS) + 1
+"""And the folder with the lock."""
 
 
 class CutOff(Exception):  # noqa: N818
@@ -48,6 +54,8 @@ def prefix(tmp_path: Path) -> Path:
         (tmp_path / name).mkdir()
         (tmp_path / name / "old.txt").write_text(name)
     with claiming(tmp_path):
+        write_lock(tmp_path, OLD)
+        list_own_files(tmp_path)
         write_record(tmp_path, record_of(OLD, "old", State.FINISHED, tmp_path))
     return tmp_path
 
@@ -74,7 +82,7 @@ def test_what_lies_aside_goes_once_the_new_one_is_finished(prefix: Path) -> None
     assert record.is_of(NEW)
 
 
-@pytest.mark.parametrize("steps", range(len(FOLDERS) + 2))
+@pytest.mark.parametrize("steps", range(MOVED + 2))
 def test_wherever_the_way_out_is_cut_off_it_comes_back(
     steps: int, prefix: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,12 +91,12 @@ def test_wherever_the_way_out_is_cut_off_it_comes_back(
         try:
             set_aside(prefix)
         except CutOff:
-            assert steps <= len(FOLDERS)
+            assert steps <= MOVED
     settle(prefix)
     assert tree(prefix) == before
 
 
-@pytest.mark.parametrize("steps", range(len(FOLDERS) + 2))
+@pytest.mark.parametrize("steps", range(MOVED + 2))
 def test_wherever_the_way_back_is_cut_off_it_comes_back(
     steps: int, prefix: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,7 +108,7 @@ def test_wherever_the_way_back_is_cut_off_it_comes_back(
         try:
             settle(prefix)
         except CutOff:
-            assert steps <= len(FOLDERS)
+            assert steps <= MOVED
     settle(prefix)
     assert tree(prefix) == before
 
@@ -149,3 +157,71 @@ def test_an_environment_of_somebody_else_is_not_moved_aside(prefix: Path) -> Non
     with pytest.raises(UsageError) as raised:
         set_aside(prefix)
     assert (raised.value.code, tree(prefix)) == ("prefix-not-ours", before)
+
+
+def a_minute_ago(prefix: Path) -> None:
+    """Have the command that made the environment end a minute ago, and what it wrote be older still."""
+    long_ago = time.time() - 120
+    for path in prefix.rglob("*"):
+        os.utime(path, (0, long_ago), follow_symlinks=False)
+    claim = claims._file(prefix)
+    assert claim is not None
+    os.utime(claim, (0, time.time() - 60))
+
+
+def write_notes(prefix: Path) -> None:
+    (prefix / "lib" / "notes.txt").write_text("mine")
+
+
+def change_a_file(prefix: Path) -> None:
+    (prefix / "lib" / "old.txt").write_text("mine")
+
+
+def put_an_old_file(prefix: Path) -> None:
+    (prefix / "notes.txt").write_text("mine")
+    os.utime(prefix / "notes.txt", (0, 0))
+
+
+def link_to_data(prefix: Path) -> None:
+    (prefix / "share" / "data").symlink_to("/nowhere")
+
+
+def forge_the_list(prefix: Path) -> None:
+    write_notes(prefix)
+    path = prefix / ".envsolve" / "files.list"
+    path.write_bytes(path.read_bytes() + b"\0lib/notes.txt")
+
+
+def lose_the_list(prefix: Path) -> None:
+    (prefix / ".envsolve" / "files.list").unlink()
+
+
+@pytest.mark.parametrize(
+    "change", [write_notes, change_a_file, put_an_old_file, link_to_data, forge_the_list, lose_the_list]
+)
+def test_an_environment_with_a_file_of_somebody_else_is_not_replaced(
+    change: Callable[[Path], None], prefix: Path
+) -> None:
+    a_minute_ago(prefix)
+    change(prefix)
+    before = tree(prefix)
+    with pytest.raises(UsageError) as raised:
+        set_aside(prefix)
+    assert (raised.value.code, tree(prefix)) == ("prefix-not-ours", before)
+    assert raised.value.hints[0].text.startswith(f"move {prefix}")
+
+
+def test_what_python_compiled_and_empty_files_are_no_obstacle(prefix: Path) -> None:
+    a_minute_ago(prefix)
+    (prefix / "lib" / "__pycache__").mkdir()
+    (prefix / "lib" / "__pycache__" / "old.pyc").write_bytes(b"compiled")
+    (prefix / ".lock").touch()
+    set_aside(prefix)
+    assert (prefix / ".envsolve-old" / "lib" / "old.txt").exists()
+
+
+def test_a_file_that_came_with_a_date_in_the_future_is_known(prefix: Path) -> None:
+    a_minute_ago(prefix)
+    os.utime(prefix / "lib" / "old.txt", (0, time.time() + 10**6))
+    set_aside(prefix)
+    assert (prefix / ".envsolve-old" / "lib" / "old.txt").exists()

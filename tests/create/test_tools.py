@@ -77,3 +77,10 @@ def test_an_installer_finds_programs_in_absolute_places_alone(tmp_path: Path) ->
     given = {"PATH": os.pathsep.join(("", ".", "bin", "/usr/bin", "/bin"))}
     with tool_environ(given, Network(IndexSettings()), tmp_path) as found:
         assert found["PATH"] == os.pathsep.join(("/usr/bin", "/bin"))
+
+
+@pytest.mark.parametrize("path", ["", ".", "bin:."])
+def test_a_path_without_absolute_places_does_not_mean_the_current_directory(path: str, tmp_path: Path) -> None:
+    with tool_environ({"PATH": path.replace(":", os.pathsep)}, Network(IndexSettings()), tmp_path) as found:
+        assert found["PATH"]
+        assert all(map(os.path.isabs, found["PATH"].split(os.pathsep)))

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import sysconfig
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,9 +17,10 @@ import pytest
 from envsolve.create.reading import plan_of
 from envsolve.create.tools import Network
 from envsolve.create.wheels import Wheels, _opened, install_wheels, wheel_file
-from envsolve.errors import UsageError
+from envsolve.errors import OutsideError, UsageError
 from envsolve.index.settings import IndexSettings
 from envsolve.lockfile import requirements_txt
+from envsolve.lockfile.lock import Lock
 from envsolve.model.host import Platform
 from tests.cli.creating import tree
 from tests.index.packages import wheel
@@ -161,3 +163,16 @@ def test_pip_neither_counts_nor_changes_what_lies_in_the_home_directory(index: I
     install_wheels(python, wheels, Network(IndexSettings(), no_cache=True), environ, tmp_path, lambda _: None)
     assert tree(home / ".local") == before
     assert list((tmp_path / "env").rglob("alpha-1.0.dist-info"))
+
+
+def test_a_pip_that_does_not_answer_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("envsolve.create.wheels.PATIENCE", 1.0)
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\nexec sleep 600\n")
+    python.chmod(0o755)
+    wheels = Wheels(Lock(()), None, alone=False)
+    started = time.monotonic()
+    with pytest.raises(OutsideError):
+        install_wheels(python, wheels, Network(IndexSettings()), os.environ, tmp_path, lambda _: None)
+    assert time.monotonic() - started < 20

@@ -143,7 +143,7 @@ def test_netrc_knows_the_password_of_a_user_in_an_address(server: Flaky, fetcher
     [
         (b"machine 127.0.0.1 login ann pass hidden", "line 1 is malformed"),
         (b"machine 127.0.0.1 login \xff password hidden", "it is no text in UTF-8"),
-        (None, "Is a directory"),
+        (None, "it is a directory"),
     ],
 )
 def test_a_netrc_that_cannot_be_read_is_a_note(
@@ -261,3 +261,15 @@ def test_nothing_is_found_where_there_is_nothing() -> None:
     assert credentials.login_for(address) is None
     assert credentials.after_refusal(address, None) is None
     assert credentials.notes == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has neither FIFOs nor /dev/zero")
+@pytest.mark.parametrize("kind", ["fifo", "/dev/zero"])
+def test_a_netrc_that_never_ends_is_a_note(server: Flaky, fetcher: HttpFetcher, home: Path, kind: str) -> None:
+    path = home / ".netrc"
+    if kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(kind)
+    assert fetcher.fetch(server.says("/x", WELCOME)).body == b"welcome"
+    assert fetcher.notes == [f"{path} cannot be used for logins: it is a pipe or a device, not a regular file"]

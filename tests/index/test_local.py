@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,18 @@ def test_what_cannot_be_read_is_an_error(fetcher: WithFolders, page: Path) -> No
     page.mkdir()
     with pytest.raises(OutsideError, match="file-unreadable"):
         fetcher.fetch(f"{page.parent.as_uri()}/")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has neither FIFOs nor /dev/zero")
+@pytest.mark.parametrize("kind", ["fifo", "/dev/zero", "/dev/urandom"])
+def test_what_is_no_regular_file_is_not_read(kind: str, fetcher: WithFolders, page: Path) -> None:
+    page.unlink()
+    if kind == "fifo":
+        os.mkfifo(page)
+    else:
+        page.symlink_to(kind)
+    for url in (page.as_uri(), f"{page.parent.as_uri()}/"):
+        with pytest.raises(OutsideError, match="it is a pipe or a device"):
+            fetcher.fetch(url)
+    with pytest.raises(OutsideError, match="it is a pipe or a device"):
+        fetcher.fetch(page.as_uri(), {"Range": "bytes=-3"})

@@ -337,6 +337,8 @@ class TestUv:
         [
             ("[tool.uv\n", "line 1 is not TOML"),
             ("[tool.uv]\nindex-url = secret\n", "line 2 is not TOML"),
+            ("[tool.uv]\nindex-url = " + "9" * 5000, "is not TOML"),
+            ("[tool.uv]\nindex-url = " + "[" * 5000, "it is nested too deep"),
             ("tool.uv = 'secret'", "is not a table"),
             ("[tool.uv]\nindex = 'secret'", "tool.uv.index in"),
             ("[[tool.uv.index]]\nname = 'secret'", "tool.uv.index.url in"),

@@ -315,3 +315,32 @@ def test_what_was_read_before_a_change_is_not_kept_as_the_file_after_it(
     matrix.framework("jax", Platform.LINUX_64)
     newest = max(release.version for release in Matrix(own).framework("jax", Platform.LINUX_64).releases)
     assert str(newest) == "0.12.0.9"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("a = " + "9" * 5000, "it is not TOML: Exceeds the limit"),
+        ("a = " + "[" * 5000, "it is nested too deep"),
+        ("a", "it is not TOML"),
+    ],
+    ids=["digits", "brackets", "syntax"],
+)
+def test_what_is_no_sensible_toml_is_named(content: str, reason: str, tmp_path: Path) -> None:
+    source = tmp_path / "some.toml"
+    source.write_text(content, encoding="utf-8")
+    with pytest.raises(MatrixError) as caught:
+        read(source)
+    assert caught.value.cause[0].startswith(f"some.toml: {reason}")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has neither FIFOs nor /dev/zero")
+@pytest.mark.parametrize("kind", ["fifo", "/dev/zero"])
+def test_what_is_no_regular_file_is_not_read(kind: str, tmp_path: Path) -> None:
+    source = tmp_path / "some.toml"
+    if kind == "fifo":
+        os.mkfifo(source)
+    else:
+        source.symlink_to(kind)
+    with pytest.raises(MatrixError, match="it is a pipe or a device"):
+        read(source)

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.metadata import Claim, Package, Packages
+from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.diagnose.environment.owners import LIBRARY
 from envsolve.diagnose.environment.record import Row
 
 _SMALL = 4 * 1024 * 1024
 _MOST_HASHED = 256 * 1024 * 1024
 """Bytes that are read for digests, in all."""
+_MOST_OF_WINNERS = 4 * 1024 * 1024 * 1024
+"""Bytes that are read, in all, to find out which package a file is from that several packages claim."""
 
 
 class Altered(NamedTuple):
@@ -43,7 +45,7 @@ def judged_packages(packages: Packages) -> Iterator[Package]:
 
 def altered_files(packages: Packages) -> Iterator[Altered]:
     """The libraries of the GPU stack that are not those of the RECORD."""
-    left = _MOST_HASHED
+    left, left_of_winners = _MOST_HASHED, _MOST_OF_WINNERS
     for package in judged_packages(packages):
         for row in packages.record(package) or ():
             if row.size is None or not LIBRARY.search(row.path):
@@ -58,7 +60,12 @@ def altered_files(packages: Packages) -> Iterator[Altered]:
                 left -= size
                 differs = _digest(file) != row.sha256
             if differs:
-                yield Altered(package, row.path, size, row, _winner(file, size, others))
+                fitting = [it for it in others if it[1].size == size]
+                if fitting and (len(fitting) > 1 or size <= _SMALL):
+                    left_of_winners -= size
+                    digest = _digest(file) if left_of_winners >= 0 else None
+                    fitting = [it for it in fitting if it[1].sha256 == digest]
+                yield Altered(package, row.path, size, row, fitting[0][0] if fitting else None)
 
 
 def _size(file: Path) -> int | None:
@@ -75,12 +82,3 @@ def _digest(file: Path) -> str | None:
     except OSError:
         return None
     return base64.urlsafe_b64encode(digest).decode("ascii").rstrip("=")
-
-
-def _winner(file: Path, size: int, others: list[Claim]) -> Package | None:
-    """The package whose RECORD has the file as it is now."""
-    fitting = [(package, row) for package, row in others if row.size == size]
-    if len(fitting) > 1 or (fitting and size <= _SMALL):
-        digest = _digest(file)
-        fitting = [(package, row) for package, row in fitting if row.sha256 == digest]
-    return fitting[0][0] if fitting else None

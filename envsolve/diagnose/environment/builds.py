@@ -7,7 +7,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from envsolve.diagnose.environment.conda_meta import CondaMeta, CondaPackage
 from envsolve.diagnose.environment.metadata import Package, Packages
@@ -81,7 +81,7 @@ def parsed(version: str | None) -> Version | None:
     """``version``, or None where it is none that PEP 440 knows."""
     try:
         return Version(version or "")
-    except InvalidVersion:
+    except ValueError:
         return None
 
 

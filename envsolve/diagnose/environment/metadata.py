@@ -24,6 +24,8 @@ DIRECT_URL = "direct_url.json"
 _BLANK_LINE = re.compile(rb"\r?\n[ \t]*\r?\n")
 _ONE_LINE = ("name", "version", "requires-dist")
 """Fields that end up in locks and messages."""
+_ENDLESS = re.compile(r"(?<![0-9])[0-9]{1000}")
+"""A number that Python refuses to read as one, or nearly."""
 _OF_CONDA = ("conda", "conda-build")
 """What conda's packages say in INSTALLER."""
 
@@ -146,8 +148,12 @@ def _fault(fields: list[tuple[str, str]], head: Mapping[str, str]) -> str:
     """Why metadata with these fields is malformed, "" where it is not. Without a name it is none at all."""
     if not is_name(head.get("name", "none")):
         return f"its Name is no project name: {head['name']!r:.80}"
-    odd = next((field for field, value in fields if field in _ONE_LINE and not value.isprintable()), None)
-    return "" if odd is None else f"its {odd.title()} has control characters"
+    for field, value in fields:
+        if field in _ONE_LINE and not value.isprintable():
+            return f"its {field.title()} has control characters"
+        if field in _ONE_LINE and _ENDLESS.search(value):
+            return f"its {field.title()} has a number of a thousand digits"
+    return ""
 
 
 def _head(folder: Path) -> tuple[Path, bytes, str]:

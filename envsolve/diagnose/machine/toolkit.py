@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from envsolve.boundary.files import FileError, json_value
 from envsolve.diagnose.machine.files import MachineFiles
 from envsolve.diagnose.machine.libraries import file_version
 from envsolve.model.host import Platform
@@ -119,9 +119,9 @@ def _of_compiler(files: MachineFiles, program_path: tuple[str, ...]) -> Iterator
 def _of_json(files: MachineFiles, directory: str) -> str | None:
     text = files.text(files.join(directory, "version.json"))
     try:
-        told = json.loads(text or "{}")
+        told: Any = json_value(text or "{}")
         return _checked(str(told["cuda"]["version"]))
-    except (ValueError, LookupError, TypeError, RecursionError):
+    except (FileError, LookupError, TypeError):
         return None
 
 

@@ -87,6 +87,17 @@ def test_not_more_is_read_than_allowed(stack: Patient, monkeypatch: pytest.Monke
     assert names(stack.report().findings) == []
 
 
+def test_who_wrote_over_a_file_without_end_is_not_looked_for(empty: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = "torch/lib/libcustom.so"
+    empty.library(library)
+    empty.install("torch", "2.8.0", library)
+    empty.library(library, "libcudart.so.12")
+    for name in ("somebody", "another"):
+        empty.install(name, "1.0", library)
+    monkeypatch.setattr(altered, "_MOST_OF_WINNERS", 0)
+    assert "has written over it" not in empty.report().findings[0].cause
+
+
 def test_conda_relocates_libraries(stack: Patient) -> None:
     stack.uninstall("nvidia-cudnn-cu12")
     libraries = [f"nvidia/cudnn/lib/{it.name}" for it in (stack.site / "nvidia/cudnn/lib").iterdir()]

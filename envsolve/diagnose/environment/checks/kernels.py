@@ -5,12 +5,12 @@ Where kernels are looked for is told by the documentation of jupyter_core (``jup
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.files import FileError, json_value
 from envsolve.diagnose.environment.programs import fault_of, is_missing
 from envsolve.diagnose.environment.reading import is_directory, names_of, real, text_of
 from envsolve.diagnose.environment.remedies import quoted
@@ -75,8 +75,8 @@ def _directories(scene: Scene) -> Iterator[Path]:
 def _program(file: Path) -> str | None:
     """What a kernel for Python starts; None for another language, and for a file that is no kernel's."""
     try:
-        told = json.loads(text_of(file, _LONGEST) or "null") if is_directory(file.parent) else None
-    except (ValueError, RecursionError):
+        told = json_value(text_of(file, _LONGEST) or "null") if is_directory(file.parent) else None
+    except FileError:
         return None
     if not isinstance(told, dict) or str(told.get("language", "python")).casefold() != "python":
         return None
