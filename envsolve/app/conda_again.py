@@ -11,16 +11,15 @@ from typing import NamedTuple
 
 from packaging.version import InvalidVersion, Version
 
-from envsolve.app.command import recorded_command
 from envsolve.app.conda_asked import asked_on, with_frameworks, with_stack
 from envsolve.app.held_locks import held_in
+from envsolve.app.lock_satisfies import differences
 from envsolve.app.solving import notes_of, request_without_secrets
 from envsolve.app.targets import Target, targets_of
 from envsolve.app.virtual_packages import virtual_packages
 from envsolve.boundary.secrets import without_secrets
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.recorded_command import words_asked_by
 from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.conda import VirtualPackage
@@ -53,13 +52,13 @@ def conda_again(
     ``recorded`` is the request that they are to say they were made for. Raises UsageError as for a lock.
     """
     bare, hidden = request_without_secrets(request)
-    command = recorded_command(request_without_secrets(recorded)[0])
+    as_recorded, _ = request_without_secrets(recorded)
     targets, solutions, notes = [], [], list(hidden)
     locks: dict[Platform, Lock] = {}
     for target in targets_of(bare, matrix, environ):
         platform = target.problem.platform
         lock, asked = there(platform), asked_on(request.packages, platform)
-        if lock is None or not _is_whole(lock, command, asked.digest):
+        if lock is None or not _is_whole(lock) or differences(lock, as_recorded, target):
             return None
         channels = tuple(dict.fromkeys(map(without_secrets, (*bare.channels, *asked.channels))))
         wanted = with_stack(target, asked, channels)
@@ -76,12 +75,10 @@ def conda_again(
     return CondaAgain(locks, tuple(filter(None, solutions)), (*notes_of(targets, solutions), *notes))
 
 
-def _is_whole(lock: Lock, command: str, asked: str) -> bool:
-    """Whether nobody changed the packages, and the same is asked for."""
+def _is_whole(lock: Lock) -> bool:
+    """Whether it leaves nothing open, and says what it holds and what it was made for."""
     made = lock.made
-    if made is None or lock.open or made.packages_digest != lock.packages_digest or made.asked_digest != asked:
-        return False
-    return words_asked_by(command) == words_asked_by(made.command)
+    return made is not None and not lock.open and None not in (made.packages_digest, made.asked_digest)
 
 
 def _stack_again(target: Target, lock: Lock, matrix: Matrix) -> Solution | None:

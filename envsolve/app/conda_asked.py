@@ -23,12 +23,13 @@ from envsolve.conda.specs import conda_versions, specifier_of
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_CONDA
 from envsolve.lockfile.conda_specs import conda_specs
+from envsolve.lockfile.formats import PYTHON_FORMATS
 from envsolve.lockfile.lock import MAIN, Asked
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.note import Note
-from envsolve.model.request import FrameworkRequest, Packages
+from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Problem, Solution
 
 if TYPE_CHECKING:
@@ -109,6 +110,20 @@ def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
         categories=_categories(asked),
         notes=tuple(Note("environment-file", text) for file in files for text in file.notes),
     )
+
+
+def asked_in(request: Request, platform: Platform, python: str) -> CondaAsked:
+    """What ``request`` asks for on ``platform`` with ``python``; for a Python lock no file is one of conda's.
+
+    Raises UsageError where it cannot be read.
+    """
+    from envsolve.app.asked_packages import given, on_python
+
+    if request.format in PYTHON_FORMATS:
+        found = CondaAsked(python=given(request.packages))
+    else:
+        found = asked_on(request.packages, platform)
+    return found._replace(python=None if found.python is None else on_python(found.python, python, platform))
 
 
 def _environments(packages: Packages, platform: Platform) -> Iterator[EnvironmentFile]:

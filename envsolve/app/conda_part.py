@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve import __version__
-from envsolve.app.command import recorded_command
-from envsolve.app.conda_asked import CondaAsked, Split, split
+from envsolve.app.command import recorded_command, recorded_options
+from envsolve.app.conda_asked import CondaAsked, Split, asked_in, split
 from envsolve.app.conda_refusal import Unfit
 from envsolve.app.network import Network
 from envsolve.app.solving import matrix_date_of
@@ -278,14 +278,19 @@ class Parts:
 
     def made(self, lock: Lock, targets: Sequence[Target]) -> Made:
         """How ``lock`` came to be; ``targets`` are those that a stack was solved for, () without any."""
+        recorded = self._asked.recorded or self._request
+        asked = asked_in(recorded, Platform(lock.platform), lock.python)
+        python, constraints = ((), ()) if asked.python is None else asked.python.as_recorded
+        requirements = (*map(str, recorded.frameworks), *(it.spec for it in asked.conda), *python)
         return Made(
             __version__,
-            recorded_command(self._request if self._asked.recorded is None else self._asked.recorded),
-            tuple(it.spec for it in lock.asked),
+            recorded_command(recorded),
+            tuple(dict.fromkeys(requirements)),
             max((matrix_date_of(it.problem, self._matrix) for it in targets), default=None),
             bool(targets) and not self._matrix.is_shipped,
             self._request.packages.exclude_newer,
-            asked_digest=self._on[Platform(lock.platform)].digest,
+            asked_digest=asked.digest,
+            options=(*recorded_options(recorded), *constraints),
         )
 
     def _with_stack(self, lock: Lock, target: Target, solution: Solution) -> Lock:

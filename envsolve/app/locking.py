@@ -13,12 +13,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from packaging.specifiers import SpecifierSet
+
 from envsolve import __version__
 from envsolve.app.asked_packages import Given, for_target, given
-from envsolve.app.command import recorded_command
+from envsolve.app.command import recorded_command, recorded_options
 from envsolve.app.lock_choice import Choosing
 from envsolve.app.lock_frameworks import left_out, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
+from envsolve.app.lock_satisfies import differences
 from envsolve.app.lock_stacks import Attempt, Stacks, stays
 from envsolve.app.lock_start import Start, start
 from envsolve.app.network import Network
@@ -62,6 +65,7 @@ _MOST_STACKS = 24
 _FEW = 4
 _FEW_MONTHS = 6
 _MANY_MONTHS = 18
+_SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexes")
 _UPPER = re.compile(r"(?:^|,)\s*(?:<|==|~=)")
 """A clause that keeps versions out because they are newer."""
 
@@ -104,22 +108,25 @@ def locked_again(
 ) -> Solved | None:
     """The locks that are ``there`` as :func:`lock` would write them if it came to the same packages.
 
-    No index is asked: the stack alone is solved, and the packages are those of the locks. Where that is what they say
-    already, they answer the request. None where they cannot be an answer: one is missing or of another tool, leaves
-    something open, was changed since it was written, or holds what the stack of today does not go with.
+    No index is asked: the stack alone is solved, and the packages are those of the locks. None where they cannot be an
+    answer: one is missing or of another tool, leaves something open, was changed since it was written, does not meet
+    the request, or holds what the stack of today does not go with.
     """
     request, hidden = request_without_secrets(asked.request)
+    recorded, _ = request_without_secrets(asked.recorded or request)
     wanted = given(asked.request.packages)
     where = places(asked.request, wanted, settings_of(environ))
     require_wheels(request)
-    targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
+    targets = targets_of(request, matrix, environ)
     require_platforms([it.problem.platform for it in targets], request.format)
     locks: list[_Locked] = []
     for target in targets:
         held = there(target.problem.platform)
-        if held is None or held.open or held.made is None or held.made.packages_digest != held.packages_digest:
+        if held is None or held.open or held.made is None or None in (held.made.packages_digest, held.made.request):
             return None
-        again = _Lock(asked, matrix, target, wanted, where).again(held.pins)
+        if not all(it.is_met for it in differences(held, recorded, target)):
+            return None
+        again = _Lock(asked, matrix, with_frameworks(target, wanted, where), wanted, where).again(held)
         if again is None:
             return None
         locks.append(again)
@@ -154,8 +161,9 @@ class _Lock:
         self._refused: UnsolvableError | None = None
         """Why these do not go together."""
 
-    def again(self, pins: tuple[Pin, ...]) -> _Locked | None:
-        """The lock with ``pins``; None where the best stack near to them goes with other packages."""
+    def again(self, held: Lock) -> _Locked | None:
+        """The lock with the packages of ``held``; None where the best stack near to them goes with other ones."""
+        pins = held.pins
         try:
             attempt = self._stacks.first(self._held)
             while (joined := self._stacks.joined(attempt, pins)) is not None:
@@ -169,9 +177,37 @@ class _Lock:
         stack = () if solution is None else solution.choices
         if any(versions.get(it.release.package) != str(it.release.full_version) for it in stack):
             return None
-        found = self._finished(attempt, pins, None, ())
+        found = self._finished(attempt, tuple(self._asked_now(pins, attempt)), None, ())
         indexes = (None, "", found.lock.default_index, *found.lock.indexes)
-        return found if all(pin.index_url in indexes for pin in pins) else None
+        if not all(pin.index_url in indexes for pin in pins):
+            return None
+        now = found.lock.restricted_to(self._asked.request.format)
+        return found if self._suits_alike(now, held, solution) else None
+
+    def _asked_now(self, pins: Iterable[Pin], attempt: Attempt) -> Iterator[Pin]:
+        """``pins`` with who asks for each of them now."""
+        wanted = for_target(self._wanted, Markers(attempt.interpreter.marker_values()))
+        stack = self._named(attempt) if attempt.solution is None else needs_of(attempt.solution)
+        askers: dict[str, set[str]] = {}
+        for need, origin in (*stack, *wanted.needs):
+            askers.setdefault(need.name, set()).add(origin)
+        names = {pin.name for pin in pins}
+        for pin in pins:
+            requirers = {it for it in pin.via if it.partition("[")[0] in names}
+            yield pin._replace(via=tuple(sorted(requirers | askers.get(pin.name, set()))))
+
+    def _suits_alike(self, now: Lock, held: Lock, solution: Solution | None) -> bool:
+        """Whether Python, C library and indexes are the same, and other GPUs set no bound that a package breaks."""
+        if any(getattr(now, it) != getattr(held, it) for it in _SURROUNDINGS):
+            return False
+        if solution is None or (now.stack and now.stack.capabilities) == (held.stack and held.stack.capabilities):
+            return True
+        bounds = bounds_of(solution, self._matrix, in_part=True)
+        return all(
+            SpecifierSet(limit.specifier).contains(pin.version, prereleases=True) is not limit.is_exclusion
+            for pin in held.pins
+            for limit in bounds.of(pin.name)
+        )
 
     def made(self, lines: Lines) -> _Locked:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
@@ -380,7 +416,8 @@ class _Lock:
         solution, interpreter = attempt.solution, attempt.interpreter
         request = self._asked.request
         bare, _ = request_without_secrets(self._asked.recorded or request)
-        asked = [str(it) for it in request.frameworks] + [str(need) for need, _ in self._wanted.needs]
+        now = for_target(self._wanted, Markers(interpreter.marker_values()))
+        needs, constraints = now.as_recorded
         answer = matrix_date = None
         if solution is not None:
             matrix_date = matrix_date_of(solution.problem, self._matrix)
@@ -398,11 +435,12 @@ class _Lock:
         made = Made(
             __version__,
             recorded_command(bare),
-            tuple(dict.fromkeys(asked)),
+            tuple(dict.fromkeys((*map(str, request.frameworks), *needs))),
             matrix_date,
             answer is not None and answer.own_matrix,
             request.packages.exclude_newer,
-            asked_digest=self._wanted.digest,
+            asked_digest=now.digest,
+            options=(*recorded_options(bare), *constraints),
         )
         locked = Lock(
             pins,

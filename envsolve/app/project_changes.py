@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from envsolve.app.held_stack import packages_in
 from envsolve.app.project_locking import LockedFile
-from envsolve.app.status import file_status
+from envsolve.app.project_status import status_in_project
 from envsolve.app.targets import targets_of
 from envsolve.lockfile.formats import FORMATS
 from envsolve.lockfile.lock import Lock
@@ -45,15 +45,15 @@ class Possible(NamedTuple):
 class FileChange(NamedTuple):
     """A file of the project: whether it has to be written, what changes in it, and why its old stack does not do.
 
-    ``possible`` says what newer stack would run, if its pins were let go. ``has_other_digests`` says that the packages
-    are the same and their digests are not.
+    ``changes`` are None where they were not worked out. ``possible`` says what newer stack would run, if its pins were
+    let go. ``has_other_digests`` says that the packages are the same and their digests are not.
     """
 
     path: str
     platform: Platform
     is_new: bool
     is_current: bool
-    changes: tuple[Change, ...]
+    changes: tuple[Change, ...] | None
     reasons: tuple[str, ...]
     possible: Possible | None
     has_other_digests: bool = False
@@ -67,14 +67,14 @@ class FileChange(NamedTuple):
 def change_of(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> FileChange:
     """What becomes of ``file``, which is not written yet; the current directory is that of the project."""
     is_new = file.before is None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Change, ...] | None = ()
     reasons: tuple[str, ...] = ()
     others = False
     if not file.is_current:
         held = file.held
-        changes = tuple(_changes(_versions(held, file), _versions(file.lock, file)))
+        changes = None if file.lock is None else tuple(_changes(_versions(held, file), _versions(file.lock, file)))
         reasons = () if is_new else tuple(_reasons(file, matrix, environ))
-        others = not changes and not is_new and _digests(held) != _digests(file.lock)
+        others = changes == () and not is_new and _digests(held) != _digests(file.lock)
     possible = None if is_new else _possible(file, matrix)  # nothing held back what is locked for the first time
     return FileChange(file.path, file.platform, is_new, file.is_current, changes, reasons, possible, others)
 
@@ -103,12 +103,11 @@ def _versions(lock: Lock | None, file: LockedFile) -> dict[str, str]:
 
 
 def _reasons(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[str]:
-    """Why the stack that the file holds does not do any more."""
+    """Why the file is not as it should be, as ``envsolve status`` says it."""
     for target in targets_of(file.asked.request, matrix, environ):
         if target.problem.platform is file.platform:
-            found = file_status(file.path, target, matrix)
-            if not found.verdict.is_good:
-                yield from found.reasons
+            found = status_in_project(file.asked, target, matrix)
+            yield from () if found.verdict.is_good else found.reasons
 
 
 def _possible(file: LockedFile, matrix: Matrix) -> Possible | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from envsolve import __version__
 from envsolve.app.channel_order import in_order, solver_of
-from envsolve.app.command import command_of, recorded_command
+from envsolve.app.command import command_of, recorded_command, recorded_options
 from envsolve.app.targets import Target, targets_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError, UsageError
@@ -64,14 +64,16 @@ def solve_request(
     """
     request, hidden = request_without_secrets(request)
     targets, solutions, differing = stacks_of(request, matrix, environ, solver_of(request, matrix), held_on)
+    bare = request if recorded is None else request_without_secrets(recorded)[0]
     answers = [
         Answer(
             solution,
             target.hosts,
-            _command_of(request if recorded is None else request_without_secrets(recorded)[0], targets),
+            _command_of(bare, targets),
             matrix_date_of(target.problem, matrix),
             __version__,
             own_matrix=not matrix.is_shipped,
+            options=recorded_options(bare),
         )
         for target, solution in zip(targets, solutions, strict=True)
     ]

@@ -62,7 +62,8 @@ class Verdict(StrEnum):
 class FileStatus(NamedTuple):
     """A file and what can be said of it: the builds in it, why they do not run, and what else to know.
 
-    ``newer`` are releases that run there as well and that a project would take.
+    ``newer`` are releases that run there as well and that a project would take. ``held`` is what the file holds, None
+    where that is nothing for the platform.
     """
 
     path: str
@@ -72,6 +73,7 @@ class FileStatus(NamedTuple):
     reasons: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
     newer: tuple[str, ...] = ()
+    held: HeldStack | None = None
 
 
 def status_of(
@@ -127,27 +129,30 @@ def file_status(name: str, target: Target, matrix: Matrix, way_out: str = _IN_PR
     held = held_stack(Path(name), platform, matrix)
     if held is None:
         return FileStatus(name, platform, Verdict.UNKNOWN, (), (f"it pins nothing for {platform}",))
-    notes = tuple(_age(held, matrix, target.problem))
+    verdict, builds, reasons = _of_stack(held, target, matrix, way_out)
+    return FileStatus(name, platform, verdict, builds, reasons, tuple(_age(held, matrix, target.problem)), held=held)
+
+
+def _of_stack(
+    held: HeldStack, target: Target, matrix: Matrix, way_out: str
+) -> tuple[Verdict, tuple[str, ...], tuple[str, ...]]:
+    """What can be said of a stack, the builds in it, and why."""
     if not held.named and not held.unpinned:
-        return FileStatus(name, platform, Verdict.NO_FRAMEWORK, notes=notes)
+        return Verdict.NO_FRAMEWORK, (), ()
     builds = tuple(dict.fromkeys(row.label for rows in held.releases.values() for row in rows))
     unknown = [it for it in held.named if not held.releases[str(framework_of(it))]]
-    unsettled = [it for it in unknown if not is_for_the_cpu(it, held.recorded)]
+    unsettled = [it for it in unknown if not is_for_the_cpu(it, held.lock.stack)]
     if unsettled:
         pins = (f"{it.name} {it.version} {it.build or ''}".strip() for it in unsettled)
-        return FileStatus(
-            name, platform, Verdict.UNKNOWN, builds, (f"the matrix does not know {_listed(pins)}",), notes
-        )
+        return Verdict.UNKNOWN, builds, (f"the matrix does not know {_listed(pins)}",)
     for_cpu = {str(framework_of(it)): f"{it.name} {it.version} (a build for the CPU)" for it in unknown}
     builds = (*builds, *for_cpu.values())
     verdict, reasons = _judged(held, for_cpu, target, matrix, way_out) if held.named else (Verdict.UNKNOWN, ())
     if held.unpinned:
         verdict = Verdict.UNKNOWN if verdict is Verdict.FITS else verdict
-        reasons = (
-            *reasons,
-            f"it pins no version of {_listed(held.unpinned)}: lock it to know which build it installs",
-        )
-    return FileStatus(name, platform, verdict, builds, reasons, notes)
+        text = f"it pins no version of {_listed(held.unpinned)}: lock it to know which build it installs"
+        reasons = (*reasons, text)
+    return verdict, builds, reasons
 
 
 def _judged(
@@ -179,11 +184,10 @@ def _judged(
     return (Verdict.CPU_ONLY if on_cpu else Verdict.FITS), on_cpu
 
 
-def _recorded_frameworks(held: HeldStack) -> frozenset[object]:
+def _recorded_frameworks(held: HeldStack) -> frozenset[str]:
     """The frameworks that envsolve was asked for; any other in the file is a package that some package needs."""
-    listed = (held.recorded or {}).get("frameworks")
-    facts = listed if isinstance(listed, list) else []
-    return frozenset(it.get("framework") for it in facts if isinstance(it, dict))
+    stack = held.lock.stack
+    return frozenset(() if stack is None else (it.framework for it in stack.frameworks))
 
 
 def _without_gpu(target: Target, way_out: str) -> str:
@@ -230,10 +234,10 @@ def _against_cudnn(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterato
 
 def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:
     """Whether the matrix has changed since envsolve wrote the file."""
-    date = (held.recorded or {}).get("matrix_date")
+    date = None if held.lock.made is None else held.lock.made.matrix_date
     asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in held.releases)
     today = matrix_date_of(problem._replace(frameworks=asked), matrix)
-    if isinstance(date, str) and date < today:
+    if date is not None and date < today:
         text = f"it was made from the matrix of {date}, and this one is of {today}: lock again to see what is new"
         yield Note("matrix-is-newer", text)
 

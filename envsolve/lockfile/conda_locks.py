@@ -8,9 +8,7 @@ error.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from packaging.version import InvalidVersion, Version
@@ -25,7 +23,7 @@ from envsolve.lockfile.conda_lock_file import LockedPlatform, conda_lock_of
 from envsolve.lockfile.environment_file import Entries, read_entries
 from envsolve.lockfile.explicit_file import explicit_of
 from envsolve.lockfile.facts import with_facts
-from envsolve.lockfile.lock import MAIN, Lock, Open, sorted_pins
+from envsolve.lockfile.lock import MAIN, Lock, Made, Open, sorted_pins
 from envsolve.lockfile.pip_package import PipPackage
 from envsolve.lockfile.pixi_lock_file import DEFAULT, PixiEnvironment, PixiLockFile, PixiPlatform, pixi_lock_of
 from envsolve.lockfile.requirements_txt import read_lines
@@ -143,21 +141,12 @@ def named_channel(channel: str) -> str:
     return name if name and name != address else address
 
 
-def channels_of(packages: Iterable[CondaPackage], command: str = "") -> tuple[str, ...]:
-    """Where ``packages`` are from: in the order that ``command`` names, then by name, conda-forge last."""
+def channels_of(packages: Iterable[CondaPackage], made: Made | None = None) -> tuple[str, ...]:
+    """Where ``packages`` are from: in the order that was asked for, then by name, conda-forge last."""
     used = sorted({named_channel(it.channel) for it in packages if it.channel})
-    given = [it for it in map(named_channel, words_of(command, "--channel")) if it in used]
+    given = [it for it in map(named_channel, made.option("channels") if made else ()) if it in used]
     others = sorted((it for it in used if it not in given), key=lambda it: it == _CONDA_FORGE)
     return tuple(dict.fromkeys((*given, *others)))
-
-
-def words_of(command: str, option: str) -> tuple[str, ...]:
-    """What a recorded command names with a long option, in its order."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return ()
-    return tuple(value for name, value in pairwise(words) if name == option)
 
 
 def _of_conda_lock(text: str) -> CondaLocks:
@@ -172,8 +161,8 @@ def _of_conda_lock(text: str) -> CondaLocks:
         facts = facts_in_metadata(file, platform)
         locks.append(assembled(bare, platform, [it.package for it in stated.conda], facts, comments))
     packages = [package for lock in locks for package in lock.conda]
-    command = next((lock.made.command for lock in locks if lock.made is not None), "")
-    channels = tuple(map(named_channel, file.channels)) or channels_of(packages, command)
+    made = next((lock.made for lock in locks), None)
+    channels = tuple(map(named_channel, file.channels)) or channels_of(packages, made)
     sources = tuple(it for it in file.sources if it and it != _NO_SOURCE)
     return CondaLocks(
         tuple(lock._replace(channels=channels, sources=sources) for lock in locks),
@@ -198,8 +187,7 @@ def _of_explicit(text: str) -> Lock:
         )
     bare = _with_wheels(Lock(file.pins, open=tuple(left_open)), platform, file.wheels, file.packages)
     lock = assembled(bare, platform, file.packages, facts_on_top(text, platform or ""), comments_of(text))
-    command = "" if lock.made is None else lock.made.command
-    return lock._replace(platform=file.platform or "", channels=channels_of(lock.conda, command))
+    return lock._replace(platform=file.platform or "", channels=channels_of(lock.conda, lock.made))
 
 
 def _of_pixi(file: PixiLockFile, name: str | None) -> CondaLocks:

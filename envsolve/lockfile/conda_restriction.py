@@ -42,7 +42,7 @@ def of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
     pins = tuple(_at_address(pin, holds) for pin in sorted_pins(lock.pins))
     kept = kept._replace(pins=pins, conda=tuple(_package(it, holds) for it in sound_packages(conda)))
     if format_name == "explicit":
-        return kept._replace(channels=channels_of(kept.conda, "" if made is None else made.command))
+        return kept._replace(channels=channels_of(kept.conda, made))
     channels = tuple(named_channel(without_secrets(it)) for it in lock.channels)
     return kept._replace(
         channels=channels, sources=lock.sources, environment=stack_name(kept.stack) or kept.environment

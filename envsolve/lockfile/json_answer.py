@@ -43,6 +43,7 @@ def _document(answer: Answer) -> dict[str, object]:
         "because": [{"fact": fact.text, "source": fact.source} for fact in solution.because],
         "notes": [it.as_json() for it in (*solution.notes, *(newer.note for newer in solution.newer_elsewhere))],
         "request": answer.command,
+        "options": {key: list(values) for key, values in answer.options},
         "matrix_date": answer.matrix_date,
         "envsolve_version": answer.envsolve_version,
     }

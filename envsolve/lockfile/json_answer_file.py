@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from envsolve.boundary.files import FileError
+from envsolve.lockfile.facts import options_of
 from envsolve.lockfile.lock import Lock, LockedFramework, Made, Stack, sorted_pins
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
@@ -77,6 +78,7 @@ def _lock(part: Mapping[str, Any], platform: Platform) -> Lock:
             None,
             _text_or_none(part.get("matrix_date")),
             part.get("own_matrix") is True,
+            options=options_of(part.get("options"), _text(part["request"])),
         ),
         conda=tuple(CondaPackage(it.package, it.version, "", "", "") for it in of_conda),
     )

@@ -15,6 +15,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from envsolve.boundary.files import FileError
 from envsolve.index.page import version_of
+from envsolve.lockfile.options import Options
 from envsolve.lockfile.sound_pins import STRONG, sound_pins
 from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.names import is_name, normalized
@@ -66,8 +67,9 @@ class Stack(NamedTuple):
 class Made(NamedTuple):
     """How envsolve came to a lock: its version, the command, and what shaped the answer beside the indexes.
 
-    ``request`` are the requirements as asked for, None where they are not known, ``exclude_newer`` the moment after
-    which uploads do not count. ``asked_digest`` is a digest of all that was asked for, that of files among it.
+    ``command`` is for people; what another request is compared with are ``request``, the frameworks and requirements
+    as asked for, None where they are not known, and ``options``. ``exclude_newer`` is the moment after which uploads
+    do not count. ``asked_digest`` is a digest of all that was asked for, that of files among it.
     ``matrix_date`` is that of the compatibility matrix, None where no framework was asked for; ``own_matrix`` says that
     it is not the one that envsolve ships. ``packages_digest`` is :attr:`Lock.packages_digest` as it was when the file
     was written: another one says that the packages were changed since.
@@ -82,6 +84,11 @@ class Made(NamedTuple):
     notes: tuple[str, ...] = ()
     asked_digest: str | None = None
     packages_digest: str | None = None
+    options: Options = ()
+
+    def option(self, key: str) -> tuple[str, ...]:
+        """The values of one option; () where it was not given."""
+        return dict(self.options).get(key, ())
 
 
 class Open(NamedTuple):

@@ -94,23 +94,53 @@ def test_conda_locks_that_answer_the_request_ask_no_channel(locked: Path, envsol
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new"),
+    ("name", "old", "new", "reason"),
     [
-        ("more.yml", "[numpy]", "[numpy, six]"),
-        ("more.yml", "[conda-forge]", "[conda-forge, nvidia]"),
-        ("envsolve.toml", '"8.6"', '"8.9"'),
-        ("envsolve.toml", "520.61.05", "470.256.02"),
-        ("envsolve.toml", '["tensorflow"]', '["tensorflow", "pytorch"]'),
-        ("conda-lock.yml", "- name: numpy\n  version: ", "- name: numpy\n  version: 0"),
-        ("conda-linux-64.lock", "/linux-64/numpy-", "/linux-64/numpy-0"),
+        ("more.yml", "[numpy]", "[numpy, six]", "six is new"),
+        ("more.yml", "[numpy]", "[numpy >=1]", "numpy >=1 instead of numpy"),
+        (
+            "more.yml",
+            "[conda-forge]",
+            "[conda-forge, nvidia]",
+            "files of requirements have other hashes, indexes, channels",
+        ),
+        ("envsolve.toml", '"8.6"', '"8.9"', "compute capability 8.9 instead of 8.6"),
+        (
+            "envsolve.toml",
+            '["tensorflow"]',
+            '["tensorflow", "pytorch"]',
+            "pytorch is new, and the lock file has no pytorch",
+        ),
+        (
+            "conda-lock.yml",
+            "- name: numpy\n  version: ",
+            "- name: numpy\n  version: 0",
+            "packages or digests were changed",
+        ),
+        ("conda-linux-64.lock", "/linux-64/numpy-", "/linux-64/numpy-0", "packages or digests were changed"),
     ],
 )
-def test_what_they_were_not_made_for_is_asked_of_the_channels(
-    name: str, old: str, new: str, locked: Path, envsolve: Envsolve
+def test_what_they_were_not_made_for_is_told_without_the_channels(
+    name: str, old: str, new: str, reason: str, locked: Path, envsolve: Envsolve
 ) -> None:
     text = Path(name).read_text()
     assert old in text
     Path(name).write_text(text.replace(old, new))
     done = envsolve("lock", *OFF)
-    assert done.code != 0
+    assert (done.code, reason in done.err) == (1, True), done.err
+    assert reason in envsolve("status").out
     assert "nothing to change" not in done.err
+
+
+def test_a_driver_of_an_older_cuda_is_for_the_channels_to_judge(locked: Path, envsolve: Envsolve) -> None:
+    """Any package may depend on the CUDA of the driver, which an explicit file does not say."""
+    locked.write_text(locked.read_text().replace("520.61.05", "470.256.02"))
+    assert envsolve("lock", *OFF).code == 3
+
+
+def test_the_order_of_conda_requirements_makes_no_difference(locked: Path, envsolve: Envsolve) -> None:
+    Path("more.yml").write_text("channels: [conda-forge]\ndependencies: [python, numpy]\n")
+    assert envsolve("lock", "--cache-dir", "cache").code == 0
+    Path("more.yml").write_text("channels: [conda-forge]\ndependencies: [numpy, python]\n")
+    assert envsolve("lock", *OFF).code == 0
+    assert envsolve("status").code == 0

@@ -17,6 +17,7 @@ from envsolve.app.solving import stacks_of
 from envsolve.errors import UsageError
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import conda_specs
+from envsolve.lockfile.options import options_in
 from envsolve.lockfile.pixi_toml import pixi_toml
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
@@ -71,7 +72,7 @@ def answers(case: Case, matrix: Matrix, **more: Any) -> list[Answer]:
     targets, solutions, _ = stacks_of(request, matrix, {}, Solver(matrix))
     command = f"envsolve --framework {' --framework '.join(case.frameworks)} --format pixi"
     return [
-        Answer(solution, target.hosts, command, "2026-11-20", "VERSION")
+        Answer(solution, target.hosts, command, "2026-11-20", "VERSION", options=options_in(command))
         for solution, target in zip(solutions, targets, strict=True)
     ]
 
