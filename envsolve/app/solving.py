@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve import __version__
 from envsolve.app.channel_order import in_order, solver_of
@@ -12,7 +12,6 @@ from envsolve.app.targets import Target, targets_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.lockfile import Answer, write
-from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
@@ -20,6 +19,9 @@ from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Held, Request, parse_framework
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.solver import Solver
+
+if TYPE_CHECKING:
+    from envsolve.lockfile.lock import Lock
 
 LEFT_OUT = Note(
     "logins-left-out", "logins and tokens in addresses are left out: keep them in .netrc, .condarc or a keyring"
