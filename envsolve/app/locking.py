@@ -21,7 +21,6 @@ from envsolve.app.command import recorded_command, recorded_options
 from envsolve.app.lock_choice import Choosing
 from envsolve.app.lock_frameworks import left_out, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
-from envsolve.app.lock_satisfies import differences
 from envsolve.app.lock_stacks import Attempt, Stacks, stays
 from envsolve.app.lock_start import Start, start
 from envsolve.app.network import Network
@@ -112,6 +111,8 @@ def locked_again(
     answer: one is missing or of another tool, leaves something open, was changed since it was written, does not meet
     the request, or holds what the stack of today does not go with.
     """
+    from envsolve.app.lock_satisfies import differences
+
     request, hidden = request_without_secrets(asked.request)
     recorded, _ = request_without_secrets(asked.recorded or request)
     wanted = given(asked.request.packages)

@@ -11,10 +11,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from envsolve.boundary.files import FileError, read_text
-from envsolve.lockfile.conda_lock_file import LONGEST
-from envsolve.lockfile.explicit_file import MARK
-from envsolve.lockfile.yaml_document import document_of, mapping
 
+MARK = "@EXPLICIT"
+"""The line from which on an explicit file has packages."""
 _TOP_KEY = re.compile(r"""^(["']?)(environments|package|dependencies)\1[ \t]*:""", re.MULTILINE)
 _EXPLICIT = re.compile(rf"^[ \t]*{MARK}[ \t\r]*$", re.MULTILINE)
 
@@ -30,6 +29,8 @@ class HeldFormat(StrEnum):
 
 def kind_of(path: Path) -> HeldFormat | None:
     """Which kind the file at ``path`` is of, whatever it is called; None where it is of none or cannot be read."""
+    from envsolve.lockfile.conda_lock_file import LONGEST
+
     try:
         return format_of(read_text(path, LONGEST) or "")
     except FileError:
@@ -58,6 +59,8 @@ def format_of(text: str) -> HeldFormat:
 
 def _keys(text: str) -> set[str]:
     """The keys at the top of a document that is indented or in brackets."""
+    from envsolve.lockfile.yaml_document import document_of, mapping
+
     try:
         return set(mapping(document_of(text), "it"))
     except FileError:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import UsageError
+from envsolve.lockfile.conda_file import MARK
 from envsolve.lockfile.package_address import package_of
 from envsolve.lockfile.pip_package import PipPackage, pip_package
 from envsolve.lockfile.requirements_txt import pin_of
@@ -19,7 +20,6 @@ from envsolve.model.package import Pin
 
 LONGEST = 4 * 1024 * 1024
 """Bytes; a thousand packages take a thirtieth of it."""
-MARK = "@EXPLICIT"
 _PLATFORM = re.compile(r"#\s*platform:\s*([a-z0-9]+-[a-z0-9]+)\s*\Z")
 _HASH = re.compile(r"(?:md5:)?(?P<md5>[0-9a-fA-F]{32})\Z|(?:sha256:)?(?P<sha256>[0-9a-fA-F]{64})\Z")
 _PIP = "# pip "

@@ -8,14 +8,16 @@ environment.yml say some of it to people, in the comments on top (:mod:`envsolve
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envsolve.boundary.files import FileError
 from envsolve.lockfile.lock import Lock, LockedFramework, Made, Stack
 from envsolve.lockfile.options import Options, options_in
 from envsolve.lockfile.text_file import clean
 from envsolve.lockfile.toml import Value, table_lines
-from envsolve.model.conda import VirtualPackage
+
+if TYPE_CHECKING:
+    from envsolve.model.conda import VirtualPackage
 
 SCHEMA_VERSION = 1
 TABLE = "[tool.envsolve]"
@@ -164,6 +166,8 @@ def _pairs(told: Mapping[object, object]) -> tuple[tuple[str, str], ...]:
 
 
 def _virtual_package(text: str) -> VirtualPackage:
+    from envsolve.model.conda import VirtualPackage
+
     name, _, rest = text.partition("=")
     version, _, build = rest.partition("=")
     return VirtualPackage(name, version or "0", build or "0")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -17,9 +17,11 @@ from envsolve.boundary.files import FileError
 from envsolve.index.page import version_of
 from envsolve.lockfile.options import Options
 from envsolve.lockfile.sound_pins import STRONG, sound_pins
-from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.names import is_name, normalized
 from envsolve.model.package import PackageFile, Pin
+
+if TYPE_CHECKING:
+    from envsolve.model.conda import CondaPackage, VirtualPackage
 
 MAIN = "main"
 """The category of what an environment needs in any case (conda-lock's word)."""
