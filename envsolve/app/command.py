@@ -25,12 +25,12 @@ def command_of(request: Request) -> str:
     return shlex.join(map(without_secrets, [*words, *request.packages.requirements]))
 
 
-def way_out(text: str, instead: Request, asked: Request) -> Hint:
+def way_out(text: str, instead: Request, asked: Request, kind: str | None = None) -> Hint:
     """``text`` with how ``instead`` is asked for: by a command, or by what changes in a project that has ``asked``."""
     if not asked.asker.file:
-        return Hint(text, command_of(instead))
+        return Hint(text, command_of(instead), kind)
     changes = [] if instead.hosts != asked.hosts else list(_changes(instead, asked))
-    return Hint(f"{text}: {' and '.join(changes)}" if changes else text)
+    return Hint(f"{text}: {' and '.join(changes)}" if changes else text, kind=kind)
 
 
 def _changes(instead: Request, asked: Request) -> Iterator[str]:

@@ -212,7 +212,7 @@ class _Locking:
         better = self._first
         if better is not None:
             text = f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})"
-            yield Note("not-newest-stack", text)
+            yield Note("not-newest-stack", text).about(refusal=better.code, because=better.message)
         yield from notes_of([target for target, _ in stacks], [solution for _, solution in stacks])
         for target, solution in stacks:
             yield from self._left_out(target, solution)

@@ -28,6 +28,7 @@ from envsolve.lockfile.options import CONSTRAINTS
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.need import Need, parse_need
+from envsolve.model.note import Note
 from envsolve.model.request import Request
 from envsolve.model.versions import LibcVersion
 
@@ -41,13 +42,12 @@ _LOOSER = {"exclude-newer": (), "allow-builds": ("true",)}
 
 
 class Difference(NamedTuple):
-    """One thing that a request says otherwise than the lock, in words; ``code`` is its kind.
+    """One thing that a request says otherwise than the lock does.
 
     ``is_met`` says whether the packages in the lock do for it all the same; None where the lock does not tell.
     """
 
-    code: str
-    text: str
+    note: Note
     is_met: bool | None = True
 
 
@@ -69,7 +69,7 @@ def differences(lock: Lock, request: Request, target: Target) -> tuple[Differenc
     the request names cannot be read.
     """
     if lock.made is None:
-        return (Difference("not-recorded", "envsolve did not write it, or it does not say what for", None),)
+        return (Difference(Note("not-recorded", "envsolve did not write it, or it does not say what for"), None),)
     return (
         *_of_packages(lock, lock.made),
         *_of_frameworks(lock, lock.made, request, target),
@@ -82,7 +82,7 @@ def differences(lock: Lock, request: Request, target: Target) -> tuple[Differenc
 def _of_packages(lock: Lock, made: Made) -> Iterator[Difference]:
     if made.packages_digest not in (None, lock.packages_digest):
         text = "packages or digests were changed after envsolve wrote the file"
-        yield Difference("packages-changed", text, is_met=False)
+        yield Difference(Note("packages-changed", text), is_met=False)
 
 
 def _of_frameworks(lock: Lock, made: Made, request: Request, target: Target) -> Iterator[Difference]:
@@ -120,7 +120,7 @@ def _of_requirements(lock: Lock, made: Made, request: Request, target: Target) -
     beside = any((*of_files, python.hashed, python.index_url, python.extra_index_urls))
     if made.asked_digest not in (None, digest) and (beside or not found):
         text = "files of requirements have other hashes, indexes, channels, variables or categories"
-        yield Difference("files-changed", text, is_met=None)
+        yield Difference(Note("files-changed", text), is_met=None)
 
 
 def _compared(kind: str, wanted: Sequence[_Wanted], recorded: Sequence[str]) -> Iterator[Difference]:
@@ -129,20 +129,23 @@ def _compared(kind: str, wanted: Sequence[_Wanted], recorded: Sequence[str]) -> 
     gone = {_name(it): it for it in recorded if it not in now}
     named = f"{kind} " if kind == "constraint" else ""
     for it in dict.fromkeys(wanted):
+        before = it.text if it.text in recorded else None
         place = f"{it.origin.removeprefix('-r ').removeprefix('-c ')}: " if it.origin else ""
-        if it.text in recorded:
+        if before is not None:
             told, code = f"{named}{it.text} is required", f"{kind}-not-met"
             if it.is_met is not False:
                 continue
-        elif it.name in gone:
-            told, code = f"{named}{it.text} instead of {gone.pop(it.name)}", f"{kind}-changed"
+        elif (before := gone.pop(it.name, None)) is not None:
+            told, code = f"{named}{it.text} instead of {before}", f"{kind}-changed"
         else:
             told, code = f"{named}{it.text} is new", f"{kind}-new"
-        held = " and ".join(f"{package.name} {package.version}".strip() for package in it.found) or f"no {it.name}"
-        but = f", and the lock file has {held}" if it.is_met is False else ""
-        yield Difference(code, f"{place}{told}{but}", it.is_met)
-    for text in gone.values():  # a lock does not tell which packages it alone brought
-        yield Difference(f"{kind}-removed", f"{named}{text} was removed", True if kind == "constraint" else None)
+        held = " and ".join(f"{package.name} {package.version}".strip() for package in it.found) or None
+        but = f", and the lock file has {held or f'no {it.name}'}" if it.is_met is False else ""
+        note = Note(code, f"{place}{told}{but}").about(name=it.name, wanted=it.text, recorded=before, locked=held)
+        yield Difference(note, it.is_met)
+    for name, text in gone.items():  # a lock does not tell which packages it alone brought
+        note = Note(f"{kind}-removed", f"{named}{text} was removed").about(name=name, recorded=text)
+        yield Difference(note, True if kind == "constraint" else None)
 
 
 def _of_conda(asked: CondaAsked, installed: Iterable[Installed]) -> Iterator[_Wanted]:
@@ -185,14 +188,14 @@ def _of_options(lock: Lock, made: Made, request: Request) -> Iterator[Difference
         is_met = None if key in _FOR_THE_INDEX and _LOOSER.get(key) != new else True
         if key == "python" and request.python is not None and not _admits(request.python, lock.python):
             is_met, text = False, f"{text}, and the lock file is for Python {lock.python}"
-        yield Difference(code, text, is_met)
+        yield Difference(Note(code, text).about(option=key, wanted=said.strip(), recorded=was.strip()), is_met)
 
 
 def _of_machines(lock: Lock, target: Target) -> Iterator[Difference]:
     """Other compute capabilities, and an older C library: packages may need what it does not have."""
     glibc = min((it.glibc for it in target.problem.machines if it.glibc is not None), default=None)
     if glibc is not None and lock.glibc is not None and glibc < LibcVersion.parse(lock.glibc):
-        yield Difference("machines-changed", f"glibc {glibc} is older than {lock.glibc}", is_met=None)
+        yield Difference(Note("machines-changed", f"glibc {glibc} is older than {lock.glibc}"), is_met=None)
     if lock.stack is None:
         return
     before, now = lock.stack.capabilities, tuple(str(gpu) for gpu in target.problem.gpus)
@@ -202,10 +205,10 @@ def _of_machines(lock: Lock, target: Target) -> Iterator[Difference]:
         bare = "the CPU" if target.problem.cpu or (now and lock.stack.minimum_driver is None) else "any GPU"
         old, said = (f"{', '.join(it)}" or bare for it in (before, now))
         text = f"{kind} {said} instead of {old}" if now else f"{said} instead of {kind} {old}"
-        yield Difference("machines-changed", text)
+        yield Difference(Note("machines-changed", text))
     else:
-        yield from (Difference("machines-changed", f"{kind} {it} is new") for it in new)
-        yield from (Difference("machines-changed", f"{kind} {it} was removed") for it in gone)
+        yield from (Difference(Note("machines-changed", f"{kind} {it} is new")) for it in new)
+        yield from (Difference(Note("machines-changed", f"{kind} {it} was removed")) for it in gone)
 
 
 def _is(package: Installed, project: str) -> bool:

@@ -335,7 +335,8 @@ class _Lock:
                 self._refused if it.name in of_stack else None if it.held_by else self._against(it, attempt, lines)
             )
             because = " and ".join(it.held_by[:_FEW]) or (_said(refused) if refused else "newer ones do not fit")
-            yield Note("held-back", f"{it.name} {it.version}{age} {it.newest}: {because}")
+            told = Note("held-back", f"{it.name} {it.version}{age} {it.newest}: {because}")
+            yield told.about(name=it.name, version=it.version, newest=it.newest, months=round(months), because=because)
 
     def _against(self, it: Behind, attempt: Attempt, lines: Lines) -> UnsolvableError | None:
         """Why the newest version does not go with the rest, found out by asking for it."""
@@ -460,11 +461,12 @@ class _Lock:
         if not attempt.problem.cpu and attempt.problem.gpus:
             notes = (*notes, *_for_the_cpu(pins))
         if better is not None and better not in passed:
-            notes = (Note("not-newest-stack", f"this is not the newest stack: {_said(better)}"), *notes)
+            said = Note("not-newest-stack", f"this is not the newest stack: {_said(better)}")
+            notes = (said.about(refusal=better.code, because=better.message), *notes)
         if passed:
             more = f", and {len(passed) - 1} more after it" if len(passed) > 1 else ""
             text = f"a build was passed over{more}: {_said(passed[0])}{_instead(solution)}"
-            notes = (Note("build-passed-over", text), *notes)
+            notes = (Note("build-passed-over", text).about(count=len(passed), because=passed[0].message), *notes)
         return _Locked(attempt.problem.platform, locked, answer, solution, notes)
 
     def _in_order(self, solution: Solution | None) -> list[str]:
@@ -481,7 +483,7 @@ class _Lock:
         if self._asked.request.python is None:
             named = attempt.request.asker.named("python")
             text = f"the lock is for Python {solution.python}; {named} names another one"
-            notes.append(Note(PYTHON_CHOSEN, text))
+            notes.append(Note(PYTHON_CHOSEN, text).about(python=str(solution.python)))
         return (*notes, *(it for it in solution.notes if it.code != SHARED_DEPENDENCIES))
 
 
@@ -491,7 +493,7 @@ def _for_the_cpu(pins: Iterable[Pin]) -> Iterator[Note]:
         if framework is not None:
             other = framework.wheels[0]
             text = f"{pin.name} is a build for the CPU, asked for by that name: {other} is the one for this GPU"
-            yield Note("build-for-cpu", text)
+            yield Note("build-for-cpu", text).about(name=pin.name, for_gpu=other)
 
 
 def _said(error: UnsolvableError) -> str:

@@ -334,7 +334,7 @@ def _let_go_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[N
     locks = [lock for it in files for lock in (it.held, it.lock) if lock is not None] if how.upgraded else []
     for name in how.upgraded:
         if not any(is_gone(package, (normalized(name),)) for lock in locks for package in lock.versions):
-            yield Note("not-locked", f"-P {name}: no lock of the project holds it")
+            yield Note("not-locked", f"-P {name}: no lock of the project holds it").about(name=name)
 
 
 def _refuse_outputs(project: Project, asked: Sequence[Asked], matrix: Matrix, *, overwrites: bool) -> None:
@@ -369,9 +369,6 @@ def _named(error: EnvsolveError, asked: Asked) -> EnvsolveError:
     """``error`` with the file that it is about. What a project names is no word of the command line."""
     part = f" of target {asked.part.name}" if asked.part.name else ""
     error.message = f"{asked.output.file}{part}: {error.message}"
-    shown = [hint.command for hint in error.hints if hint.command is not None and not asked.as_recorded.named_hosts]
-    if any(command.startswith("envsolve --") for command in shown):
-        error.hints = (*error.hints, Hint("what such a command says otherwise is for the keys of the project"))
     if asked.as_recorded.named_hosts and isinstance(error, UnsolvableError):
         error.hints = (
             *(hint._replace(command=None) for hint in error.hints),

@@ -15,6 +15,7 @@ from envsolve.app.status import FileStatus, Verdict, file_status, require_settle
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import UsageError
 from envsolve.matrix.load import Matrix
+from envsolve.model.note import Note
 from envsolve.model.request import Packages
 from envsolve.project import Project
 from envsolve.resolve.solver import Solver
@@ -45,7 +46,9 @@ def status_in_project(asked: Asked, target: Target, matrix: Matrix) -> FileStatu
     platform = target.problem.platform
     path = asked.path(platform)
     if not Path(path).is_file():
-        return FileStatus(path, platform, Verdict.MISSING, reasons=("it is not written yet",))
+        return FileStatus(
+            path, platform, Verdict.MISSING, reasons=(Note(Verdict.MISSING.value, "it is not written yet"),)
+        )
     try:
         require_settled(Path(path))
         known = file_status(path, target, matrix)
@@ -54,7 +57,7 @@ def status_in_project(asked: Asked, target: Target, matrix: Matrix) -> FileStatu
     if known.held is None:
         return known
     bare, _ = request_without_secrets(asked.as_recorded)
-    differing = tuple(it.text for it in differences(known.held.lock, bare, target))
+    differing = tuple(it.note for it in differences(known.held.lock, bare, target))
     is_stale = differing and known.verdict in (Verdict.FITS, Verdict.UNKNOWN, Verdict.NO_FRAMEWORK)
     verdict = Verdict.STALE if is_stale else known.verdict
     return known._replace(verdict=verdict, reasons=(*known.reasons, *differing))

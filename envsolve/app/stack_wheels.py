@@ -158,8 +158,9 @@ class Limits:
 def notes_of(pin: Pin) -> Iterator[Note]:
     """What the user should know of one pin, as pip and uv tell it."""
     for extra in pin.unknown_extras:
-        yield Note("extra-unknown", f"{pin.name} {pin.version} has no extra {extra}")
+        told = Note("extra-unknown", f"{pin.name} {pin.version} has no extra {extra}")
+        yield told.about(name=pin.name, version=pin.version, extra=extra)
     if all(file.yanked is not None for file in pin.files):
         reason = pin.files[0].yanked
         text = f"{pin.name} {pin.version} was withdrawn (yanked){f': {reason}' if reason else ''}"
-        yield Note("yanked", text)
+        yield Note("yanked", text).about(name=pin.name, version=pin.version, reason=reason)

@@ -6,7 +6,7 @@ The stack in a file is put to the solver as if it were all the matrix knows: wha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -25,8 +25,6 @@ from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
 from envsolve.resolve.solver import Solver
 
-_ASKED = re.compile(r"(CUDA|Python) (?:==)?(\S+) was asked for")
-"""What the solver was asked for is what the file holds."""
 _BY_OPTIONS = "name the machine that it is for with --gpu, --driver or --host"
 _IN_PROJECT = "name the machine that it is for in the project, under gpus"
 _CONFLICT = re.compile(r"^<{7} .*?^={7}\s*?$.*?^>{7} ", re.MULTILINE | re.DOTALL)
@@ -70,7 +68,7 @@ class FileStatus(NamedTuple):
     platform: str
     verdict: Verdict
     builds: tuple[str, ...] = ()
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Note, ...] = ()
     notes: tuple[Note, ...] = ()
     newer: tuple[str, ...] = ()
     held: HeldStack | None = None
@@ -117,7 +115,14 @@ def unreadable(name: str, target: Target, error: UsageError) -> FileStatus:
     told = error.message
     if isinstance(cause, FileError):
         told = cause.reason if cause.line is None else f"line {cause.line}: {cause.reason}"
-    return FileStatus(name, target.problem.platform, Verdict.UNREADABLE, reasons=(told, *error.cause))
+    return _with_reasons(name, target, Verdict.UNREADABLE, (), (told, *error.cause))
+
+
+def _with_reasons(
+    name: str, target: Target, verdict: Verdict, builds: tuple[str, ...], reasons: Iterable[str]
+) -> FileStatus:
+    said = tuple(Note(verdict.value, text) for text in reasons)
+    return FileStatus(name, target.problem.platform, verdict, builds, said)
 
 
 def file_status(name: str, target: Target, matrix: Matrix, way_out: str = _IN_PROJECT) -> FileStatus:
@@ -128,9 +133,9 @@ def file_status(name: str, target: Target, matrix: Matrix, way_out: str = _IN_PR
     platform = target.problem.platform
     held = held_stack(Path(name), platform, matrix)
     if held is None:
-        return FileStatus(name, platform, Verdict.UNKNOWN, (), (f"it pins nothing for {platform}",))
-    verdict, builds, reasons = _of_stack(held, target, matrix, way_out)
-    return FileStatus(name, platform, verdict, builds, reasons, tuple(_age(held, matrix, target.problem)), held=held)
+        return _with_reasons(name, target, Verdict.UNKNOWN, (), (f"it pins nothing for {platform}",))
+    found = _with_reasons(name, target, *_of_stack(held, target, matrix, way_out))
+    return found._replace(notes=tuple(_age(held, matrix, target.problem)), held=held)
 
 
 def _of_stack(
@@ -208,7 +213,7 @@ def _against_builds(held: HeldStack, target: Target, matrix: Matrix) -> Iterator
     cuda = SpecifierSet(f"=={held.cuda}") if held.cuda is not None and not target.problem.cpu else None
     sources = tuple(dict.fromkeys(row.source for row in rows))
     request = target.request._replace(frameworks=asked, python=python, cuda=cuda, sources=sources)
-    problem = target.problem._replace(frameworks=asked, python=python, cuda=cuda)
+    problem = target.problem._replace(frameworks=asked, python=python, cuda=cuda, of_lock=True)
     solver = Solver(matrix, narrowed)
     if solver.solve(request, problem) is None:
         yield from _told(request, problem, solver)
@@ -218,8 +223,7 @@ def _told(request: Request, problem: Problem, solver: Solver) -> Iterator[str]:
     from envsolve.app.refusal import refusal
 
     error: UnsolvableError = refusal(request, problem, solver)
-    for reason in error.cause or (error.message,):
-        yield _ASKED.sub(r"it holds \1 \2", reason)
+    yield from error.cause or (error.message,)
 
 
 def _against_cudnn(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
@@ -239,7 +243,7 @@ def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:
     today = matrix_date_of(problem._replace(frameworks=asked), matrix)
     if date is not None and date < today:
         text = f"it was made from the matrix of {date}, and this one is of {today}: lock again to see what is new"
-        yield Note("matrix-is-newer", text)
+        yield Note("matrix-is-newer", text).about(recorded=date, matrix_date=today)
 
 
 def _listed(texts: Iterator[str] | Sequence[str]) -> str:

@@ -165,7 +165,8 @@ def _data(change: FileChange) -> dict[str, object]:
         "platform": change.platform.value,
         "status": change.status,
         "changes": None if change.changes is None else [it._asdict() for it in change.changes],
-        "reasons": list(change.reasons),
+        "reasons": [it.text for it in change.reasons],
+        "because": [it.as_json() for it in change.reasons],
         "possible": None if change.possible is None else change.possible._asdict(),
     }
 
@@ -180,7 +181,7 @@ def _lines(change: FileChange) -> Iterator[str]:
         yield f"  {_spelled(it)}"
     if change.has_other_digests:
         yield "  same packages with other files or digests"
-    yield from (f"  because: {reason}" for reason in change.reasons)
+    yield from (f"  because: {reason.text}" for reason in change.reasons)
     if change.is_new:
         yield f"  {len(changes)} packages"
 
@@ -209,7 +210,7 @@ def _notes(changes: Sequence[FileChange], locked: LockedProject, verb: str) -> I
         if it.is_current:
             continue
         yield f"{it.path}: {_told(it, verb)}"
-        yield from (f"{it.path}: {reason}" for reason in it.reasons)
+        yield from (f"{it.path}: {reason.text}" for reason in it.reasons)
     if all(it.is_current for it in changes):
         yield f"{', '.join(it.path for it in changes)}: nothing to change"
     possible: dict[Possible, list[str]] = {}

@@ -111,7 +111,9 @@ def test_json_has_the_notes_with_their_codes(project: Project) -> None:
     first, again = project.data("lock", "-P", "scipy")["notes"], project.data("lock")["notes"]
     (unknown,) = (it for it in first if it["code"] == "not-locked")
     assert "scipy" in unknown["text"]
+    assert unknown["fields"] == {"name": "scipy"}
     assert [it["code"] for it in again] == ["newer-needs-driver"]
+    assert again[0]["fields"] == {"framework": "pytorch", "version": "2.15.0", "driver": "580.65.06"}
 
 
 def test_a_newer_driver_changes_nothing_and_says_what_is_possible(project: Project) -> None:

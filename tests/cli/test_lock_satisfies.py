@@ -172,6 +172,14 @@ def test_json_says_where_changes_were_not_worked_out(locked: Project) -> None:
     assert (first["status"], first["changes"]) == ("stale", [])
 
 
+def test_reasons_are_notes_with_their_values(locked: Project) -> None:
+    locked.say(NUMPY, 'dependencies = ["numpy<2"]')
+    (reason,) = locked.data("lock", "--check", *OFF)["files"][0]["because"]
+    assert reason["code"] == "requirement-changed"
+    assert reason["fields"] == {"name": "numpy", "wanted": "numpy<2", "recorded": "numpy", "locked": "numpy 2.4.6"}
+    assert locked.data("status")["files"][0]["because"] == [reason]
+
+
 def test_another_index_is_told_and_left_to_the_network(locked: Project) -> None:
     url = locked.index_url.rstrip("/")
     locked.say(f'index-url = "{url}/"', f'index-url = "{url}/other/"')
