@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.channel_order import WHEELS, sources_of
+from envsolve.app.command import recorded_options
 from envsolve.app.targets import Target
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.session import Listed
@@ -25,6 +26,7 @@ from envsolve.frameworks import FRAMEWORK_OF_CONDA
 from envsolve.lockfile.conda_specs import conda_specs
 from envsolve.lockfile.formats import PYTHON_FORMATS
 from envsolve.lockfile.lock import MAIN, Asked
+from envsolve.lockfile.options import Options
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
@@ -59,6 +61,14 @@ class CondaAsked(NamedTuple):
     variables: tuple[tuple[str, str], ...] = ()
     categories: Mapping[str, str] = {}
     notes: tuple[Note, ...] = ()
+
+    def as_recorded(self, request: Request) -> tuple[tuple[str, ...], Options]:
+        """The frameworks and requirements of ``request`` as a lock records them, and its options, without logins."""
+        python, constraints = ((), ()) if self.python is None else self.python.as_recorded
+        channels = () if request.format in PYTHON_FORMATS else (*request.channels, *self.channels)
+        options = recorded_options(request._replace(channels=tuple(dict.fromkeys(channels))))
+        requirements = (*map(str, request.frameworks), *(it.spec for it in self.conda), *python)
+        return tuple(dict.fromkeys(requirements)), (*options, *constraints)
 
     @property
     def digest(self) -> str:

@@ -14,7 +14,6 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from envsolve.app.asked_packages import Given
-from envsolve.app.command import recorded_options
 from envsolve.app.conda_asked import CondaAsked, asked_in
 from envsolve.app.held_stack import Installed, framework_of, packages_in
 from envsolve.app.targets import Target
@@ -23,9 +22,10 @@ from envsolve.conda.names import conda_names
 from envsolve.conda.specs import specifier_of
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.formats import CONDA_FORMATS, PYTHON_FORMATS
-from envsolve.lockfile.lock import Lock, Made
+from envsolve.lockfile.lock import Asked, Lock, Made
 from envsolve.lockfile.options import CONSTRAINTS
 from envsolve.model.asker import COMMAND_LINE
+from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.need import Need, parse_need
 from envsolve.model.note import Note
@@ -70,13 +70,24 @@ def differences(lock: Lock, request: Request, target: Target) -> tuple[Differenc
     """
     if lock.made is None:
         return (Difference(Note("not-recorded", "envsolve did not write it, or it does not say what for"), None),)
+    asked = CondaAsked()
+    if request.format in (*PYTHON_FORMATS, *CONDA_FORMATS):
+        asked = asked_in(request, target.problem.platform, lock.python)
     return (
         *_of_packages(lock, lock.made),
         *_of_frameworks(lock, lock.made, request, target),
-        *_of_requirements(lock, lock.made, request, target),
-        *_of_options(lock, lock.made, request),
+        *_of_requirements(lock, lock.made, request, asked),
+        *_of_options(lock, lock.made, request, asked),
         *_of_machines(lock, target),
     )
+
+
+def holds(lock: Lock, wanted: Iterable[Asked]) -> bool:
+    """Whether packages in ``lock`` meet all that is ``wanted``, of the stack too."""
+    installed = packages_in(lock, Platform(lock.platform))
+    conda = _of_conda((it for it in wanted if not it.by_pip), installed)
+    needs = (parse_need(it.spec) for it in wanted if it.by_pip)
+    return all(it.is_met for it in (*conda, *(_of_python(need, "", lock, installed, {}) for need in needs)))
 
 
 def _of_packages(lock: Lock, made: Made) -> Iterator[Difference]:
@@ -95,12 +106,9 @@ def _of_frameworks(lock: Lock, made: Made, request: Request, target: Target) -> 
     yield from _compared("framework", wanted, made.option("frameworks"))
 
 
-def _of_requirements(lock: Lock, made: Made, request: Request, target: Target) -> Iterator[Difference]:
-    if request.format not in (*PYTHON_FORMATS, *CONDA_FORMATS):
-        return
-    asked = asked_in(request, target.problem.platform, lock.python)
+def _of_requirements(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> Iterator[Difference]:
     python = asked.python or Given((), (), {}, None, ())
-    installed = packages_in(lock, target.problem.platform)
+    installed = packages_in(lock, Platform(lock.platform))
     recorded = made.request or ()
     extras = {need.name: need.extras for need in filter(None, map(_need, recorded))}
 
@@ -111,15 +119,15 @@ def _of_requirements(lock: Lock, made: Made, request: Request, target: Target) -
     named = [it._replace(origin="" if it.origin in own else it.origin) for it in wanted(python.needs)]
     frameworks = {str(it) for it in request.frameworks}.union(made.option("frameworks"))
     rest = [it for it in recorded if it not in frameworks]
-    found = [*_compared("requirement", [*_of_conda(asked, installed), *named], rest)]
+    found = [*_compared("requirement", [*_of_conda(asked.conda, installed), *named], rest)]
     limits = [it._replace(is_met=it.is_met is not False or not it.found) for it in wanted(python.constraints)]
     found += _compared("constraint", limits, made.option(CONSTRAINTS))
     yield from found
     digest = python.digest if request.format in PYTHON_FORMATS else asked.digest
-    of_files = (asked.channels, asked.variables, asked.categories)
-    beside = any((*of_files, python.hashed, python.index_url, python.extra_index_urls))
-    if made.asked_digest not in (None, digest) and (beside or not found):
-        text = "files of requirements have other hashes, indexes, channels, variables or categories"
+    beside = any((asked.categories, python.hashed, python.index_url, python.extra_index_urls))
+    is_other = request.format in CONDA_FORMATS and dict(asked.variables) != dict(lock.variables)
+    if made.asked_digest not in (None, digest) and (beside or is_other or not found):
+        text = "files of requirements have other hashes, indexes, variables or categories"
         yield Difference(Note("files-changed", text), is_met=None)
 
 
@@ -148,8 +156,8 @@ def _compared(kind: str, wanted: Sequence[_Wanted], recorded: Sequence[str]) -> 
         yield Difference(note, True if kind == "constraint" else None)
 
 
-def _of_conda(asked: CondaAsked, installed: Iterable[Installed]) -> Iterator[_Wanted]:
-    for it in asked.conda:
+def _of_conda(asked: Iterable[Asked], installed: Iterable[Installed]) -> Iterator[_Wanted]:
+    for it in asked:
         spec = parse_match_spec(it.spec)
         found = tuple(package for package in installed if package.build is not None and package.name == spec.name)
         versions, build = specifier_of(spec.version), spec.build or "*"
@@ -173,12 +181,11 @@ def _of_python(
     return _Wanted(without_secrets(str(need)), need.name, origin, found, is_met)
 
 
-def _of_options(lock: Lock, made: Made, request: Request) -> Iterator[Difference]:
-    before, now = dict(made.options), dict(recorded_options(request))
-    ignored = ("frameworks", CONSTRAINTS, *(("channels",) if request.format in PYTHON_FORMATS else ()))
+def _of_options(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> Iterator[Difference]:
+    before, now = dict(made.options), dict(asked.as_recorded(request)[1])
     for key in dict.fromkeys((*now, *before)):
         old, new = before.get(key, ()), now.get(key, ())
-        if key in ignored or old == new:
+        if key in ("frameworks", CONSTRAINTS) or old == new:
             continue
         was, said = (" ".join((*it, "")) if it != ("true",) else "" for it in (old, new))
         if old and new:

@@ -198,7 +198,7 @@ class _Locking:
             self._how.network,
             self._held(held_by_python_lock(there), ((), Held())),
             self._how.counted,
-            asked.recorded,
+            None if asked.recorded is None else asked.recorded._replace(channels=()),
         )
         locked = None
         if not self._how.upgrade and not self._how.upgraded:
@@ -274,7 +274,7 @@ class _Locking:
         return files, locked.solutions
 
     def _conda_again(self, asked: Asked) -> _Files | None:
-        """The files as they are, where what they hold answers the request."""
+        """The files with the packages that they hold, where these answer the request."""
         from envsolve.app.conda_again import conda_again
 
         own = locks_in(asked.path)
@@ -290,7 +290,14 @@ class _Locking:
         locks: dict[str, dict[Platform, Lock]] = {}
         for platform, lock in found.locks.items():
             locks.setdefault(asked.path(platform), {})[platform] = lock
-        files = (_Written(next(iter(of)), _read(Path(path)) or "", tuple(of.values())) for path, of in locks.items())
+        files = []
+        for path, of in locks.items():
+            platform, together = next(iter(of)), tuple(of.values())
+            text = _read(Path(path)) or ""
+            if not found.is_recorded:
+                ((_, text),) = write_conda_lock(together, asked.request.format)
+            together = tuple(lock.restricted_to(asked.request.format) for lock in together)
+            files.append(_Written(platform, text, together))
         return tuple(files), found.solutions
 
     def _stack(self, asked: Asked) -> _Files:

@@ -102,7 +102,7 @@ def test_conda_locks_that_answer_the_request_ask_no_channel(locked: Path, envsol
             "more.yml",
             "[conda-forge]",
             "[conda-forge, nvidia]",
-            "files of requirements have other hashes, indexes, channels",
+            "channels conda-forge nvidia instead of conda-forge",
         ),
         ("envsolve.toml", '"8.6"', '"8.9"', "compute capability 8.9 instead of 8.6"),
         (
@@ -130,6 +130,34 @@ def test_what_they_were_not_made_for_is_told_without_the_channels(
     assert (done.code, reason in done.err) == (1, True), done.err
     assert reason in envsolve("status").out
     assert "nothing to change" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "reason"),
+    [
+        ("more.yml", "[numpy]", "[numpy >=1]", "numpy >=1 instead of numpy"),
+        ("more.yml", "[numpy]", "[numpy, zlib]", "zlib is new"),
+        ("envsolve.toml", '["tensorflow"]', '["tensorflow>=2.10"]', "tensorflow>=2.10 instead of tensorflow"),
+        ("envsolve.toml", "requirement-files", 'requirements = ["numpy<99"]\nrequirement-files', "numpy<99 is new"),
+        ("envsolve.toml", '"8.6"', '"8.6", "8.9"', "compute capability 8.9 is new"),
+    ],
+)
+def test_what_conda_locks_satisfy_is_recorded_without_the_channels(
+    name: str, old: str, new: str, reason: str, locked: Path, envsolve: Envsolve
+) -> None:
+    files = [Path("conda-lock.yml"), Path("conda-linux-64.lock")]
+    packages = [lock_at(it, Platform.LINUX_64).packages_digest for it in files]  # type: ignore[union-attr]
+    text = Path(name).read_text()
+    assert old in text
+    Path(name).write_text(text.replace(old, new))
+    done = envsolve("lock", "--offline", "--no-cache")
+    assert (done.code, reason in done.err, "written, same packages" in done.err) == (0, True, True), done.err
+    assert [lock_at(it, Platform.LINUX_64).packages_digest for it in files] == packages  # type: ignore[union-attr]
+    assert envsolve("lock", *OFF).code == 0
+    assert envsolve("status").code == 0
+    written = [it.read_text() for it in files]
+    assert envsolve("lock", "--cache-dir", "cache", "-P", "nothing").code == 0
+    assert [it.read_text() for it in files] == written, "with the network it is the same"
 
 
 def test_a_driver_of_an_older_cuda_is_for_the_channels_to_judge(locked: Path, envsolve: Envsolve) -> None:
