@@ -30,15 +30,13 @@ from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.need import Need, parse_need
 from envsolve.model.note import Note
 from envsolve.model.request import Request
-from envsolve.model.versions import LibcVersion
 
-_FOR_THE_INDEX = (
-    *("index-url", "extra-index-urls", "pytorch-index-url", "channels"),
-    *("exclude-newer", "allow-builds"),
-)
-"""Options that decide which files there are to choose from: a lock does not say what they would leave of it."""
-_LOOSER = {"exclude-newer": (), "allow-builds": ("true",)}
-"""Values of these with which everything stays that was there."""
+_OF_FILES: Mapping[str, tuple[str, ...] | None] = {
+    **dict.fromkeys(("index-url", "extra-index-urls", "pytorch-index-url", "channels")),
+    "exclude-newer": (),
+    "allow-builds": ("true",),
+}
+"""Options that decide which files there are to choose from, each with the value that keeps those there were, if any."""
 
 
 class Difference(NamedTuple):
@@ -59,7 +57,6 @@ class _Wanted(NamedTuple):
     origin: str
     found: tuple[Installed, ...]
     is_met: bool | None
-    extras: tuple[str, ...] = ()
 
 
 def differences(lock: Lock, request: Request, target: Target) -> tuple[Difference, ...]:
@@ -171,7 +168,7 @@ def _of_python(
     """``known`` are the extras that were asked for before, by project: what another one brings, no lock says."""
     of_framework = FRAMEWORK_OF_WHEEL.get(need.name)
     found = tuple(it for it in installed if _is(it, need.name) or (of_framework and framework_of(it) == of_framework))
-    is_met: bool | None = any(_admits(_specifier(need.specifier), it.version) for it in found)
+    is_met: bool | None = any(_admits(need.specifier, it.version) for it in found)
     if need.url:
         address = without_secrets(need.url).partition("#")[0]
         files = {file.url.partition("#")[0] for pin in lock.pins if pin.name == need.name for file in pin.files[:1]}
@@ -192,7 +189,7 @@ def _of_options(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> 
             code, text = "option-changed", f"{key} {said}instead of {was.strip()}"
         else:
             code, text = ("option-new", f"{key} {said}is new") if new else ("option-removed", f"{key} {was}was removed")
-        is_met = None if key in _FOR_THE_INDEX and _LOOSER.get(key) != new else True
+        is_met = True if _OF_FILES.get(key, new) == new else None
         if key == "python" and request.python is not None and not _admits(request.python, lock.python):
             is_met, text = False, f"{text}, and the lock file is for Python {lock.python}"
         yield Difference(Note(code, text).about(option=key, wanted=said.strip(), recorded=was.strip()), is_met)
@@ -201,40 +198,33 @@ def _of_options(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> 
 def _of_machines(lock: Lock, target: Target) -> Iterator[Difference]:
     """Other compute capabilities, and an older C library: packages may need what it does not have."""
     glibc = min((it.glibc for it in target.problem.machines if it.glibc is not None), default=None)
-    if glibc is not None and lock.glibc is not None and glibc < LibcVersion.parse(lock.glibc):
+    if glibc is not None and not _admits(f"<={glibc}", lock.glibc or ""):
         yield Difference(Note("machines-changed", f"glibc {glibc} is older than {lock.glibc}"), is_met=None)
-    if lock.stack is None:
-        return
-    before, now = lock.stack.capabilities, tuple(str(gpu) for gpu in target.problem.gpus)
+    before, now = () if lock.stack is None else lock.stack.capabilities, tuple(map(str, target.problem.gpus))
     new, gone = ([it for it in one if it not in other] for one, other in ((now, before), (before, now)))
     kind = "compute capability"
-    if (new and gone) or ((new or gone) and not (now and before)):
-        bare = "the CPU" if target.problem.cpu or (now and lock.stack.minimum_driver is None) else "any GPU"
-        old, said = (f"{', '.join(it)}" or bare for it in (before, now))
-        text = f"{kind} {said} instead of {old}" if now else f"{said} instead of {kind} {old}"
-        yield Difference(Note("machines-changed", text))
+    if lock.stack is None or not (new or gone):
+        return
+    if before and now and not (new and gone):
+        texts = [f"{kind} {it} {'is new' if new else 'was removed'}" for it in new or gone]
     else:
-        yield from (Difference(Note("machines-changed", f"{kind} {it} is new")) for it in new)
-        yield from (Difference(Note("machines-changed", f"{kind} {it} was removed")) for it in gone)
+        bare = "the CPU" if target.problem.cpu or lock.stack.minimum_driver is None else "any GPU"
+        old, said = (", ".join(it) or bare for it in (before, now))
+        texts = [f"{kind} {said} instead of {old}" if now else f"{said} instead of {kind} {old}"]
+    yield from (Difference(Note("machines-changed", it)) for it in texts)
 
 
 def _is(package: Installed, project: str) -> bool:
     return package.name == project if package.build is None else package.name in conda_names(project)
 
 
-def _admits(specifier: SpecifierSet | None, version: str) -> bool:
-    """Whether ``specifier`` admits ``version``; what has no order of Python's is not judged."""
+def _admits(versions: SpecifierSet | str | None, version: str) -> bool:
+    """Whether ``versions`` admit ``version``; what has no order of Python's is not judged."""
     try:
+        specifier = SpecifierSet(versions) if isinstance(versions, str) else versions
         return specifier is None or not version or specifier.contains(Version(version), prereleases=True)
-    except InvalidVersion:
+    except (InvalidSpecifier, InvalidVersion):
         return True
-
-
-def _specifier(text: str) -> SpecifierSet | None:
-    try:
-        return SpecifierSet(text)
-    except InvalidSpecifier:
-        return None
 
 
 def _need(text: str) -> Need | None:
