@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from envsolve.cli.main import run
 from envsolve.matrix import Matrix, find_matrix
@@ -22,7 +22,13 @@ from tests.laws import TIMES, examples
 
 __all__ = ["fake_driver"]
 
-settings.register_profile("laws", max_examples=examples(100), derandomize=TIMES <= 1)
+settings.register_profile(
+    "laws",
+    max_examples=examples(100),
+    derandomize=TIMES <= 1,
+    deadline=2000,  # milliseconds: whole locks are drawn and written in 10, on a busy machine in ten times that
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("laws")
 """The suites draw the same examples each time; LAWS_TIMES above 1 draws by chance."""
 

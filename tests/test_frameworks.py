@@ -81,7 +81,7 @@ def names_in(path: Path) -> set[str]:
 
 RULES_OF_ONE = {
     *("app/beside_conda", "app/conda_needs", "app/held_build", "app/lock_indexes"),
-    *("app/stack_wheels", "app/locking", "conda/name_table", "diagnose/environment/builds"),
+    *("app/stack_wheels", "app/lock_result", "conda/name_table", "diagnose/environment/builds"),
     *("diagnose/environment/checks/requirements", "lockfile/conda_specs"),
     *("model/release", "resolve/preference", "validation/static/builds", "validation/static/packages"),
 }

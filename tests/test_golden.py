@@ -16,10 +16,10 @@ import tomli
 
 from envsolve import __version__
 from envsolve.app.conda_sessions import conda_session
-from envsolve.app.exact_plan import exact_plan
+from envsolve.app.exact_plan import with_addresses
 from envsolve.app.network import Network
 from envsolve.create.plan import Plan
-from envsolve.create.reading import is_environment, plan_of
+from envsolve.create.reading import plan_of
 from envsolve.create.record import RECORD, read_record
 from envsolve.errors import UsageError
 from envsolve.host.host_file import read_host_file
@@ -27,7 +27,6 @@ from envsolve.lockfile.facts import facts_of
 from envsolve.lockfile.reading import lock_at
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
-from envsolve.model.requirement_line import contents_of
 from tests.cli.locking import undisturbed
 from tests.conda.conftest import Mirror, mirror
 from tests.conda.records import record
@@ -148,31 +147,22 @@ def test_create_makes_a_plan_of_it_or_says_what_is_open(golden: Golden, matrix: 
     assert expected == {
         "kind": plan.kind,
         "python": str(plan.python or ""),
-        "conda": len(plan.conda),
-        "wheels": wheels_in(plan),
+        "conda": len(plan.lock.conda),
+        "wheels": len(plan.lock.pins),
     }
-    assert plan.lock == golden.path.read_text("utf-8")
-
-
-def wheels_in(plan: Plan) -> int:
-    """How many wheels an installer is told of."""
-    if plan.wheels is None:
-        return 0
-    if plan.wheels.name == "pylock.toml":
-        return len(tomli.loads(plan.wheels.text)["packages"])
-    return sum(not line.startswith("-") for line in contents_of(plan.wheels.text))
+    assert plan.text == golden.path.read_text("utf-8")
+    assert all(package.url for package in plan.lock.conda)
 
 
 def planned(golden: Golden, matrix: Matrix, server: ChannelServer) -> Plan:
     """What is installed for the file; of an exact environment the channel has the builds in it, and nothing else."""
-    if not is_environment(golden.path):
-        return plan_of(golden.path, golden.platform)
-    held = lock_at(golden.path, golden.platform)
-    assert held is not None
+    plan = plan_of(golden.path, golden.platform)
+    if all(package.url for package in plan.lock.conda):
+        return plan
     shelf = server.channel("conda-forge", subdirs=(golden.platform, "noarch"))
-    shelf.add(*(record(it.name, it.version, build=it.build, subdir=golden.platform) for it in held.conda))
+    shelf.add(*(record(it.name, it.version, build=it.build, subdir=golden.platform) for it in plan.lock.conda))
     session = partial(conda_session, Network(no_cache=True), (), (), os.environ)
-    return exact_plan(golden.path, golden.platform, matrix, session, os.environ)
+    return with_addresses(golden.path, plan, golden.platform, matrix, session, os.environ)
 
 
 @having("stays")

@@ -42,7 +42,7 @@ from envsolve.api.arguments import (
     value,
     words,
 )
-from envsolve.api.results import DetectedHost, Diagnosis, Environment, Explanation, Lock, Validation
+from envsolve.api.results import DetectedHost, Diagnosis, Environment, Explanation, LockFiles, Validation
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
@@ -58,7 +58,7 @@ __all__ = [
     "Diagnosis",
     "Environment",
     "Explanation",
-    "Lock",
+    "LockFiles",
     "Validation",
     "detect",
     "doctor",
@@ -167,7 +167,7 @@ def lock(
     cache_dir: File | None = None,
     no_cache: bool = False,
     matrix: File | None = None,
-) -> Lock:
+) -> LockFiles:
     """The frameworks, the requirements and everything these need, pinned and with digests.
 
     ``format`` is ``pylock`` or ``requirements``, whose packages are from package indexes, or ``conda-lock`` or

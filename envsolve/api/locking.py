@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from envsolve.api.results import Lock
+from envsolve.api.results import LockFiles
 from envsolve.app.network import Network
 from envsolve.errors import Hint, UsageError
 from envsolve.matrix import Matrix
@@ -16,7 +16,7 @@ PLATFORM = "{platform}"
 """Stands for the platform in the name of an existing lock."""
 
 
-def python_lock(request: Request, matrix: Matrix, network: Network, existing: str | None) -> Lock:
+def python_lock(request: Request, matrix: Matrix, network: Network, existing: str | None) -> LockFiles:
     """A lock of package indexes, near to an ``existing`` one.
 
     Raises UsageError where the request names what only conda has.
@@ -33,10 +33,10 @@ def python_lock(request: Request, matrix: Matrix, network: Network, existing: st
     if existing is not None:
         asked = asked._replace(held=held_by_python_lock(locks_in(_file_for(existing))))
     solved = lock(asked, matrix, os.environ)
-    return Lock(solved.texts, solved.solutions, solved.notes)
+    return LockFiles(solved.texts, solved.solutions, solved.notes)
 
 
-def conda_lock(request: Request, matrix: Matrix, network: Network, existing: str | None) -> Lock:
+def conda_lock(request: Request, matrix: Matrix, network: Network, existing: str | None) -> LockFiles:
     """A lock of conda channels, near to an ``existing`` one.
 
     Raises OutsideError where py-rattler is not installed.
@@ -53,7 +53,7 @@ def conda_lock(request: Request, matrix: Matrix, network: Network, existing: str
         if existing is not None:
             asked = asked._replace(held=held_by_conda_lock(locks_in(_file_for(existing)), request.packages))
         made = lock_conda(asked, matrix, os.environ)
-    return Lock(tuple(write_conda_lock(made.locks, request.format)), made.solutions, made.notes)
+    return LockFiles(tuple(write_conda_lock(made.locks, request.format)), made.solutions, made.notes)
 
 
 def _file_for(name: str) -> Callable[[Platform], str]:

@@ -56,7 +56,7 @@ class Environment(NamedTuple):
         return data
 
 
-class Lock(NamedTuple):
+class LockFiles(NamedTuple):
     """What :func:`lock` made: texts of files, each with its platform, the stack for each platform, and remarks.
 
     A ``conda-lock`` is one text for all platforms. ``solutions`` are empty where no framework is involved.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from time import monotonic
 from typing import NamedTuple
 
 from packaging.version import Version
@@ -37,8 +38,8 @@ from envsolve.model.note import Note
 from envsolve.model.package import Pin, Present
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem, Solution
-from envsolve.resolve.closure.releases import Wanted
-from envsolve.resolve.closure.resolve import Conflict, Found, Progress, Question, found_for
+from envsolve.resolve.closure.releases import Sources, Wanted
+from envsolve.resolve.closure.resolve import SECONDS, Conflict, Found, Progress, Question, found_for
 
 _OTHER_PYTHON = re.compile(r"pypy|graalpy|cp\d+t\Z")
 """In the name of a build: an interpreter that takes other wheels than CPython does, or CPython without its lock."""
@@ -91,9 +92,10 @@ def wheels_beside(
     present = present_projects(packages)
     _refuse_doubles(solution, present, request.asker)
     places = () if solution is None or solution.toolkit is None else places_of(matrix)
+    sources = Sources.ANY if request.packages.allow_builds else Sources.NONE
     question = Question(
         asked=(*stack, *wanted.needs),
-        wanted=Wanted(interpreter, request.packages.exclude_newer, request.packages.allow_builds, wanted.hashes),
+        wanted=Wanted(interpreter, request.packages.exclude_newer, sources, wanted.hashes),
         limits=Limits(None if solution is None else bounds_of(solution, matrix, present), wanted),
         held=asked.held,
         present=present,
@@ -101,7 +103,8 @@ def wheels_beside(
         virtual=places,
     )
     try:
-        found = found_for(question, indexes_for(solution, wanted, request.packages, where, lines), progress)
+        indexes = indexes_for(solution, wanted, request.packages, where, lines)
+        found = found_for(question, indexes, monotonic() + SECONDS, progress)
     except Conflict as conflict:
         from envsolve.app.lock_refusal import packages_refusal
 

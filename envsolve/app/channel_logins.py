@@ -9,7 +9,7 @@ from envsolve.app.conda_asked import is_environment_file
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.condarc import Condarc, read_condarc
 from envsolve.host.machine import this_platform
-from envsolve.lockfile.environment_file import read_environment
+from envsolve.lockfile.environment_request import read_environment
 
 
 def channel_logins(

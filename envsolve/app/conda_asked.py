@@ -36,7 +36,7 @@ from envsolve.model.solution import Problem, Solution
 
 if TYPE_CHECKING:
     from envsolve.app.asked_packages import Given
-    from envsolve.lockfile.environment_file import EnvironmentFile
+    from envsolve.lockfile.environment_request import EnvironmentFile
     from envsolve.lockfile.pip_section import PipSection
     from envsolve.model.package import Hashes
 
@@ -138,7 +138,7 @@ def asked_in(request: Request, platform: Platform, python: str) -> CondaAsked:
 
 def _environments(packages: Packages, platform: Platform) -> Iterator[EnvironmentFile]:
     for name in filter(is_environment_file, packages.files):
-        from envsolve.lockfile.environment_file import read_environment
+        from envsolve.lockfile.environment_request import read_environment
 
         _refuse_lock(name)
         yield read_environment(Path(name), platform)
@@ -146,9 +146,9 @@ def _environments(packages: Packages, platform: Platform) -> Iterator[Environmen
 
 def _refuse_lock(name: str) -> None:
     """Raise UsageError for a conda-lock.yml: it says what is installed, and not what is asked for."""
-    from envsolve.lockfile.conda_file import HeldFormat, kind_of
+    from envsolve.lockfile.reading import format_at
 
-    if kind_of(Path(name)) is HeldFormat.CONDA_LOCK:
+    if format_at(Path(name)) == "conda-lock":
         raise UsageError(
             "environment-invalid",
             f"{name} is a lock, and -r reads what is asked for",

@@ -21,7 +21,7 @@ from envsolve.create.claims import claiming, release
 from envsolve.create.interpreter import runs
 from envsolve.create.plan import Kind, Plan
 from envsolve.create.prefix import Place, claimed, clear, clear_remains, place_of
-from envsolve.create.reading import is_environment, plan_of
+from envsolve.create.reading import plan_from, plan_of
 from envsolve.create.record import State, read_record, record_of, write_lock, write_record
 from envsolve.create.refusals import not_exact
 from envsolve.create.replaced import set_aside, settle
@@ -82,23 +82,25 @@ def require_usable(prefix: str) -> None:
 
 
 def _plan(asked: CreateRequest, platform: Platform, matrix: Matrix, environ: Mapping[str, str]) -> Plan:
-    _require_file(asked.lock)
-    if is_environment(asked.lock):
-        from envsolve.app.exact_plan import exact_plan
-
-        plan = exact_plan(asked.lock, platform, matrix, asked.session, environ)
+    if isinstance(asked.lock, Path):
+        _require_file(asked.lock)
+        path, plan = asked.lock, plan_of(asked.lock, platform, asked.python)
     else:
-        plan = plan_of(asked.lock, platform, asked.python)
+        path, plan = asked.lock.path, plan_from(asked.lock, platform, asked.python)
+    if any(not package.url for package in plan.lock.conda):
+        from envsolve.app.exact_plan import with_addresses
+
+        plan = with_addresses(path, plan, platform, matrix, asked.session, environ)
     if plan.kind is Kind.CONDA and asked.python is not None:
         hint = Hint("leave --python out, or make a lock for that Python")
         message = "--python says which interpreter a venv gets, and this lock brings its own Python"
         raise UsageError("contradictory-options", message, hints=(hint,))
-    if plan.wheels is not None and not plan.has_python:
-        raise not_exact(asked.lock, "it has wheels, and no Python that they could be installed for")
-    if plan.wheels is not None:
-        refuse_variables(asked.lock, plan.wheels)
-    if plan.wheels is not None and not asked.builds:
-        refuse_builds(asked.lock, plan.wheels)
+    if plan.lock.pins and not plan.has_python:
+        raise not_exact(path, "it has wheels, and no Python that they could be installed for")
+    if plan.lock.pins and plan.lock_name != "pylock.toml":
+        refuse_variables(path, plan.text)
+    if not asked.builds:
+        refuse_builds(path, plan.lock)
     return plan
 
 
@@ -116,7 +118,7 @@ def _require_force(asked: CreateRequest, place: Place, plan: Plan) -> None:
     record = place.record
     assert record is not None
     made_of = "another lock"
-    if record.lock_path == str(asked.lock.absolute()):
+    if isinstance(asked.lock, Path) and record.lock_path == str(asked.lock.absolute()):
         is_same = record.lock_sha256 == record_of(plan, "", State.FINISHED).lock_sha256
         made_of = f"{asked.lock} for another Python" if is_same else f"an earlier state of {asked.lock}"
     raise UsageError(

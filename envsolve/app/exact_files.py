@@ -22,7 +22,7 @@ from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.package import PackageFile
 from envsolve.model.request import Request
-from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit, Wanted
+from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Sources, Unfit, Wanted
 
 _ANY = Wanted(Interpreter((3, 12, 0), Platform.LINUX_64))
 """What stands for the target where files are listed, and nobody asks which of them suit."""
@@ -91,7 +91,7 @@ class ExactFiles:
         if self._wanted is None:
             return found
         fit = releases.fit(position)
-        if isinstance(fit, Unfit) and self._wanted.allow_builds:
+        if isinstance(fit, Unfit) and self._wanted.sources:
             fit = releases.source_fit(position)
         if isinstance(fit, Fit):
             return found._replace(fitting=tuple(package_file(project, raw) for raw in fit.files))
@@ -117,7 +117,8 @@ def exact_files(
     request = Request((), index_url=asking.index_url, extra_index_urls=asking.extra_index_urls)
     where = places(request, given or Given((), (), {}, None, ()), settings)
     own = {**where.mapped, **dict(_of_pytorch(named, asking, where)), **(mapped or {})}
-    wanted = None if interpreter is None else Wanted(interpreter, allow_builds=asking.allow_builds)
+    sources = Sources.ANY if asking.allow_builds else Sources.NONE
+    wanted = None if interpreter is None else Wanted(interpreter, sources=sources)
     lines = Lines(asking.network, settings, environ, builds=False)
     try:
         lines.have_pages([name for name in named if name not in own], where)

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from envsolve.boundary.files import FileError
 from envsolve.errors import Hint, UsageError
 from envsolve.index.settings import default_index
-from envsolve.lockfile.conda_file import HeldFormat
-from envsolve.lockfile.conda_locks import CondaLocks, read
 from envsolve.lockfile.formats import PYTHON_FORMATS, write_conda_lock, write_python_lock
 from envsolve.lockfile.lock import Lock, Open, strong_digests
 from envsolve.lockfile.text_file import shown
@@ -34,34 +32,47 @@ class Exported(NamedTuple):
 
 
 def export_conda(
-    kind: HeldFormat,
-    text: str,
-    name: str,
-    format_name: str,
-    *,
-    platforms: Sequence[Platform] = (),
-    environment: str | None = None,
+    kind: str, found: Sequence[Lock], name: str, format_name: str, *, platforms: Sequence[Platform] = ()
 ) -> Exported:
-    """The lock in ``text``, of a file called ``name``, in another format.
+    """The locks ``found`` in a file called ``name`` of the format ``kind``, in another format.
 
-    Raises FileError, NotWholeError where something in it has no address that a lock could name, UsageError for what the
-    format cannot hold.
+    Raises NotWholeError where something in it has no address that a lock could name, UsageError for what the format
+    cannot hold.
     """
-    found = read(kind, text, environment)
-    _require_platforms(found, platforms, name)
-    locks = tuple(
-        lock._replace(exported_from=name) for lock in found.locks if not platforms or lock.platform in platforms
-    )
+    known = [lock for lock in found if lock.platform in tuple(Platform)]
+    if kind == "explicit" and not known:
+        _require_whole(found[0])
+        raise _of_no_platform(found[0].platform)
+    _require_platforms(known, platforms, name)
+    locks = tuple(lock._replace(exported_from=name) for lock in known if not platforms or lock.platform in platforms)
     for lock in locks:
-        require_whole(lock.open)
-    for lock in locks:
-        _require_proven(lock)
+        _require_whole(lock)
+    left_out = (*_unknown(found), *_categories(known), *dict.fromkeys(it for lock in known for it in lock.left_out))
     if format_name in PYTHON_FORMATS:
-        return _wheels_alone(locks, found.left_out, name, format_name)
+        return _wheels_alone(locks, left_out, name, format_name)
     _require_digests(locks, name, format_name)
     texts = tuple((platform.value, text) for platform, text in write_conda_lock(locks, format_name))
-    lost = (*found.left_out, *_lost(kind, locks, format_name))
+    lost = (*left_out, *_lost(kind, locks, format_name))
     return Exported(texts, tuple(Note(NOT_EXPORTED, text) for text in lost))
+
+
+def _unknown(found: Sequence[Lock]) -> Iterator[str]:
+    others = [lock.platform for lock in found if lock.platform not in tuple(Platform)]
+    if others:
+        yield f"left out: platform {' and '.join(map(shown, others))}"
+
+
+def _categories(locks: Sequence[Lock]) -> Iterator[str]:
+    others = sorted({name for lock in locks for name in lock.categories})
+    if others:
+        named = f"{'category' if len(others) == 1 else 'categories'} {' and '.join(map(shown, others))}"
+        yield f"the packages of the {named} are among the others: no other format has categories"
+
+
+def _of_no_platform(stated: str) -> NotWholeError:
+    why = f"{shown(stated)} is no platform that envsolve knows" if stated else "it names none"
+    reason = f"it does not say for which platform it is: {why} (a comment says it: # platform: NAME)"
+    return NotWholeError(reason)
 
 
 def require_whole(left_open: Sequence[Open]) -> None:
@@ -70,18 +81,23 @@ def require_whole(left_open: Sequence[Open]) -> None:
         raise NotWholeError(left_open[0].reason, left_open[0].line)
 
 
-def _require_proven(lock: Lock) -> None:
-    """Raise NotWholeError where a wheel has no digest."""
+def _require_whole(lock: Lock) -> None:
+    """Raise NotWholeError where something is left open, or a wheel has no version or no digest."""
+    require_whole(lock.open)
+    unknown = next((pin for pin in lock.pins if not pin.version), None)
+    if unknown is not None:
+        raise NotWholeError(f"it has no version of {shown(unknown.name)}")
     bare = next((pin for pin in lock.pins if not strong_digests(pin)), None)
     if bare is not None:
         raise NotWholeError(f"it has no sha256 of {shown(f'{bare.name} {bare.version}')}")
 
 
-def _require_platforms(found: CondaLocks, platforms: Sequence[Platform], name: str) -> None:
+def _require_platforms(found: Sequence[Lock], platforms: Sequence[Platform], name: str) -> None:
     """Raise UsageError where the file has nothing for one of ``platforms``."""
-    missing = next((it for it in platforms if it not in found.platforms), None)
-    if missing is not None or not found.locks:
-        named = " and ".join(found.platforms) or "no platform that envsolve knows"
+    there = [lock.platform for lock in found]
+    missing = next((it for it in platforms if it not in there), None)
+    if missing is not None or not found:
+        named = " and ".join(there) or "no platform that envsolve knows"
         wanted = "" if missing is None else f", and {missing} was asked for"
         raise UsageError(
             "lock-for-other-platform",
@@ -110,10 +126,10 @@ def _missing_digest(package: CondaPackage, format_name: str) -> str | None:
     return "md5 and no sha256" if package.sha256 is None else None
 
 
-def _lost(kind: HeldFormat, locks: Sequence[Lock], format_name: str) -> Iterator[str]:
+def _lost(kind: str, locks: Sequence[Lock], format_name: str) -> Iterator[str]:
     """What the formats do not share."""
     packages = [it for lock in locks for it in lock.conda]
-    if kind is HeldFormat.EXPLICIT and format_name == CONDA_LOCK:
+    if kind == "explicit" and format_name == CONDA_LOCK:
         yield (
             "an explicit file does not say what its packages depend on: conda-lock.yml lists them without "
             "dependencies, and each with the one digest that was there"

@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
-
 from envsolve.app.asked_packages import Given
 from envsolve.app.exact_files import Asking, ExactFiles, Listed, exact_files
 from envsolve.app.export_conda import NOT_EXPORTED, Exported, NotWholeError
@@ -21,10 +19,8 @@ from envsolve.index.fitting import Interpreter
 from envsolve.index.settings import default_index
 from envsolve.lockfile.formats import VENV_FORMATS, write_python_lock
 from envsolve.lockfile.lock import Lock, Made, bare_files, strong_digests
-from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.package import PackageFile, Pin
-from envsolve.model.versions import LibcVersion
 
 REQUIREMENTS, PYLOCK = VENV_FORMATS
 _NOT_KEPT = "not-kept"
@@ -62,7 +58,7 @@ def export_python(asked: Asked, environ: Mapping[str, str]) -> Exported:
     asked for what the file does not say, OutsideError where an index fails.
     """
     read = asked.read
-    target = _interpreter(read)
+    target = read.interpreter
     where = _of_requirements(read) if asked.was == REQUIREMENTS else _of_pylock(read, asked.asking)
     missing = [pin for pin in read.pins if _is_incomplete(pin, asked.format_name)]
     notes: list[Note] = []
@@ -223,17 +219,6 @@ def _of_frameworks(read: Lock) -> Iterator[str]:
     for framework in () if read.stack is None else read.stack.frameworks:
         if framework.package in index:
             yield index[framework.package]
-
-
-def _interpreter(read: Lock) -> Interpreter | None:
-    """The target, where the lock says it."""
-    try:
-        platform = Platform(read.platform)
-        major, minor, patch = (*Version(read.python).release, 0, 0)[:3]
-        libc = None if read.glibc is None else LibcVersion.parse(read.glibc)
-        return Interpreter((major, minor, patch), platform, libc)
-    except (InvalidVersion, ValueError):
-        return None
 
 
 def _lost(asked: Asked) -> Iterator[str]:

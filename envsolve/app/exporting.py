@@ -15,11 +15,11 @@ from envsolve.app.exact_files import Asking
 from envsolve.app.export_conda import Exported, NotWholeError, export_conda, require_whole
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.conda_file import HeldFormat, format_of
-from envsolve.lockfile.conda_lock_file import LONGEST
-from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS, is_project_lock
+from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS
 from envsolve.lockfile.lock import strong_digests
-from envsolve.lockfile.reading import read_project_lock
+from envsolve.lockfile.own_file import LONGEST
+from envsolve.lockfile.reading import format_in, locks_in
+from envsolve.lockfile.text_file import shown
 from envsolve.model.host import Platform
 
 FORMATS = (*VENV_FORMATS, *CONDA_FORMATS, "environment")
@@ -30,8 +30,8 @@ _LOCKS = Hint(
 )
 _MEND = Hint("take what is named out of the lock, or lock it anew from a channel or an index")
 REQUIREMENTS, PYLOCK = VENV_FORMATS
-PROJECT = "project"
-"""What a uv.lock, a poetry.lock or a pdm.lock is, which no lock becomes."""
+_OF_WHEELS = (*VENV_FORMATS, "uv.lock", "poetry.lock", "pdm.lock")
+_OF_CONDA = (*CONDA_FORMATS, "pixi.lock")
 
 
 class ExportRequest(NamedTuple):
@@ -60,12 +60,11 @@ def export(asked: ExportRequest, environ: Mapping[str, str]) -> Exported:
         text = read_text(asked.path, LONGEST)
         if text is None:
             raise FileError("there is no such file")
-        kind = _kind(asked.path, text)
+        kind = format_in(asked.path, text)
         _require_lock(asked, kind)
-        if isinstance(kind, HeldFormat):
-            return export_conda(
-                kind, text, asked.path.name, asked.format_name, platforms=asked.platforms, environment=asked.environment
-            )
+        if kind in _OF_CONDA:
+            locks = locks_in(kind, text, environment=asked.environment)
+            return export_conda(kind, locks, asked.path.name, asked.format_name, platforms=asked.platforms)
         _require_python(asked)
         return _of_python(asked, kind, text, environ)
     except NotWholeError as error:
@@ -76,27 +75,17 @@ def export(asked: ExportRequest, environ: Mapping[str, str]) -> Exported:
         raise UsageError("lock-unreadable", message, hints=(_LOCKS,)) from None
 
 
-def _kind(path: Path, text: str) -> HeldFormat | str:
-    """The format of a lock: by its name for TOML and for the lock of a project, else by its content."""
-    if is_project_lock(path):
-        return PROJECT
-    if path.suffix.lower() == ".toml":
-        return PYLOCK
-    try:
-        return format_of(text)
-    except FileError:
-        return REQUIREMENTS
-
-
-def _require_lock(asked: ExportRequest, kind: HeldFormat | str) -> None:
-    """Raise UsageError for a file that is no lock, or is in that format already and whole."""
-    if kind is HeldFormat.ENVIRONMENT:
+def _require_lock(asked: ExportRequest, kind: str) -> None:
+    """Raise FileError and UsageError for a file that is no lock, or is in that format already and whole."""
+    if kind == "environment":
         raise UsageError(
             "lock-not-exact",
             f"{asked.path} cannot be exported: an environment.yml has no addresses of packages, and most leave open "
             "which packages they are",
             hints=(Hint("have it solved", f"envsolve -r {shlex.quote(str(asked.path))} --format {asked.format_name}"),),
         )
+    if kind not in (*_OF_WHEELS, *_OF_CONDA):
+        raise FileError("it is no lock that becomes another one")
     if kind == asked.format_name and kind != REQUIREMENTS:
         raise _same_format(asked)
 
@@ -130,18 +119,12 @@ def _require_python(asked: ExportRequest) -> None:
 def _of_python(asked: ExportRequest, kind: str, text: str, environ: Mapping[str, str]) -> Exported:
     from envsolve.app.export_python import Asked, export_python
 
-    if kind == REQUIREMENTS:
-        from envsolve.lockfile import requirements_txt
-
-        lock = requirements_txt.read(text)
-        if asked.format_name == REQUIREMENTS and not lock.open and all(map(strong_digests, lock.pins)):
-            raise _same_format(asked)
-    elif kind == PYLOCK:
-        from envsolve.lockfile import pylock_toml
-
-        lock = pylock_toml.read(text)
-    else:
-        lock = read_project_lock(asked.path, text)
+    (lock,) = locks_in(kind, text)
+    if kind == asked.format_name and not lock.open and all(map(strong_digests, lock.pins)):
+        raise _same_format(asked)
+    if lock.find_links:
+        option = shown(f"--find-links {lock.find_links[0]}")
+        raise NotWholeError(f"it has the option {option}, which no other format can say")
     require_whole(lock.open)
     command = ["envsolve", "export", str(asked.path), "--format", asked.format_name, "--ask-index"]
     return export_python(

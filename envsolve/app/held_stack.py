@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from packaging.version import InvalidVersion, Version
@@ -59,8 +59,13 @@ def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | No
     Raises UsageError where it cannot be read.
     """
     lock = lock_at(path, platform)
-    packages = [] if lock is None else packages_in(lock, platform)
-    if lock is None or not packages:
+    return None if lock is None else stack_in(lock, path, read_text(path, LONGEST) or "", platform, matrix)
+
+
+def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: Matrix) -> HeldStack | None:
+    """What ``lock`` pins, which a file of this name has with this text; None where it holds nothing."""
+    packages = packages_in(lock, platform)
+    if not packages:
         return None
     versions = {it.name: it.version for it in packages if it.version}
     frameworks = [it for it in packages if framework_of(it) is not None]
@@ -72,7 +77,7 @@ def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | No
         if len(rows) > 1 and len(frameworks) == len(packages):  # nothing is beside them that could tell
             rows = recorded_in(rows, lock.stack) or rows
         if len(rows) > 1 and it.build is None:
-            rows = installed_of(rows, _beside(path, platform, packages), lock.stack)
+            rows = installed_of(rows, _beside(name, text, platform, packages), lock.stack)
         found[framework] = found.get(framework, ()) + rows
     python = versions.get("python") or (lock.python if lock.made else None)
     cuda = next((versions[name] for name in CUDA_PACKAGES if name in versions), None)
@@ -117,19 +122,18 @@ def _recorded_for_the_cpu(package: Installed, stack: Stack | None) -> bool:
     return any((it.package, it.version) == (package.name, package.version) for it in stack.frameworks)
 
 
-def _beside(path: Path, platform: Platform, packages: Iterable[Installed]) -> Beside:
+def _beside(name: PurePath, text: str, platform: Platform, packages: Iterable[Installed]) -> Beside:
     """What else is in the file, with the extras that no lock holds."""
-    return Beside({it.name: it.version for it in packages}, extras_in(_requirements(path, platform)))
+    return Beside({it.name: it.version for it in packages}, extras_in(_requirements(name, text, platform)))
 
 
-def _requirements(path: Path, platform: Platform) -> str:
+def _requirements(name: PurePath, text: str, platform: Platform) -> str:
     """The text in which extras may stand; a pylock.toml has the packages that they bring, and never extras."""
-    text = read_text(path, LONGEST) or ""
-    if is_pixi_toml(path, text):
-        from envsolve.lockfile.pixi_toml_file import requirements_in
+    if is_pixi_toml(name, text):
+        from envsolve.lockfile.pixi_toml import requirements_in
 
         return "\n".join(requirements_in(text, platform))
-    return "" if path.suffix.lower() == ".toml" or is_project_lock(path) else text
+    return "" if name.suffix.lower() == ".toml" or is_project_lock(name) else text
 
 
 def _is_for(platform: Platform, marker: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from packaging.specifiers import SpecifierSet
 
@@ -89,9 +89,15 @@ def packages_refusal(
     return UnsolvableError(code, message, tuple(shown), hints, conflict=steps)
 
 
-def is_asked(conflict: Conflict) -> bool:
-    """Whether a requirement that people wrote takes part in ``conflict``, and not the stack alone."""
-    return any(ask.origin not in ("", THE_STACK) for ask, _ in conflict.causes)
+def rank_of(conflict: Conflict, refused: UnsolvableError) -> tuple[bool, ...]:
+    """How little a refusal says beside those for other Pythons: what holds for all of them says the most.
+
+    What an index lacks of the stack, what nobody asked for, and what another Python has say less.
+    """
+    is_asked = any(ask.origin not in ("", THE_STACK) for ask, _ in conflict.causes)
+    about = {Unfit.OTHER_PLATFORM, Unfit.OTHER_PYTHON}
+    is_about_python = any(about & reasons_of(name, conflict).keys() for name in contested(conflict))
+    return refused.code == NOT_ON_INDEX, not is_asked, is_about_python
 
 
 def stranger_refusal(release: Release, stranger: Pin, request: Request) -> UnsolvableError:
@@ -111,6 +117,30 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
         ),
         (Hint(f"name the index of PyTorch, or a mirror of it, that has {stranger.name} for {build} with {named}"),),
     )
+
+
+def unbuilt_refusal(
+    unbuilt: Sequence[tuple[str, str, Sequence[str]]], interpreter: Interpreter, request: Request
+) -> UnsolvableError:
+    """The error where an answer has packages of which only a build tells what they require.
+
+    ``unbuilt`` are their names and versions, and what requires them.
+    """
+    names = [f"{name} {version}" for name, version, _ in unbuilt]
+    more = f" and {len(names) - _FEW_NAMES} more" if len(names) > _FEW_NAMES else ""
+    message = (
+        f"{', '.join(names[:_FEW_NAMES])}{more} must be built to know what they require"
+        if len(names) > 1
+        else f"{names[0]} must be built to know what it requires"
+    )
+    causes = [
+        f"{name} {version} has only a source distribution (required by {', '.join(askers)})"
+        for name, version, askers in unbuilt
+    ]
+    causes.append(f"there may be an answer for Python {interpreter.full_version} on {interpreter.platform}")
+    building = request._replace(packages=request.packages._replace(allow_builds=True))
+    hint = way_out("allow building packages from source, which runs their code", building, request)
+    return UnsolvableError("needs-build", message, tuple(causes), (hint,))
 
 
 def outdated(old: Behind, refused: UnsolvableError | None, request: Request) -> UnsolvableError:
@@ -141,11 +171,22 @@ def _asking_for(name: str, specifier: str, text: str, request: Request) -> Hint:
     return way_out(text, request._replace(packages=request.packages._replace(requirements=asked)), request)
 
 
-def stack_refusal(request: Request, problem: Problem, solver: Solver, *, typed: Request) -> UnsolvableError:
-    """The error where the stack itself has no solution.
+def stack_refusal(
+    request: Request, problem: Problem, solver: Solver, *, typed: Request, on_python: bool
+) -> UnsolvableError:
+    """The error where the stack itself has no solution; ``on_python``: what is asked for depends on the Python.
 
     A way out is a command where it is all on the command line; a framework in a file has to be changed there.
     """
+    frameworks = problem.frameworks
+    error = _stack_refusal(request._replace(frameworks=frameworks), problem, solver, typed)
+    if on_python and typed.python is None:
+        named = typed.asker.named("python")
+        error.hints = (Hint(f"what is asked of a framework depends on the Python: name one with {named}"),)
+    return error
+
+
+def _stack_refusal(request: Request, problem: Problem, solver: Solver, typed: Request) -> UnsolvableError:
     other = _build_of_other_kind(request, problem)
     if other is not None:
         return other
@@ -316,10 +357,9 @@ def _hints(
     if lacking:
         yield Hint(f"ask for other versions, or name the index that has these with {named('extra-index-urls')}")
         return
-    if Unfit.SOURCE_ONLY in reasons and not request.packages.allow_builds:
-        packages = request.packages._replace(allow_builds=True)
-        building = request._replace(packages=packages)
-        yield way_out("build it from source, which runs code of the package", building, request)
+    if reasons & {Unfit.SOURCE_ONLY, Unfit.NEEDS_BUILD} and not request.packages.allow_builds:
+        building = request._replace(packages=request.packages._replace(allow_builds=True))
+        yield way_out("allow building packages from source, which runs their code", building, request)
     if reasons & {Unfit.OTHER_PYTHON, Unfit.OTHER_PLATFORM}:
         yield Hint(f"another Python may have it ({named('python')}), or another version of the package")
     if Unfit.YANKED in reasons:

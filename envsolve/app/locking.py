@@ -1,66 +1,58 @@
-"""Python locks: the stack for the GPU, then everything it and the requirements need, from package indexes.
+"""Python locks: the frameworks for the GPU and everything around them, from package indexes, as one answer.
 
-The best stack by itself is the answer where everything that was asked for by name is at its newest beside it. Where it
-is not, frameworks, Python and CUDA are chosen together with the packages (envsolve.app.lock_choice), and the stack for
-that choice bounds the packages around it (envsolve.resolve.closure.bounds). Where nothing is to be chosen, as an index
-lacks the build itself, the next best stack is tried. A framework that only turns up as a dependency joins the stack, so
-that it is never one for another GPU or for none.
+Frameworks, Python, CUDA and packages are chosen together (envsolve.app.lock_worlds); what the stack of that answer
+demands of the packages around it (envsolve.resolve.closure.bounds) is then held against them. A framework that only
+turns up as a dependency joins the stack, so that it is never one for another GPU or for none.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from time import monotonic
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
-from envsolve import __version__
 from envsolve.app.asked_packages import Given, for_target, given
-from envsolve.app.command import recorded_command, recorded_options
-from envsolve.app.lock_choice import Choosing
-from envsolve.app.lock_frameworks import left_out, require_wheels, with_frameworks
+from envsolve.app.lock_frameworks import depends_on_python, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
-from envsolve.app.lock_stacks import Attempt, Stacks, stays
+from envsolve.app.lock_result import Locked, Result, said
+from envsolve.app.lock_stacks import Attempt, attempt_of, for_python, joined_among, problem_of, stays, with_joined
 from envsolve.app.lock_start import Start, start
+from envsolve.app.lock_worlds import Chosen, Worlds, held_builds
 from envsolve.app.network import Network
-from envsolve.app.solving import Solved, matrix_date_of, request_without_secrets
+from envsolve.app.solving import Solved, request_without_secrets
 from envsolve.app.stack_wheels import (
     Limits,
     bounds_of,
-    index_of,
     indexes_for,
     needs_of,
-    notes_of,
     places_of,
     required_by_builds,
-    runs_in_part,
     strangers,
 )
 from envsolve.app.targets import Target, targets_of
-from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError, UnsolvableError
-from envsolve.frameworks import FRAMEWORK_OF_CPU_WHEEL, FRAMEWORKS
-from envsolve.index.fitting import newest_glibc
-from envsolve.lockfile.answer import Answer
+from envsolve.frameworks import FRAMEWORKS, needs_gpu
+from envsolve.index.metadata import corrected as read_as
 from envsolve.lockfile.formats import require_platforms, write_python_lock
-from envsolve.lockfile.lock import Lock, Made
-from envsolve.lockfile.stack import stack_of
-from envsolve.matrix.load import Matrix
+from envsolve.lockfile.lock import Lock
+from envsolve.matrix.load import FrameworkTable, Matrix
 from envsolve.model.host import Platform
 from envsolve.model.need import Markers, Need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
+from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Request
-from envsolve.model.solution import Solution
+from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.behind import Behind
-from envsolve.resolve.closure.releases import Wanted
-from envsolve.resolve.closure.resolve import Conflict, Found, Progress, Question, found_for
-from envsolve.resolve.stack import SHARED_DEPENDENCIES
+from envsolve.resolve.closure.releases import Sources, Wanted
+from envsolve.resolve.closure.resolve import SECONDS, Conflict, Found, Progress, Question, finished, found_for
+from envsolve.resolve.closure.told import contested
+from envsolve.resolve.solver import Solver
 
-PYTHON_CHOSEN = "python-chosen"
-"""The code of the note that says which Python was chosen."""
-_MOST_STACKS = 24
 _FEW = 4
 _FEW_MONTHS = 6
 _MANY_MONTHS = 18
@@ -120,7 +112,7 @@ def locked_again(
     require_wheels(request)
     targets = targets_of(request, matrix, environ)
     require_platforms([it.problem.platform for it in targets], request.format)
-    locks: list[_Locked] = []
+    locks: list[Locked] = []
     for target in targets:
         held = there(target.problem.platform)
         if held is None or held.open or held.made is None or None in (held.made.packages_digest, held.made.request):
@@ -134,61 +126,75 @@ def locked_again(
     return _solved(request, locks, (*where.notes, *hidden))
 
 
-def _solved(request: Request, locks: Sequence[_Locked], beside: Iterable[Note]) -> Solved:
+def _solved(request: Request, locks: Sequence[Locked], beside: Iterable[Note]) -> Solved:
     texts = tuple((made.platform, write_python_lock(made.lock, request.format, made.answer)) for made in locks)
     solutions = tuple(made.solution for made in locks if made.solution is not None)
     notes = (*(note for made in locks for note in made.notes), *beside)
     return Solved(texts, tuple(dict.fromkeys(notes)), solutions, tuple(made.lock for made in locks))
 
 
-class _Locked(NamedTuple):
-    platform: Platform
-    lock: Lock
-    answer: Answer | None
-    solution: Solution | None
-    notes: tuple[Note, ...]
+class _Made(NamedTuple):
+    """A stack with every package around it.
+
+    ``floors`` are the versions that were chosen of what was asked for by name, ``undecided`` the names of which a newer
+    version was still looked for when the time was over.
+    """
+
+    attempt: Attempt
+    found: Found
+    floors: Mapping[str, str]
+    undecided: tuple[str, ...] = ()
+
+
+class _LeftOutError(Exception):
+    """A build that was chosen cannot be had: the answer is to be looked for again without it."""
 
 
 class _Lock:
-    """The lock for one target: tries stacks until the packages around one can be had."""
+    """The lock for one target: looks for the best answer, and for the next one where an index lacks a build of it."""
 
     def __init__(self, asked: LockRequest, matrix: Matrix, target: Target, wanted: Given, where: Places) -> None:
         self._asked, self._matrix, self._target = asked, matrix, target
-        self._wanted, self._where = wanted, where
-        self._stacks = Stacks(target, wanted, matrix, asked.request, only_index=not where.is_plain)
-        self._pins, self._held = asked.held(target.problem.platform)
-        self._newest: dict[str, str] = {}
-        """The newest versions of what was asked for, as far as they are known."""
-        self._refused: UnsolvableError | None = None
-        """Why these do not go together."""
+        self._where = where
+        self._result = Result(asked.request, asked.recorded, matrix, target, wanted, where)
+        self._request = target.request
+        self._problem = problem_of(target, wanted)
+        self._solver = Solver(matrix)
+        self._is_plain = self._has_no_builds()
+        self._wanted = wanted._replace(needs=(*self._by_name(), *wanted.needs)) if self._is_plain else wanted
+        pins, held = asked.held(target.problem.platform)
+        packages = asked.request.packages
+        self._versions = {it.name: it.version for it in pins if stays(packages, it.name)}
+        self._held = held._replace(packages=tuple(it for it in held.packages if stays(packages, it[0])))
+        self._left_out: frozenset[str] = frozenset()
+        """The labels of builds that cannot be had."""
+        self._passed: list[UnsolvableError] = []
+        """Why they cannot."""
+        self._end = monotonic() + SECONDS
 
-    def again(self, held: Lock) -> _Locked | None:
-        """The lock with the packages of ``held``; None where the best stack near to them goes with other ones."""
+    def again(self, held: Lock) -> Locked | None:
+        """The lock with the packages of ``held``; None where they are no answer for the machines of today."""
         pins = held.pins
-        try:
-            attempt = self._stacks.first(self._held)
-            while (joined := self._stacks.joined(attempt, pins)) is not None:
-                attempt = self._stacks.solved(*joined)
-        except UnsolvableError:
+        problem = with_joined(self._problem, self._wanted, joined_among(pins, self._problem))
+        builds = held_builds(self._solver, self._request, problem, self._held)
+        if len(builds) < len(problem.frameworks) or (builds and self._held.python is None):
             return None
-        solution = attempt.solution
-        if next(strangers(solution, pins, attempt.request.packages), None) is not None:
+        if builds:
+            problem = for_python(problem, self._held.python or "")
+        attempt = attempt_of(builds, self._request, problem, self._matrix, self._solver)
+        if attempt is None or next(strangers(attempt.solution, pins, self._request.packages), None) is not None:
             return None
-        versions = {pin.name: pin.version for pin in pins}
-        stack = () if solution is None else solution.choices
-        if any(versions.get(it.release.package) != str(it.release.full_version) for it in stack):
-            return None
-        found = self._finished(attempt, tuple(self._asked_now(pins, attempt)), None, ())
+        found = self._result.finished(attempt, tuple(self._asked_now(pins, attempt)))
         indexes = (None, "", found.lock.default_index, *found.lock.indexes)
         if not all(pin.index_url in indexes for pin in pins):
             return None
         now = found.lock.restricted_to(self._asked.request.format)
-        return found if self._suits_alike(now, held, solution) else None
+        return found if self._suits_alike(now, held, attempt.solution) else None
 
     def _asked_now(self, pins: Iterable[Pin], attempt: Attempt) -> Iterator[Pin]:
         """``pins`` with who asks for each of them now."""
         wanted = for_target(self._wanted, Markers(attempt.interpreter.marker_values()))
-        stack = self._named(attempt) if attempt.solution is None else needs_of(attempt.solution)
+        stack = () if attempt.solution is None else needs_of(attempt.solution)
         askers: dict[str, set[str]] = {}
         for need, origin in (*stack, *wanted.needs):
             askers.setdefault(need.name, set()).add(origin)
@@ -210,156 +216,228 @@ class _Lock:
             for limit in bounds.of(pin.name)
         )
 
-    def made(self, lines: Lines) -> _Locked:
+    def made(self, lines: Lines) -> Locked:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
-        first: UnsolvableError | None = None
-        asked = False
-        passed: list[UnsolvableError] = []
-        attempt: Attempt | None = self._stacks.first(self._held)
-        packages = self._asked.request.packages
-        keeps = any(stays(packages, pin.name) for pin in self._pins)
-        best = None if keeps or attempt is None else self._best(attempt, lines)
-        if best is not None:
-            return best
-        for _ in range(_MOST_STACKS):
-            if attempt is None:
+        joined: list[str] = []
+        while True:
+            problem = with_joined(self._problem, self._wanted, joined)
+            try:
+                made = self._best(problem, lines)
+            except _LeftOutError:
+                continue
+            new = [] if self._is_plain else joined_among(made.found.pins, problem)
+            if new:
+                joined += new
+                continue
+            self._require_recent(made, lines)
+            beside = (*self._held_back(made, problem, lines), *_not_decided(made), *_corrected(made.found))
+            return self._result.finished(made.attempt, made.found.pins, beside, self._passed)
+
+    def _has_no_builds(self) -> bool:
+        """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""
+        problem = self._problem
+        only_gpu = any(needs_gpu(it.framework) for it in problem.frameworks)
+        may_be = problem.cpu and self._target.fell_to_cpu and not self._where.is_plain and not only_gpu
+        return may_be and bool(problem.frameworks) and self._solver.solve(self._request, problem) is None
+
+    def _by_name(self) -> Iterator[tuple[Need, str]]:
+        """The frameworks that are asked for as such, as packages."""
+        asked = {it.framework for it in self._asked.request.frameworks}
+        for it in self._problem.frameworks:
+            if it.framework in asked:
+                package = FRAMEWORKS[it.framework].wheels[0]
+                yield Need(package, (), str(it.specifier), ""), str(self._asked.request.asker)
+
+    def _best(self, problem: Problem, lines: Lines) -> _Made:
+        """The best answer. Raises _LeftOutError where a build of it cannot be had, UnsolvableError, OutsideError."""
+        if self._best_stack(problem) is None:
+            return self._explained(problem, None, lines)
+        for in_part in (False, True):
+            worlds = self._worlds(problem, lines, in_part=in_part)
+            try:
+                chosen = worlds.best(self._versions, self._held, self._end, self._asked.progress)
+                if chosen is not None:
+                    return self._made_of(chosen, worlds, problem, lines)
+            finally:
+                worlds.close()
+            if not worlds.met_what_runs_in_part:
                 break
-            try:
-                found = self._packages(attempt, lines, in_part=True)
-            except Conflict as conflict:
-                from envsolve.app.lock_refusal import NOT_ON_INDEX, is_asked, packages_refusal
+        return self._explained(problem, worlds, lines)
 
-                stack = attempt.request, attempt.solution, attempt.interpreter
-                refused = packages_refusal(conflict, *stack)
-                if first is None or (first.code == NOT_ON_INDEX != refused.code) or (is_asked(conflict) and not asked):
-                    first, asked = refused, is_asked(conflict)
-                passed += [refused] if refused.code == NOT_ON_INDEX else []
-                attempt = self._stacks.after(attempt, conflict)
-                continue
-            except UnsolvableError as error:
-                raise first or error from None
-            stranger = next(strangers(attempt.solution, found.pins, attempt.request.packages), None)
-            if stranger is not None:
-                from envsolve.app.lock_refusal import stranger_refusal
+    def _worlds(self, problem: Problem, lines: Lines, *, in_part: bool, as_if_built: bool = False) -> Worlds:
+        asked = {it.framework for it in self._problem.frameworks}
+        if self._is_plain:
+            problem = problem._replace(frameworks=())
+        parts = self._solver, self._matrix, self._where, lines
+        return Worlds(self._request, problem, asked, self._wanted, *parts, in_part=in_part, as_if_built=as_if_built)
 
-                refused = stranger_refusal(*stranger, attempt.request)
-                first = first or refused
-                passed.append(refused)
-                attempt = self._stacks.without_folder(attempt, stranger[0])
-                continue
-            joined = self._stacks.joined(attempt, found.pins)
-            if joined is None:
-                self._require_recent(found, attempt, lines)
-                return self._finished(attempt, found.pins, first, passed)
-            attempt = self._stacks.solved(*joined)
-        assert first is not None
-        raise first
-
-    def _best(self, first: Attempt, lines: Lines) -> _Locked | None:
-        """The lock in which what was asked for is as new as it can be; None where that does not decide anything.
-
-        Raises UnsolvableError where that is too old.
-        """
-        base = first
-        for _ in range(_MOST_STACKS):
-            choosing = Choosing(
-                base.request,
-                base.problem,
-                self._wanted,
-                self._stacks.solver,
-                self._matrix,
-                self._where,
-                lines,
-            )
-            if not choosing.names and len(base.problem.frameworks) <= 1:
-                return None
-            try:
-                attempt, found = self._chosen(base, choosing, lines)
-            except UnsolvableError:
-                return None
-            if next(strangers(attempt.solution, found.pins, attempt.request.packages), None) is not None:
-                return None
-            joined = self._stacks.joined(base, found.pins)
-            if joined is None:
-                self._require_recent(found, attempt, lines)
-                return self._finished(attempt, found.pins, None, (), self._held_back(found, attempt, lines))
-            try:
-                base = self._stacks.solved(*joined)
-            except UnsolvableError:
-                return None
-        return None
-
-    def _chosen(self, base: Attempt, choosing: Choosing, lines: Lines) -> tuple[Attempt, Found]:
-        """The stack for the best choice, and its packages.
-
-        Raises OutsideError, and UnsolvableError where there is no choice.
-        """
-        newest = choosing.newest(base.interpreter, base.solution)
-        choices = () if base.solution is None else base.solution.choices
-        of_stack = {choice.release.package: str(choice.release.full_version) for choice in choices}
-        self._newest = choosing.versions(newest) | of_stack
-        found = self._found(base, lines, newest)
-        if isinstance(found, Found):
-            return base, found
-        refused, self._refused = found, self._refused or found
-        choice = choosing.choice()
-        if choice is None:
-            raise refused
-        attempt = self._stacks.solved(*choice.narrowed(base.request, base.problem))
-        found = self._found(attempt, lines, choice.floors)
-        if isinstance(found, Found):
-            return attempt, found
-        raise refused
-
-    def _found(self, attempt: Attempt, lines: Lines, floors: Mapping[str, int]) -> Found | UnsolvableError:
-        """Every package that goes with a stack, none below its floor, or why there are none. Raises OutsideError."""
+    def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, lines: Lines) -> _Made:
+        """The packages of what was chosen. Raises _LeftOutError where one of its builds cannot be had."""
+        if chosen.builds:
+            major, minor, _ = chosen.interpreter.python
+            problem = for_python(problem, f"{major}.{minor}")
+        attempt = Attempt(self._request, problem, None)
+        if not self._is_plain:
+            solved = attempt_of(chosen.builds, self._request, problem, self._matrix, self._solver)
+            if solved is None:
+                raise self._without(it.label for it in list(chosen.builds.values())[1:])
+            attempt = solved
+        limits = self._limits(attempt, in_part=worlds.in_part)
+        floors, newest = worlds.floors_of(chosen), worlds.newest_beside(chosen)
         try:
-            return self._packages(attempt, lines, floors)
+            if chosen.is_exact(limits, self._request.packages):
+                found = finished(chosen.answer.picks, chosen.answer.provider, limits, newest)
+            else:
+                found = self._found(attempt, limits, lines, floors, newest, chosen)
         except Conflict as conflict:
-            from envsolve.app.lock_refusal import packages_refusal
+            raise self._without_builds(attempt, conflict) from None
+        stranger = next(strangers(attempt.solution, found.pins, self._request.packages), None)
+        if stranger is not None:
+            raise self._without_folder(*stranger)
+        return _Made(attempt, found, floors, chosen.answer.undecided)
 
-            return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
-        except UnsolvableError as error:
-            return error
+    def _limits(self, attempt: Attempt, *, in_part: bool) -> Limits:
+        solution = attempt.solution
+        bounds = None if solution is None else bounds_of(solution, self._matrix, in_part=in_part)
+        return Limits(bounds, self._wanted_on(attempt))
 
-    def _held_back(self, found: Found, attempt: Attempt, lines: Lines) -> Iterator[Note]:
+    def _wanted_on(self, attempt: Attempt) -> Given:
+        return for_target(self._wanted, Markers(attempt.interpreter.marker_values()))
+
+    def _found(
+        self,
+        attempt: Attempt,
+        limits: Limits,
+        lines: Lines,
+        floors: Mapping[str, str] | None = None,
+        newest: Mapping[str, str] | None = None,
+        chosen: Chosen | None = None,
+    ) -> Found:
+        """Every package that goes with a stack, none below its floor, what was ``chosen`` as long as it fits.
+
+        Raises Conflict, OutsideError, UnsolvableError.
+        """
+        solution, wanted, packages = attempt.solution, self._wanted_on(attempt), self._request.packages
+        places = () if solution is None or solution.toolkit is None else places_of(self._matrix)
+        most = Sources.ANY if packages.allow_builds else Sources.WITHOUT_WHEELS
+        sources = most if chosen is None else chosen.sources
+        question = Question(
+            asked=(*(() if solution is None else needs_of(solution)), *wanted.needs),
+            wanted=Wanted(attempt.interpreter, packages.exclude_newer, sources, wanted.hashes),
+            limits=limits,
+            held={} if chosen is None else chosen.versions,
+            judge=required_by_builds(self._matrix, places),
+            virtual=places,
+            floors=floors or {},
+            newest=newest or {},
+        )
+        indexes = indexes_for(solution, wanted, packages, self._where, lines)
+        return found_for(question, indexes, self._end, self._asked.progress)
+
+    def _without_builds(self, attempt: Attempt, conflict: Conflict) -> _LeftOutError:
+        """Leave out the builds that cannot be had. Raises UnsolvableError where there is none to leave out."""
+        from envsolve.app.lock_refusal import packages_refusal
+
+        refused = packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
+        left_out = self._absent(_releases(attempt), conflict) or {it.label for it in _releases(attempt)}
+        if not left_out:
+            raise refused
+        self._passed.append(refused)
+        return self._without(left_out)
+
+    def _absent(self, releases: Iterable[Release], conflict: Conflict) -> set[str]:
+        """What the indexes lack of the folders of ``releases``: what one folder lacks another may have."""
+        world, names = conflict.provider.world, contested(conflict)
+        absent: set[str] = set()
+        for release in (it for it in releases if it.package in names):
+            found = world.releases(release.package)
+            if found is None or found.position(str(release.full_version)) is None:
+                alike = (it for it in self._in_folder(release) if it.package == release.package)
+                absent |= {it.label for it in alike if found is None or found.position(str(it.full_version)) is None}
+        return absent
+
+    def _without_folder(self, release: Release, stranger: Pin) -> _LeftOutError:
+        from envsolve.app.lock_refusal import stranger_refusal
+
+        self._passed.append(stranger_refusal(release, stranger, self._asked.request))
+        return self._without(it.label for it in self._in_folder(release))
+
+    def _in_folder(self, release: Release) -> Iterator[Release]:
+        table = self._matrix.framework(release.framework, release.platform)
+        return (it for it in table.releases if _folder(it) == _folder(release))
+
+    def _without(self, labels: Iterable[str]) -> _LeftOutError:
+        self._left_out = self._left_out.union(labels)
+        self._solver = Solver(self._matrix, self._there)
+        return _LeftOutError()
+
+    def _there(self, table: FrameworkTable) -> FrameworkTable:
+        return table._replace(releases=tuple(it for it in table.releases if it.label not in self._left_out))
+
+    def _held_back(self, made: _Made, problem: Problem, lines: Lines) -> Iterator[Note]:
         """What is not at its newest and what keeps it there: a framework in any case, others after half a year."""
-        choices = () if attempt.solution is None else attempt.solution.choices
-        of_stack = {choice.release.package for choice in choices}
-        for it in found.behind:
+        of_stack = {it.package for it in _releases(made.attempt)}
+        for it in made.found.behind:
             months = it.months or 0
             if it.name not in of_stack and months < _FEW_MONTHS:
                 continue
             age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is taken, not"
-            refused = (
-                self._refused if it.name in of_stack else None if it.held_by else self._against(it, attempt, lines)
-            )
-            because = " and ".join(it.held_by[:_FEW]) or (_said(refused) if refused else "newer ones do not fit")
-            told = Note("held-back", f"{it.name} {it.version}{age} {it.newest}: {because}")
+            because = " and ".join(it.held_by[:_FEW])
+            if not because:
+                refused = self._against(it, made, problem if it.name in of_stack else None, lines)
+                because = "newer ones do not fit" if refused is None else said(refused)
+            text = f"{it.name} {it.version}{age} {it.newest}: {because}"
+            told = Note("held-back", text)
             yield told.about(name=it.name, version=it.version, newest=it.newest, months=round(months), because=because)
 
-    def _against(self, it: Behind, attempt: Attempt, lines: Lines) -> UnsolvableError | None:
-        """Why the newest version does not go with the rest, found out by asking for it."""
-        try:
-            found = self._found(attempt, lines, it.floor)
-        except OutsideError:
-            return self._refused  # what only explains an answer does not end it
-        return found if isinstance(found, UnsolvableError) else self._refused
+        yield from self._of_older_cuda(made, problem, lines)
 
-    def _require_recent(self, found: Found, attempt: Attempt, lines: Lines) -> None:
+    def _of_older_cuda(self, made: _Made, problem: Problem, lines: Lines) -> Iterator[Note]:
+        """The builds of the newest version that are for an older CUDA than the one that runs here."""
+        best = self._best_stack(problem)
+        newest = {it.framework: it for it in (() if best is None else _releases(best))}
+        for it in _releases(made.attempt):
+            better = newest.get(it.framework, it)
+            if better.version == it.version and better.cuda and it.cuda and better.cuda.major > it.cuda.major:
+                refused = self._refusal_of(best or made.attempt, made.floors, lines)
+                because = "" if refused is None else f": {said(refused)}"
+                yield Note("older-cuda", f"{it.label} is taken, not the build for CUDA {better.cuda}{because}")
+
+    def _against(self, it: Behind, made: _Made, problem: Problem | None, lines: Lines) -> UnsolvableError | None:
+        """Why the newest version does not go with the rest, found out by asking for it.
+
+        That of a framework is asked for with its best stack for ``problem``.
+        """
+        if problem is None:
+            return self._refusal_of(made.attempt, {it.name: it.newest}, lines)
+        return self._refusal_of(self._best_stack(problem) or made.attempt, made.floors, lines)
+
+    def _refusal_of(self, attempt: Attempt, floors: Mapping[str, str], lines: Lines) -> UnsolvableError | None:
+        """Why no packages go with a stack, none of them below its floor; None where some do, or it cannot be known."""
+        from envsolve.app.lock_refusal import packages_refusal
+
+        try:
+            self._found(attempt, self._limits(attempt, in_part=False), lines, floors)
+        except Conflict as conflict:
+            return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
+        except UnsolvableError as error:
+            return error
+        except OutsideError:
+            return None  # what only explains an answer does not end it
+        return None
+
+    def _require_recent(self, made: _Made, lines: Lines) -> None:
         """Raise UnsolvableError where the newest that fits of what was asked for is long out of date.
 
         What a package requires in an older version is right so, and what the request bounds may be old because of it.
         """
-        choices = () if attempt.solution is None else attempt.solution.choices
-        of_stack = {choice.release.package for choice in choices}
-        old = [
-            it for it in found.behind if (it.months or 0) > _MANY_MONTHS and not it.held_by and it.name not in of_stack
-        ]
+        of_stack = {it.package for it in _releases(made.attempt)}
+        behind = (it for it in made.found.behind if not it.held_by and it.name not in of_stack)
+        old = [it for it in behind if (it.months or 0) > _MANY_MONTHS]
         if old and not self._is_bounded():
             from envsolve.app.lock_refusal import outdated
 
-            raise outdated(old[0], self._against(old[0], attempt, lines), self._asked.request)
+            raise outdated(old[0], self._against(old[0], made, None, lines), self._asked.request)
 
     def _is_bounded(self) -> bool:
         """Whether the request says that something may not be newer."""
@@ -369,152 +447,78 @@ class _Lock:
         limits = (request.python, request.cuda, request.packages.exclude_newer)
         return any(it is not None for it in limits) or any(_UPPER.search(it) for it in typed)
 
-    def _packages(
-        self, attempt: Attempt, lines: Lines, floors: Mapping[str, int] | None = None, *, in_part: bool = False
-    ) -> Found:
-        """Every package that goes with a stack; with ``in_part`` also what loses something with its CUDA.
+    def _explained(self, problem: Problem, worlds: Worlds | None, lines: Lines) -> _Made:
+        """Raise UnsolvableError with the reason why there is no answer, for the Python of which it says the most.
 
-        Raises Conflict, OutsideError, UnsolvableError.
+        What turns out to be an answer all the same counts as one.
         """
-        solution = attempt.solution
-        interpreter = attempt.interpreter
-        wanted = for_target(self._wanted, Markers(interpreter.marker_values()))
-        stack = list(self._named(attempt) if solution is None else needs_of(solution))
-        places = () if solution is None or solution.toolkit is None else places_of(self._matrix)
-        question = Question(
-            asked=(*stack, *wanted.needs),
-            wanted=Wanted(
-                interpreter,
-                attempt.request.packages.exclude_newer,
-                attempt.request.packages.allow_builds,
-                wanted.hashes,
-            ),
-            limits=Limits(None if solution is None else bounds_of(solution, self._matrix, in_part=in_part), wanted),
-            held={it.name: it.version for it in self._pins if stays(attempt.request.packages, it.name)},
-            judge=required_by_builds(self._matrix, places),
-            virtual=places,
-            floors=floors or {},
-            newest=self._newest,
-        )
-        indexes = indexes_for(solution, wanted, self._target.request.packages, self._where, lines)
-        return found_for(question, indexes, self._asked.progress)
+        from envsolve.app.lock_refusal import packages_refusal, rank_of, stack_refusal
 
-    def _named(self, attempt: Attempt) -> Iterator[tuple[Need, str]]:
-        """The frameworks that are asked for as such, as packages, where no stack is solved."""
-        asked = {it.framework for it in self._asked.request.frameworks}
-        for it in attempt.problem.frameworks:
-            if it.framework in asked:
-                package = FRAMEWORKS[it.framework].wheels[0]
-                yield Need(package, (), str(it.specifier), ""), str(self._asked.request.asker)
+        if self._passed:
+            raise self._passed[0]
+        if worlds is None or self._best_stack(problem) is None:
+            on_python = depends_on_python(self._wanted)
+            raise stack_refusal(self._request, problem, self._solver, typed=self._asked.request, on_python=on_python)
+        if worlds.have_to_build:
+            self._require_builds(problem, lines)
+        refused: list[tuple[tuple[bool, ...], UnsolvableError]] = []
+        plain = {it.provider.world.wanted.interpreter: it for it in worlds.conflicts if not worlds.is_about_builds(it)}
+        for interpreter, conflict in plain.items():
+            refusal = packages_refusal(conflict, self._request, None, interpreter)
+            refused.append((rank_of(conflict, refusal), refusal))
+        known = {it.python[:2] for it in plain}
+        some: Sequence[Version | None] = worlds.pythons or (None,)
+        for python in some:
+            if python is not None and python.release[:2] in known:
+                continue
+            narrowed = problem if python is None else for_python(problem, str(python))
+            while (attempt := self._best_stack(narrowed)) is not None:
+                try:
+                    return _Made(attempt, self._found(attempt, self._limits(attempt, in_part=True), lines), {})
+                except Conflict as conflict:
+                    refusal = packages_refusal(conflict, self._request, attempt.solution, attempt.interpreter)
+                    refused.append((rank_of(conflict, refusal), refusal))
+                    absent = self._absent(_releases(attempt), conflict)
+                    if not absent:
+                        break
+                    self._without(absent)
+        raise min(refused, key=lambda it: it[0])[1]
 
-    def _finished(
-        self,
-        attempt: Attempt,
-        pins: tuple[Pin, ...],
-        better: UnsolvableError | None,
-        passed: Sequence[UnsolvableError],
-        beside: Iterable[Note] = (),
-    ) -> _Locked:
-        solution, interpreter = attempt.solution, attempt.interpreter
-        request = self._asked.request
-        bare, _ = request_without_secrets(self._asked.recorded or request)
-        now = for_target(self._wanted, Markers(interpreter.marker_values()))
-        needs, constraints = now.as_recorded
-        answer = matrix_date = None
-        if solution is not None:
-            matrix_date = matrix_date_of(solution.problem, self._matrix)
-            answer = Answer(
-                solution,
-                self._target.hosts,
-                recorded_command(bare),
-                matrix_date,
-                __version__,
-                own_matrix=not self._matrix.is_shipped,
-            )
-        default = without_secrets(self._where.default).rstrip("/")
-        used = {pin.index_url.rstrip("/") for pin in pins if pin.index_url is not None}
-        others = tuple(url for url in self._in_order(solution) if url != default and url in used)
-        made = Made(
-            __version__,
-            recorded_command(bare),
-            tuple(dict.fromkeys((*map(str, request.frameworks), *needs))),
-            matrix_date,
-            answer is not None and answer.own_matrix,
-            request.packages.exclude_newer,
-            asked_digest=now.digest,
-            options=(*recorded_options(bare), *constraints),
-        )
-        locked = Lock(
-            pins,
-            interpreter.platform,
-            interpreter.full_version,
-            newest_glibc(interpreter),
-            None if answer is None else stack_of(answer, {pin.name: pin.version for pin in pins}),
-            made,
-            default_index=default,
-            default_is_plain=self._where.is_plain,
-            indexes=others,
-        )
-        told = left_out(self._wanted, pins, interpreter)
-        in_part = () if solution is None else runs_in_part(pins, solution, self._matrix)
-        notes = (*beside, *self._notes(attempt), *in_part, *told, *(note for pin in pins for note in notes_of(pin)))
-        if not attempt.problem.cpu and attempt.problem.gpus:
-            notes = (*notes, *_for_the_cpu(pins))
-        if better is not None and better not in passed:
-            said = Note("not-newest-stack", f"this is not the newest stack: {_said(better)}")
-            notes = (said.about(refusal=better.code, because=better.message), *notes)
-        if passed:
-            more = f", and {len(passed) - 1} more after it" if len(passed) > 1 else ""
-            text = f"a build was passed over{more}: {_said(passed[0])}{_instead(solution)}"
-            notes = (Note("build-passed-over", text).about(count=len(passed), because=passed[0].message), *notes)
-        return _Locked(attempt.problem.platform, locked, answer, solution, notes)
+    def _require_builds(self, problem: Problem, lines: Lines) -> None:
+        """Raise UnsolvableError with all that has to be built for an answer, as far as that can be known."""
+        from envsolve.app.lock_refusal import unbuilt_refusal
 
-    def _in_order(self, solution: Solution | None) -> list[str]:
-        packages = self._target.request.packages
-        own = [index_of(choice.release, packages) for choice in (solution.choices if solution else ())]
-        urls = (*filter(None, own), *self._where.mapped.values(), *self._where.extra)
-        return list(dict.fromkeys(without_secrets(url).rstrip("/") for url in urls))
+        worlds = self._worlds(problem, lines, in_part=True, as_if_built=True)
+        try:
+            chosen = worlds.best(self._versions, self._held, self._end, self._asked.progress)
+            if chosen is not None and chosen.unbuilt:
+                raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._asked.request)
+        finally:
+            worlds.close()
 
-    def _notes(self, attempt: Attempt) -> tuple[Note, ...]:
-        solution = attempt.solution
-        if solution is None:
-            return tuple(_of_default_builds(attempt))
-        notes = [] if self._target.fell_to_cpu and not attempt.problem.cpu else list(self._target.notes)
-        if self._asked.request.python is None:
-            named = attempt.request.asker.named("python")
-            text = f"the lock is for Python {solution.python}; {named} names another one"
-            notes.append(Note(PYTHON_CHOSEN, text).about(python=str(solution.python)))
-        return (*notes, *(it for it in solution.notes if it.code != SHARED_DEPENDENCIES))
+    def _best_stack(self, problem: Problem) -> Attempt | None:
+        """The best stack by itself, whatever goes with it; None where there is none."""
+        if not problem.frameworks or self._is_plain:
+            return Attempt(self._request, problem, None)
+        solution = self._solver.solve(self._request, problem)
+        return None if solution is None else Attempt(self._request, problem, solution)
 
 
-def _for_the_cpu(pins: Iterable[Pin]) -> Iterator[Note]:
-    for pin in pins:
-        framework = FRAMEWORKS.get(FRAMEWORK_OF_CPU_WHEEL.get(pin.name, ""))
-        if framework is not None:
-            other = framework.wheels[0]
-            text = f"{pin.name} is a build for the CPU, asked for by that name: {other} is the one for this GPU"
-            yield Note("build-for-cpu", text).about(name=pin.name, for_gpu=other)
+def _releases(attempt: Attempt) -> tuple[Release, ...]:
+    return () if attempt.solution is None else tuple(it.release for it in attempt.solution.choices)
 
 
-def _said(error: UnsolvableError) -> str:
-    return f"{error.message} ({'; '.join(error.cause[:_FEW])})"
+def _folder(release: Release) -> tuple[Source, str]:
+    return release.source, release.build if release.source is Source.PYTORCH else ""
 
 
-def _instead(solution: Solution | None) -> str:
-    choices = () if solution is None else solution.choices
-    held = " and ".join(f"{it.release.package} {it.release.full_version}" for it in choices)
-    return f"; the lock has {held}" if held else ""
+def _corrected(found: Found) -> Iterator[Note]:
+    for package, line in found.corrected:
+        text = f"{package} requires {line!r}, which is not valid and is read as {read_as(line)!r}"
+        yield Note("metadata-corrected", f"{text}: pip 24.1 and newer refuse this package, uv installs it")
 
 
-def _of_default_builds(attempt: Attempt) -> Iterator[Note]:
-    """What to know where there is no GPU, and one index that has no builds for that."""
-    problem = attempt.problem
-    if problem.frameworks:
-        yield Note(
-            "default-builds",
-            "no NVIDIA GPU was found, and the index that is named has no CPU build: these are the default builds, "
-            "which run without a GPU as well and bring CUDA libraries along",
-        )
-    if any(it.framework == "pytorch" for it in problem.frameworks):
-        naming = attempt.request.asker.saying("pytorch-index-url", "https://download.pytorch.org/whl")
-        yield Note("index-of-cpu-builds", f"PyTorch's CPU builds are in its own index: {naming}")
+def _not_decided(made: _Made) -> Iterator[Note]:
+    if made.undecided:
+        names = ", ".join(it for it in made.undecided)
+        yield Note("not-decided", f"the time was over before newer versions of {names} were looked for")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.create.activation import write_library_path, write_variables, write_xla_flags
 from envsolve.create.plan import Kind, Plan
+from envsolve.create.reading import Given
 from envsolve.create.scratch import scratch_in
 from envsolve.create.tools import Network, find_uv
 from envsolve.frameworks import FRAMEWORKS
@@ -31,14 +32,15 @@ _CONDA_CACHE = "conda-packages"
 class CreateRequest(NamedTuple):
     """What is to be made, where, and how.
 
-    ``request`` is the command that makes it again. ``python`` bounds the interpreter of a venv. ``channel_logins`` are
-    addresses of channels, bare and with what opens them. ``session`` opens the solver of conda packages, for an
-    environment.yml, which has no addresses. ``force`` replaces an environment of envsolve, ``keep`` leaves an
-    unfinished one, ``builds`` lets packages without a wheel be built.
+    ``lock`` is the file that is named, or a lock that was made for it. ``request`` is the command that makes it again.
+    ``python`` bounds the interpreter of a venv. ``channel_logins`` are addresses of channels, bare and with what opens
+    them. ``session`` opens the solver of conda packages, for an environment.yml, which has no addresses. ``force``
+    replaces an environment of envsolve, ``keep`` leaves an unfinished one, ``builds`` lets packages without a wheel be
+    built.
     """
 
     prefix: str
-    lock: Path
+    lock: Path | Given
     request: str
     network: Network
     session: Callable[[], AbstractContextManager[Session]]
@@ -58,21 +60,22 @@ def make(
     """
     platform = this_platform()
     python = plan.kind.interpreter(prefix, windows=platform.is_windows)
-    uv = find_uv() if plan.kind is Kind.VENV or plan.wheels is not None else None
+    uv = find_uv() if plan.kind is Kind.VENV or plan.lock.pins else None
     notes: list[Note] = []
     with scratch_in(prefix) as scratch:
         if plan.kind is Kind.CONDA:
             notes += _install_conda(asked, plan, prefix, environ, progress)
         else:
             _make_venv(asked, plan, prefix, uv, environ, scratch, progress)
-        if plan.wheels is not None:
+        if plan.lock.pins:
             from envsolve.create.wheels import Wheels, install_wheels
 
-            wheels = Wheels(plan.wheels, uv, alone=plan.kind is Kind.VENV, builds=asked.builds)
-            install_wheels(python, wheels, asked.network, environ, scratch, progress)
+            wheels = Wheels(plan.lock, uv, alone=plan.kind is Kind.VENV, builds=asked.builds)
+            logins = (*asked.network.logins, *(address for _, address in plan.logins))
+            install_wheels(python, wheels, asked.network._replace(logins=logins), environ, scratch, progress)
     if plan.kind is Kind.CONDA:
-        write_variables(prefix, plan.variables)
-        notes += _write_activation(asked.lock, prefix, platform, matrix)
+        write_variables(prefix, plan.lock.variables)
+        notes += _write_activation(plan, prefix, platform, matrix)
     return tuple(notes)
 
 
@@ -110,7 +113,7 @@ def _install_conda(
         else:
             cache = package_cache(environ)
         install(
-            Installation(prefix, this_platform(), plan.conda, cache, asked.channel_logins, network.offline),
+            Installation(prefix, this_platform(), plan.lock.conda, cache, asked.channel_logins, network.offline),
             progress,
         )
     scripts = missing_scripts(prefix)
@@ -120,11 +123,11 @@ def _install_conda(
     return [Note("script-not-run", text)]
 
 
-def _write_activation(lock: Path, prefix: Path, platform: Platform, matrix: Matrix) -> Iterator[Note]:
+def _write_activation(plan: Plan, prefix: Path, platform: Platform, matrix: Matrix) -> Iterator[Note]:
     """Have set what frameworks here need; on Windows an environment is on its path, and no framework has XLA."""
-    from envsolve.app.held_stack import held_stack
+    from envsolve.app.held_stack import stack_in
 
-    held = None if platform.is_windows else held_stack(lock, platform, matrix)
+    held = None if platform.is_windows else stack_in(plan.lock, PurePath(plan.lock_name), plan.text, platform, matrix)
     rows = [row for rows in (held.releases.values() if held is not None else ()) for row in rows]
     if any(row.cuda_libraries is CudaLibraries.NONE and row.source.is_wheel for row in rows):
         write_library_path(prefix)

@@ -18,7 +18,7 @@ from envsolve.app.status import Verdict
 from envsolve.app.targets import platforms_of, targets_of
 from envsolve.boundary.files import FileError, link_in, read_text
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
-from envsolve.lockfile.formats import CONDA_FORMATS, PYTHON_FORMATS, format_for_file, write_conda_lock
+from envsolve.lockfile.formats import CONDA_FORMATS, PYTHON_FORMATS, format_for_file, stack_lock, write_conda_lock
 from envsolve.lockfile.own_file import BY_FORCE, LONGEST, is_own, refuse_to_overwrite
 from envsolve.lockfile.reading import lock_in
 from envsolve.lockfile.same_file import same_file
@@ -185,7 +185,8 @@ class _Locking:
 
     def _python(self, asked: Asked) -> _Files | None:
         from envsolve.app.held_locks import held_by_python_lock
-        from envsolve.app.locking import PYTHON_CHOSEN, LockRequest, lock, locked_again
+        from envsolve.app.lock_result import PYTHON_CHOSEN
+        from envsolve.app.locking import LockRequest, lock, locked_again
 
         request, there = asked.request._replace(channels=()), self._any_lock(asked)
         if (
@@ -314,11 +315,9 @@ class _Locking:
                 solve_request(request, self._matrix, self._environ)  # refuses too, without asking for what is held
             raise
         self.notes += solved.notes
-        files = []
-        for platform, text in solved.texts:
-            together = [it.problem.platform for it in solved.solutions] if len(solved.texts) == 1 else [platform]
-            found = (lock_in(PurePath(asked.path(platform)), text, it) for it in together)
-            files.append(_Written(platform, text, tuple(it for it in found if it is not None)))
+        locks = [stack_lock(answer, request.format) for answer in solved.answers]
+        together = [tuple(locks)] if len(solved.texts) == 1 else [(lock,) for lock in locks]
+        files = (_Written(*it, held) for it, held in zip(solved.texts, together, strict=True))
         return tuple(files), solved.solutions
 
 

@@ -32,13 +32,15 @@ class Solved(NamedTuple):
     """The texts to write, each with the platform it is for, and what to tell beside them.
 
     One text may be for all platforms that were asked for; its platform is the first of them. ``locks`` are the Python
-    locks that the texts were written from, one each; none where they are no such locks.
+    locks that the texts were written from, one each, and ``answers`` the stacks; of either there is none where the
+    texts are of the other kind.
     """
 
     texts: tuple[tuple[Platform, str], ...]
     notes: tuple[Note, ...]
     solutions: tuple[Solution, ...]
     locks: tuple[Lock, ...] = ()
+    answers: tuple[Answer, ...] = ()
 
     @property
     def because(self) -> tuple[Fact, ...]:
@@ -67,7 +69,7 @@ def solve_request(
     request, hidden = request_without_secrets(request)
     targets, solutions, differing = stacks_of(request, matrix, environ, solver_of(request, matrix), held_on)
     bare = request if recorded is None else request_without_secrets(recorded)[0]
-    answers = [
+    answers = tuple(
         Answer(
             solution,
             target.hosts,
@@ -78,9 +80,9 @@ def solve_request(
             options=recorded_options(bare),
         )
         for target, solution in zip(targets, solutions, strict=True)
-    ]
+    )
     notes = [*notes_of(targets, solutions), *differing, *hidden]
-    return Solved(tuple(write(answers, request.format)), tuple(dict.fromkeys(notes)), solutions)
+    return Solved(tuple(write(answers, request.format)), tuple(dict.fromkeys(notes)), solutions, answers=answers)
 
 
 def stacks_of(

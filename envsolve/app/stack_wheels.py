@@ -30,6 +30,7 @@ from envsolve.resolve.closure.world import Judge, Limit
 _BUILT_TOGETHER = ("torchvision", "torchaudio")
 """What has a build for each CUDA, and checks that PyTorch is for the same (``_check_cuda_version`` in each)."""
 _PURE = "-none-any.whl"
+_SOURCE = (".tar.gz", ".zip")
 
 
 def needs_of(solution: Solution) -> Iterator[tuple[Need, str]]:
@@ -42,12 +43,17 @@ def needs_of(solution: Solution) -> Iterator[tuple[Need, str]]:
             yield Need(release.package, extras, exactly, ""), THE_STACK
 
 
+def is_lockable(release: Release) -> bool:
+    """Whether an index has the wheel under a version of its own, which alone a lock with hashes can ask for."""
+    return find_links_of(release) is None and not goes_by_folder(release)
+
+
 def index_of(release: Release, packages: Packages) -> str | None:
     """PyTorch's own index with the folder of the build; None for a wheel of the default index.
 
     Raises UnsolvableError where no index has the wheel.
     """
-    if find_links_of(release) is not None or goes_by_folder(release):
+    if not is_lockable(release):
         raise UnsolvableError(
             "source-not-lockable",
             f"{release.label} is on a page of links or in a folder without a version of its own, "
@@ -157,6 +163,9 @@ class Limits:
 
 def notes_of(pin: Pin) -> Iterator[Note]:
     """What the user should know of one pin, as pip and uv tell it."""
+    if any(file.name.endswith(_SOURCE) for file in pin.files) and not any(file.is_wheel for file in pin.files):
+        text = f"{pin.name} {pin.version} has only a source distribution: installing it builds it, which runs its code"
+        yield Note("built-at-install", text)
     for extra in pin.unknown_extras:
         told = Note("extra-unknown", f"{pin.name} {pin.version} has no extra {extra}")
         yield told.about(name=pin.name, version=pin.version, extra=extra)

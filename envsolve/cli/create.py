@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -131,25 +130,24 @@ def _created(options: dict[str, Any]) -> Created:
 
     words = {**options, **_NOT_HERE}
     matrix = _matrix(options)
-    with TemporaryDirectory(prefix="envsolve-", ignore_cleanup_errors=True) as scratch:
-        lock = named_lock(options) if options["lock_file"] else solved_lock(words, Path(scratch))
-        progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="creating")
-        asked = CreateRequest(
-            prefix=options["prefix"],
-            lock=lock.path,
-            request=lock.command,
-            network=_network(options),
-            session=partial(conda_session, words),
-            python=options["python"] if options["lock_file"] else None,
-            channel_logins=lock.channel_logins,
-            force=options["force"],
-            keep=options["keep"],
-            builds=options["allow_builds"],
-        )
-        try:
-            return create_environment(asked, matrix, os.environ, progress.show)
-        finally:
-            progress.clear()
+    install = named_lock(options) if options["lock_file"] else solved_lock(words)
+    progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="creating")
+    asked = CreateRequest(
+        prefix=options["prefix"],
+        lock=install.lock,
+        request=install.command,
+        network=_network(options),
+        session=partial(conda_session, words),
+        python=options["python"] if options["lock_file"] else None,
+        channel_logins=install.channel_logins,
+        force=options["force"],
+        keep=options["keep"],
+        builds=options["allow_builds"],
+    )
+    try:
+        return create_environment(asked, matrix, os.environ, progress.show)
+    finally:
+        progress.clear()
 
 
 def _matrix(options: Mapping[str, Any]) -> Matrix:

@@ -22,6 +22,8 @@ from envsolve.model.note import Note
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
+    from envsolve.create.reading import Given
+    from envsolve.lockfile.lock import Lock
     from envsolve.matrix import Matrix
     from envsolve.project import Project
 
@@ -29,15 +31,18 @@ _WITH_A_LOCK = ("python", "channels", "index_url", "extra_index_urls")
 """Of the request, what says where packages of a lock are and how to get in, and which Python a venv has."""
 
 
-class Lock(NamedTuple):
-    """The lock on the disk, the command that makes the environment again, and addresses with logins."""
+class ToInstall(NamedTuple):
+    """The file of a lock, or a lock that was solved, with the command that makes the environment again.
 
-    path: Path
+    ``channel_logins`` are addresses of channels, bare and with what opens them.
+    """
+
+    lock: Path | Given
     command: str
     channel_logins: tuple[tuple[str, str], ...]
 
 
-def named_lock(options: dict[str, Any]) -> Lock:
+def named_lock(options: dict[str, Any]) -> ToInstall:
     """The lock of --lock. Raises UsageError where something is asked for beside it."""
     _refuse_beside_a_lock()
     from envsolve.app.creating import absolute_prefix
@@ -46,7 +51,7 @@ def named_lock(options: dict[str, Any]) -> Lock:
     words = ["envsolve", "create", prefix, "--lock", str(path)]
     words += [] if options["python"] is None else ["--python", str(options["python"])]
     words += ["--allow-builds"] if options["allow_builds"] else []
-    return Lock(Path(options["lock_file"]), shlex.join(words), _channel_logins(options))
+    return ToInstall(Path(options["lock_file"]), shlex.join(words), _channel_logins(options))
 
 
 def _refuse_beside_a_lock() -> None:
@@ -63,12 +68,13 @@ def _refuse_beside_a_lock() -> None:
             )
 
 
-def solved_lock(options: dict[str, Any], scratch: Path) -> Lock:
-    """Solve the request, and put the lock into ``scratch``."""
+def solved_lock(options: dict[str, Any]) -> ToInstall:
+    """Solve the request."""
     from envsolve.app.command import command_of
     from envsolve.app.creating import command_with_prefix
     from envsolve.app.lock_kind import usual_format
     from envsolve.app.solving import request_without_secrets
+    from envsolve.create.reading import FILES, Given
     from envsolve.host.machine import this_platform
 
     try:
@@ -80,13 +86,12 @@ def solved_lock(options: dict[str, Any], scratch: Path) -> Lock:
     request = request._replace(platforms=(this_platform(),))
     if not request.format:
         request = request._replace(format=usual_format(request, matrix, os.environ))
-    made, notes = _text(request, matrix, options)
+    text, lock, notes = _solved(request, matrix, options)
     for it in notes:
         note(it, quiet=options["quiet"])
-    path = scratch / _NAMES[request.format]
-    path.write_text(made, "utf-8", newline="\n")
+    given = Given(Path(FILES[request.format]), request.format, text, lock.restricted_to(request.format))
     bare, _ = request_without_secrets(request._replace(platforms=()))
-    return Lock(path, command_with_prefix(options["prefix"], command_of(bare)), _channel_logins(options))
+    return ToInstall(given, command_with_prefix(options["prefix"], command_of(bare)), _channel_logins(options))
 
 
 def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
@@ -135,28 +140,20 @@ def _format() -> str | None:
     raise UsageError("unknown-format", message, (f"known: {', '.join(known)}",))
 
 
-_NAMES = {
-    "pylock": "pylock.toml",
-    "requirements": "requirements.txt",
-    "conda-lock": "conda-lock.yml",
-    "explicit": "conda.lock",
-}
-
-
-def _text(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[str, tuple[Note, ...]]:
-    """The text of the lock for a request, and what to tell beside it."""
+def _solved(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[str, Lock, tuple[Note, ...]]:
+    """The lock for a request with its text, and what to tell beside it."""
     if request.format in VENV_FORMATS:
         from envsolve.cli.python_lock import python_lock, refuse_what_is_condas
 
         refuse_what_is_condas(request)
         solved = python_lock(request, matrix, options)
-        return solved.texts[0][1], solved.notes
+        return solved.texts[0][1], solved.locks[0], solved.notes
     from envsolve.cli.conda_lock import conda_lock, conda_session
     from envsolve.lockfile.formats import write_conda_lock
 
     with conda_session(options) as session:
         locked = conda_lock(request, matrix, options, session)
-    return next(write_conda_lock(locked.locks, request.format))[1], locked.notes
+    return next(write_conda_lock(locked.locks, request.format))[1], locked.locks[0], locked.notes
 
 
 def _channel_logins(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:

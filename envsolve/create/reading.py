@@ -1,37 +1,58 @@
-"""A lock becomes a plan: conda-lock.yml, explicit file, pixi.lock, pylock.toml or hashed requirements.
+"""A lock becomes a plan: what of it is installed here, if all of that is decided and can be proved.
 
 Only what has a digest is installed. A file that leaves something to be decided is refused with the command that
-decides it; an environment.yml of single builds has no digests, and becomes a plan elsewhere.
+decides it. An environment.yml of single builds has no digests of conda packages: channels say them (``exact_plan``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from envsolve.boundary.files import FileError, read_text
 from envsolve.boundary.secrets import without_secrets
-from envsolve.create.conda_reading import of_conda
-from envsolve.create.plan import Kind, Plan, WheelFile
+from envsolve.create.plan import Kind, Plan
 from envsolve.create.refusals import LOCKS, lock_of_project, not_exact, other_platform, without_hash
-from envsolve.errors import UsageError
-from envsolve.lockfile.conda_file import HeldFormat, format_of
-from envsolve.lockfile.conda_lock_file import LONGEST
-from envsolve.lockfile.facts import in_comments, table_in
+from envsolve.create.wheels import wheel_file
+from envsolve.errors import OutsideError, UsageError
+from envsolve.lockfile.conda_lock_yml import INSTALLED_UNASKED
 from envsolve.lockfile.formats import is_project_lock
-from envsolve.lockfile.pylock_document import pylock_document
-from envsolve.lockfile.sound_pins import STRONG
-from envsolve.lockfile.text_file import shown
+from envsolve.lockfile.lock import Lock, bare_files, requires_python_of, strong_digests
+from envsolve.lockfile.own_file import LONGEST
+from envsolve.lockfile.reading import format_in, locks_in
+from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
-from envsolve.model.requirement_line import contents_of, hashes_of
+from envsolve.model.note import Note
+from envsolve.model.package import Pin
 
-_OTHER_FILES = re.compile(r"^\s*(?:-r|-c|-e|--requirement|--constraint|--editable)\b", re.MULTILINE)
-_NAMES_INDEX = re.compile(r"^\s*(?:-i|--index-url)\b", re.MULTILINE)
-_A_HASH = "--hash="
+FILES = {
+    "conda-lock": "conda-lock.yml",
+    "explicit": "explicit.lock",
+    "environment": "environment.yml",
+    "pixi.lock": "pixi.lock",
+    "pylock": "pylock.toml",
+    "requirements": "requirements.txt",
+}
+"""What the lock of each format is called where it is kept."""
+_OF_WHEELS = ("pylock", "requirements")
+_WITHOUT_SHA256 = ("explicit", "environment")
+"""Formats that have an md5 of a conda package, or no digest at all."""
+_REQUESTS = ("environment", "requirements")
+"""Formats that ``-r`` reads as well."""
+_ADDRESS = re.compile(r"\bhttps?://[^\s\"'<>#,]+")
+
+
+class Given(NamedTuple):
+    """A lock to install: the file that it is in or might be in, its format, its text, and the value."""
+
+    path: Path
+    format_name: str
+    text: str
+    lock: Lock
 
 
 def plan_of(path: Path, platform: Platform, python: SpecifierSet | None = None) -> Plan:
@@ -46,79 +67,113 @@ def plan_of(path: Path, platform: Platform, python: SpecifierSet | None = None) 
             raise FileError("there is no such file")
         if is_project_lock(path):
             raise lock_of_project(path)
-        if path.suffix.lower() == ".toml":
-            return _of_pylock(path, text, platform, python)
-        kind = _kind(text)
-        if kind is None:
-            return _of_requirements(path, text, platform, python)
-        return of_conda(kind, path, text, platform)
+        format_name = format_in(path, text)
+        locks = locks_in(format_name, text, platform)
+        lock = next((it for it in locks if it.platform in ("", platform)), None)
+        if lock is None:
+            raise other_platform(path, platform, [it.platform for it in locks])
+        return plan_from(Given(path, format_name, text, lock), platform, python)
     except FileError as error:
         raise UsageError("lock-unreadable", f"cannot read {error.at(path)}: {error.reason}", hints=(LOCKS,)) from None
 
 
-def is_environment(path: Path) -> bool:
-    """Whether the file at ``path`` is an environment.yml, by its content."""
+def plan_from(given: Given, platform: Platform, python: SpecifierSet | None = None) -> Plan:
+    """The plan of a lock for ``platform``. Raises as :func:`plan_of`, and FileError for what cannot be installed."""
+    path, format_name, text, lock = given
+    if format_name not in FILES:
+        raise not_exact(path, "it names packages without addresses")
+    _refuse_open(given)
+    is_venv = format_name in _OF_WHEELS
+    conda = tuple(it for it in lock.conda if _is_installed(it))
+    pins = tuple(_proven(given, it) for it in lock.pins if _is_installed(it))
+    if not is_venv:
+        pins = tuple(pin._replace(index_url=None) if pin.files[0].url else pin for pin in pins)
+        lock = lock._replace(platform=platform)
+    for package in conda:
+        _require_proven(given, package)
+    lock = lock._replace(pins=pins, conda=conda)
+    _refuse_unsound(lock)
+    return Plan(
+        Kind.VENV if is_venv else Kind.CONDA,
+        FILES[format_name],
+        without_secrets(text),
+        lock,
+        _python(lock, python) if is_venv else None,
+        tuple((without_secrets(it), it) for it in _ADDRESS.findall(text) if without_secrets(it) != it),
+        tuple(_notes(given)),
+    )
+
+
+def _refuse_open(given: Given) -> None:
+    """Raise where something is to be decided: FileError for a line that is none, else UsageError ``lock-not-exact``."""
+    path, format_name, _, lock = given
+    command = f"envsolve create PREFIX -r {path}" if format_name in _REQUESTS else None
+    for it in lock.open:
+        if it.of_conda and it.line is not None:
+            raise FileError(it.reason, it.line)
+        if not it.optional:
+            raise not_exact(path, it.reason, "pixi install" if format_name == "pixi.lock" else command)
+    if format_name == "requirements" and not any(pin.files for pin in lock.pins):
+        raise not_exact(path, "it has no hashes", command)
+    if format_name != "environment":
+        return
+    several = next((it for it in lock.conda if not it.build or set("*^") & set(it.build)), None)
+    if several is not None:
+        named = "=".join(filter(None, (several.name, several.version, several.build)))
+        raise not_exact(path, f"{named} is not one build", command)
+    bare = next((pin.name for pin in lock.pins if not strong_digests(pin)), None)
+    if bare is not None:
+        raise not_exact(path, f"{bare} of its pip section has no hash", command)
+
+
+def _is_installed(package: CondaPackage | Pin) -> bool:
+    """Whether conda-lock installs it unless it is told otherwise."""
+    return not package.categories or INSTALLED_UNASKED in package.categories
+
+
+def _proven(given: Given, pin: Pin) -> Pin:
+    """``pin`` with the digests alone that prove what it is. Raises UsageError ``lock-without-hashes``."""
+    digests = strong_digests(pin)
+    named = [file for file in pin.files if file.url]
+    if not digests or not all(strong_digests(pin._replace(files=(file,))) for file in named):
+        hashes = any(file.hashes for file in pin.files)
+        label = f"{pin.name} {pin.version}".strip()
+        raise without_hash(given.path, f"{label} of a kind that cannot be forged" if hashes else label)
+    return pin if named else pin._replace(files=bare_files(digests))
+
+
+def _require_proven(given: Given, package: CondaPackage) -> None:
+    """Raise UsageError where a package has an md5 alone, which can be forged; explicit files have no more."""
+    if package.sha256 is not None or given.format_name == "environment":
+        return
+    if given.format_name not in _WITHOUT_SHA256:
+        raise without_hash(given.path, f"{package.file_name} of a kind that cannot be forged")
+    if package.md5 is None:
+        raise without_hash(given.path, package.file_name)
+
+
+def _refuse_unsound(lock: Lock) -> None:
+    """Raise FileError for what no installer can be told."""
     try:
-        return _kind(read_text(path, LONGEST) or "") is HeldFormat.ENVIRONMENT
-    except FileError:
-        return False
+        for reads_pylock in (True, False):
+            wheel_file(lock, reads_pylock=reads_pylock)
+    except OutsideError as error:
+        raise FileError(error.message) from None
 
 
-def _kind(text: str) -> HeldFormat | None:
+def _python(lock: Lock, asked: SpecifierSet | None) -> SpecifierSet | None:
     try:
-        return format_of(text)
-    except FileError:
-        return None
-
-
-def _of_pylock(path: Path, text: str, platform: Platform, python: SpecifierSet | None) -> Plan:
-    document = pylock_document(text)
-    _require_strong_hashes(path, document)
-    facts = table_in(document)
-    _require_platform(path, facts, platform)
-    try:
-        stated = SpecifierSet(str(document.get("requires-python", "")))
-    except InvalidSpecifier:
-        raise FileError("its requires-python is no range of versions") from None
-    wheels = WheelFile("pylock.toml", text)
-    return Plan(Kind.VENV, wheels.name, without_secrets(text), _both(stated, python), wheels=wheels, facts=facts)
-
-
-def _require_strong_hashes(path: Path, document: Mapping[str, Any]) -> None:
-    """Raise UsageError ``lock-without-hashes`` where a file has md5 or the like alone, which can be forged."""
-    for package in document["packages"]:
-        files = [*package.get("wheels", ()), *(package[it] for it in ("sdist", "archive") if it in package)]
-        if any(not set(STRONG) & set(file["hashes"]) for file in files):
-            raise without_hash(path, f"{package['name']} of a kind that cannot be forged")
-
-
-def _of_requirements(path: Path, text: str, platform: Platform, python: SpecifierSet | None) -> Plan:
-    other = _OTHER_FILES.search(text)
-    if _A_HASH not in text or other is not None:
-        why = "it has no hashes" if other is None else "it names other files"
-        raise not_exact(path, why, f"envsolve create PREFIX -r {path}")
-    for line in contents_of(text):
-        algorithms = {it.partition(":")[0] for it in hashes_of(line)}
-        if algorithms and not set(STRONG) & algorithms:
-            raise without_hash(path, f"{shown(line.split()[0])} of a kind that cannot be forged")
-    facts = in_comments(text)
-    _require_platform(path, facts, platform)
-    stated = str((facts or {}).get("python", ""))
-    minor = ".".join(stated.split(".")[:2])
-    try:
-        versions = SpecifierSet(f">={stated},=={minor}.*") if stated else SpecifierSet()
+        stated = SpecifierSet(lock.requires_python or requires_python_of(lock.python))
     except InvalidSpecifier:
         raise FileError("the Python that it records is no version") from None
-    wheels = WheelFile("requirements.txt", text, names_index=_NAMES_INDEX.search(text) is not None)
-    return Plan(Kind.VENV, wheels.name, without_secrets(text), _both(versions, python), wheels=wheels, facts=facts)
-
-
-def _both(stated: SpecifierSet, asked: SpecifierSet | None) -> SpecifierSet | None:
     together = stated & asked if asked is not None else stated
     return together or None
 
 
-def _require_platform(path: Path, facts: object, platform: Platform) -> None:
-    stated = facts.get("platform") if isinstance(facts, dict) else None
-    if isinstance(stated, str) and stated != platform:
-        raise other_platform(path, platform, [stated])
+def _notes(given: Given) -> Iterator[Note]:
+    left_out = [name for name in given.lock.categories if name != INSTALLED_UNASKED]
+    if left_out:
+        text = f"packages that only {' and '.join(left_out)} asks for are left out, as conda-lock does"
+        yield Note("not-installed", text)
+    code = "environment-file" if given.format_name == "environment" else "not-installed"
+    yield from (Note(code, text) for text in given.lock.left_out)

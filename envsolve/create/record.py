@@ -20,6 +20,7 @@ from envsolve import __version__
 from envsolve.boundary.files import FileError, read_bytes
 from envsolve.create.plan import Kind, Plan
 from envsolve.errors import Hint, UsageError
+from envsolve.lockfile.facts import facts_of
 
 RECORD = ".envsolve.json"
 LOCKS = ".envsolve"
@@ -79,9 +80,9 @@ class Record(NamedTuple):
 
 def record_of(plan: Plan, request: str, state: State, prefix: Path | str = "") -> Record:
     """The record of an environment at ``prefix`` that ``plan`` makes and ``request`` asks for."""
-    digest = hashlib.sha256(plan.lock.encode()).hexdigest()
+    digest = hashlib.sha256(plan.text.encode()).hexdigest()
     python = "" if plan.python is None else str(plan.python)
-    return Record(state, plan.kind, plan.lock_name, digest, python, request, str(prefix), plan.facts or {})
+    return Record(state, plan.kind, plan.lock_name, digest, python, request, str(prefix), facts_of(plan.lock))
 
 
 def write_record(prefix: Path, record: Record) -> None:
@@ -110,7 +111,7 @@ def write_lock(prefix: Path, plan: Plan) -> None:
     """Write the lock of ``plan`` into its folder. OSError passes."""
     folder = prefix / LOCKS
     folder.mkdir(exist_ok=True)
-    (folder / plan.lock_name).write_text(plan.lock, "utf-8", newline="\n")
+    (folder / plan.lock_name).write_text(plan.text, "utf-8", newline="\n")
 
 
 def read_record(prefix: Path) -> Record | None:

@@ -11,14 +11,44 @@ from typing import NamedTuple
 
 from envsolve.create.child import run
 from envsolve.create.failures import KNOWN, no_installer, tool_failed
-from envsolve.create.plan import WheelFile
-from envsolve.create.pylock import requirements_of
 from envsolve.create.tools import Network, has_own_pip, tool_environ
 from envsolve.errors import Hint, UsageError
+from envsolve.lockfile.lock import Lock
 from envsolve.model.requirement_line import as_lines, contents_of
 
 _INTERPRETER = re.compile(r"pythonw?[\d.]*(?:\.exe)?", re.IGNORECASE)
 _WITH_TOKEN = re.compile(r"(?P<scheme>https?://)(?:[^/?#]*@)?(?P<folder>[^?#]*?)(?P<token>/t/[^/?#]+)")
+
+
+class WheelFile(NamedTuple):
+    """A file that uv and pip install from: ``pylock.toml`` or ``requirements.txt``, with the hash of every file in it.
+
+    ``names_index`` says that it tells where the packages are; else the indexes count that the user has configured.
+    """
+
+    name: str
+    text: str
+    names_index: bool = True
+
+
+def wheel_file(lock: Lock, *, reads_pylock: bool) -> WheelFile:
+    """The wheels of ``lock`` for an installer: by their addresses where it has them and ``reads_pylock``, else by name.
+
+    Raises OutsideError for what no installer can be told.
+    """
+    has_addresses = all(file.url for pin in lock.pins for file in pin.files)
+    indexes = tuple(dict.fromkeys(url for pin in lock.pins if (url := pin.index_url)))
+    if has_addresses and reads_pylock and any(pin.index_url is not None for pin in lock.pins):
+        from envsolve.lockfile import pylock_toml
+
+        return WheelFile("pylock.toml", pylock_toml.write(lock))
+    from envsolve.lockfile.requirements_txt import lines_of_pins
+
+    if has_addresses and indexes:
+        lock = lock._replace(default_index=indexes[0], default_is_plain=False, indexes=indexes[1:])
+    told = (" ".join(line.split()) for line in contents_of("\n".join(lines_of_pins(lock))))
+    text = as_lines(told).replace("$", "%24")  # of an address, and no variable of this machine
+    return WheelFile("requirements.txt", text, has_addresses or not lock.default_is_plain)
 
 
 class Wheels(NamedTuple):
@@ -28,7 +58,7 @@ class Wheels(NamedTuple):
     takes for strange. ``builds`` lets packages be built that have no wheel, which runs their code.
     """
 
-    file: WheelFile
+    lock: Lock
     uv: str | None
     alone: bool
     builds: bool = False
@@ -47,9 +77,10 @@ def install_wheels(
     Raises OutsideError where that fails, UsageError ``interpreter-replaced`` where a wheel replaced the interpreter.
     """
     before = _interpreters(python.parent)
-    with tool_environ(environ, network, scratch, names_index=wheels.file.names_index) as variables:
-        file = scratch / wheels.file.name
-        text = _opened(_text(wheels.file), network)
+    told = wheel_file(wheels.lock, reads_pylock=wheels.uv is not None)
+    with tool_environ(environ, network, scratch, names_index=told.names_index) as variables:
+        file = scratch / told.name
+        text = _opened(told.text, network)
         file.write_text(text, "utf-8", newline="\n")
         network = network._replace(no_cache=not network.keeps(text))
         if wheels.uv is not None:
@@ -73,18 +104,11 @@ def _interpreters(folder: Path) -> dict[str, tuple[int, int, int]]:
     return {name: (it.st_ino, it.st_mtime_ns, it.st_size) for name, it in facts.items()}
 
 
-def _text(file: WheelFile) -> str:
-    """The file for an installer: of requirements the lines that were judged, so that it sees no others."""
-    return file.text if file.name == "pylock.toml" else as_lines(contents_of(file.text))
-
-
 def _opened(text: str, network: Network) -> str:
     """``text`` with the tokens in the paths of indexes, which a lock does not have and a netrc file cannot."""
-    for address in network.addresses:
-        found = _WITH_TOKEN.match(address)
-        if found is not None:
-            bare = f"{found['scheme']}{found['folder']}"
-            text = text.replace(f"{bare}/", f"{bare}{found['token']}/")
+    matched = filter(None, map(_WITH_TOKEN.match, network.addresses))
+    for bare, token in {f"{it['scheme']}{it['folder']}": it["token"] for it in matched}.items():
+        text = text.replace(f"{bare}/", f"{bare}{token}/")
     return text
 
 
@@ -110,9 +134,6 @@ def _of_pip(python: Path, file: Path, wheels: Wheels, network: Network, environ:
         raise no_installer(python)
     if network.offline:
         raise no_installer(python, offline=True)
-    if file.name == "pylock.toml":
-        file = file.with_name("requirements.txt")
-        file.write_text(_opened(requirements_of(wheels.file.text, python, environ), network), "utf-8")
     command = [*pip, "install", "--no-deps", "--require-hashes", "--progress-bar", "off", "--no-color", "-r", str(file)]
     command += [] if wheels.builds else ["--only-binary", ":all:"]
     if network.no_cache:

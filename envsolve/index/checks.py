@@ -12,6 +12,8 @@ from envsolve.model.version_order import key_of
 
 NOT_THERE = "file-not-there"
 """The code of the error for a file that an index lists and does not give."""
+BUILD_FAILED = "build-failed"
+"""The code of the error for a source distribution that could not be built."""
 _STRONG = ("sha512", "sha384", "sha256")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from envsolve.boundary.secrets import without_secrets
 from envsolve.index.checks import project_and_version
+from envsolve.index.extended import Elsewhere, ExtendedProject, Part
 from envsolve.index.fetch import Fetcher
 from envsolve.index.kept import read_markers, written_plain
 from envsolve.index.metadata import Metadata
@@ -60,6 +61,7 @@ class Indexes:
     """The indexes of a request, in the order they are asked.
 
     ``mapped`` names packages that an index of their own is asked for first, ``direct`` those that are from one file.
+    ``elsewhere`` says where versions of packages are that the indexes may lack.
     Safe to use from many threads. Each page and each metadata file is asked for at most once.
     """
 
@@ -69,8 +71,11 @@ class Indexes:
         pool: Pool,
         mapped: Mapping[str, str] | None = None,
         direct: Mapping[str, PackageFile] | None = None,
+        elsewhere: Mapping[str, Mapping[str, Sequence[Elsewhere]]] | None = None,
     ) -> None:
         self.pool = pool
+        self._elsewhere = elsewhere or {}
+        self._extended: dict[str, ExtendedProject] = {}
         self._indexes = tuple(map(pool.index, urls))
         self._mapped = {name: pool.index(url) for name, url in (mapped or {}).items()}
         self._direct = {name: _alone(name, file) for name, file in (direct or {}).items()}
@@ -82,8 +87,8 @@ class Indexes:
         for index in self._asked(name):
             project = index.project(name)
             if project is not None:
-                return project
-        return None
+                return self._with_elsewhere(name, Part(index, project))
+        return self._with_elsewhere(name, None)
 
     def at_hand(self, name: str) -> tuple[bool, Project | None]:
         """Whether all this is known without asking anybody, and what it is."""
@@ -91,9 +96,11 @@ class Indexes:
             return True, self._direct[name]
         for index in self._asked(name):
             known, project = index.at_hand(name)
-            if not known or project is not None:
-                return known, project
-        return True, None
+            if not known:
+                return False, None
+            if project is not None:
+                return True, self._with_elsewhere(name, Part(index, project))
+        return True, self._with_elsewhere(name, None)
 
     def is_direct(self, name: str, url: str) -> bool:
         """Whether ``name`` is from one file, the one at ``url``."""
@@ -103,21 +110,43 @@ class Indexes:
 
     def metadata(self, project: Project, file: RawFile) -> Metadata:
         """What ``file`` requires. Raises OutsideError."""
-        return self._of(project).metadata(project, file)
+        index, project = self.owner(project, file)
+        return index.metadata(project, file)
 
     def metadata_at_hand(self, project: Project, file: RawFile) -> Metadata | None:
         """The same without asking anybody; None where somebody has to be asked."""
-        return self._of(project).metadata_at_hand(project, file)
+        index, project = self.owner(project, file)
+        return index.metadata_at_hand(project, file)
 
     def index_url(self, project: Project) -> str | None:
         """The index that ``project`` is from, without credentials; None where it is from one file."""
         return None if project.name in self._direct else without_secrets(self._of(project).url).rstrip("/")
+
+    def owner(self, project: Project, file: RawFile) -> Part:
+        """The index that has ``file``, and what it has of the project."""
+        if isinstance(project, ExtendedProject):
+            return project.owner(file)
+        return Part(self._of(project), project)
+
+    def _with_elsewhere(self, name: str, base: Part | None) -> Project | None:
+        more = self._elsewhere.get(name)
+        if not more:
+            return None if base is None else base.project
+        if name not in self._extended:
+            there = {
+                version: [(self.pool.index(it.index_url), it.version) for it in places]
+                for version, places in more.items()
+            }
+            self._extended.setdefault(name, ExtendedProject(name, base, there))
+        return self._extended[name]
 
     def _asked(self, name: str) -> tuple[Index, ...]:
         own = self._mapped.get(name)
         return self._indexes if own is None else (own, *self._indexes)
 
     def _of(self, project: Project) -> Index:
+        if isinstance(project, ExtendedProject):
+            return project.first_index
         if project.name in self._direct or (len(self._indexes) == 1 and project.name not in self._mapped):
             return self._indexes[0]
         return next(index for index in self._asked(project.name) if index.holds(project))

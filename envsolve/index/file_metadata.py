@@ -3,7 +3,7 @@
 1. The metadata file beside a wheel (PEP 658), whose digest the page states.
 2. Out of the wheel itself: the end of the archive, then the member, by range requests; some kB of some GB.
 3. The whole file, where the server does not do ranges, as long as it is small.
-4. Of a source distribution its PKG-INFO, where that says that it holds for every wheel (PEP 643).
+4. Of a source distribution what its archive states (envsolve.index.source_archive).
 5. A build of the metadata alone, where the user allows running the code of packages.
 """
 
@@ -29,7 +29,7 @@ class FileMetadata(NamedTuple):
         """What ``file`` says of itself, which must be about the project and version that its name says.
 
         Raises OutsideError where it cannot be had: ``metadata-hash-mismatch``, ``metadata-invalid``,
-        ``file-not-there``, and ``needs-build`` for a source distribution that has to be built to know.
+        ``file-not-there``.
         """
         content = self._beside(fetcher, file) if file.metadata is not None else None
         if content is None and file.is_wheel:

@@ -73,6 +73,12 @@ class Ranks:
             self._known[tags] = self._rank(tags)
         return self._known[tags]
 
+    def may_be_had(self, file_name: str) -> bool:
+        """Whether another Python 3 on the same platform could install a wheel."""
+        pythons, _, platforms = (it.lower().split(".") for it in file_name.removesuffix(".whl").split("-")[-3:])
+        on_platform = any(it == "any" or it in self._platforms for it in platforms)
+        return on_platform and any(it.startswith(("py3", "cp3")) for it in pythons)
+
     def _rank(self, tags: str) -> tuple[int, int] | None:
         pythons, abis, platforms = (part.lower().split(".") for part in tags.split("-"))
         ranks = [

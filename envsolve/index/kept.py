@@ -17,7 +17,7 @@ from envsolve.index.metadata import Metadata
 from envsolve.index.page import RawFile
 from envsolve.model.need import Need
 
-_FORMAT = (3, sys.version_info[:2])
+_FORMAT = (4, sys.version_info[:2])
 """Of the record: another one, and what is kept counts as absent."""
 
 
@@ -81,7 +81,7 @@ _TEXT_OR_NONE = [str, None]
 _FILE = (str, str, _HASHES, [int, None], _TEXT_OR_NONE, _TEXT_OR_NONE, _TEXT_OR_NONE, [_HASHES, None])
 """A RawFile."""
 _NEED = (str, _TEXTS, str, str, str, str)
-_METADATA = (str, str, [_Each(_NEED), None], _TEXT_OR_NONE, _TEXTS, bool)
+_METADATA = (str, str, [_Each(_NEED), None], _TEXT_OR_NONE, _TEXTS, bool, bool, _TEXTS)
 _KEPT = (
     *([float, int], str, str, str, str),
     *([_TEXTS, None], {str: _TEXTS}, {int: _Each(_FILE)}, {str: _METADATA}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from envsolve.index.fetch import number_of
@@ -14,6 +15,10 @@ _FIELD = re.compile(
 )
 _FOLDED = re.compile(r"\r?\n[ \t]+")
 _END_OF_FIELDS = re.compile(r"\r?\n\r?\n")
+_CORRECTIONS = (
+    (re.compile(r"([<>]=?)(\s*\d+(?:\.\d+)*)\.\*"), r"\1\2"),  # >=1.19.*
+    (re.compile(r"(?<=[\d*])\s*(?=[<>=!~]=|[<>])"), ","),  # >=1.0<2.0
+)
 _FIRST_WITH_STATIC_SDISTS = (2, 2)
 
 
@@ -21,6 +26,8 @@ class Metadata(NamedTuple):
     """What one file says of itself. ``requires`` is None where a requirement cannot be read, as in some old files.
 
     ``is_static`` says of a source distribution that its requirements hold for every wheel built from it (PEP 643).
+    ``needs_build`` says that only a build would tell them, and ``requires`` is None. ``corrected`` are requirements, as
+    they are written, that no standard allows and that were read as older installers read them.
     """
 
     name: str
@@ -29,6 +36,8 @@ class Metadata(NamedTuple):
     requires_python: str | None = None
     extras: tuple[str, ...] = ()
     is_static: bool = True
+    needs_build: bool = False
+    corrected: tuple[str, ...] = ()
 
 
 def read_metadata(content: bytes) -> Metadata:
@@ -39,26 +48,51 @@ def read_metadata(content: bytes) -> Metadata:
         fields.setdefault(field.lower(), []).append(value.strip())
     if "name" not in fields or "version" not in fields:
         raise ValueError("it names no project or no version")
+    lines = fields.get("requires-dist", [])
     dynamic = {value.lower() for value in fields.get("dynamic", ())}
     return Metadata(
         fields["name"][0],
         fields["version"][0],
-        _needs(fields.get("requires-dist", [])),
+        needs_in(lines),
         fields.get("requires-python", [None])[0],
         tuple(fields.get("provides-extra", ())),
         _version(fields) >= _FIRST_WITH_STATIC_SDISTS
         and not dynamic & {"requires-dist", "requires-python", "provides-extra"},
+        corrected=tuple(line for line in lines if not _is_valid(line)),
     )
 
 
-def _needs(lines: list[str]) -> tuple[Need, ...] | None:
+def needs_in(lines: Iterable[str]) -> tuple[Need, ...] | None:
+    """What the lines require, as older installers read them; None where one of them is no requirement even so."""
     try:
-        needs = tuple(map(parse_need, lines))
-        for need in needs:
-            check_specifier(need.specifier)
+        return tuple(_read(line if _is_valid(line) else corrected(line)) for line in lines)
     except ValueError:
         return None
-    return needs
+
+
+def corrected(line: str) -> str:
+    """A requirement as the standard has it, where pip up to 24.0 read one that breaks it in one of the usual ways.
+
+    https://packaging.python.org/en/latest/specifications/version-specifiers took effect in pip 24.1.
+    """
+    need, semicolon, marker = line.partition(";")
+    for pattern, replacement in _CORRECTIONS:
+        need = pattern.sub(replacement, need)
+    return need + semicolon + marker
+
+
+def _read(line: str) -> Need:
+    need = parse_need(line)
+    check_specifier(need.specifier)
+    return need
+
+
+def _is_valid(line: str) -> bool:
+    try:
+        _read(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _version(fields: dict[str, list[str]]) -> tuple[int, ...]:

@@ -44,6 +44,10 @@ class Trust(NamedTuple):
 class MetadataReader(Protocol):
     """One way to the metadata of a file; see envsolve.index.file_metadata."""
 
+    @property
+    def allow_builds(self) -> bool:
+        """Whether it builds what says nothing without."""
+
     def __call__(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
         """What ``file`` says of itself. Raises OutsideError."""
 
@@ -284,7 +288,7 @@ class Index:
 
     def _load_metadata(self, project: Project, file: RawFile) -> Metadata:
         found = self._kept_metadata(project, file)
-        if found is not None:
+        if found is not None and not (found.needs_build and self._read.allow_builds):
             return found
         if self._trust.offline:
             raise _not_kept(f"the metadata of {file[0]}", without_secrets(file_address(project, file)))

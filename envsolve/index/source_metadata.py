@@ -1,4 +1,4 @@
-"""The metadata of a source distribution: from its PKG-INFO where that is for every wheel, else from a build of it.
+"""The metadata of a source distribution: what its archive states, else from a build of it.
 
 A build runs code of the package, so it happens only where the user allows it and the hash of the archive is known.
 """
@@ -12,65 +12,42 @@ import zlib
 from pathlib import Path
 
 from envsolve.errors import Hint, OutsideError
-from envsolve.index.checks import check_hash, checked_metadata, invalid, not_had, require_hash
-from envsolve.index.fetch import METADATA_LIMIT, Fetcher
+from envsolve.index.checks import (
+    BUILD_FAILED,
+    check_hash,
+    checked_metadata,
+    invalid,
+    not_had,
+    project_and_version,
+    require_hash,
+)
+from envsolve.index.fetch import Fetcher
 from envsolve.index.metadata import Metadata
+from envsolve.index.source_archive import stated_metadata
 from envsolve.model.package import PackageFile
 
 _OK = 200
 _SOURCE_LIMIT = 500_000_000
 """Bytes of a source distribution; the largest real ones have 300 MB."""
-_PARTS = 2
 
 
 def of_source(fetcher: Fetcher, file: PackageFile, *, allow_builds: bool) -> Metadata:
-    """What a source distribution requires.
+    """What a source distribution requires; what only a build tells is left open where none is allowed.
 
-    Raises OutsideError: ``needs-build`` where only a build could tell, ``no-hash`` where nothing proves what is built.
+    Raises OutsideError: ``metadata-invalid``, ``no-hash`` where nothing proves what is to be built, ``build-failed``.
     """
     response = fetcher.fetch(file.url, limit=_SOURCE_LIMIT)
     if response.status != _OK:
         raise not_had(file, response)
     check_hash(response.body, file.hashes, file.name)
-    found = checked_metadata(_package_info(response.body, file), file)
-    if found.is_static:
+    found = stated_metadata(response.body, file)
+    if found is not None:
         return found
-    if not allow_builds:
-        raise needs_build(file.name)
-    require_hash(file)
-    return _built(response.body, file)
-
-
-def needs_build(file_name: str) -> OutsideError:
-    """The error for a source distribution whose requirements only a build tells."""
-    return OutsideError(
-        "needs-build",
-        f"{file_name} has to be built to know what it requires",
-        hints=(Hint("--allow-builds builds it here, which runs code of the package"),),
-    )
-
-
-def _package_info(content: bytes, file: PackageFile) -> bytes:
-    """The PKG-INFO at the top of the archive."""
-    try:
-        if file.name.endswith(".zip"):
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                names = [it for it in archive.namelist() if _is_package_info(it)]
-                if names and archive.getinfo(names[0]).file_size <= METADATA_LIMIT:
-                    return archive.read(names[0])
-        else:
-            with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive_of_tape:
-                for member in archive_of_tape:
-                    if _is_package_info(member.name) and member.isfile() and member.size <= METADATA_LIMIT:
-                        opened = archive_of_tape.extractfile(member)
-                        return b"" if opened is None else opened.read()
-    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
-        raise invalid(file, f"the archive is damaged: {error}") from None
-    raise invalid(file, "the archive holds no PKG-INFO")
-
-
-def _is_package_info(name: str) -> bool:
-    return name.endswith("/PKG-INFO") and len(name.split("/")) == _PARTS
+    if allow_builds:
+        require_hash(file)
+        return _built(response.body, file)
+    name, version = project_and_version(file.name)
+    return Metadata(name, version, None, needs_build=True)
 
 
 def _built(content: bytes, file: PackageFile) -> Metadata:
@@ -114,7 +91,7 @@ def _metadata_of_build(source: Path, file: PackageFile) -> bytes:
         return (Path(directory) / "METADATA").read_bytes()
     except (BuildException, BuildBackendException, subprocess.CalledProcessError, OSError) as error:
         raise OutsideError(
-            "build-failed",
+            BUILD_FAILED,
             f"{file.name} could not be built to know what it requires",
             (_last_words(error),),
             (Hint("another version may have a wheel; or build it apart and give its wheel by a local index"),),

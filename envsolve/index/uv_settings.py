@@ -13,6 +13,7 @@ from typing import NamedTuple, cast
 
 from envsolve.errors import UsageError
 from envsolve.index.configured import Configured, Machine, first, malformed, read_file, text_of
+from envsolve.model.names import normalized
 
 _Table = dict[str, object]
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
@@ -202,15 +203,13 @@ class _Reader:
         """Package, name of its index and marker, of each source that is an index."""
         if not table.get("sources") or not _is_off(self._environ, "UV_NO_SOURCES"):
             return
-        from packaging.utils import canonicalize_name
-
         for package, given in self._table(table["sources"], "sources").items():
             key = f"sources.{package}"
             for source in given if isinstance(given, list) else [given]:
                 fields = self._table(source, key)
                 name = self._string(fields, "index", f"{key}.")
                 if name and "extra" not in fields and "group" not in fields:
-                    yield canonicalize_name(package), name, self._string(fields, "marker", f"{key}.")
+                    yield normalized(package), name, self._string(fields, "marker", f"{key}.")
 
     def _url(self, table: _Table, above: str) -> str | None:
         url = self._string(table, "index-url", above)

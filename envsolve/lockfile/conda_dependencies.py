@@ -75,8 +75,11 @@ def asked_packages(lock: Lock) -> Iterator[tuple[Asked, Node]]:
 def categories(lock: Lock) -> dict[Node, tuple[str, ...]]:
     """For each package the categories it is for, sorted: ``main`` alone wherever that is one, as conda-lock has it.
 
-    What nothing that was asked for leads to is ``main`` too: no package is lost.
+    They are those that it says itself, else those of what was asked for and leads to it. What nothing leads to is
+    ``main`` too: no package is lost.
     """
+    stated = {Node("conda", it.name): it.categories for it in lock.conda}
+    stated |= {Node("pip", pin.name): pin.categories for pin in lock.pins}
     needs = _needs(lock)
     found: dict[Node, set[str]] = {node: set() for node in needs}
     roots: dict[str, list[Node]] = {}
@@ -85,7 +88,8 @@ def categories(lock: Lock) -> dict[Node, tuple[str, ...]]:
     for category, nodes in roots.items():
         for node in _reached(nodes, needs):
             found[node].add(category)
-    return {node: (MAIN,) if MAIN in held or not held else tuple(sorted(held)) for node, held in found.items()}
+    led = {node: (MAIN,) if MAIN in held or not held else tuple(sorted(held)) for node, held in found.items()}
+    return {node: stated[node] or categories for node, categories in led.items()}
 
 
 def _both(rests: Sequence[str]) -> str:

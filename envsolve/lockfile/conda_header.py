@@ -18,6 +18,7 @@ from envsolve.lockfile.facts import in_comments
 from envsolve.lockfile.header import comments_on_top, exported_from_in, exported_from_line, made_by, made_for_lines
 from envsolve.lockfile.header_lines import COMMAND, FOR, GPU, MADE_BY, MADE_BY_OWN_MATRIX, NEEDS, RESOLVED_FOR
 from envsolve.lockfile.lock import Lock, Stack
+from envsolve.lockfile.sound_packages import require_platform
 
 UNNAMED = "envsolve"
 """What an environment is called that has no framework."""
@@ -43,15 +44,20 @@ class Comments(NamedTuple):
     exported_from: str | None = None
 
 
-def header_lines(locks: Sequence[Lock]) -> Iterator[str]:
-    """Who made the file and with which command; for each of ``locks`` what it is for; how to use what it installs."""
+def header_lines(locks: Sequence[Lock], *, resolved: bool = True) -> Iterator[str]:
+    """Who made the file and with which command; for each of ``locks`` what it is for; how to use what it installs.
+
+    ``resolved`` says that the packages in it were chosen for a Python and virtual packages, which are named. Raises
+    OutsideError ``unsound-package`` for a lock that is for no platform.
+    """
     made = locks[0].made
     if made is not None:
         yield from made_by(made.envsolve_version, made.command, made.matrix_date, own_matrix=made.own_matrix)
     yield from exported_from_line(locks[0])
     for lock in locks:
+        require_platform(lock.platform)
         yield from made_for_lines(lock)
-        if made is not None:
+        if made is not None and resolved:
             assumed = ", ".join(map(str, lock.virtual_packages)) or _NO_VIRTUAL_PACKAGE
             yield RESOLVED_FOR.written(python=lock.python, assumed=assumed)
     yield from dict.fromkeys(line for lock in locks for line in lock.remarks)

@@ -11,11 +11,9 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from envsolve.lockfile.conda_lock_file import CondaLockFile
 from envsolve.lockfile.facts import facts_of
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.toml import Value
-from envsolve.model.host import Platform
 
 _OURS = "envsolve"
 _OF_THE_WHOLE = (
@@ -54,12 +52,11 @@ def custom_metadata(locks: Sequence[Lock]) -> Iterator[tuple[str, str]]:
         yield from _as_texts(f"{_OURS}.{lock.platform}", own)
 
 
-def facts_in_metadata(file: CondaLockFile, platform: Platform) -> Mapping[str, object] | None:
-    """What a conda-lock.yml records of the whole lock and of ``platform``; None where another tool wrote it."""
-    texts = dict(file.custom_metadata)
+def facts_in_metadata(texts: Mapping[str, str], platform: str) -> Mapping[str, object] | None:
+    """What is recorded of the whole lock and of ``platform``; None where another tool wrote it."""
     if f"{_OURS}.envsolve_version" not in texts:
         return None
-    facts = _under(f"{_OURS}.", texts) | {"platform": platform.value} | _under(f"{_OURS}.{platform}.", texts)
+    facts = _under(f"{_OURS}.", texts) | {"platform": platform} | _under(f"{_OURS}.{platform}.", texts)
     return {key: _fact(key, text) for key, text in facts.items()}
 
 

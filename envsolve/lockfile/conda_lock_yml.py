@@ -1,7 +1,8 @@
 """``--format conda-lock``: conda-lock.yml, version 1 (CEP 37), with the packages of all platforms in one file.
 
 conda-lock, mamba, micromamba and rattler read it. Fields are in conda-lock's own order, packages sorted by manager,
-name and platform, and there is no time in it: the same lock gives the same bytes.
+name and platform, and there is no time in it: the same lock gives the same bytes. Read is what conda-lock 1 to 4, mamba
+and conda-lockfiles write as well; fields that are not needed may be missing. https://conda.org/learn/ceps/cep-0037
 """
 
 from __future__ import annotations
@@ -11,24 +12,36 @@ from shlex import quote
 
 from envsolve import __version__
 from envsolve.boundary.display import one_line
+from envsolve.boundary.files import FileError
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError
 from envsolve.lockfile.conda_dependencies import Node, categories, dependencies
-from envsolve.lockfile.conda_header import header_lines, name_of, variable_remarks
-from envsolve.lockfile.conda_lock_facts import content_hash, custom_metadata
-from envsolve.lockfile.lock import MAIN, Lock
+from envsolve.lockfile.conda_header import Comments, comments_of, header_lines, name_of, variable_remarks
+from envsolve.lockfile.conda_lock_facts import content_hash, custom_metadata, facts_in_metadata
+from envsolve.lockfile.conda_locks import assembled, channels_of, named_channel, with_wheels
+from envsolve.lockfile.lock import MAIN, Lock, Open
+from envsolve.lockfile.package_address import package_of
+from envsolve.lockfile.pip_package import markers_of, pin_at
 from envsolve.lockfile.sound_packages import sound_packages, without_hash
 from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
+from envsolve.lockfile.text_file import shown
 from envsolve.lockfile.yaml import scalar
+from envsolve.lockfile.yaml_document import document_of, is_null, mapping, sequence, text, text_or_none
 from envsolve.model.conda import CondaPackage
+from envsolve.model.need import Markers
 from envsolve.model.package import Pin
 
 _NO_SOURCE = "the command line"
 """What stands for the sources where no file was read: mamba refuses a file without any."""
-_INSTALLED_UNASKED = "dev"
+INSTALLED_UNASKED = "dev"
 """The category that conda-lock installs beside main unless it is told not to."""
+_VERSION = "1"
+_VIRTUAL = "__"
+_PIP = ("pip", "pypi")
 
 _Entry = tuple[str, str, str, str]
 """Manager, name and platform, by which entries are sorted, and the text without category."""
+_Table = Mapping[str, object]
 
 
 def write(locks: Sequence[Lock]) -> str:
@@ -40,6 +53,30 @@ def write(locks: Sequence[Lock]) -> str:
     return "\n".join(_lines([lock.with_digest("conda-lock") for lock in locks])) + "\n"
 
 
+def read(content: str) -> tuple[Lock, ...]:
+    """The locks in the file, one for each platform. Raises FileError where it is no conda-lock.yml."""
+    table = mapping(document_of(content), "it")
+    version = text_or_none(table.get("version"), "its version") or _VERSION
+    if version != _VERSION:
+        raise FileError(f"it is version {shown(version)} of the format, and envsolve reads version {_VERSION}")
+    if "package" not in table:
+        raise FileError("it has no list of packages, which every conda-lock.yml has")
+    metadata = mapping(table.get("metadata"), "its metadata")
+    recorded = mapping(metadata.get("custom_metadata"), "custom_metadata")
+    texts = {key: held for key, held in recorded.items() if isinstance(held, str)}
+    comments = comments_of(content)
+    locks = [
+        _read_platform(platform, entries, facts_in_metadata(texts, platform), comments)
+        for platform, entries in _entries_by_platform(table, metadata).items()
+    ]
+    made = next((lock.made for lock in locks), None)
+    channels = tuple(_read_channel(it) for it in sequence(metadata.get("channels"), "its list of channels"))
+    channels = channels or channels_of([package for lock in locks for package in lock.conda], made)
+    named = (text_or_none(it, "a source") for it in sequence(metadata.get("sources"), "its list of sources"))
+    sources = tuple(it for it in named if it and it != _NO_SOURCE)
+    return tuple(lock._replace(channels=channels, sources=sources) for lock in locks)
+
+
 def _lines(locks: Sequence[Lock]) -> Iterator[str]:
     groups = {lock.platform: categories(lock) for lock in locks}
     yield from header_lines(locks)
@@ -48,15 +85,15 @@ def _lines(locks: Sequence[Lock]) -> Iterator[str]:
     yield from _metadata(locks)
     entries = sorted(entry for lock in locks for entry in _entries(lock))
     yield "package:" if entries else "package: []"
-    for manager, name, platform, text in entries:
+    for manager, name, platform, entry in entries:
         for category in groups[platform][Node(manager, name)]:
             optional = "false" if category == MAIN else "true"
-            yield f"{text}\n  category: {scalar(category)}\n  optional: {optional}"
+            yield f"{entry}\n  category: {scalar(category)}\n  optional: {optional}"
 
 
 def _how_to_install(locks: Sequence[Lock], names: set[str]) -> Iterator[str]:
     environment, others = name_of(locks), sorted(names - {MAIN})
-    extras = "".join(f" --extras {quote(name)}" for name in others if name != _INSTALLED_UNASKED)
+    extras = "".join(f" --extras {quote(name)}" for name in others if name != INSTALLED_UNASKED)
     named = "".join(f" --category {quote(name)}" for name in [MAIN, *others]) if others else ""
     yield "# To install it, with one of these (mamba and micromamba know it by a name that ends in -lock.yml):"
     yield f"#   {one_line(f'conda-lock install --name {environment}{extras} conda-lock.yml')}"
@@ -86,8 +123,8 @@ def _metadata(locks: Sequence[Lock]) -> Iterator[str]:
     yield "  custom_metadata:"
     version = __version__ if locks[0].made is None else locks[0].made.envsolve_version
     yield f"    created_by: {scalar(f'envsolve {version}')}"  # conda itself refuses a file without it
-    for key, text in custom_metadata(locks):
-        yield f"    {scalar(key)}: {scalar(text)}"
+    for key, held in custom_metadata(locks):
+        yield f"    {scalar(key)}: {scalar(held)}"
 
 
 def _entries(lock: Lock) -> Iterator[_Entry]:
@@ -120,8 +157,9 @@ def _pip_entry(pin: Pin, platform: str) -> str:
     file = pin.files[0]
     sha256 = dict(strong_hashes(pin, file)).get("sha256")
     url, _, fragment = sound_url(file.url).partition("#")
-    if sha256 is None or "subdirectory=" in fragment:
-        raise _not_to_be_said(pin, "a folder of an archive" if sha256 else "a checksum other than sha256")
+    if sha256 is None or "subdirectory=" in fragment or not pin.version:
+        unsaid = "a folder of an archive" if pin.version else "no version"
+        raise _not_to_be_said(pin, unsaid if sha256 else "a checksum other than sha256")
     return (
         f"- name: {scalar(pin.name)}\n"
         f"  version: {scalar(pin.version)}\n"
@@ -135,10 +173,91 @@ def _pip_entry(pin: Pin, platform: str) -> str:
 
 
 def _mapping(held: Mapping[str, str]) -> str:
-    return "".join(f"\n    {scalar(key)}: {scalar(text)}" for key, text in held.items()) or " {}"
+    return "".join(f"\n    {scalar(key)}: {scalar(value)}" for key, value in held.items()) or " {}"
 
 
 def _not_to_be_said(pin: Pin, what: str) -> OutsideError:
     message = f"{pin.name} {pin.version} has {what}, for which conda-lock.yml has no words"
     hint = Hint(f"leave {pin.name} out, or write another format")
     return OutsideError("no-hash" if "checksum" in what else "unsound-package", message, hints=(hint,))
+
+
+def _entries_by_platform(table: _Table, metadata: _Table) -> dict[str, dict[str, _Table]]:
+    """The entries of each platform by what a message calls them, those of platforms without packages too."""
+    stated = sequence(metadata.get("platforms"), "its list of platforms")
+    found: dict[str, dict[str, _Table]] = {text(it, "a platform"): {} for it in stated}
+    for position, entry in enumerate(sequence(table["package"], "its list of packages"), start=1):
+        what = f"package {position}"
+        held = mapping(entry, what)
+        found.setdefault(text(held.get("platform"), f"the platform of {what}"), {})[what] = held
+    return found
+
+
+def _read_platform(
+    platform: str, entries: Mapping[str, _Table], facts: Mapping[str, object] | None, comments: Comments
+) -> Lock:
+    """A package comes once for each of its categories."""
+    conda: dict[CondaPackage, set[str]] = {}
+    for what, table in entries.items():
+        if not _is_of_pip(table, what) and not text(table.get("name"), f"the name of {what}").startswith(_VIRTUAL):
+            conda.setdefault(_read_conda(table, what), set()).add(_category(table, what))
+    python = next((it.version for it in conda if it.name == "python"), "")
+    markers = markers_of(platform, python)
+    pip: dict[Pin | Open, set[str]] = {}
+    for what, table in entries.items():
+        if _is_of_pip(table, what):
+            pip.setdefault(_read_pip(table, what, markers), set()).add(_category(table, what))
+    packages = [it._replace(categories=_others(found)) for it, found in conda.items()]
+    wheels = [it._replace(categories=_others(found)) if isinstance(it, Pin) else it for it, found in pip.items()]
+    return assembled(with_wheels(Lock(()), wheels), platform, packages, facts, comments)
+
+
+def _is_of_pip(table: _Table, what: str) -> bool:
+    return text_or_none(table.get("manager"), f"the manager of {what}") in _PIP
+
+
+def _category(table: _Table, what: str) -> str:
+    return text_or_none(table.get("category"), f"the category of {what}") or MAIN
+
+
+def _others(found: set[str]) -> tuple[str, ...]:
+    return () if MAIN in found else tuple(sorted(found))
+
+
+def _read_conda(table: _Table, what: str) -> CondaPackage:
+    depends = mapping(table.get("dependencies"), f"the list of what {what} depends on")
+    digests = mapping(table.get("hash"), f"the hashes of {what}")
+    return package_of(
+        CondaPackage(
+            text(table.get("name"), f"the name of {what}"),
+            text(table.get("version"), f"the version of {what}"),
+            text_or_none(table.get("build"), f"the build of {what}") or "",
+            "",
+            text(table.get("url"), f"the address of {what}"),
+            text_or_none(digests.get("md5"), f"the md5 of {what}"),
+            text_or_none(digests.get("sha256"), f"the sha256 of {what}"),
+            depends=tuple(_depends(name, spec) for name, spec in depends.items()),
+        )
+    )
+
+
+def _depends(name: str, spec: object) -> str:
+    return name if is_null(spec) else f"{name} {text(spec, f'what is required of {shown(name)}')}"
+
+
+def _read_pip(table: _Table, what: str, markers: Markers) -> Pin | Open:
+    sha256 = mapping(table.get("hash"), f"the hashes of {what}").get("sha256")
+    return pin_at(
+        text(table.get("name"), f"the name of {what}"),
+        text(table.get("version"), f"the version of {what}"),
+        text(table.get("url"), f"the address of {what}"),
+        f"sha256:{text_or_none(sha256, f'the sha256 of {what}') or ''}",
+        requires=tuple(mapping(table.get("dependencies"), f"the list of what {what} depends on")),
+        markers=markers,
+    )
+
+
+def _read_channel(entry: object) -> str:
+    """An address by itself, or as conda-lock has it, beside the variables with its credentials."""
+    url = mapping(entry, "a channel").get("url") if isinstance(entry, dict) else entry
+    return named_channel(without_secrets(text(url, "the address of a channel")))

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from envsolve.boundary.secrets import without_secrets
-from envsolve.lockfile.conda_dependencies import dependencies
-from envsolve.lockfile.conda_header import stack_name
-from envsolve.lockfile.conda_locks import channels_of, named_channel
-from envsolve.lockfile.exact_environment import channel_named, indexes_of
-from envsolve.lockfile.lock import Lock, file_name_in, sorted_pins, version_in
+from envsolve.lockfile import environment_yml, pixi_toml
+from envsolve.lockfile.conda_dependencies import Node, categories, dependencies
+from envsolve.lockfile.conda_header import comments_of, facts_on_top, header_lines, stack_name
+from envsolve.lockfile.conda_locks import assembled, channels_of, named_channel
+from envsolve.lockfile.environment_yml import channel_named, indexes_of
+from envsolve.lockfile.lock import MAIN, Lock, address_in, file_name_in, sorted_pins, version_in
 from envsolve.lockfile.package_address import package_of
 from envsolve.lockfile.restriction import HOLDS, Content, restricted_pin
 from envsolve.lockfile.sound_packages import sound_packages
-from envsolve.lockfile.sound_pins import sound_url
+from envsolve.lockfile.sound_pins import sound_url, strong_hashes
 from envsolve.model.conda import CondaPackage
 from envsolve.model.package import PackageFile, Pin
 
 
 def of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
     """A foreign file that was not exported has nothing but its packages."""
+    if format_name == "pixi" or (format_name == "environment" and lock.asks_alone):
+        return _of_stack(lock, format_name)
     made = lock.made
     is_told = made is not None or lock.exported_from is not None
     conda = tuple(sorted(lock.conda, key=lambda it: it.name))
@@ -39,13 +42,34 @@ def of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
         kept = kept._replace(stack=lock.stack, glibc=glibc)
     if format_name == "environment":
         return _of_environment(lock, kept, conda)
-    pins = tuple(_at_address(pin, holds) for pin in sorted_pins(lock.pins))
-    kept = kept._replace(pins=pins, conda=tuple(_package(it, holds) for it in sound_packages(conda)))
+    kept = kept._replace(environment=stack_name(kept.stack) or kept.environment)
+    of_whom = categories(lock) if Content.CATEGORIES in holds else {}
+
+    def others(manager: str, name: str) -> tuple[str, ...]:
+        found = of_whom.get(Node(manager, name), ())
+        return () if MAIN in found else found
+
+    pins = (_at_address(pin, holds) for pin in sorted_pins(lock.pins))
+    packages = (_package(it, holds) for it in sound_packages(conda))
+    kept = kept._replace(
+        pins=tuple(it._replace(categories=others("pip", it.name)) for it in pins),
+        conda=tuple(it._replace(categories=others("conda", it.name)) for it in packages),
+    )
     if format_name == "explicit":
         return kept._replace(channels=channels_of(kept.conda, made))
     channels = tuple(named_channel(without_secrets(it)) for it in lock.channels)
+    return kept._replace(channels=channels, sources=lock.sources)
+
+
+def _of_stack(lock: Lock, format_name: str) -> Lock:
+    """What is asked for as far as it pins something, and what the comments on top say to people."""
+    header = "\n".join(header_lines((lock,), resolved=False))
+    found, conda = (pixi_toml if format_name == "pixi" else environment_yml).pinned_by(lock)
+    kept = assembled(found, lock.platform, conda, facts_on_top(header, lock.platform), comments_of(header))
     return kept._replace(
-        channels=channels, sources=lock.sources, environment=stack_name(kept.stack) or kept.environment
+        channels=tuple(dict.fromkeys(map(without_secrets, lock.channels))),
+        variables=lock.variables,
+        environment=lock.environment if format_name == "environment" else "",
     )
 
 
@@ -56,15 +80,17 @@ def _of_environment(lock: Lock, kept: Lock, conda: Collection[CondaPackage]) -> 
     for pin in sorted_pins(lock.pins):
         bare = restricted_pin(pin, HOLDS["environment"], None)
         pins.append(bare if pin.index_url is None else bare._replace(index_url="" if indexes else default))
-    names = (channel_named(it, lock.channels) if it.url else it.channel for it in conda)
+    channels = tuple(dict.fromkeys(lock.channels))
+    names = (channel_named(it, channels) for it in conda)
     packages = zip(conda, names, strict=True)
     return kept._replace(
         pins=tuple(pins),
         conda=tuple(CondaPackage(it.name, it.version, it.build, "", "", channel=name) for it, name in packages),
-        channels=tuple(map(without_secrets, lock.channels)),
+        channels=tuple(map(without_secrets, channels)),
         default_index=default,
         default_is_plain=not default,
         indexes=indexes,
+        find_links=lock.find_links if lock.pins else (),
     )
 
 
@@ -79,14 +105,13 @@ def _package(package: CondaPackage, holds: Collection[Content]) -> CondaPackage:
 
 
 def _at_address(pin: Pin, holds: Collection[Content]) -> Pin:
-    """A package that pip installs, by the address of the one file that it takes first."""
-    url = sound_url(pin.files[0].url)
-    hashes = tuple((kind, digest) for kind, digest in pin.files[0].hashes if kind == "sha256")
+    """A package that pip installs, by the address of the one file that it takes first, and one digest of that."""
+    url = address_in(sound_url(pin.files[0].url))
     keeps = Content.REQUIREMENTS in holds
     return Pin(
         pin.name,
         pin.version if keeps else version_in(pin.name, url),
-        (PackageFile(file_name_in(url), url, hashes),),
+        (PackageFile(file_name_in(url), url, strong_hashes(pin, pin.files[0])[:1]),),
         None,
         requires=tuple(sorted(set(pin.requires))) if keeps else (),
     )

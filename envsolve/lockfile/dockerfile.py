@@ -8,6 +8,7 @@ make no layer anew. What the image leaves to its host is the driver (docs/contai
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -16,8 +17,8 @@ from envsolve.boundary.files import FileError
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.dockerfile_file import END, SYNTAX, requirements_in
 from envsolve.lockfile.facts import commented, facts_of
+from envsolve.lockfile.formats import require_platforms
 from envsolve.lockfile.header import lock_header
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.remarks import needs_library_path, use_remarks
@@ -28,6 +29,16 @@ from envsolve.model.package import Pin
 from envsolve.model.release import Release
 from envsolve.model.versions import LibcVersion
 
+SYNTAX = "# syntax=docker/dockerfile:1"
+"""The first line: a builder older than here-documents fetches one that knows them."""
+END = "REQUIREMENTS"
+"""The line that ends the requirements."""
+_HERE_DOCUMENT = r"""
+    ^[ \t]*(?i:COPY)\s+(?:--\S+\s+)*   # --chown and the like
+    <<-?(["']?)(?P<end>\w+)\1\s+\S*requirements\S*[ \t]*\r?\n
+    (?P<body>.*?)
+    ^\t*(?P=end)[ \t\r]*$
+"""
 _REQUIREMENTS = "/opt/requirements.txt"
 _PYTHON = "/usr/local/bin/python"
 """Where the image named python has its own."""
@@ -68,8 +79,10 @@ def write(lock: Lock, answer: Answer | None = None) -> str:
     """The content of the file, the same bytes for the same lock; ``answer`` has the stack that shaped it.
 
     Raises UnsolvableError where no base image does, or where the wheels bring no CUDA; OutsideError as
-    :func:`envsolve.lockfile.requirements_txt.write`. The lock is for Linux.
+    :func:`envsolve.lockfile.requirements_txt.write`, UsageError for a lock that is not for Linux.
     """
+    if lock.interpreter is not None:
+        require_platforms([lock.interpreter.platform], "dockerfile")
     releases = () if answer is None else tuple(choice.release for choice in answer.solution.choices)
     if answer is not None:
         _require_own_cuda(answer)
@@ -85,6 +98,24 @@ def read(text: str) -> Lock:
     if held is None:
         raise FileError("it is a Dockerfile without requirements of envsolve in it")
     return read_lines(held, text)
+
+
+def requirements_in(text: str) -> str | None:
+    """The requirements that a Dockerfile holds as a here-document; None where it holds none."""
+    found = _here_document(text)
+    return None if found is None else found["body"]
+
+
+def instructions_in(text: str) -> tuple[str, ...]:
+    """The lines of the instructions in a Dockerfile, but for the requirements and comments."""
+    found = _here_document(text)
+    around = text if found is None else text[: found.start("body")] + text[found.end("body") :]
+    lines = (line.strip() for line in around.splitlines())
+    return tuple(line for line in lines if line and not line.startswith("#"))
+
+
+def _here_document(text: str) -> re.Match[str] | None:
+    return re.search(_HERE_DOCUMENT, text, re.VERBOSE | re.MULTILINE | re.DOTALL)
 
 
 def _lines(lock: Lock, answer: Answer | None, base: _Base) -> Iterator[str]:
@@ -182,8 +213,8 @@ def _machine(lock: Lock) -> str:
 
 
 def _python(lock: Lock) -> tuple[int, int, int]:
-    major, minor, patch = map(int, lock.python.split("."))
-    return major, minor, patch
+    assert lock.interpreter is not None  # else there is no image for it
+    return lock.interpreter.python
 
 
 def _minor(lock: Lock) -> str:
@@ -208,7 +239,7 @@ def _require_own_cuda(answer: Answer) -> None:
 
 def _base_of(lock: Lock, releases: Sequence[Release]) -> _Base:
     """The first base whose glibc every pinned package can be loaded with."""
-    if not lock.python:
+    if lock.interpreter is None:
         hint = Hint("lock the requirements for one: envsolve --python 3.12 -r FILE --format dockerfile")
         raise UnsolvableError("no-base-image", "the lock does not say which Python it is for", hints=(hint,))
     python = _python(lock)

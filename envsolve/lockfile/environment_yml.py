@@ -1,43 +1,332 @@
-"""``--format environment``: a conda environment.yml that a person can read, each pin with its reason.
+"""environment.yml, as conda, mamba and conda-lock read it, written of a lock and read back as one.
 
-CUDA stays inside the environment: it comes from conda packages (:mod:`envsolve.lockfile.conda_specs`), or from the
-wheels' own dependencies or their inside.
+``--format environment --exact`` names single builds, and wheels with their checksums: conda and mamba solve it again
+and find the one answer; unlike an explicit file it can be read, merged and edited. Without ``--exact`` it is of a
+stack, and names what that asks for, each with its reason: versions and ranges, and no file. CUDA stays inside the
+environment: it comes from conda packages (:mod:`envsolve.lockfile.conda_specs`), or from the wheels' own dependencies
+or their inside.
+
+CEP 24 has the format and its extensions: ``platforms`` and ``category`` of conda-lock, and selectors of both kinds.
+People edit these files, so that of one that is read a range, or an entry that is not understood, is left open and is no
+error. https://conda.org/learn/ceps/cep-0024
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.conda_specs import channels_of, conda_specs, environment_name
-from envsolve.lockfile.header import commented, made_by, made_for
-from envsolve.lockfile.pip_specs import pip_options, pip_specs, wheels_of
-from envsolve.lockfile.remarks import override_remarks, use_remarks
+from envsolve.boundary.files import FileError
+from envsolve.boundary.secrets import without_secrets
+from envsolve.lockfile import facts
+from envsolve.lockfile.conda_dependencies import Node, asked_packages
+from envsolve.lockfile.conda_header import comments_of, facts_on_top, header_lines, name_of
+from envsolve.lockfile.conda_locks import assembled, named
+from envsolve.lockfile.header import commented
+from envsolve.lockfile.lock import Lock, Open, Stack, sorted_pins
+from envsolve.lockfile.pip_package import markers_of
+from envsolve.lockfile.remarks import override_remark
+from envsolve.lockfile.requirements_txt import read_lines
+from envsolve.lockfile.selectors import holds, select
+from envsolve.lockfile.sound_packages import sound_packages
+from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
+from envsolve.lockfile.text_file import shown
 from envsolve.lockfile.yaml import scalar
+from envsolve.lockfile.yaml_document import compose, items_of, line_of, scalar_of, table_of
+from envsolve.model.conda import CondaPackage
+from envsolve.model.host import Platform
+from envsolve.model.match_spec import MatchSpec, parse_match_spec
+from envsolve.model.package import Pin
+from envsolve.model.release import Source
+
+if TYPE_CHECKING:
+    from yaml import Node as YamlNode
+
+LONGEST = 512 * 1024
+"""Bytes; an exported environment of a thousand packages takes a tenth of it."""
+_READ = (
+    *("name", "channels", "dependencies", "variables", "category", "platforms"),
+    *("pip-repositories", "allow-pypi-requests", "prefix"),
+)
+_NO_DEFAULTS = "nodefaults"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_SELECTOR = "sel("
+_RANGE = re.compile(r"[<>!~,|]")
+_PLAIN = re.compile(
+    r"(?:--[a-z-]+ )?[A-Za-z0-9][\w.+~=%<>!,*|\[\]:/-]*(?<!:)(?: @ [A-Za-z][\w.+~=%:/?&-]*)?\Z", re.ASCII
+)
+"""What a stack asks for that no reader of YAML takes for anything else."""
 
 
-def environment_yml(answer: Answer) -> str:
-    """The content of the file, the same bytes for the same answer."""
-    return "".join(f"{line}\n" for line in _lines(answer))
+class Entries(NamedTuple):
+    """What stands in an environment.yml for one platform, as text with the line of each.
+
+    ``table`` are the nodes at the top by key, ``unread`` the selectors that cannot be answered.
+    """
+
+    table: dict[str, YamlNode]
+    conda: tuple[tuple[str, int], ...]
+    pip: tuple[tuple[str, int], ...]
+    unread: tuple[tuple[int, str], ...]
 
 
-def _lines(answer: Answer) -> Iterator[str]:
-    solution = answer.solution
-    yield from made_by(answer.envsolve_version, answer.command, answer.matrix_date, own_matrix=answer.own_matrix)
-    yield from made_for(answer)
-    yield from use_remarks(answer)
-    yield from override_remarks(solution)
-    yield f"name: {environment_name(solution)}"
+def write(lock: Lock) -> str:
+    """The content of the file, the same bytes for the same lock: its packages, or what it asks for where it has none.
+
+    Raises OutsideError ``no-hash`` for a wheel without checksum, ``unsound-package`` for what no lock may hold.
+    """
+    return "\n".join(_lines(lock if lock.asks_alone else lock.with_digest("environment"))) + "\n"
+
+
+def read(text: str, platform: Platform) -> Lock:
+    """What the file pins on ``platform``; what it asks for in no one version is ``open``.
+
+    A package of conda has no more than name, version and build; a version may be the beginning of one, as in
+    ``python=3.11``, and a build a pattern, as in ``pytorch=2.13.0=cuda126*``. Raises FileError where it is none.
+    """
+    entries = read_entries(text, platform)
+    lock, conda = _pinned((it for it, _ in entries.conda), (it for it, _ in entries.pip), platform)
+    channels, notes, _ = channels_in(entries)
+    name = entries.table.get("name")
+    return assembled(lock, platform, conda, facts_on_top(text, platform), comments_of(text))._replace(
+        channels=channels,
+        environment=named(name.value) if name is not None and isinstance(name.value, str) else "",
+        variables=variables_in(entries),
+        left_out=(*notes, *notes_on(entries)),
+    )
+
+
+def pinned_by(lock: Lock) -> tuple[Lock, tuple[CondaPackage, ...]]:
+    """What a file pins that says what ``lock`` asks for: a lock of wheels, in which the rest is open, and packages."""
+    wheels = [spec for spec, _ in _asked(lock, by_pip=True)]
+    options = _options(lock) if wheels else ()
+    return _pinned((spec for spec, _ in _asked(lock, by_pip=False)), (*options, *wheels), lock.platform)
+
+
+def _pinned(specs: Iterable[str], lines: Iterable[str], platform: str) -> tuple[Lock, tuple[CondaPackage, ...]]:
+    found = list(map(_package, specs))
+    conda = tuple(it for it in found if isinstance(it, CondaPackage))
+    lock = read_lines("\n".join(" ".join(line.split()) for line in lines), "")
+    markers = markers_of(platform, next((it.version for it in conda if it.name == "python"), ""))
+    pins, left_open = [], [*(it for it in found if isinstance(it, Open)), *lock.open]
+    for pin in lock.pins:
+        try:
+            if markers.holds(pin.marker):
+                pins.append(pin._replace(marker=""))
+        except ValueError:
+            left_open.append(Open(f"{shown(pin.name)} is not for every machine", pin.name))
+    return lock._replace(pins=tuple(pins), open=tuple(left_open)), conda
+
+
+def read_entries(text: str, platform: Platform) -> Entries:
+    """What stands in ``text``, whatever it says. Raises FileError where it is no environment.yml."""
+    if len(text) > LONGEST:
+        raise FileError(f"it is longer than {LONGEST // 1024} KiB")
+    selected = select(text, platform)
+    root = compose(selected.text)
+    if root is None:
+        raise FileError("it is empty")
+    table = table_of(root, "it")
+    if "dependencies" not in table:
+        raise FileError("it has no dependencies, which every environment.yml lists")
+    conda: list[tuple[str, int]] = []
+    pip: list[tuple[str, int]] = []
+    for item in items_of(table["dependencies"], "dependencies"):
+        if isinstance(item.value, str):
+            conda.append((scalar_of(item, "a dependency"), line_of(item)))
+            continue
+        for key, value in table_of(item, "a dependency").items():
+            if key == "pip":
+                pip += [(scalar_of(entry, "an entry of pip"), line_of(entry)) for entry in items_of(value, "pip")]
+            elif _is_selected(key, line_of(item), platform):
+                conda.append((scalar_of(value, key), line_of(value)))
+    return Entries(table, _filled(conda), _filled(pip), selected.unread)
+
+
+def channels_in(entries: Entries) -> tuple[tuple[str, ...], list[str], tuple[tuple[str, str], ...]]:
+    """The channels, a note for each that had credentials, and the addresses with these."""
+    table = entries.table
+    channels: dict[str, None] = {}
+    notes: list[str] = []
+    logins: dict[str, str] = {}
+    for item in items_of(table["channels"], "channels") if "channels" in table else ():
+        written = _channel(item)
+        channel = without_secrets(written)
+        if channel != written:
+            notes.append(f"line {line_of(item)}: the credentials for {channel} are left out")
+            logins[channel] = written
+        if channel and channel != _NO_DEFAULTS:
+            channels[channel] = None
+    return tuple(channels), notes, tuple(logins.items())
+
+
+def variables_in(entries: Entries) -> tuple[tuple[str, str], ...]:
+    """What is set in the environment."""
+    table = entries.table
+    if "variables" not in table:
+        return ()
+    found = table_of(table["variables"], "variables")
+    for name, node in found.items():
+        if not _VARIABLE.match(name):
+            raise FileError(f"{shown(name)} is no name of a variable", line_of(node))
+    texts = {name: scalar_of(node, f"the variable {name}") for name, node in found.items()}
+    quoted = {name: node.value for name, node in found.items() if getattr(node, "style", None) in ("'", '"')}
+    return tuple((name, without_secrets(text or quoted.get(name, ""))) for name, text in texts.items())
+
+
+def notes_on(entries: Entries) -> Iterator[str]:
+    """What of the file nobody reads."""
+    variables = entries.table["variables"].value if "variables" in entries.table else ()
+    texts = [*entries.pip, *((node.value, line_of(node)) for _, node in variables)]
+    for text, line in texts:
+        if without_secrets(text) != text:
+            yield f"line {line}: the credentials in {shown(text)} are left out"
+    for line, selector in entries.unread:
+        yield f"line {line}: {shown(selector)} is no selector that envsolve can answer, and the line counts"
+    for key, node in entries.table.items():
+        if key not in _READ:
+            yield f"line {line_of(node)}: {shown(key)} is nothing that envsolve reads"
+
+
+def _lines(lock: Lock) -> Iterator[str]:
+    is_stack = lock.asks_alone
+    yield from header_lines((lock,), resolved=not is_stack)
+    yield from override_remark(_conda_cuda(lock.stack))
+    yield from () if is_stack else facts.commented(facts.facts_of(lock))
+    yield f"name: {scalar(name_of((lock,)))}"
     yield "channels:"
-    for channel in channels_of(solution):
+    for channel in dict.fromkeys(lock.channels):
         yield f"  - {scalar(channel)}"
-    yield "dependencies:"
-    for spec, reason in conda_specs(solution):
-        yield commented(f"  - {spec}", reason)
-    if wheels_of(solution):
-        yield "  - pip"
+    conda, pip = (_asked(lock, by_pip=it) if is_stack else _packages(lock, by_pip=it) for it in (False, True))
+    entry = _bare if is_stack else scalar
+    yield "dependencies:" if lock.conda or lock.pins or is_stack else "dependencies: []"
+    for spec, reason in conda:
+        yield commented(f"  - {entry(spec)}", reason)
+    wheels = list(pip)
+    if wheels:
         yield "  - pip:"
-        for option in pip_options(solution):
-            yield f"    - {option}"
-        for requirement, reason in pip_specs(solution):
-            yield commented(f"    - {requirement}", reason)
+        for option in _options(lock):
+            yield f"    - {entry(option)}"
+        for requirement, reason in wheels:
+            yield commented(f"    - {entry(requirement)}", reason)
+    if lock.variables:
+        yield "variables:"
+        for name, text in lock.variables:
+            yield f"  {scalar(name)}: {scalar(text)}"
+
+
+def _bare(text: str) -> str:
+    """What a stack asks for, without quotes where it needs none."""
+    return text if _PLAIN.match(text) else scalar(text)
+
+
+def _asked(lock: Lock, *, by_pip: bool) -> Iterator[tuple[str, str]]:
+    return ((it.spec, it.reason) for it in lock.asked if it.by_pip is by_pip)
+
+
+def _packages(lock: Lock, *, by_pip: bool) -> Iterator[tuple[str, str]]:
+    reasons = _reasons(lock)
+    if by_pip:
+        yield from ((_requirement(pin), reasons.get(Node("pip", pin.name), "")) for pin in sound_pins(lock.pins))
+        return
+    channels = tuple(dict.fromkeys(lock.channels))
+    for package in sound_packages(lock.conda, are_files=False):
+        channel = channel_named(package, channels)
+        spec = "=".join(filter(None, (package.name, package.version, package.build)))
+        yield f"{channel and f'{channel}::'}{spec}", reasons.get(Node("conda", package.name), "")
+
+
+def _conda_cuda(stack: Stack | None) -> str | None:
+    """The CUDA of a stack that is conda-forge's throughout; None for any other."""
+    sources = set() if stack is None else {it.source for it in stack.frameworks}
+    return stack.cuda if stack is not None and sources == {Source.CONDA_FORGE} else None
+
+
+def _reasons(lock: Lock) -> dict[Node, str]:
+    """Why each package is in the file, where somebody asked for it or bounded it."""
+    reasons: dict[Node, list[str]] = {}
+    for asked, node in asked_packages(lock):
+        reasons.setdefault(node, []).append(asked.reason)
+    for pin in lock.pins:
+        reasons.setdefault(Node("pip", pin.name), []).extend(pin.because)
+    return {node: "; ".join(dict.fromkeys(filter(None, found))) for node, found in reasons.items()}
+
+
+def channel_named(package: CondaPackage, channels: Sequence[str]) -> str:
+    """The channel of ``package`` as ``channels`` name it; "" where there is one alone to take it from."""
+    if len(channels) == 1 or "://" not in package.channel:
+        return "" if len(channels) == 1 else package.channel
+    address = sound_url(package.channel).rstrip("/")
+    named = [channel.rstrip("/") for channel in channels]
+    by_name = (channel for channel in named if address.endswith(f"/{channel}"))
+    return address if address in named else next(by_name, address)
+
+
+def _options(lock: Lock) -> Iterator[str]:
+    """What tells pip where the wheels are."""
+    if not lock.default_is_plain:
+        yield f"--index-url {sound_url(lock.default_index)}"
+    for index in indexes_of(lock):
+        yield f"--extra-index-url {index}"
+    for place in lock.find_links:
+        yield f"--find-links {place}"
+
+
+def indexes_of(lock: Lock) -> tuple[str, ...]:
+    """The indexes beside the default one."""
+    named = (pin.index_url or lock.default_index for pin in sorted_pins(lock.pins))
+    others = (index for index in (*named, *lock.indexes) if index != lock.default_index)
+    return tuple(dict.fromkeys(map(sound_url, others)))
+
+
+def _requirement(pin: Pin) -> str:
+    """The pin with its checksums, so that pip installs these files and no others."""
+    files = pin.files if pin.index_url is not None else pin.files[:1]
+    hashes = sorted({f"{algorithm}:{digest}" for file in files for algorithm, digest in strong_hashes(pin, file)})
+    asked = f"{pin.name}=={pin.version}" if pin.index_url is not None else f"{pin.name} @ {sound_url(files[0].url)}"
+    return " ".join([asked, *(f"--hash={digest}" for digest in hashes)])
+
+
+def _filled(entries: list[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    return tuple(entry for entry in entries if entry[0])
+
+
+def _is_selected(key: str, line: int, platform: Platform) -> bool:
+    """Whether ``sel(win)`` and its like are for ``platform``; raises FileError for any other section."""
+    if not (key.startswith(_SELECTOR) and key.endswith(")")):
+        hint = "a package goes on one line, as in - python=3.11; of sections envsolve knows pip alone"
+        raise FileError(f"{shown(key)} is no section of dependencies: {hint}", line)
+    answer = holds(key[len(_SELECTOR) : -1], platform)
+    if answer is None:
+        raise FileError(f"{shown(key)} is no selector that envsolve can answer", line)
+    return answer
+
+
+def _channel(item: YamlNode) -> str:
+    """A channel by its name or address, or with them under a key, as conda-lock and pixi write one."""
+    if isinstance(item.value, str):
+        return scalar_of(item, "a channel").strip()
+    table = table_of(item, "a channel")
+    node = table.get("url") or table.get("channel")
+    if node is None:
+        raise FileError("a channel has neither a name nor an address", line_of(item))
+    return scalar_of(node, "a channel").strip()
+
+
+def _package(entry: str) -> CondaPackage | Open:
+    """A package that an entry names in one version; Open for any other entry."""
+    try:
+        spec = parse_match_spec(entry)
+    except ValueError:
+        return Open(f"{shown(entry)} is nothing that conda can be asked for", of_conda=True)
+    version = spec.exact_version or _beginning(entry, spec)
+    if not version:
+        return Open(f"{shown(spec.name)} is no one version", spec.name, of_conda=True)
+    return CondaPackage(spec.name, version, spec.build, spec.subdir, "", channel=spec.channel)
+
+
+def _beginning(entry: str, spec: MatchSpec) -> str:
+    """What ``conda env export --no-builds`` writes, ``name=version``, which conda takes for all that begins with it."""
+    version = spec.version.removesuffix(".*")
+    return version if version != spec.version and "*" not in entry and not _RANGE.search(version) else ""

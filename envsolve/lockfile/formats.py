@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.dockerfile_file import is_dockerfile
 from envsolve.model.host import Platform
 
 if TYPE_CHECKING:
@@ -36,36 +37,62 @@ _SEVERAL_FORMATS = {
 
 _TOOLS = {"uv.lock": "uv", "poetry.lock": "Poetry", "pdm.lock": "PDM", "pixi.lock": "pixi"}
 
-_OF_SEVERAL = ("json", "pixi")
-"""Formats that hold the answers for several platforms in one file."""
+_DOCKERFILES = ("dockerfile", "containerfile")
+_BESIDE_DOCKERFILES = (".dockerignore", ".lock")
+"""What is beside a Dockerfile, and called after it."""
+
+_OF_SEVERAL = ("json", "pixi", "conda-lock")
+"""Formats that hold several platforms in one file."""
+_MODULES = {
+    "requirements": "requirements_txt",
+    "pylock": "pylock_toml",
+    "dockerfile": "dockerfile",
+    "conda-lock": "conda_lock_yml",
+    "explicit": "explicit",
+    "environment": "environment_yml",
+    "pixi": "pixi_toml",
+    "json": "json_answer",
+    "pixi.lock": "pixi_lock",
+    "uv.lock": "uv_lock",
+    "poetry.lock": "poetry_lock",
+    "pdm.lock": "pdm_lock",
+}
+"""The module of each format, one of which is loaded."""
 
 
 def write(answers: Sequence[Answer], format_name: str) -> Iterator[tuple[Platform, str]]:
     """The contents of the files in ``format_name``, which must be one of FORMATS, each with the platform it is for."""
-    if len(answers) > 1 and format_name in _OF_SEVERAL:
-        yield answers[0].solution.problem.platform, without_secrets(_stack_text(answers, format_name))
-        return
-    for answer in answers:
-        yield answer.solution.problem.platform, without_secrets(_stack_text([answer], format_name))
+    files = [answers] if format_name in _OF_SEVERAL else [[answer] for answer in answers]
+    for held in files:
+        yield held[0].solution.problem.platform, without_secrets(_stack_text(held, format_name))
+
+
+def stack_lock(answer: Answer, format_name: str) -> Lock:
+    """What a file with ``answer`` in ``format_name``, one of FORMATS, is read back as."""
+    if format_name == "json":
+        from envsolve.lockfile import json_answer
+
+        return json_answer.lock_of(answer)
+    from envsolve.lockfile.stack import lock_of
+
+    return lock_of(answer, sets_library_path=format_name == "pixi").restricted_to(format_name)
 
 
 def _stack_text(answers: Sequence[Answer], format_name: str) -> str:
-    if format_name == "pixi":
-        from envsolve.lockfile.pixi_toml import pixi_toml
-
-        return pixi_toml(answers)
     if format_name == "json":
-        from envsolve.lockfile.json_answer import json_answer, json_answers
+        from envsolve.lockfile import json_answer
 
-        return json_answer(answers[0]) if len(answers) == 1 else json_answers(answers)
-    from envsolve.lockfile.environment_yml import environment_yml
+        return json_answer.write(answers)
+    from envsolve.lockfile.stack import lock_of
 
-    return environment_yml(answers[0])
+    locks = [lock_of(answer, sets_library_path=format_name == "pixi") for answer in answers]
+    return write_locks(locks, format_name)
 
 
 def load_conda_writers() -> None:
     """Import what :func:`write_conda_lock` needs, for whoever has to wait anyway."""
-    from envsolve.lockfile import conda_lock_yml, exact_environment, explicit  # noqa: F401
+    for format_name in (*CONDA_FORMATS, "environment"):
+        module_of(format_name)
 
 
 def write_conda_lock(locks: Sequence[Lock], format_name: str) -> Iterator[tuple[Platform, str]]:
@@ -74,16 +101,8 @@ def write_conda_lock(locks: Sequence[Lock], format_name: str) -> Iterator[tuple[
     ``format_name`` is one of CONDA_FORMATS or ``environment``, which stands for one with exact builds. Raises
     OutsideError for a package without a digest.
     """
-    if format_name == "conda-lock":
-        from envsolve.lockfile import conda_lock_yml
-
-        yield Platform(locks[0].platform), without_secrets(conda_lock_yml.write(locks))
-        return
-    from envsolve.lockfile import exact_environment, explicit
-
-    write_one = explicit.write if format_name == "explicit" else exact_environment.write
-    for lock in locks:
-        yield Platform(lock.platform), without_secrets(write_one(lock))
+    for held in [locks] if format_name in _OF_SEVERAL else [[lock] for lock in locks]:
+        yield Platform(held[0].platform), without_secrets(write_locks(held, format_name))
 
 
 def write_python_lock(lock: Lock, format_name: str, answer: Answer | None = None) -> str:
@@ -91,22 +110,22 @@ def write_python_lock(lock: Lock, format_name: str, answer: Answer | None = None
 
     Raises OutsideError for a pin without hash; UsageError and UnsolvableError where a Dockerfile cannot hold the lock.
     """
-    return without_secrets(_python_text(lock, format_name, answer))
+    if format_name != "dockerfile":
+        return without_secrets(write_locks([lock], format_name))
+    from envsolve.lockfile import dockerfile
+
+    return without_secrets(dockerfile.write(lock, answer))
 
 
-def _python_text(lock: Lock, format_name: str, answer: Answer | None) -> str:
-    if format_name == "pylock":
-        from envsolve.lockfile import pylock_toml
+def write_locks(locks: Sequence[Lock], format_name: str) -> str:
+    """The content of a file with ``locks``: one, but for conda-lock.yml and pixi.toml, which hold several platforms."""
+    write: Callable[[Any], str] = module_of(format_name).write
+    return write(locks if format_name in _OF_SEVERAL else locks[0])
 
-        return pylock_toml.write(lock)
-    if format_name == "dockerfile":
-        from envsolve.lockfile import dockerfile
 
-        require_platforms([Platform(lock.platform)], format_name)
-        return dockerfile.write(lock, answer)
-    from envsolve.lockfile import requirements_txt
-
-    return requirements_txt.write(lock)
+def module_of(format_name: str) -> ModuleType:
+    """The module with ``read`` and ``write`` for a format, or with ``read`` alone."""
+    return import_module(f"envsolve.lockfile.{_MODULES[format_name]}")
 
 
 def tool_of(path: PurePath) -> str | None:
@@ -117,6 +136,14 @@ def tool_of(path: PurePath) -> str | None:
 def is_project_lock(path: PurePath) -> bool:
     """Whether a file of this name is the lock of a project of Python packages: uv.lock, poetry.lock or pdm.lock."""
     return tool_of(path) not in (None, "pixi")
+
+
+def is_dockerfile(name: str) -> bool:
+    """Whether a file is called as docker and podman expect: ``Dockerfile``, ``gpu.Dockerfile``, ``Dockerfile.gpu``."""
+    folded = name.casefold()
+    if folded.endswith(_BESIDE_DOCKERFILES):
+        return False
+    return any(folded == it or folded.endswith(f".{it}") or folded.startswith(f"{it}.") for it in _DOCKERFILES)
 
 
 def require_platforms(platforms: Iterable[Platform], format_name: str) -> None:

@@ -24,13 +24,6 @@ def made_by(version: str, command: str, matrix_date: str | None, *, own_matrix: 
     yield COMMAND.written(command=command)
 
 
-def made_for(answer: Answer) -> Iterator[str]:
-    """The platform, the GPUs and the driver that the file is for; for the CPU, the platform alone."""
-    solution = answer.solution
-    floor = None if solution.problem.cpu or solution.minimum_driver is None else str(solution.minimum_driver)
-    yield from _made_for(solution.problem.platform, machines_of(answer), floor)
-
-
 def machines_of(answer: Answer) -> str:
     """The machines that an answer is for, in words."""
     if answer.solution.problem.cpu:
@@ -61,9 +54,11 @@ def exported_from_line(lock: Lock) -> Iterator[str]:
 
 
 def made_for_lines(lock: Lock) -> Iterator[str]:
-    """The platform, the machines in words and the driver that a lock is for."""
+    """The platform, the machines in words and the driver that a lock is for; for the CPU, no driver."""
     stack = lock.stack
-    yield from _made_for(lock.platform, "" if stack is None else stack.machines, stack and stack.minimum_driver)
+    yield FOR.written(platform=lock.platform, machines="" if stack is None else stack.machines)
+    if stack is not None and stack.minimum_driver is not None:
+        yield NEEDS.written(floor=stack.minimum_driver)
 
 
 def machines_in(text: str) -> str:
@@ -83,12 +78,6 @@ def comments_on_top(text: str) -> Iterator[str]:
             yield line[:_LONGEST_LINE].rstrip("\r")
         else:
             return
-
-
-def _made_for(platform: str, machines: str, floor: str | None) -> Iterator[str]:
-    yield FOR.written(platform=platform, machines=machines)
-    if floor is not None:
-        yield NEEDS.written(floor=floor)
 
 
 def commented(line: str, reason: str) -> str:

@@ -1,5 +1,8 @@
 """A lock as a value: what is installed, file by file, and what that choice rests on.
 
+A lock is for one platform. A file for several, as conda-lock.yml and pixi.lock are, is read into one lock for each and
+written from as many; what such a file says of all of them is in each.
+
 Every format is read into one and written from one. Not every format can hold all of it:
 :mod:`envsolve.lockfile.restriction` says what each does, and ``read(write(lock)) == lock.restricted_to(format)``.
 """
@@ -10,17 +13,22 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
 
 from envsolve.boundary.files import FileError
 from envsolve.index.page import version_of
 from envsolve.lockfile.options import Options
 from envsolve.lockfile.sound_pins import STRONG, sound_pins
+from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
 from envsolve.model.package import PackageFile, Pin
+from envsolve.model.versions import LibcVersion
 
 if TYPE_CHECKING:
+    from envsolve.index.fitting import Interpreter
     from envsolve.model.conda import CondaPackage, VirtualPackage
 
 MAIN = "main"
@@ -31,7 +39,8 @@ class Asked(NamedTuple):
     """One thing that was asked for: a match spec of conda or, with ``by_pip``, a requirement as PEP 508 has it.
 
     ``reason`` is a sentence for people. ``category`` is what it is for: ``main``, or ``dev`` and the like.
-    ``of_stack`` says that the stack asks for it, and nobody by name.
+    ``of_stack`` says that the stack asks for it, and nobody by name. ``index`` is the one index that has it, where it
+    is not on the default one.
     """
 
     spec: str
@@ -39,6 +48,7 @@ class Asked(NamedTuple):
     category: str = MAIN
     by_pip: bool = False
     of_stack: bool = False
+    index: str = ""  # type: ignore[assignment]  # nobody wants tuple.index
 
 
 class LockedFramework(NamedTuple):
@@ -96,13 +106,15 @@ class Made(NamedTuple):
 class Open(NamedTuple):
     """An entry that leaves something to be decided, which ``reason`` says; ``name`` is None where it tells none.
 
-    ``line`` is that of the file, where it helps; ``of_conda`` says that the entry is about a package of conda.
+    ``line`` is that of the file, where it helps; ``of_conda`` says that the entry is about a package of conda,
+    ``optional`` that nobody gets it who does not ask for an extra or a group.
     """
 
     reason: str
     name: str | None = None
     line: int | None = None
     of_conda: bool = False
+    optional: bool = False
 
 
 class Lock(NamedTuple):
@@ -114,9 +126,10 @@ class Lock(NamedTuple):
     ``stack`` where no framework was asked for.
 
     ``default_index`` is where a package comes from that says nothing else, and ``default_is_plain`` says that an
-    installer looks there without being told; ``indexes`` are those beside it, in their order. ``requires_python`` is
-    what another tool's lock says of its Pythons. ``exported_from`` is the name of the file that it was read from before
-    it was written as this one. ``open`` is what the file leaves open, so that it is no whole lock.
+    installer looks there without being told; ``indexes`` are those beside it and ``find_links`` pages and folders of
+    files, in their order. ``requires_python`` is what another tool's lock says of its Pythons. ``exported_from`` is the
+    name of the file that it was read from before it was written as this one. ``open`` is what the file leaves open, so
+    that it is no whole lock, and ``left_out`` are sentences on what else is in the file and not in the lock.
     """
 
     pins: tuple[Pin, ...]
@@ -128,9 +141,11 @@ class Lock(NamedTuple):
     default_index: str = ""
     default_is_plain: bool = True
     indexes: tuple[str, ...] = ()
+    find_links: tuple[str, ...] = ()
     requires_python: str = ""
     exported_from: str | None = None
     open: tuple[Open, ...] = ()
+    left_out: tuple[str, ...] = ()
     conda: tuple[CondaPackage, ...] = ()
     channels: tuple[str, ...] = ()
     virtual_packages: tuple[VirtualPackage, ...] = ()
@@ -144,6 +159,29 @@ class Lock(NamedTuple):
     def versions(self) -> dict[str, str]:
         """The version of each package, by name; what conda installs stands for what pip does."""
         return {pin.name: pin.version for pin in self.pins} | {it.name: it.version for it in self.conda}
+
+    @property
+    def interpreter(self) -> Interpreter | None:
+        """The Python and the platform that it is for; None where it does not say one of them."""
+        from envsolve.index.fitting import Interpreter
+
+        try:
+            major, minor, patch = (*Version(self.python).release, 0, 0)[:3]
+            libc = None if self.glibc is None else LibcVersion.parse(self.glibc)
+            return Interpreter((major, minor, patch), Platform(self.platform), libc)
+        except (InvalidVersion, ValueError):
+            return None
+
+    @property
+    def asks_alone(self) -> bool:
+        """Whether it has no packages and says what a stack asks for: these are for a solver to choose."""
+        return any(it.of_stack for it in self.asked) and not self.conda and not self.pins
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """For whom there are packages that are not for everybody, sorted."""
+        found = {name for it in self.conda for name in it.categories} | {n for it in self.pins for n in it.categories}
+        return tuple(sorted(found))
 
     @property
     def packages_digest(self) -> str:
@@ -239,11 +277,22 @@ def is_specifier(versions: str) -> bool:
         return False
 
 
+def requires_python_of(python: str) -> str:
+    """The versions of Python that a lock made for ``python`` is for: of the same minor, and no older."""
+    return f">={python},=={'.'.join(python.split('.')[:2])}.*" if python else ""
+
+
 def file_name_in(url: str) -> str:
     """The last part of the path of an address."""
     return url.partition("#")[0].partition("?")[0].rpartition("/")[2]
 
 
+def address_in(url: str) -> str:
+    """``url`` without what is behind the sign ``#``, but for the folder of an archive that is built."""
+    address, _, fragment = url.partition("#")
+    return address + next((f"#{part}" for part in fragment.split("&") if part.startswith("subdirectory=")), "")
+
+
 def version_in(name: str, url: str) -> str:
     """The version in the address of a file of ``name``; "" where it says none."""
-    return version_of(name, file_name_in(url)) or ""
+    return version_of(name, unquote(file_name_in(url))) or ""

@@ -1,7 +1,8 @@
 """Environment markers as the ways in which they hold, so that markers can be joined and stay short.
 
-A way is a set of comparisons that hold together; a marker holds in one of its ways or another. No extra and no group is
-asked for: ``extra == "gpu"`` never holds, and what is left of a marker speaks of machines and Pythons alone.
+A way is a set of comparisons that hold together; a marker holds in one of its ways or another. No extra is asked for,
+and of groups only those that are named: ``extra == "gpu"`` never holds, and what is left of a marker speaks of machines
+and Pythons alone.
 """
 
 from __future__ import annotations
@@ -52,8 +53,11 @@ ANYWHERE: Ways = frozenset({Way()})
 
 
 @lru_cache(maxsize=1024)
-def ways_of(marker: str) -> Ways:
-    """The ways in which ``marker`` holds, "" anywhere. Raises FileError where it is none, or too long."""
+def ways_of(marker: str, groups: frozenset[str] = frozenset()) -> Ways:
+    """The ways in which ``marker`` holds for these dependency groups, "" anywhere.
+
+    Raises FileError where it is none, or too long.
+    """
     if not marker:
         return ANYWHERE
     if not is_marker(marker):
@@ -62,7 +66,7 @@ def ways_of(marker: str) -> Ways:
     if sum(len(token[0]) for token in tokens) != len(marker):
         raise FileError(f"the marker {shown(marker)} is not understood")
     try:
-        return _any_of(tokens[::-1])
+        return _any_of(tokens[::-1], groups)
     except RecursionError:
         raise FileError("it has a marker with too many brackets within brackets") from None
 
@@ -113,41 +117,42 @@ def _may_hold(comparison: Comparison, known: Mapping[str, str]) -> bool:
         return True
 
 
-def _any_of(tokens: list[re.Match[str]]) -> Ways:
+def _any_of(tokens: list[re.Match[str]], groups: frozenset[str]) -> Ways:
     """What ``tokens``, the next one last, say up to a bracket that is not theirs: ``and`` binds more than ``or``."""
-    found = [*_all_of(tokens)]
+    found = [*_all_of(tokens, groups)]
     while tokens and tokens[-1]["word"] == "or":
         tokens.pop()
-        found += _all_of(tokens)
+        found += _all_of(tokens, groups)
     return _shortened(found)
 
 
-def _all_of(tokens: list[re.Match[str]]) -> Ways:
-    found = _one_of(tokens)
+def _all_of(tokens: list[re.Match[str]], groups: frozenset[str]) -> Ways:
+    found = _one_of(tokens, groups)
     while tokens and tokens[-1]["word"] == "and":
         tokens.pop()
-        found = both(found, _one_of(tokens))
+        found = both(found, _one_of(tokens, groups))
     return found
 
 
-def _one_of(tokens: list[re.Match[str]]) -> Ways:
+def _one_of(tokens: list[re.Match[str]], groups: frozenset[str]) -> Ways:
     token = tokens.pop()
     if token["word"] is None:
-        return _compared(token)
-    found = _any_of(tokens)
+        return _compared(token, groups)
+    found = _any_of(tokens, groups)
     tokens.pop()
     return found
 
 
-def _compared(token: re.Match[str]) -> Ways:
+def _compared(token: re.Match[str], groups: frozenset[str]) -> Ways:
     sides = (token["left"], token["right"])
     operator = " ".join(token["operator"].split())
     if not any(side in _GROUPS for side in sides):
         return frozenset({Way({Comparison(_quoted(sides[0]), operator, _quoted(sides[1]))})})
+    is_named = "dependency_groups" in sides and sides[0][1:-1] in groups
     if operator in ("==", "in"):
-        return NOWHERE
+        return ANYWHERE if is_named else NOWHERE
     if operator in ("!=", "not in"):
-        return ANYWHERE
+        return NOWHERE if is_named else ANYWHERE
     raise FileError(f"the marker {shown(token[0])} is not understood")
 
 

@@ -1,57 +1,88 @@
-"""Packages of pip as locks of conda packages hold them: with their file, which may be of an index or from anywhere."""
+"""Packages of pip in files of conda packages: each is a file at an address, of an index or from anywhere."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
-from urllib.parse import unquote
+from collections.abc import Iterator, Sequence
+
+from packaging.version import InvalidVersion, Version
 
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
-from envsolve.index.page import version_of
+from envsolve.index.fitting import Interpreter
+from envsolve.lockfile.lock import Open, file_name_in, version_in
+from envsolve.lockfile.sound_pins import is_strong
 from envsolve.lockfile.text_file import shown
+from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
+from envsolve.model.need import Markers, parse_need
+from envsolve.model.package import PackageFile, Pin
 
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.!+_-]*\Z")
-_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
-_IN_FRAGMENT = "sha256="
+_ARCHIVES = (".whl", ".tar.gz", ".tar.bz2", ".zip")
+_SUBDIRECTORY = "subdirectory="
 
 
-class PipPackage(NamedTuple):
-    """One package: normalized name, version as written, and where its file is, without credentials.
+def pin_at(
+    name: str,
+    version: str,
+    url: str,
+    digest: str = "",
+    *,
+    index_url: str | None = None,
+    requires: Sequence[str] = (),
+    markers: Markers | None = None,
+) -> Pin | Open:
+    """The package whose file is at ``url``, without credentials; Open for one from a folder or a repository.
 
-    ``is_direct`` says that it was asked for by that address, which may then be one of a repository or a folder.
-    ``requires`` is what it asks for, as the file has it: names, or requirements with markers.
+    ``digest`` is as ``sha256:0a...``, "" where the address alone may have one. Of ``requires``, which are names or
+    requirements, those count whose ``markers`` hold. Raises FileError where a name, a version or an address is none.
     """
-
-    name: str
-    version: str
-    url: str
-    sha256: str | None = None
-    index_url: str | None = None
-    is_direct: bool = False
-    requires: tuple[str, ...] = ()
-
-
-def pip_package(stated: PipPackage) -> PipPackage:
-    """``stated`` with what its address tells where it says nothing, and without credentials.
-
-    Raises FileError where a name, a version or an address is none.
-    """
-    name, url = normalized(stated.name), without_secrets(stated.url)
-    version = stated.version or version_of(name, _file_name(url)) or ""
-    sound = is_name(stated.name) and (not version or _VERSION.match(version)) and url.isprintable()
-    if not sound:
-        raise FileError(f"{shown(stated.name)} is no sound package of pip")
-    digests = [stated.sha256 or "", *(part.removeprefix(_IN_FRAGMENT) for part in url.partition("#")[2].split("&"))]
-    return stated._replace(
-        name=name,
-        version=version,
-        url=url,
-        sha256=next((digest.lower() for digest in digests if _SHA256.match(digest.lower())), None),
-        index_url=None if stated.index_url is None else without_secrets(stated.index_url),
+    url = without_secrets(url)
+    address, _, fragment = url.partition("#")
+    version = version or version_in(normalized(name), address)
+    if not (is_name(name) and (not version or _VERSION.match(version)) and url.isprintable()):
+        raise FileError(f"{shown(name)} is no sound package of pip")
+    parts = fragment.split("&")
+    hashes = dict(_digests((digest, *(part.replace("=", ":", 1) for part in parts))))
+    file = file_name_in(address)
+    if not url.startswith(("http://", "https://")) or not (hashes or file.endswith(_ARCHIVES)):
+        label = f"{normalized(name)} {version}".strip()
+        return Open(f"{shown(label)} is from a folder or a repository, which no other lock can hold", normalized(name))
+    folder = next((f"#{it}" for it in parts if it.startswith(_SUBDIRECTORY)), "")
+    return Pin(
+        normalized(name),
+        version,
+        (PackageFile(file, address + folder, tuple(hashes.items())),),
+        None if index_url is None else without_secrets(index_url),
+        requires=tuple(sorted(set(_required(requires, markers or Markers({}))))),
     )
 
 
-def _file_name(url: str) -> str:
-    return unquote(re.split(r"[?#]", url, maxsplit=1)[0].rpartition("/")[2])
+def markers_of(platform: str, python: str) -> Markers:
+    """The values of markers on a platform for a version of Python; none where envsolve knows one of them not."""
+    try:
+        major, minor, patch = (*Version(python).release, 0, 0)[:3]
+        return Markers(Interpreter((major, minor, patch), Platform(platform), None).marker_values())
+    except (InvalidVersion, ValueError):
+        return Markers({})
+
+
+def _digests(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The first of ``texts`` that is a digest that proves something."""
+    for text in texts:
+        kind, _, digest = text.lower().partition(":")
+        if is_strong(kind, digest):
+            yield kind, digest
+            return
+
+
+def _required(requires: Sequence[str], markers: Markers) -> Iterator[str]:
+    """The names of what it needs on the platform; extras are not asked for."""
+    for line in requires:
+        try:
+            need = parse_need(line)
+            if markers.holds(need.marker):
+                yield need.name
+        except ValueError:
+            continue

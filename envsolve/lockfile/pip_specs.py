@@ -1,11 +1,11 @@
-"""What a stack asks of pip: requirements with the reason for each, and the options with which pip finds them."""
+"""What a stack asks of pip: requirements with the reason for each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from envsolve.lockfile.conda_specs import cudnn_reason, framework_reason
-from envsolve.lockfile.wheels import index_options, is_exact, requirements_of, toolkit_pins
+from envsolve.lockfile.wheels import is_exact, requirements_of, toolkit_pins
 from envsolve.model.release import CudaLibraries
 from envsolve.model.solution import Choice, Solution
 
@@ -13,16 +13,6 @@ from envsolve.model.solution import Choice, Solution
 def wheels_of(solution: Solution) -> list[Choice]:
     """The frameworks of a stack that pip installs."""
     return [choice for choice in solution.choices if choice.release.source.is_wheel]
-
-
-def pip_options(solution: Solution) -> Iterator[str]:
-    """Where pip looks: the user's own indexes first, then those of the wheels; each as one line of options."""
-    request = solution.request
-    if request.index_url is not None:
-        yield f"--index-url {request.index_url}"
-    given = [f"--extra-index-url {index}" for index in request.extra_index_urls]
-    needed = [option for choice in wheels_of(solution) for option in index_options(choice.release)]
-    yield from dict.fromkeys([*given, *needed])
 
 
 def pip_specs(solution: Solution) -> Iterator[tuple[str, str]]:

@@ -3,35 +3,48 @@
 What the stacks of all platforms ask for stands once, what differs under ``[target.PLATFORM]``. The machine is told to
 pixi as pixi 0.71 and later have it, at the platform (pixi.prefix.dev, declaring virtual packages per platform). Sources
 are pixi's documentation and JSON schema (prefix-dev/pixi, docs/reference/pixi_manifest.md, schema/schema.json).
+
+A manifest is read back as a lock of what its default environment pins on one platform. People edit these files: what is
+asked for in no one version, or in words that are not understood, is left open and is no error.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple
 
+from packaging.version import Version
+
+from envsolve.boundary.files import FileError
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.conda_specs import channels_of, conda_specs, environment_name
-from envsolve.lockfile.header import commented, made_by, made_for
-from envsolve.lockfile.pip_specs import pip_specs, wheels_of
-from envsolve.lockfile.remarks import needs_library_path, use_remarks
+from envsolve.lockfile.conda_header import comments_of, facts_on_top, header_lines
+from envsolve.lockfile.conda_locks import assembled
+from envsolve.lockfile.environment_yml import channel_named
+from envsolve.lockfile.header import commented
+from envsolve.lockfile.lock import Asked, Lock, Open
+from envsolve.lockfile.requirements_txt import read_lines
 from envsolve.lockfile.sound_pins import sound_url
+from envsolve.lockfile.text_file import clean, shown
 from envsolve.lockfile.toml import Value, string, value
-from envsolve.lockfile.wheels import find_links_of, goes_by_folder, index_of, requirements_of
+from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
-from envsolve.model.solution import Solution
-from envsolve.model.versions import CudaVersion, LibcVersion
+from envsolve.model.names import is_name, normalized
 
 _FIRST_PIXI = "0.71"
 """The first whose platforms say what a machine has; before, ``[system-requirements]`` says it of all platforms."""
-_FIRST_MINOR_COMPATIBLE = 11
-"""From CUDA 11 on a driver of the first minor runs the whole major (NVIDIA, CUDA compatibility)."""
-_ASSUMED_GLIBC = LibcVersion.parse("2.28")
-"""What pixi assumes of a Linux that says nothing else."""
+_OF_MACHINE = {"__cuda": "cuda", "__glibc": "glibc"}
+"""The virtual packages that a platform names, in pixi's words."""
+_PIP = Asked("pip", of_stack=True)
+"""What a stack with wheels asks of conda, and pixi has by itself."""
+_REASONS = {"LD_LIBRARY_PATH": "where the wheel looks for the CUDA libraries"}
 _SPEC = re.compile(r"([A-Za-z0-9_.-]+)(.*)\Z")
 _PIN = re.compile(r"=([^=<>!~,|]+)(?:=([^=,]+))?\Z")
+_PINNED = re.compile(r"(?:==)?([0-9][\w.!+]*?)(?:\.\*)?\Z")
+_BARE_VERSION = re.compile(r"[0-9]")
+_CONDA_NAME = re.compile(r"[a-z0-9_][a-z0-9._-]*\Z")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
@@ -41,57 +54,93 @@ class _Dependency(NamedTuple):
     version: str
     build: str = ""
     extras: tuple[str, ...] = ()
+    channel: str = ""
     index: str = ""  # type: ignore[assignment]  # the key in the manifest; nobody wants tuple.index
     url: str = ""
 
 
-class _Asked(NamedTuple):
+class _Wanted(NamedTuple):
     """A dependency with the reasons for it."""
 
     dependency: _Dependency
     reasons: tuple[str, ...]
 
 
-_Dependencies = Mapping[str, _Asked]
+_Dependencies = Mapping[str, _Wanted]
 
 
-def pixi_toml(answers: Sequence[Answer]) -> str:
-    """The content of the file, the same bytes for the same answers, each of which is for a platform of its own.
+def write(locks: Sequence[Lock]) -> str:
+    """The content of the file, the same bytes for the same locks, each of which is for a platform of its own.
 
-    Raises UsageError ``channels-differ`` where the stacks are from different channels: a manifest has one list.
+    It names their packages, or what they ask for where they have none. Raises UsageError ``channels-differ`` where the
+    channels are different ones: a manifest has one list.
     """
-    return "\n".join(_lines(answers)) + "\n"
+    return "\n".join(_lines(locks)) + "\n"
 
 
-def _lines(answers: Sequence[Answer]) -> Iterator[str]:
-    solutions = {answer.solution.problem.platform: answer.solution for answer in answers}
-    yield from _header(answers)
-    yield from _workspace(list(solutions.values()))
-    yield from _tables("dependencies", {platform: _conda(it) for platform, it in solutions.items()})
-    yield from _tables("pypi-dependencies", {platform: _wheels(it) for platform, it in solutions.items()})
-    yield from _pypi_options(list(solutions.values()))
-    for platform, solution in solutions.items():
-        if needs_library_path(solution):
+def read(text: str, platform: Platform) -> Lock | None:
+    """What a manifest pins on ``platform``; None where it is for other ones. Raises FileError where it is no TOML."""
+    document = document_of(text)
+    workspace = _read_table(document.get("workspace")) or _read_table(document.get("project"))
+    platforms = [_named(it, "platform") for it in _list(workspace.get("platforms"))]
+    if platforms and platform not in platforms:
+        return None
+    lock, conda = _pinned(_read(document, platform, "dependencies"), _read(document, platform, "pypi-dependencies"))
+    lock = assembled(lock, platform, conda, facts_on_top(text, platform), comments_of(text))
+    channels = (_named(it, "channel") for it in _list(workspace.get("channels")))
+    variables = _merged(document, platform, "activation", "env")
+    return lock._replace(
+        channels=tuple(without_secrets(it) for it in channels if it),
+        variables=tuple((name, without_secrets(_text(variables, name))) for name in variables),
+    )
+
+
+def pinned_by(lock: Lock) -> tuple[Lock, tuple[CondaPackage, ...]]:
+    """What a manifest of ``lock`` pins: a lock of wheels, in which the rest is open, and packages of conda."""
+    conda, wheels = (((name, _fields(it.dependency)) for name, it in of(lock).items()) for of in (_conda, _wheels))
+    return _pinned(conda, wheels)
+
+
+def document_of(text: str) -> Mapping[str, object]:
+    """The tables of a manifest. Raises FileError where it is no TOML."""
+    import tomli
+
+    try:
+        return tomli.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"it is not TOML: {clean(str(error))}") from None
+
+
+def requirements_in(text: str, platform: Platform) -> tuple[str, ...]:
+    """The wheels that a manifest asks for on ``platform``, as requirements. Raises FileError where it is no TOML."""
+    asked = _read(document_of(text), platform, "pypi-dependencies")
+    return tuple(_requirement(name, table) for name, table in asked)
+
+
+def _lines(locks: Sequence[Lock]) -> Iterator[str]:
+    yield from header_lines(locks, resolved=False)
+    yield from _for_other_machines(locks)
+    yield from _workspace(locks)
+    yield from _tables("dependencies", {lock.platform: _conda(lock) for lock in locks})
+    yield from _tables("pypi-dependencies", {lock.platform: _wheels(lock) for lock in locks})
+    yield from _pypi_options(locks)
+    for lock in locks:
+        if lock.variables:
             yield ""
-            yield f"[target.{platform}.activation.env]"
-            reason = "where the wheel looks for the CUDA libraries"
-            yield commented(f"LD_LIBRARY_PATH = {string('$CONDA_PREFIX/lib')}", reason)
+            yield f"[target.{lock.platform}.activation.env]"
+        for name, text in lock.variables:
+            yield commented(f"{_key(name)} = {string(text)}", _REASONS.get(name, ""))
 
 
-def _header(answers: Sequence[Answer]) -> Iterator[str]:
-    first = answers[0]
-    yield from made_by(first.envsolve_version, first.command, first.matrix_date, own_matrix=first.own_matrix)
-    for answer in answers:
-        yield from made_for(answer)
-    yield from dict.fromkeys(line for it in answers for line in use_remarks(it, sets_library_path=True))
-    cuda = [version for answer in answers if (version := _driver_cuda(answer.solution)) is not None]
+def _for_other_machines(locks: Sequence[Lock]) -> Iterator[str]:
+    machines = list(map(_machine, locks))
+    cuda = [machine["cuda"] for machine in machines if "cuda" in machine]
     if cuda:
         yield "# To install it on a machine without the GPU, put"
-        yield f"#   CONDA_OVERRIDE_CUDA={max(cuda)}"
+        yield f"#   CONDA_OVERRIDE_CUDA={max(cuda, key=Version)}"
         yield "# before pixi."
-    machine = _machine(first.solution)
-    if len(answers) == 1 and len(machine) > 1:
-        yield from _for_older_pixi(machine)
+    if len(locks) == 1 and len(machines[0]) > 1:
+        yield from _for_older_pixi(machines[0])
 
 
 def _for_older_pixi(machine: Mapping[str, str]) -> Iterator[str]:
@@ -105,67 +154,48 @@ def _for_older_pixi(machine: Mapping[str, str]) -> Iterator[str]:
             yield f"#   {old} = {string(machine[key])}"
 
 
-def _workspace(solutions: Sequence[Solution]) -> Iterator[str]:
-    machines = [_machine(solution) for solution in solutions]
+def _workspace(locks: Sequence[Lock]) -> Iterator[str]:
+    machines = list(map(_machine, locks))
     told: list[Value] = [machine if len(machine) > 1 else machine["platform"] for machine in machines]
     yield "[workspace]"
-    yield f"name = {string(_name(solutions))}"
-    yield f"channels = {value(_channels(solutions))}"
+    yield f"name = {string(_name(locks))}"
+    yield f"channels = {value(_channels(locks))}"
     yield f"platforms = {value(told)}"
     if any(len(machine) > 1 for machine in machines):
         yield f"requires-pixi = {string(f'>={_FIRST_PIXI}')}"
 
 
-def _name(solutions: Sequence[Solution]) -> str:
-    names = dict.fromkeys(map(environment_name, solutions))
-    frameworks = "-".join(choice.release.framework for choice in solutions[0].choices)
-    return next(iter(names)) if len(names) == 1 else frameworks
+def _name(locks: Sequence[Lock]) -> str:
+    names = {lock.environment for lock in locks}
+    stack = locks[0].stack
+    return names.pop() if len(names) == 1 or stack is None else "-".join(it.framework for it in stack.frameworks)
 
 
-def _channels(solutions: Sequence[Solution]) -> list[str]:
-    lists = {solution.problem.platform: channels_of(solution) for solution in solutions}
-    first = channels_of(solutions[0])
-    if any(channels != first for channels in lists.values()):
-        told = " and ".join(f"{', '.join(channels)} for {platform}" for platform, channels in lists.items())
+def _channels(locks: Sequence[Lock]) -> list[str]:
+    if any(lock.channels != locks[0].channels for lock in locks):
+        told = " and ".join(f"{', '.join(lock.channels)} for {lock.platform}" for lock in locks)
         message = f"the stacks are from different channels, and a pixi manifest has one list of them: {told}"
         hint = Hint(
             "name one source for all platforms, such as --source conda-forge, or write a file for each platform"
         )
         raise UsageError("channels-differ", message, hints=(hint,))
-    return first
+    return list(dict.fromkeys(locks[0].channels))
 
 
-def _machine(solution: Solution) -> dict[str, str]:
+def _machine(lock: Lock) -> dict[str, str]:
     """The platform with what a machine must have to be chosen for it."""
-    told = {"cuda": _driver_cuda(solution), "glibc": _glibc(solution)}
-    machine = {"platform": solution.problem.platform.value}
-    return machine | {key: str(version) for key, version in told.items() if version is not None}
+    versions = {it.name: it.version for it in lock.virtual_packages}
+    return {"platform": lock.platform} | {key: versions[it] for it, key in _OF_MACHINE.items() if it in versions}
 
 
-def _driver_cuda(solution: Solution) -> CudaVersion | None:
-    """The CUDA of the lowest driver that the stack runs on, which is what ``__cuda`` tells: pixi wants that or more."""
-    toolkit, minimum = solution.toolkit, solution.minimum_driver
-    if toolkit is None:
-        return None
-    full = toolkit.full(windows=all(machine.windows_driver for machine in solution.problem.machines))
-    in_full = full is not None and minimum is not None and minimum.parts >= full.parts
-    if in_full or toolkit.version.major < _FIRST_MINOR_COMPATIBLE:
-        return toolkit.version
-    return CudaVersion(toolkit.version.major, 0)
-
-
-def _glibc(solution: Solution) -> LibcVersion | None:
-    """The oldest of the machines where pixi would assume a newer one, the newest that a build needs where an older."""
-    known = [machine.glibc for machine in solution.problem.machines if machine.glibc is not None]
-    needed = [choice.release.glibc for choice in solution.choices if choice.release.glibc is not None]
-    oldest, newest = min(known, default=_ASSUMED_GLIBC), max(needed, default=_ASSUMED_GLIBC)
-    if oldest < _ASSUMED_GLIBC:
-        return oldest
-    return newest if newest > _ASSUMED_GLIBC else None
-
-
-def _conda(solution: Solution) -> _Dependencies:
-    return _collected((*_conda_dependency(spec), reason) for spec, reason in conda_specs(solution))
+def _conda(lock: Lock) -> _Dependencies:
+    if lock.asks_alone:
+        asked = (it for it in lock.asked if not (it.by_pip or it == _PIP))
+        return _collected((*_conda_dependency(it.spec), it.reason) for it in asked)
+    channels = tuple(dict.fromkeys(lock.channels))
+    specs = (("=".join(filter(None, it[:3])), channel_named(it, channels)) for it in lock.conda)
+    found = ((*_conda_dependency(spec), channel) for spec, channel in specs)
+    return _collected((name, dependency._replace(channel=channel), "") for name, dependency, channel in found)
 
 
 def _conda_dependency(spec: str) -> tuple[str, _Dependency]:
@@ -181,13 +211,13 @@ def _conda_dependency(spec: str) -> tuple[str, _Dependency]:
     return name, _Dependency(re.sub(r"\A=(?!=)", "", rest) or "*")
 
 
-def _wheels(solution: Solution) -> _Dependencies:
-    indexes = {
-        requirement: index_of(choice.release) or ""
-        for choice in wheels_of(solution)
-        for requirement in requirements_of(choice.release, solution.python)
-    }
-    return _collected((*_wheel(spec, indexes.get(spec, "")), reason) for spec, reason in pip_specs(solution))
+def _wheels(lock: Lock) -> _Dependencies:
+    if lock.asks_alone:
+        return _collected((*_wheel(it.spec, it.index), it.reason) for it in lock.asked if it.by_pip)
+    specs = (
+        (f" @ {sound_url(it.files[0].url)}" if it.index_url is None else f"=={it.version}", it) for it in lock.pins
+    )
+    return _collected((*_wheel(f"{it.name}{spec}", it.index_url or ""), "") for spec, it in specs)
 
 
 def _wheel(spec: str, index: str) -> tuple[str, _Dependency]:
@@ -202,13 +232,13 @@ def _wheel(spec: str, index: str) -> tuple[str, _Dependency]:
 
 def _collected(asked: Iterator[tuple[str, _Dependency, str]]) -> _Dependencies:
     """By name; a package that is asked for twice must be both."""
-    found: dict[str, _Asked] = {}
+    found: dict[str, _Wanted] = {}
     for name, dependency, reason in asked:
         known = found.get(name)
         if known is None:
-            found[name] = _Asked(dependency, (reason,))
+            found[name] = _Wanted(dependency, (reason,))
         else:
-            found[name] = _Asked(_both(known.dependency, dependency), tuple(dict.fromkeys((*known.reasons, reason))))
+            found[name] = _Wanted(_both(known.dependency, dependency), tuple(dict.fromkeys((*known.reasons, reason))))
     return found
 
 
@@ -218,12 +248,13 @@ def _both(one: _Dependency, other: _Dependency) -> _Dependency:
         ",".join(versions) or one.version,
         one.build or other.build,
         tuple(sorted({*one.extras, *other.extras})),
+        one.channel or other.channel,
         one.index or other.index,
         one.url or other.url,
     )
 
 
-def _tables(name: str, asked: Mapping[Platform, _Dependencies]) -> Iterator[str]:
+def _tables(name: str, asked: Mapping[str, _Dependencies]) -> Iterator[str]:
     """What all platforms ask for alike in one table, the rest in one for each platform."""
     first = next(iter(asked.values()))
     shared = {
@@ -250,23 +281,101 @@ def _key(name: str) -> str:
 
 
 def _told(dependency: _Dependency) -> str:
-    fields: dict[str, Value] = {key: held for key, held in dependency._asdict().items() if held}
+    fields = _fields(dependency)
     return value(dependency.version if fields.keys() == {"version"} else fields)
 
 
-def _pypi_options(solutions: Sequence[Solution]) -> Iterator[str]:
+def _fields(dependency: _Dependency) -> dict[str, Value]:
+    return {key: held for key, held in dependency._asdict().items() if held}
+
+
+def _pypi_options(locks: Sequence[Lock]) -> Iterator[str]:
     """The user's own indexes, and pages of links, which are no index; the wheels' indexes stand beside the wheels."""
-    request = solutions[0].request
-    releases = [choice.release for solution in solutions for choice in wheels_of(solution)]
-    pages = [find_links_of(release) for release in releases if not goes_by_folder(release)]
+    first, named = locks[0], {it.index for lock in locks for it in lock.asked}
+    pages = dict.fromkeys(page for lock in locks for page in lock.find_links)
     options: dict[str, Value] = {
-        "index-url": "" if request.index_url is None else sound_url(request.index_url),
-        "extra-index-urls": [sound_url(url) for url in request.extra_index_urls],
-        "find-links": [{"url": page} for page in dict.fromkeys(pages) if page is not None],
+        "index-url": "" if first.default_is_plain else sound_url(first.default_index),
+        "extra-index-urls": [sound_url(url) for url in first.indexes if url not in named],
+        "find-links": [{"url": page} for page in pages],
     }
     given = {key: held for key, held in options.items() if held}
-    if given and any(wheels_of(solution) for solution in solutions):
+    if given and any(it.by_pip for lock in locks for it in lock.asked if lock.asks_alone):
         yield ""
         yield "[pypi-options]"
         for key, held in given.items():
             yield f"{key} = {value(held)}"
+
+
+def _pinned(
+    conda: Iterable[tuple[str, Mapping[str, object]]], wheels: Iterable[tuple[str, Mapping[str, object]]]
+) -> tuple[Lock, tuple[CondaPackage, ...]]:
+    """What dependencies of both kinds pin, each as a table; the rest is open in the lock."""
+    packages, asked = [_package(*it) for it in sorted(conda, key=_first)], sorted(wheels, key=_first)
+    lock = read_lines("\n".join(_requirement(*it) for it in asked), "")
+    indexes = {normalized(name): without_secrets(_text(it, "index")).rstrip("/") for name, it in asked if "index" in it}
+    unpinned = [it.name for it in packages if not it.version]
+    left_open = (Open(f"{shown(name)} is no one version", name, of_conda=True) for name in unpinned)
+    return lock._replace(
+        pins=tuple(it._replace(index_url=indexes.get(it.name, it.index_url)) for it in lock.pins),
+        open=(*left_open, *lock.open),
+    ), tuple(it for it in packages if it.version)
+
+
+def _below(table: Mapping[str, object], key: str) -> Mapping[str, object]:
+    return _read_table(table.get(key))
+
+
+def _first(dependency: tuple[str, object]) -> str:
+    return dependency[0]
+
+
+def _read(document: Mapping[str, object], platform: Platform, key: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """What is asked of each package, as a table. A name that no package has is passed over."""
+    for package, asked in _merged(document, platform, key).items():
+        if is_name(package) or (key == "dependencies" and _CONDA_NAME.match(package)):
+            yield package, {"version": asked} if isinstance(asked, str) else _read_table(asked)
+
+
+def _merged(document: Mapping[str, object], platform: Platform, *keys: str) -> dict[str, object]:
+    """The table below ``keys``; what is said of the platform takes the place of the rest."""
+    targets = _read_table(document.get("target"))
+    families = ("win",) if platform.is_windows else ("unix", platform.partition("-")[0])
+    found: dict[str, object] = {}
+    for part in (document, *(_read_table(targets.get(name)) for name in (*families, platform))):
+        below: Mapping[str, object] = reduce(_below, keys, part)
+        found.update(below)
+    return found
+
+
+def _package(name: str, asked: Mapping[str, object]) -> CondaPackage:
+    """A package of conda; the version is "" where it is not pinned."""
+    pin = _PINNED.match(_text(asked, "version").strip())
+    channel = without_secrets(_text(asked, "channel"))
+    return CondaPackage(name, "" if pin is None else pin[1], _text(asked, "build"), "", "", channel=channel)
+
+
+def _requirement(name: str, asked: Mapping[str, object]) -> str:
+    """A wheel as pip asks for it, by its address where it has one."""
+    extras = ",".join(it for it in _list(asked.get("extras")) if isinstance(it, str))
+    project = f"{name}[{extras}]" if extras else name
+    version, address = _text(asked, "version").strip(), _text(asked, "url")
+    bare = "==" if _BARE_VERSION.match(version) else ""
+    return f"{project} @ {address}" if address else f"{project}{bare}{'' if version == '*' else version}"
+
+
+def _named(entry: object, key: str) -> str:
+    """A platform or a channel: by its name, or by a table that has it."""
+    return entry if isinstance(entry, str) else _text(_read_table(entry), key)
+
+
+def _read_table(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _text(table: Mapping[str, object], key: str) -> str:
+    found = table.get(key)
+    return found if isinstance(found, str) and found.isprintable() else ""

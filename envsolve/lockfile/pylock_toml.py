@@ -10,20 +10,25 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
-
 from envsolve.boundary.display import one_line
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
-from envsolve.index.fitting import Interpreter
 from envsolve.lockfile.facts import TABLE, facts_of, table_in, texts, with_facts
 from envsolve.lockfile.header import exported_from_in, lock_header, machines_in
-from envsolve.lockfile.lock import Lock, Open, file_name_in, is_specifier, moment, sorted_pins, version_in
-from envsolve.lockfile.pylock_document import pylock_document
+from envsolve.lockfile.lock import (
+    Lock,
+    Open,
+    file_name_in,
+    is_specifier,
+    moment,
+    requires_python_of,
+    sorted_pins,
+    version_in,
+)
+from envsolve.lockfile.marker_ways import NOWHERE, marker_of, ways_of
 from envsolve.lockfile.sound_pins import sound_file_name, sound_pins, sound_url, strong_hashes
-from envsolve.lockfile.text_file import shown
+from envsolve.lockfile.text_file import clean, shown
 from envsolve.lockfile.toml import string, table_lines, value
-from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
 from envsolve.model.need import is_marker
 from envsolve.model.package import Hashes, PackageFile, Pin
@@ -47,11 +52,12 @@ def read(text: str) -> Lock:
 
     Raises FileError for what is no pylock.toml of its specification.
     """
-    document = pylock_document(text)
+    document = document_of(text)
     pins: list[Pin] = []
     left_open: list[Open] = []
+    groups = frozenset(document.get("default-groups", ()))
     for package in document["packages"]:
-        found = _read_package(package)
+        found = _read_package(package, groups)
         if isinstance(found, Pin):
             pins.append(found)
         else:
@@ -64,11 +70,6 @@ def read(text: str) -> Lock:
         exported_from=exported_from_in(text),
         requires_python="" if stated == requires_python_of(lock.python) else stated,
     )
-
-
-def requires_python_of(python: str) -> str:
-    """The versions of Python that a lock made for ``python`` is for: of the same minor, and no older."""
-    return f">={python},=={'.'.join(python.split('.')[:2])}.*" if python else ""
 
 
 def _lines(lock: Lock) -> Iterator[str]:
@@ -96,20 +97,16 @@ def _lines(lock: Lock) -> Iterator[str]:
 
 def _environment(lock: Lock) -> str:
     """The marker of the one environment that the lock is for; "" where it does not say."""
-    if lock.platform not in tuple(Platform):
+    if lock.interpreter is None:
         return ""
-    try:
-        major, minor, patch = (*Version(lock.python).release, 0, 0)[:3]
-    except InvalidVersion:
-        return ""
-    values = Interpreter((major, minor, patch), Platform(lock.platform)).marker_values()
+    values = lock.interpreter.marker_values()
     return " and ".join(f"{name} == '{values[name]}'" for name in _PINNED_MARKERS if name in values)
 
 
 def _package(pin: Pin) -> Iterator[str]:
     yield f"name = {string(pin.name)}"
     direct = pin.index_url is None
-    if not direct or pin.files[0].is_wheel:
+    if pin.version and (not direct or pin.files[0].is_wheel):
         yield f"version = {string(pin.version)}"
     if pin.marker:
         yield f"marker = {string(pin.marker)}"
@@ -163,18 +160,43 @@ def _reasons(pin: Pin) -> Iterator[str]:
         yield from table_lines({key: held for key, held in told.items() if held})
 
 
-def _read_package(package: Mapping[str, Any]) -> Pin | Open:
+def document_of(text: str) -> dict[str, Any]:
+    """The tables of a pylock.toml (PEP 751).
+
+    Raises FileError for what is no TOML, no pylock.toml, or not of the shape that the specification asks for.
+    """
+    import tomli
+    from packaging.pylock import Pylock, PylockValidationError
+
+    try:
+        document = tomli.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"it is not TOML: {clean(str(error))}") from None
+    if "lock-version" not in document:
+        raise FileError("it is TOML, but no pylock.toml")
+    try:
+        Pylock.from_dict(document)
+    except PylockValidationError as error:
+        raise FileError(f"it is not as the specification of pylock.toml asks: {clean(str(error))}") from None
+    return document
+
+
+def _read_package(package: Mapping[str, Any], groups: frozenset[str]) -> Pin | Open:
+    """A package, with the marker that is left where the dependency groups in ``groups`` are installed."""
     name, marker = str(package["name"]), str(package.get("marker", ""))
     if not is_name(name):
         raise FileError(f"{shown(name)} is no name of a package")
     if "vcs" in package or "directory" in package:
         reason = f"{shown(name)} is from a folder or a repository, which no requirements file can prove"
         return Open(reason, normalized(name))
-    if _GROUPS.search(marker):
-        reason = f"{shown(name)} is for an extra or a group alone, and requirements know neither"
-        return Open(reason, normalized(name))
     if not is_marker(marker):  # it would be written behind a name, where options of pip may stand
         return Open(f"the marker of {shown(name)} is none: {shown(marker)}", normalized(name))
+    if _GROUPS.search(marker):
+        ways = ways_of(marker, groups)
+        if ways == NOWHERE:
+            reason = f"{shown(name)} is for an extra or a group alone, and requirements know neither"
+            return Open(reason, normalized(name), optional=True)
+        marker = marker_of(ways)
     index = package.get("index")
     ours = table_in(package) or {}
     needed = (it.get("name") for it in package.get("dependencies", ()))

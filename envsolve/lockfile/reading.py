@@ -2,20 +2,21 @@
 
 The lock of a project is known by its name. Any other file is known by what stands in it, as people call these files
 what they like: a pylock.toml by its version, a manifest of pixi by its workspace, an answer in JSON by its frameworks,
-a file of conda as :mod:`envsolve.lockfile.conda_file` says, a Dockerfile by its first line or its name. What is none
-of these is read as requirements.
+a Dockerfile by its first line or its name, an explicit file by its mark, a file of YAML by the keys at its top. What is
+none of these is read as requirements.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.dockerfile_file import is_of_dockerfile
-from envsolve.lockfile.formats import is_project_lock, tool_of
+from envsolve.lockfile.formats import is_dockerfile, is_project_lock, module_of
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.model.host import Platform
 
@@ -26,6 +27,17 @@ _REQUIREMENTS = (".txt", ".in")
 """What requirements are called, which pip reads whatever stands in them."""
 _PYLOCK = re.compile(r"^lock-version[ \t]*=", re.MULTILINE)
 _PIXI_TOML = re.compile(r"^\[workspace\]", re.MULTILINE)
+_DOCKERFILE = "# syntax=docker/dockerfile:1"
+"""The first line of one with here-documents, as envsolve writes it."""
+_EXPLICIT = re.compile(r"^[ \t]*@EXPLICIT[ \t\r]*$", re.MULTILINE)
+_TOP_KEY = re.compile(r"""^(["']?)(environments|package|dependencies)\1[ \t]*:""", re.MULTILINE)
+_BY_KEY = {"environments": "pixi.lock", "package": "conda-lock", "dependencies": "environment"}
+_OF_ANY_PLATFORM = ("environment", "pixi", "json")
+"""Formats whose reader has to be told for which platform it reads."""
+_OF_SEVERAL = ("conda-lock", "pixi.lock")
+"""Formats with a lock for each platform."""
+_OF_CONDA = (*_OF_SEVERAL, "explicit")
+"""Formats whose locks are for one platform alone."""
 _OTHER_FILE = Hint("move the file away, or give -o the file of an earlier answer")
 
 
@@ -50,16 +62,54 @@ def lock_in(name: PurePath, text: str, platform: Platform) -> Lock | None:
     """
     if not text.strip():
         return None
-    if is_pixi_toml(name, text):
-        from envsolve.lockfile import pixi_toml_file
+    format_name = format_in(name, text)
+    locks = locks_in(format_name, text, platform)
+    return next((it for it in locks if it.platform in ("", platform) or format_name not in _OF_CONDA), None)
 
-        return pixi_toml_file.read(text, platform)
-    if text.lstrip().startswith("{"):
-        from envsolve.lockfile import json_answer_file
 
-        if json_answer_file.is_answer(text):
-            return json_answer_file.read(text, platform)
-    return _of_python(name, text) or _of_conda_or_requirements(name, text, platform)
+def locks_in(
+    format_name: str, text: str, platform: Platform | None = None, environment: str | None = None
+) -> tuple[Lock, ...]:
+    """The locks in a file of this format, those for other platforms too where it has any.
+
+    ``platform`` is for formats that are for any, or do not say it of each package. Of a pixi.lock they are those of
+    ``environment``. Raises FileError for what is not of the format.
+    """
+    if environment is not None and format_name != "pixi.lock":
+        raise FileError("it holds one environment, and only a pixi.lock has several by name")
+    read: Callable[..., Any] = module_of(format_name).read
+    if format_name in _OF_SEVERAL:
+        locks: tuple[Lock, ...] = read(text, environment) if format_name == "pixi.lock" else read(text)
+        return locks
+    lock: Lock | None = read(text, platform) if format_name in _OF_ANY_PLATFORM else read(text)
+    return () if lock is None else (lock,)
+
+
+def format_in(name: PurePath, text: str) -> str:
+    """The format of a file of this name with this content: as ``--format`` calls it, or the file of another tool.
+
+    Raises FileError for what is of none.
+    """
+    if is_project_lock(name):
+        return name.name.casefold()
+    suffix = name.suffix.casefold()
+    found = {
+        "pixi": is_pixi_toml(name, text),
+        "json": text.lstrip().startswith("{") and _is_answer(text),
+        "pylock": suffix == ".toml" or _PYLOCK.search(text),
+        "dockerfile": is_dockerfile(name.name) or text.startswith(_DOCKERFILE),
+        "explicit": _EXPLICIT.search(text),
+        "requirements": suffix in _REQUIREMENTS,
+    }
+    return next((it for it, is_it in found.items() if is_it), None) or _by_keys(text) or _requirements(text)
+
+
+def format_at(path: Path) -> str | None:
+    """The format of the file at ``path``; None where it is of none or cannot be read."""
+    try:
+        return format_in(path, read_text(path, LONGEST) or "")
+    except FileError:
+        return None
 
 
 def is_pixi_toml(name: PurePath, text: str) -> bool:
@@ -67,55 +117,27 @@ def is_pixi_toml(name: PurePath, text: str) -> bool:
     return name.name.casefold() == "pixi.toml" or _PIXI_TOML.search(text) is not None
 
 
-def read_project_lock(name: PurePath, text: str) -> Lock:
-    """The lock of another tool that wrote a file of this name. Raises FileError where it is not of its format."""
-    tool = tool_of(name)
-    if tool == "uv":
-        from envsolve.lockfile import uv_lock
+def _is_answer(text: str) -> bool:
+    from envsolve.lockfile import json_answer
 
-        return uv_lock.read(text)
-    if tool == "Poetry":
-        from envsolve.lockfile import poetry_lock
-
-        return poetry_lock.read(text)
-    from envsolve.lockfile import pdm_lock
-
-    return pdm_lock.read(text)
+    return json_answer.is_answer(text)
 
 
-def _of_python(name: PurePath, text: str) -> Lock | None:
-    """A lock of Python packages that is more than requirements; None for any other file."""
-    if is_project_lock(name):
-        return read_project_lock(name, text)
-    if name.suffix.casefold() == ".toml" or _PYLOCK.search(text):
-        from envsolve.lockfile import pylock_toml
+def _by_keys(text: str) -> str | None:
+    """The format that has these keys at the top of its document, which may be indented or in brackets."""
+    from envsolve.lockfile.yaml_document import document_of, mapping
 
-        return pylock_toml.read(text)
-    if is_of_dockerfile(name.name, text):
-        from envsolve.lockfile import dockerfile
-
-        return dockerfile.read(text)
-    return None
+    keys = {found[2] for found in _TOP_KEY.finditer(text)}
+    with suppress(FileError):
+        keys = keys or set(mapping(document_of(text), "it"))
+    return next((found for key, found in _BY_KEY.items() if key in keys), None)
 
 
-def _of_conda_or_requirements(name: PurePath, text: str, platform: Platform) -> Lock | None:
-    from envsolve.lockfile.conda_file import format_of, is_explicit
-
-    if name.suffix.casefold() in _REQUIREMENTS and not is_explicit(text):
-        return _requirements(text)
-    try:
-        kind = format_of(text)
-    except FileError:
-        lock = _requirements(text)
-        if lock.pins or lock.made is not None:
-            return lock
-        raise
-    from envsolve.lockfile.conda_locks import read_conda
-
-    return read_conda(kind, text, platform)
-
-
-def _requirements(text: str) -> Lock:
+def _requirements(text: str) -> str:
+    """That it is one of requirements. Raises FileError where it has none."""
     from envsolve.lockfile import requirements_txt
 
-    return requirements_txt.read(text)
+    lock = requirements_txt.read(text)
+    if not lock.pins and lock.made is None:
+        raise FileError("it is no environment.yml, no conda-lock.yml, no pixi.lock and no explicit file")
+    return "requirements"

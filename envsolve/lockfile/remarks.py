@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from envsolve.boundary.display import one_line
 from envsolve.lockfile.answer import Answer
-from envsolve.model.release import CudaLibraries, Release, Source
+from envsolve.model.release import CudaLibraries, Release
 from envsolve.model.solution import Owner, Solution
 
 _OWNED_BY = {
@@ -40,14 +40,8 @@ def needs_library_path(solution: Solution) -> bool:
     return any(it.cuda_libraries is CudaLibraries.NONE and not it.platform.is_windows for it in releases)
 
 
-def override_remarks(solution: Solution) -> Iterator[str]:
-    """How conda and mamba solve the file where there is no GPU; nothing where no package asks for one."""
-    conda_alone = all(choice.release.source is Source.CONDA_FORGE for choice in solution.choices)
-    yield from override_remark(str(solution.toolkit.version) if solution.toolkit is not None and conda_alone else None)
-
-
 def override_remark(cuda: str | None) -> Iterator[str]:
-    """The same for a stack whose conda packages want this CUDA; nothing for None."""
+    """How conda and mamba solve a file without a GPU, whose packages want this CUDA; nothing for None."""
     if cuda is not None:
         yield "# To create it on a machine without the GPU, put"
         yield f"#   {one_line(f'CONDA_OVERRIDE_CUDA={cuda}')}"

@@ -19,25 +19,20 @@ from envsolve.lockfile.text_file import shown
 from envsolve.model.names import normalized
 from envsolve.model.need import is_marker
 from envsolve.model.package import PackageFile, Pin
-from envsolve.model.requirement_line import hashes_of, logical_lines
+from envsolve.model.requirement_line import hashes_of, logical_lines, without_hashes
 
 _PIN = re.compile(
     r"""([A-Za-z0-9][A-Za-z0-9._-]*)    # name
         \s*(?:\[[^\]]*\])?              # extras
         \s*==(?!=)\s*([A-Za-z0-9][A-Za-z0-9.!+_-]*)
-        \s*(?:;(.*?))?                  # marker
-        ((?:\s+--hash[=\s]\S+)*)\s*\Z   # hashes
+        \s*(?:;(.*))?\Z                # marker
     """,
     re.VERBOSE,
 )
-_DIRECT = re.compile(
-    r"""([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*@\s*(\S+)
-        \s*(?:\s;(.*?))?((?:\s+--hash[=\s]\S+)*)\s*\Z""",
-    re.VERBOSE,
-)
+_DIRECT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*@\s*(\S+)\s*(?:\s;(.*))?\Z")
 _NAME = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:[\[(<>=!~;@]|\Z)")
 _OPTION = re.compile(r"(--?[A-Za-z-]+)(?:\s*=\s*|\s+|\Z)(.*)\Z")
-_INDEX, _EXTRA_INDEX = ("-i", "--index-url"), "--extra-index-url"
+_INDEX, _EXTRA_INDEX, _FIND_LINKS = ("-i", "--index-url"), "--extra-index-url", ("-f", "--find-links")
 _HARMLESS = ("--require-hashes", "--only-binary", "--prefer-binary", "--pre", "--trusted-host", "--use-feature")
 """What does not change which files exact pins with hashes are, or is about the connection alone."""
 _FROM = re.compile(r"\s*# from (\S+)\s*\Z")
@@ -74,11 +69,11 @@ def read_lines(lines: str, comments: str) -> Lock:
 
 def pin_of(requirement: str) -> Pin | None:
     """The pin in one line of requirements; None where it pins nothing."""
-    found = _PIN.match(requirement)
+    found = _PIN.match(without_hashes(requirement))
     if found is None:
         return None
-    name, version, marker, hashes = found.groups()
-    return Pin(normalized(name), version, bare_files(hashes_of(hashes)), "", marker=(marker or "").strip())
+    name, version, marker = found.groups()
+    return Pin(normalized(name), version, bare_files(hashes_of(requirement)), "", marker=(marker or "").strip())
 
 
 def name_of(requirement: str) -> str | None:
@@ -101,6 +96,7 @@ def index_options(lock: Lock) -> tuple[str, ...]:
     """The options that name the indexes; none where an installer looks at the one it needs without being told."""
     options = [*([] if lock.default_is_plain else [f"--index-url {sound_url(lock.default_index)}"])]
     options += [f"--extra-index-url {sound_url(index)}" for index in lock.indexes]
+    options += [f"--find-links {sound_url(place)}" for place in lock.find_links]
     return tuple(dict.fromkeys(options))
 
 
@@ -120,6 +116,7 @@ class _Reading:
         self._open: list[Open] = []
         self._indexes: list[str] = []
         self._extra: list[str] = []
+        self._find_links: list[str] = []
         self._is_about_pin = False
         self._in_via = False
 
@@ -142,6 +139,7 @@ class _Reading:
             default_index=default,
             default_is_plain=not default,
             indexes=tuple(dict.fromkeys(map(_address, self._extra))),
+            find_links=tuple(dict.fromkeys(map(without_secrets, self._find_links))),
             open=tuple(self._open),
         )
 
@@ -153,6 +151,8 @@ class _Reading:
             self._indexes.append(value)
         elif option == _EXTRA_INDEX:
             self._extra.append(value)
+        elif option in _FIND_LINKS and "://" in value:
+            self._find_links.append(value)
         elif option not in _HARMLESS:
             self._open.append(Open(f"it has the option {shown(content)}, which no other format can say"))
 
@@ -183,14 +183,14 @@ class _Reading:
 
 def _direct(content: str) -> Pin | Open | None:
     """A package by its address; None for what is no such line."""
-    found = _DIRECT.match(content)
+    found = _DIRECT.match(without_hashes(content))
     if found is None:
         return None
-    name, url, marker, hashes = found.groups()
+    name, url, marker = found.groups()
     if not url.startswith(("http://", "https://")):
         return Open(f"{shown(name)} is from a folder or a repository, which no lock can prove", normalized(name))
     url, name = without_secrets(url), normalized(name)
-    digests = tuple((kind, digest) for kind, _, digest in (it.partition(":") for it in sorted(hashes_of(hashes))))
+    digests = tuple((kind, digest) for kind, _, digest in (it.partition(":") for it in sorted(hashes_of(content))))
     file = PackageFile(file_name_in(url), url, digests)
     return Pin(name, version_in(name, url), (file,), None, marker=(marker or "").strip())
 

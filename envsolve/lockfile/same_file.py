@@ -75,17 +75,17 @@ def _document(format_name: str, text: str) -> object:
 
         return yaml_document.document_of(text)
     if format_name == "pixi":
-        from envsolve.lockfile import pixi_toml_file
+        from envsolve.lockfile import pixi_toml
 
-        return pixi_toml_file.document_of(text)
+        return pixi_toml.document_of(text)
     if format_name == "dockerfile":
-        from envsolve.lockfile.dockerfile_file import instructions_in
+        from envsolve.lockfile.dockerfile import instructions_in
 
         return instructions_in(text)
     if format_name == "json":
-        from envsolve.lockfile import json_answer_file
+        from envsolve.lockfile import json_answer
 
-        return _answer(json_answer_file.document_of(text))
+        return _answer(json_answer.document_of(text))
     return None
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from envsolve.errors import Hint, OutsideError
 from envsolve.lockfile.sound_pins import sound_url
 from envsolve.model.conda import CondaPackage
+from envsolve.model.host import Platform
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 _VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.!+%~-]*\Z")
@@ -22,14 +23,17 @@ _MD5 = re.compile(r"[0-9a-f]{32}\Z")
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
 
-def sound_packages(packages: Iterable[CondaPackage]) -> Iterator[CondaPackage]:
-    """``packages`` by name; what is no checksum is left out.
+def sound_packages(packages: Iterable[CondaPackage], *, are_files: bool = True) -> Iterator[CondaPackage]:
+    """``packages`` by name; what is no checksum is left out. ``are_files`` says that they are to be found and proved.
 
     Raises OutsideError ``unsound-package`` where a name, a version, a build or an address cannot stand in a lock,
     ``no-hash`` for a package without any checksum.
     """
     for package in sorted(packages, key=lambda package: package.name):
         _refuse_unsound(package)
+        if not are_files:
+            yield package
+            continue
         sound = package._replace(
             url=_url(package),
             md5=package.md5 if package.md5 and _MD5.match(package.md5) else None,
@@ -38,6 +42,12 @@ def sound_packages(packages: Iterable[CondaPackage]) -> Iterator[CondaPackage]:
         if sound.md5 is None and sound.sha256 is None:
             raise without_hash(package, "md5 or sha256")
         yield sound
+
+
+def require_platform(platform: str) -> None:
+    """Raise OutsideError ``unsound-package`` where conda packages are for no platform that is known."""
+    if platform not in tuple(Platform):
+        raise _unsound(f"{platform!r} is no platform of a conda package")
 
 
 def without_hash(package: CondaPackage, checksum: str) -> OutsideError:

@@ -29,7 +29,7 @@ _NOT_OF_A_URL = re.compile(r"[^A-Za-z0-9_.~:/?#\[\]@!$&()*+,;=%-]")
 
 
 def sound_pins(pins: Iterable[Pin]) -> Iterator[Pin]:
-    """``pins`` by name, each with at least one file.
+    """``pins`` by name, each with at least one file; one that is given by its address need not have a version.
 
     Raises OutsideError ``unsound-package`` where a name or a version cannot stand in a lock, ``no-hash`` for a pin
     without any file.
@@ -37,7 +37,7 @@ def sound_pins(pins: Iterable[Pin]) -> Iterator[Pin]:
     for pin in sorted(pins, key=lambda pin: pin.name):
         if not _NAME.match(pin.name):
             raise _unsound(f"{pin.name!r} is no normalized name of a package")
-        if not _VERSION.match(pin.version):
+        if not _VERSION.match(pin.version) and (pin.version or pin.index_url is not None):
             raise _unsound(f"{pin.version!r} is no version of {pin.name}")
         if not pin.files:
             raise _without_hash(pin, f"{pin.name} {pin.version}, as there is no file of it")
@@ -49,14 +49,15 @@ def strong_hashes(pin: Pin, file: PackageFile) -> Hashes:
 
     Raises OutsideError ``no-hash`` where there is none: md5 and sha1 prove nothing.
     """
-    strong = {
-        algorithm: digest
-        for algorithm, digest in file.hashes
-        if len(digest) == _DIGITS.get(algorithm) and _HEXADECIMAL.match(digest)
-    }
+    strong = {algorithm: digest for algorithm, digest in file.hashes if is_strong(algorithm, digest)}
     if not strong:
         raise _without_hash(pin, repr(file.name))
     return tuple(sorted(strong.items()))
+
+
+def is_strong(algorithm: str, digest: str) -> bool:
+    """Whether a digest proves what a file is, and is one of its kind."""
+    return len(digest) == _DIGITS.get(algorithm) and _HEXADECIMAL.match(digest) is not None
 
 
 def sound_file_name(file: PackageFile) -> str:
@@ -88,7 +89,8 @@ def _unsound(what: str) -> OutsideError:
 
 
 def _without_hash(pin: Pin, what: str) -> OutsideError:
-    index = "its address" if pin.index_url is None else sound_url(pin.index_url)
+    unsaid = "its address" if pin.index_url is None else "an index that nobody names"
+    index = sound_url(pin.index_url) if pin.index_url else unsaid
     message = f"there is no sha256, sha384 or sha512 of {what}, and no lock is written without hashes"
     cause = (f"{pin.name} {pin.version} is from {index}",)
     hint = Hint(f"take {pin.name} from an index that gives hashes of its files")

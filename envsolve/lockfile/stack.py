@@ -1,19 +1,93 @@
-"""The stack of an answer, as a lock records it."""
+"""The stack of an answer, as a lock records it, and as a lock by itself."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.conda_specs import channels_of, conda_specs, environment_name
 from envsolve.lockfile.header import machines_of
-from envsolve.lockfile.lock import LockedFramework, Stack
+from envsolve.lockfile.lock import Asked, Lock, LockedFramework, Made, Stack
+from envsolve.lockfile.pip_specs import pip_specs, wheels_of
+from envsolve.lockfile.remarks import needs_library_path, use_remarks
+from envsolve.lockfile.wheels import find_links_of, goes_by_folder, index_of, requirements_of
+from envsolve.model.conda import VirtualPackage
 from envsolve.model.release import Release
+from envsolve.model.solution import Solution
+from envsolve.model.versions import CudaVersion, LibcVersion
 
 _RUNTIME = re.compile(r"nvidia-cuda-runtime(?:-cu\d\d)?|cuda-version|cudatoolkit|pytorch-cuda")
 """The CUDA runtime, whose version begins with that of the toolkit it is of, as no other part's does throughout; of
 conda packages those that say the version for all parts."""
 _CUDNN = re.compile(r"nvidia-cudnn-cu\d\d|cudnn|libcudnn")
+_FIRST_MINOR_COMPATIBLE = 11
+"""From CUDA 11 on a driver of the first minor runs the whole major (NVIDIA, CUDA compatibility)."""
+_ASSUMED_GLIBC = LibcVersion.parse("2.28")
+"""What pixi assumes of a Linux that says nothing else."""
+
+
+def lock_of(answer: Answer, *, sets_library_path: bool = False) -> Lock:
+    """What a stack asks for, as a lock without packages; ``sets_library_path`` says that the file can set variables.
+
+    Its virtual packages are what a machine must have, as far as a solver would not assume it by itself.
+    """
+    solution = answer.solution
+    request, releases = solution.request, [choice.release for choice in wheels_of(solution)]
+    indexes = {it: index_of(release) or "" for release in releases for it in requirements_of(release, solution.python)}
+    looked = [release for release in releases if not goes_by_folder(release)]
+    variable = ("LD_LIBRARY_PATH", "$CONDA_PREFIX/lib")
+    return Lock(
+        (),
+        solution.problem.platform.value,
+        str(solution.python),
+        stack=stack_of(answer, {}),
+        made=Made(
+            answer.envsolve_version, answer.command, None, answer.matrix_date, answer.own_matrix, options=answer.options
+        ),
+        default_index=request.index_url or "",
+        default_is_plain=request.index_url is None,
+        indexes=tuple(dict.fromkeys((*request.extra_index_urls, *filter(None, map(index_of, looked))))),
+        find_links=tuple(dict.fromkeys(filter(None, map(find_links_of, looked)))),
+        channels=tuple(channels_of(solution)),
+        virtual_packages=tuple(_required(solution)),
+        asked=(
+            *(Asked(spec, reason, of_stack=True) for spec, reason in conda_specs(solution)),
+            *((Asked("pip", of_stack=True),) if releases else ()),
+            *(Asked(*it, by_pip=True, of_stack=True, index=indexes.get(it[0], "")) for it in pip_specs(solution)),
+        ),
+        environment=environment_name(solution),
+        variables=(variable,) if sets_library_path and needs_library_path(solution) else (),
+        remarks=tuple(use_remarks(answer, sets_library_path=sets_library_path)),
+    )
+
+
+def _required(solution: Solution) -> Iterator[VirtualPackage]:
+    for name, version in (("__cuda", _driver_cuda(solution)), ("__glibc", _glibc(solution))):
+        if version is not None:
+            yield VirtualPackage(name, str(version))
+
+
+def _driver_cuda(solution: Solution) -> CudaVersion | None:
+    """The CUDA of the lowest driver that the stack runs on, which is what ``__cuda`` tells: pixi wants that or more."""
+    toolkit, minimum = solution.toolkit, solution.minimum_driver
+    if toolkit is None:
+        return None
+    full = toolkit.full(windows=all(machine.windows_driver for machine in solution.problem.machines))
+    in_full = full is not None and minimum is not None and minimum.parts >= full.parts
+    if in_full or toolkit.version.major < _FIRST_MINOR_COMPATIBLE:
+        return toolkit.version
+    return CudaVersion(toolkit.version.major, 0)
+
+
+def _glibc(solution: Solution) -> LibcVersion | None:
+    """The oldest of the machines where pixi would assume a newer one, the newest that a build needs where an older."""
+    known = [machine.glibc for machine in solution.problem.machines if machine.glibc is not None]
+    needed = [choice.release.glibc for choice in solution.choices if choice.release.glibc is not None]
+    oldest, newest = min(known, default=_ASSUMED_GLIBC), max(needed, default=_ASSUMED_GLIBC)
+    if oldest < _ASSUMED_GLIBC:
+        return oldest
+    return newest if newest > _ASSUMED_GLIBC else None
 
 
 def stack_of(answer: Answer, versions: Mapping[str, str]) -> Stack:

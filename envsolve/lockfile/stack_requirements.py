@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.header import commented, made_by, made_for
-from envsolve.lockfile.pip_specs import pip_options, pip_specs
-from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.header import commented, made_by, made_for_lines
+from envsolve.lockfile.requirements_txt import index_options
+from envsolve.lockfile.stack import lock_of
 
 
 def stack_requirements(answer: Answer, *, anew: bool = False) -> str:
@@ -22,13 +22,14 @@ def stack_requirements(answer: Answer, *, anew: bool = False) -> str:
 
 
 def _lines(answer: Answer, *, anew: bool) -> Iterator[str]:
-    solution = answer.solution
+    lock = lock_of(answer, sets_library_path=True)
     yield from made_by(answer.envsolve_version, answer.command, answer.matrix_date, own_matrix=answer.own_matrix)
-    yield from made_for(answer)
-    yield f"# Resolved for: Python {solution.python}"
-    where = f"in a new environment with Python {solution.python}" if anew else "with the Python of the environment"
+    yield from made_for_lines(lock)
+    yield f"# Resolved for: Python {lock.python}"
+    where = f"in a new environment with Python {lock.python}" if anew else "with the Python of the environment"
     yield f"# To have it: PYTHON -m pip install -r THIS_FILE, {where}"
-    yield from use_remarks(answer, sets_library_path=True)
-    yield from pip_options(solution)
-    for requirement, reason in pip_specs(solution):
-        yield commented(requirement, reason)
+    yield from lock.remarks
+    yield from index_options(lock)
+    for asked in lock.asked:
+        if asked.by_pip:
+            yield commented(asked.spec, asked.reason)

@@ -35,17 +35,6 @@ def find_links_of(release: Release) -> str | None:
     return None
 
 
-def index_options(release: Release) -> list[str]:
-    """The options that make pip look where ``release`` is; none where the requirement itself says it."""
-    if goes_by_folder(release):
-        return []
-    index, page = index_of(release), find_links_of(release)
-    return [
-        *([] if index is None else [f"--extra-index-url {index}"]),
-        *([] if page is None else [f"--find-links {page}"]),
-    ]
-
-
 def requirements_of(release: Release, python: Version) -> tuple[str, ...]:
     """The exact requirements, ``torch==2.14.0+cu126`` or ``tensorflow[and-cuda]==2.21.0``.
 

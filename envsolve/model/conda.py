@@ -28,7 +28,8 @@ class CondaPackage(NamedTuple):
 
     ``subdir`` is a platform or ``noarch``. ``url`` is the address of the file and ``channel`` that of its channel,
     both without credentials. ``size`` is in bytes. ``depends`` and ``constrains`` are match specs as the record has
-    them, ``__cuda`` and the like among them.
+    them, ``__cuda`` and the like among them. ``categories`` say for whom a lock has it (``dev`` and the like), none for
+    everybody.
     """
 
     name: str
@@ -43,6 +44,7 @@ class CondaPackage(NamedTuple):
     depends: tuple[str, ...] = ()
     constrains: tuple[str, ...] = ()
     channel: str = ""
+    categories: tuple[str, ...] = ()
 
     @property
     def file_name(self) -> str:

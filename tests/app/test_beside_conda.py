@@ -225,7 +225,7 @@ def test_the_wheels_of_a_stack_are_its_builds_from_their_own_index(
         "nvidia-cudnn-cu12": "9.10.2.21",
         "nvidia-nccl-cu12": "2.27.5",
         "torch": "2.14.1+cu126",
-        "torchvision": "0.29.1+cu126",
+        "torchvision": "0.29.2+cu126",
         "typing-extensions": "4.16.0",
     }
     assert {pin.index_url for pin in found.pins if pin.name.startswith("torch")} == {f"{world.url}/whl/cu126"}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.lockfile.dockerfile_file import requirements_in
+from envsolve.lockfile.dockerfile import requirements_in
 from tests.cli.locking import Locking, assert_in_three_parts, locking_in
 from tests.cli.worlds import releases
 from tests.conda.packages import MINOR

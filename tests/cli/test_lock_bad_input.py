@@ -27,7 +27,7 @@ def lock(envsolve: Envsolve, world: IndexServer, *arguments: str) -> Result:
 def _packages(world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = "2025-01-01T00:00:00Z"
     world.add("pandas", [wheel("pandas", version, upload_time=old) for version in ("1.5.3", "2.2.0", "3.0.0")])
-    world.add("only-source", [sdist("only-source", "1.0")])
+    world.add("only-source", [sdist("only-source", "1.0", static=False)])
     world.add("for-later", [wheel("for-later", "1.0", requires_python=">=3.12")])
     monkeypatch.chdir(tmp_path)
 
@@ -73,7 +73,7 @@ BAD = [
     Bad(("pandas>3",), 1, "version-not-found", "has pandas 1.5.3 to 3.0.0"),
     Bad(("pandas>=2", "pandas<2"), 1, "packages-conflict", "the command line asks for pandas<2"),
     Bad(("pandas", "--exclude-newer", "2024-01-01"), 1, "no-wheel", "uploaded after the day"),
-    Bad(("only-source",), 1, "no-wheel", "--allow-builds"),
+    Bad(("only-source",), 1, "needs-build", "--allow-builds"),
     Bad(
         ("for-later",), 1, "no-wheel", "for-later cannot be installed on Python 3.11.7 on linux-64: it does not support"
     ),

@@ -32,7 +32,7 @@ def test_pytorch_for_an_older_gpu_is_from_the_index_of_pytorch_and_the_rest_is_n
 ) -> None:
     result = lock(envsolve, world, "torch", "torchvision", "--gpu", "6.1", "--driver", "580.65.06")
     found = pins_in(result.out)
-    assert (found["torch"], found["torchvision"]) == ("2.14.1+cu126", "0.29.1+cu126")
+    assert (found["torch"], found["torchvision"]) == ("2.14.1+cu126", "0.29.2+cu126")
     assert f"\n--index-url {world.url}/simple\n--extra-index-url {world.url}/whl/cu126\n\n" in result.out
     assert result.out.count(f"\n    # from {world.url}/whl/cu126\n") == 2
     assert world.count("/whl/cu126/numpy/") == world.count("/whl/cu126/nvidia*") == 0

@@ -50,7 +50,7 @@ CASES = [
     Case("W2", NO_GPU),
     Case("W3", ("--gpu", "9.0")),
     Case("W3", ("--gpu", "7.0", "--driver", "580.65.06")),
-    Case("W5", NO_GPU),
+    Case("W5", NO_GPU, OF_ITS_AGE),
     Case("W5", ("--gpu", "8.6"), BESIDE_CUDA_13 | OF_ITS_AGE),
     Case("W6", NO_GPU),
     Case("torch-2.7.1", ("--gpu", "6.1", "--gpu", "8.6")),
@@ -158,4 +158,7 @@ def test_where_an_index_lacks_a_package_for_one_cuda_the_one_before_is_tried(
     result = envsolve("-f", "jax", "--gpu", "8.6", "--driver", "580.65.06", *TARGET, "--index-url", index.index_url)
     assert result.code == 0, result.err
     assert "jax-cuda12-plugin==0.10.2" in result.out
-    assert "note: this is not the newest stack: no package index of this request knows jax-cuda13-plugin" in result.err
+    note = (
+        "note: jax 0.10.2 (pypi, cuda12) is taken, not the build for CUDA 13.0: no package index of this request knows "
+    )
+    assert f"{note}jax-cuda13-plugin" in result.err

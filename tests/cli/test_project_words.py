@@ -118,11 +118,10 @@ class TestAMirrorOfPyTorch:
         done = project("lock")
         assert done.code == 0, done.err
         assert pins_in(project.read())["torch"] == "2.8.0"
-        assert "note: a build was passed over, and 3 more after it: no package index of this request has " in done.err
+        assert "note: torch 2.8.0 is taken, not 2.14.1: no package index of this request has " in done.err
         assert " torch==2.14.1+cu126, the best build for this machine " in done.err
         assert "/whl/cu126 does not have torch, and " in done.err
-        assert done.err.count("passed over") == 1
-        assert "; the lock has torch 2.8.0\n" in done.err
+        assert done.err.count("not 2.14.1") == 1
         assert "would run here" not in done.err
 
     def test_that_lacks_one_release_leads_to_the_next_of_the_same_folder(
@@ -186,10 +185,7 @@ class TestAMirrorOfPyTorch:
         done = project("lock")
         assert done.code == 0, done.err
         assert pins_in(project.read())["torch"] == "2.14.1+cu126"
-        assert (
-            "(the stack asks for torch==2.15.0; the indexes beside PyTorch's own do not have torch); the lock has "
-            in (done.err)
-        )
+        assert "(the stack asks for torch==2.15.0; the indexes beside PyTorch's own do not have torch)\n" in done.err
         assert "knows torch" not in done.err
         project.say('["pytorch"]', '["pytorch==2.14.1+cu130"]')
         done = project("lock", "-U")

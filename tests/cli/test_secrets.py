@@ -98,7 +98,7 @@ def told(text: str) -> list[str]:
 def read(path: Path) -> str:
     """The bytes of a file as text, with what is packed in it."""
     content = path.read_bytes()
-    start = content.find(b"\x1f\x8b")
+    start = content.find(b"\x1f\x8b\x08")  # gzip, deflated: two bytes come up by chance in what rattler keeps
     unpacked = b""
     if start >= 0:
         unpacked = zlib.decompressobj(wbits=31).decompress(content[start:])

@@ -51,7 +51,7 @@ def fill(server: IndexServer) -> None:
     cu126 = server.index("/whl/cu126/", "pytorch")
     cu126.add("torch", [torch("2.14.1+cu126", *cuda_12), torch("2.14.0+cu126", *cuda_12)])
     cu126.add("numpy", releases("numpy", ["1.26.4"], tags=CP311))  # PyTorch's index has old ones of what it needs
-    cu126.add("torchvision", [vision("0.29.1+cu126", "2.14.1"), vision("0.29.0+cu126", "2.14.0")])
+    cu126.add("torchvision", [vision("0.29.2+cu126", "2.14.1"), vision("0.29.0+cu126", "2.14.0")])
     cpu = server.index("/whl/cpu/", "pytorch")
     cpu.add("torch", [torch("2.13.0+cpu"), torch("2.12.0+cpu")])
     cpu.add("torchvision", [vision("0.28.0+cpu", "2.13.0"), vision("0.27.0+cpu", "2.12.0")])

@@ -10,77 +10,96 @@ from hypothesis import strategies as st
 from pip._internal.req.req_file import _decode_req_file, preprocess
 
 from envsolve.create.builds import refuse_builds, refuse_variables
-from envsolve.create.plan import WheelFile
+from envsolve.create.reading import plan_of
+from envsolve.create.wheels import wheel_file
 from envsolve.errors import UsageError
+from envsolve.model.host import Platform
 from envsolve.model.requirement_line import as_lines, contents_of
 
 HASH = f"--hash=sha256:{'0' * 64}"
 PYLOCK = 'lock-version = "1.0"\ncreated-by = "test"\n'
 WHEEL = f'{{ name = "own-1-py3-none-any.whl", url = "https://i/own.whl", hashes = {{ sha256 = "{"0" * 64}" }} }}'
+HASHES = f'hashes = {{ sha256 = "{"0" * 64}" }}'
 
 REFUSED = {
     "a source archive by its address": (f"own @ https://i/own-1.tar.gz {HASH}", "build-refused"),
     "an archive with a wheel in its query": (f"own @ https://i/own.zip?x=.whl {HASH}", "build-refused"),
-    "a branch that is called as a wheel": (f"own @ git+https://i/own@x.whl {HASH}", "build-refused"),
-    "an address without a name": (f"https://i/own-1.tar.gz {HASH}", "build-refused"),
-    "a directory": (f"./own {HASH}", "build-refused"),
+    "a branch that is called as a wheel": (f"own @ git+https://i/own@x.whl {HASH}", "lock-not-exact"),
+    "an address without a name": (f"https://i/own-1.tar.gz {HASH}", "lock-not-exact"),
+    "a directory": (f"./own {HASH}", "lock-not-exact"),
     "a file beside it": (f"own-1.tar.gz {HASH}", "lock-not-exact"),
-    "a file that looks like a version": (f"own==1.0.zip {HASH}", "build-refused"),
-    "a variable": (f"${{OWN}} {HASH}", "build-refused"),
-    "an option for all": (f"--no-binary :all:\nalpha==1 {HASH}", "build-refused"),
-    "an option that takes the other one back": (f"alpha==1 {HASH}\n--only-binary=:none:", "build-refused"),
-    "an option by its first letters": (f"--no-bin own\nown==1 {HASH}", "build-refused"),
-    "an option behind a comment": (f"# head \\\n--no-binary :all:\nalpha==1 {HASH}", "build-refused"),
-    "an option behind a form feed in a comment": (f"# head\f--no-binary :all:\nalpha==1 {HASH}", "build-refused"),
-    "an option behind another end of a line": (f"# head\u2028--no-binary :all:\nalpha==1 {HASH}", "build-refused"),
-    "previews": (f"--pre\nalpha==1 {HASH}", "build-refused"),
-    "an option behind a requirement": (f"own==1 \\\n  {HASH} --config-settings=a=b", "build-refused"),
+    "a wheel beside it": (f"./wheels/own-1-py3-none-any.whl {HASH}", "lock-not-exact"),
+    "a variable": (f"${{OWN}} {HASH}", "lock-not-exact"),
+    "an option for all": (f"--no-binary :all:\nalpha==1 {HASH}", "lock-not-exact"),
+    "an option by its first letters": (f"--no-bin own\nown==1 {HASH}", "lock-not-exact"),
+    "an option behind a comment": (f"# head \\\n--no-binary :all:\nalpha==1 {HASH}", "lock-not-exact"),
+    "an option behind a form feed in a comment": (f"# head\f--no-binary :all:\nalpha==1 {HASH}", "lock-not-exact"),
+    "an option behind another end of a line": (f"# head\u2028--no-binary :all:\nalpha==1 {HASH}", "lock-not-exact"),
+    "an option behind a requirement": (f"own==1 \\\n  {HASH} --config-settings=a=b", "lock-not-exact"),
     "a range": (f"alpha>=1 {HASH}", "lock-not-exact"),
 }
 
 
-def refuse(text: str, name: str = "requirements.txt") -> None:
-    refuse_builds(Path(name), WheelFile(name, text))
+def told(text: str, folder: Path, name: str = "requirements.txt") -> str:
+    """What uv is told of a lock with this text."""
+    path = folder / name
+    path.write_text(text, "utf-8")
+    lock = plan_of(path, Platform.LINUX_64).lock
+    refuse_builds(path, lock)
+    return wheel_file(lock, reads_pylock=False).text
 
 
 @pytest.mark.parametrize(("text", "code"), REFUSED.values(), ids=REFUSED)
-def test_requirements_that_may_be_built_are_refused(text: str, code: str) -> None:
+def test_requirements_that_may_be_built_are_refused(text: str, code: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
-        refuse(f"{text}\n")
+        told(f"{text}\n", tmp_path)
     assert raised.value.code == code
 
 
 def test_pins_and_wheels_are_not(tmp_path: Path) -> None:
-    refuse(
+    assert told(
         "# a head -- with dashes\n"
-        "--index-url https://i/simple\n--extra-index-url=https://j/simple\n"
+        "--index-url https://i/simple\n--extra-index-url=https://j/simple\n-f https://k/links.html\n"
         f"alpha==1.0+cu126 ; python_version < '3.13' \\\n    {HASH} \\\n    {HASH}  # via beta\n"
         f"delta==1\t{HASH}\n"
         f"gamma[extra] == 2.0 {HASH}\n"
-        f"own @ https://i/own-1%2Bcpu-py3-none-any.whl#subdirectory=x {HASH}\n"
-        f"./wheels/other-1-py3-none-any.whl {HASH}\n"
-    )
+        f"own @ https://i/own-1%2Bcpu-py3-none-any.whl#subdirectory=x {HASH}\n",
+        tmp_path,
+    ).splitlines() == [
+        *("--index-url https://i/simple", "--extra-index-url https://j/simple", "--find-links https://k/links.html"),
+        f"alpha==1.0+cu126 ; python_version < '3.13' {HASH}",
+        f"delta==1 {HASH}",
+        f"gamma==2.0 {HASH}",
+        f"own @ https://i/own-1%2Bcpu-py3-none-any.whl#subdirectory=x {HASH}",
+    ]
+
+
+@pytest.mark.parametrize("option", ["--pre", "--only-binary=:none:", "--trusted-host i", "--prefer-binary"])
+def test_an_option_of_the_file_reaches_no_installer(option: str, tmp_path: Path) -> None:
+    assert told(f"{option}\nalpha==1 {HASH}\n", tmp_path) == f"alpha==1 {HASH}\n"
 
 
 @pytest.mark.parametrize(
-    "entry",
+    ("entry", "code"),
     [
-        'archive = { url = "https://i/own-1.zip" }',
-        'directory = { path = "own" }',
-        'vcs = { type = "git", url = "https://i/own" }',
-        'sdist = { url = "https://i/own-1.tar.gz" }',
+        (f'archive = {{ url = "https://i/own-1.zip", {HASHES} }}', "build-refused"),
+        ('directory = { path = "own" }', "lock-not-exact"),
+        (f'vcs = {{ type = "git", url = "https://i/own", commit-id = "{"0" * 40}" }}', "lock-not-exact"),
+        (f'version = "1"\nsdist = {{ url = "https://i/own-1.tar.gz", {HASHES} }}', "build-refused"),
     ],
 )
-def test_packages_of_a_pylock_that_may_be_built_are_refused(entry: str) -> None:
+def test_packages_of_a_pylock_that_may_be_built_are_refused(entry: str, code: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
-        refuse(f'{PYLOCK}[[packages]]\nname = "own"\n{entry}\n', "pylock.toml")
-    assert raised.value.code == "build-refused"
+        told(f'{PYLOCK}[[packages]]\nname = "own"\n{entry}\n', tmp_path, "pylock.toml")
+    assert raised.value.code == code
 
 
-def test_wheels_of_a_pylock_are_not() -> None:
-    refuse(
-        f'{PYLOCK}[[packages]]\nname = "own"\nsdist = {{ url = "https://i/own.tar.gz" }}\nwheels = [{WHEEL}]\n'
-        '[[packages]]\nname = "other"\narchive = { url = "https://i/other-1-py3-none-any.whl" }\n',
+def test_wheels_of_a_pylock_are_not(tmp_path: Path) -> None:
+    sdist = f'{{ url = "https://i/own-1.tar.gz", {HASHES} }}'
+    told(
+        f'{PYLOCK}[[packages]]\nname = "own"\nversion = "1"\nsdist = {sdist}\nwheels = [{WHEEL}]\n'
+        f'[[packages]]\nname = "other"\narchive = {{ url = "https://i/other-1-py3-none-any.whl", {HASHES} }}\n',
+        tmp_path,
         "pylock.toml",
     )
 
@@ -94,14 +113,19 @@ def test_wheels_of_a_pylock_are_not() -> None:
 )
 def test_a_lock_sends_no_variable_of_the_machine_to_an_address(text: str) -> None:
     with pytest.raises(UsageError) as raised:
-        refuse_variables(Path("requirements.txt"), WheelFile("requirements.txt", text))
+        refuse_variables(Path("requirements.txt"), text)
     assert raised.value.code == "lock-not-exact"
     assert "TOKEN" in str(raised.value)
 
 
 def test_a_variable_in_a_comment_is_none() -> None:
-    text = f"# made with ${{TOKEN}}\nalpha==1 {HASH}  # ${{TOKEN}}\n"
-    refuse_variables(Path("requirements.txt"), WheelFile("requirements.txt", text))
+    text = f"# made with https://i/${{TOKEN}}\nalpha==1 {HASH}  # https://i/${{TOKEN}}\n"
+    refuse_variables(Path("requirements.txt"), text)
+
+
+def test_what_looks_like_a_variable_in_a_pylock_is_none_for_pip(tmp_path: Path) -> None:
+    text = f'{PYLOCK}[[packages]]\nname = "own"\nversion = "1"\nindex = "https://i/${{TOKEN}}"\nwheels = [{WHEEL}]\n'
+    assert "--index-url https://i/%24%7BTOKEN%7D\n" in told(text, tmp_path, "pylock.toml")
 
 
 pieces = st.sampled_from(

@@ -15,9 +15,10 @@ from envsolve.create.plan import Kind, Plan
 from envsolve.create.prefix import claimed, clear, clear_remains, place_of
 from envsolve.create.record import State, record_of, write_record
 from envsolve.errors import EnvsolveError, OutsideError, UsageError
+from envsolve.lockfile.lock import Lock
 from tests.cli.creating import tree
 
-PLAN = Plan(Kind.VENV, "pylock.toml", 'lock-version = "1.0"\n')
+PLAN = Plan(Kind.VENV, "pylock.toml", 'lock-version = "1.0"\n', Lock(()))
 
 
 def refusal(name: str | Path) -> str:

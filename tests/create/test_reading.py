@@ -9,13 +9,15 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.create.plan import Kind, Plan
 from envsolve.create.reading import plan_of
+from envsolve.create.wheels import wheel_file
 from envsolve.errors import UsageError
 from envsolve.model.host import Platform
 
 DIGEST = "0" * 64
 URL = "https://conda.anaconda.org/conda-forge/linux-64/zlib-1.3-h0_0.conda"
+WHEEL = "https://files.example/zlib-1.3-py3-none-any.whl"
 HASHED = f"alpha==1.0 --hash=sha256:{DIGEST}\n"
-FACTS = '# [tool.envsolve]\n# platform = "{platform}"\n# python = "{python}"\n'
+FACTS = '# [tool.envsolve]\n# envsolve_version = "1"\n# platform = "{platform}"\n# python = "{python}"\n'
 
 
 def plan(name: str, text: str, directory: Path, python: str | None = None) -> Plan:
@@ -53,7 +55,18 @@ REFUSED = {
     "a pylock of no Python": ("pylock.toml", 'lock-version = "1.0"\nrequires-python = "x"\n', "lock-unreadable"),
     "a conda lock of nobody here": ("c.yml", conda_lock(platforms="win-64"), "lock-for-other-platform"),
     "a conda package without digest": ("c.yml", conda_lock(entry("conda", "")), "lock-without-hashes"),
-    "a wheel without digest": ("c.yml", conda_lock(entry("pip", "")), "lock-without-hashes"),
+    "a wheel without digest": ("c.yml", conda_lock(entry("pip", "", url=WHEEL)), "lock-without-hashes"),
+    "a package of a repository": (
+        "c.yml",
+        conda_lock(entry("pip", "", url="git+https://i/a")),
+        "lock-not-exact",
+    ),
+    "a manifest of pixi": ("pixi.toml", "[workspace]\nplatforms = ['linux-64']\n", "lock-not-exact"),
+    "a package of a pylock from a folder": (
+        "pylock.toml",
+        'lock-version = "1.0"\ncreated-by = "x"\n[[packages]]\nname = "own"\ndirectory = { path = "own" }\n',
+        "lock-not-exact",
+    ),
     "an explicit file without digest": ("c.lock", f"@EXPLICIT\n{URL}\n", "lock-without-hashes"),
     "an explicit file for Windows": (
         "c.lock",
@@ -104,14 +117,48 @@ def test_conda_packages_and_wheels_come_with_their_digests(tmp_path: Path) -> No
     )
     found = plan("conda-lock.yml", text, tmp_path)
     assert found.kind is Kind.CONDA
-    assert [(it.url, it.sha256) for it in found.conda] == [(URL, DIGEST)]
-    assert found.wheels is not None
-    assert found.wheels.text == f"alpha @ {wheel} --hash=sha256:{DIGEST}\n"
+    assert [(it.url, it.sha256) for it in found.lock.conda] == [(URL, DIGEST)]
+    told = wheel_file(found.lock, reads_pylock=True)
+    assert (told.name, told.text) == ("requirements.txt", f"alpha @ {wheel} --hash=sha256:{DIGEST}\n")
+
+
+def test_packages_for_others_are_left_out_and_named(tmp_path: Path) -> None:
+    told = [
+        entry("conda", f"sha256: '{DIGEST}'", name=name).replace("}}", f"}}, category: {category}}}")
+        for name, category in (("zlib", "main"), ("xz", "dev"), ("tk", "docs"))
+    ]
+    found = plan("conda-lock.yml", conda_lock(*told), tmp_path)
+    assert [it.name for it in found.lock.conda] == ["xz", "zlib"]
+    assert [it.text for it in found.notes] == [
+        "packages that only docs asks for are left out, as conda-lock does",
+    ]
+
+
+@pytest.mark.parametrize(("groups", "installed"), [("[]", ["alpha"]), ('["main"]', ["alpha", "beta"])])
+def test_of_a_pylock_the_groups_that_are_installed_unasked_are_in(
+    groups: str, installed: list[str], tmp_path: Path
+) -> None:
+    wheels = (
+        '[[packages]]\nname = "{0}"\nversion = "1.0"\n{1}\nwheels = [{{ url = "https://i/{0}-1.0-py3-none-any.whl", '
+    )
+    wheels += f'hashes = {{{{ sha256 = "{DIGEST}" }}}} }}}}]\n'
+    text = f'lock-version = "1.0"\ncreated-by = "own"\ndefault-groups = {groups}\n' + "".join(
+        wheels.format(name, marker)
+        for name, marker in (
+            ("alpha", ""),
+            ("beta", "marker = \"'main' in dependency_groups and python_version > '3'\""),
+            ("gamma", "marker = \"'gpu' in extras\""),
+        )
+    )
+    found = plan("pylock.toml", text, tmp_path)
+    assert [it.name for it in found.lock.pins] == installed
+    assert {it.marker for it in found.lock.pins} <= {"", "python_version > '3'"}
 
 
 def test_logins_in_a_lock_are_not_kept(tmp_path: Path) -> None:
     text = f"--index-url https://me:hunter2@host/simple\n{HASHED}"
     found = plan("requirements.txt", text, tmp_path)
-    assert found.lock == f"--index-url https://host/simple\n{HASHED}"
-    assert found.wheels is not None
-    assert (found.wheels.text, found.wheels.names_index) == (text, True)
+    assert found.text == f"--index-url https://host/simple\n{HASHED}"
+    told = wheel_file(found.lock, reads_pylock=True)
+    assert (told.text, told.names_index) == (found.text, True)
+    assert found.logins == (("https://host/simple", "https://me:hunter2@host/simple"),)

@@ -13,10 +13,11 @@ from envsolve.create.plan import Kind, Plan
 from envsolve.create.record import State, read_record, record_of, write_record
 from envsolve.create.replaced import set_aside, settle
 from envsolve.errors import UsageError
+from envsolve.lockfile.lock import Lock
 from tests.cli.creating import tree
 
-OLD = Plan(Kind.VENV, "pylock.toml", "old")
-NEW = Plan(Kind.CONDA, "conda-lock.yml", "new")
+OLD = Plan(Kind.VENV, "pylock.toml", "old", Lock(()))
+NEW = Plan(Kind.CONDA, "conda-lock.yml", "new", Lock(()))
 FOLDERS = ("bin", "lib", "share")
 
 

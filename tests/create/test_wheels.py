@@ -3,24 +3,125 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import sysconfig
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from envsolve.create.plan import WheelFile
+from envsolve.create.reading import plan_of
 from envsolve.create.tools import Network
-from envsolve.create.wheels import Wheels, install_wheels
+from envsolve.create.wheels import Wheels, _opened, install_wheels, wheel_file
+from envsolve.errors import UsageError
 from envsolve.index.settings import IndexSettings
+from envsolve.lockfile import requirements_txt
+from envsolve.model.host import Platform
 from tests.cli.creating import tree
 from tests.index.packages import wheel
 from tests.index.server import IndexServer
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="an interpreter is put together in another way there")
 MINOR = ".".join(map(str, sys.version_info[:2]))
+
+
+HEAD = 'lock-version = "1.0"\ncreated-by = "test"\n'
+DIGEST = "0a" * 32
+OPTION = "--no-binary=:all:"
+SOUND = re.compile(
+    r"--(?:extra-)?index-url https://\S+|own(?:==1\.0| @ https://\S+) --hash=sha256:[0-9a-f]{64}", re.ASCII
+)
+
+
+def entry(
+    name: str = "own",
+    *lines: str,
+    version: str = "1.0",
+    algorithm: str = "sha256",
+    digest: str = DIGEST,
+    index: str = "https://i/simple",
+) -> str:
+    more = "".join(f"{line}\n" for line in (f'index = "{index}"', *lines))
+    file = (
+        f'name = "{name}-1.0-py3-none-any.whl"\nurl = "https://i/{name}.whl"\nhashes = {{ "{algorithm}" = "{digest}" }}'
+    )
+    return f'[[packages]]\nname = "{name}"\nversion = "{version}"\n{more}[[packages.wheels]]\n{file}\n'
+
+
+def archive(fields: str) -> str:
+    return f'[[packages]]\nname = "own"\narchive = {{ {fields}, hashes = {{ sha256 = "{DIGEST}" }} }}\n'
+
+
+def told(folder: Path, *entries: str) -> list[str]:
+    """What a pip that reads no pylock.toml is told of one."""
+    path = folder / "pylock.toml"
+    path.write_text(HEAD + "".join(entries), "utf-8")
+    file = wheel_file(plan_of(path, Platform.LINUX_64).lock, reads_pylock=False)
+    assert (file.name, file.names_index) == ("requirements.txt", True)
+    return file.text.splitlines()
+
+
+def test_of_a_pylock_pip_is_told_the_hashes_and_each_index_once(tmp_path: Path) -> None:
+    marker = "marker = \"python_version < '3'\""
+    entries = (entry("alpha"), entry("beta", marker, index="https://j/whl"), entry("gamma"))
+    assert told(tmp_path, *entries) == [
+        "--index-url https://i/simple",
+        "--extra-index-url https://j/whl",
+        f"alpha==1.0 --hash=sha256:{DIGEST}",
+        f"beta==1.0 ; python_version < '3' --hash=sha256:{DIGEST}",
+        f"gamma==1.0 --hash=sha256:{DIGEST}",
+    ]
+
+
+@pytest.mark.parametrize("index", ['index = "https://i/simple"', ""])
+def test_of_a_pylock_uv_is_told_the_addresses_whatever_index_they_are_from(index: str, tmp_path: Path) -> None:
+    path = tmp_path / "pylock.toml"
+    path.write_text(HEAD + entry().replace('index = "https://i/simple"', index), "utf-8")
+    file = wheel_file(plan_of(path, Platform.LINUX_64).lock, reads_pylock=True)
+    assert (file.name, 'url = "https://i/own.whl"' in file.text) == ("pylock.toml", True)
+
+
+def test_tokens_in_the_addresses_of_a_lock_reach_the_installer_and_stand_in_each_once(tmp_path: Path) -> None:
+    path = tmp_path / "requirements.txt"
+    hashed = f"--hash=sha256:{DIGEST}"
+    lines = [f"{name} @ https://h/t/tk-1234/files/{name}-1.0-py3-none-any.whl {hashed}\n" for name in ("alpha", "beta")]
+    path.write_text("".join(lines), "utf-8")
+    plan = plan_of(path, Platform.LINUX_64)
+    assert "tk-1234" not in plan.text
+    network = Network(IndexSettings(), logins=tuple(address for _, address in plan.logins))
+    assert _opened(wheel_file(plan.lock, reads_pylock=True).text, network) == "".join(lines)
+
+
+def test_an_archive_is_named_by_its_address(tmp_path: Path) -> None:
+    (line,) = told(tmp_path, archive('url = "https://i/own.zip", subdirectory = "x"'))
+    assert line == f"own @ https://i/own.zip#subdirectory=x --hash=sha256:{DIGEST}"
+
+
+HOSTILE = {
+    "without files": '[[packages]]\nname = "own"\n',
+    "without a name": '[[packages]]\nversion = "1"\n',
+    "an option in the name": entry(OPTION),
+    "a line in the name": entry(f"own\\n{OPTION}"),
+    "a line in the version": entry(version=f"1.0\\n{OPTION}"),
+    "a line in the index": entry(index=f"https://i\\n{OPTION}"),
+    "a line of another kind in the index": entry(index=f"https://i\\u2028{OPTION}"),
+    "an option for the index": entry(index=OPTION),
+    "a variable in the index": entry(index="https://i/${TOKEN}"),
+    "a line in an algorithm": entry(algorithm=f"sha256:0a\\n{OPTION}\\n"),
+    "a line in a digest": entry(digest=f"0a\\n{OPTION}"),
+    "a line in an address": archive('url = "https://i/o.whl\\n-r x"'),
+    "a line in a folder": archive('url = "https://i/o.whl", subdirectory = "x\\n-r x"'),
+}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
+def test_an_entry_begins_no_line_of_its_own(hostile: str, tmp_path: Path) -> None:
+    lines: list[str] = []
+    with suppress(UsageError):
+        lines = told(tmp_path, hostile)
+    assert [line for line in lines if not SOUND.fullmatch(line) or "$" in line] == []
 
 
 @pytest.fixture
@@ -43,6 +144,7 @@ def interpreter_at(prefix: Path) -> Path:
 
 
 @pytest.mark.thorough
+@pytest.mark.skipif(sys.platform == "win32", reason="an interpreter is put together in another way there")
 def test_pip_neither_counts_nor_changes_what_lies_in_the_home_directory(index: IndexServer, tmp_path: Path) -> None:
     found = wheel("alpha", "1.0")
     index.add("alpha", [found])
@@ -55,7 +157,7 @@ def test_pip_neither_counts_nor_changes_what_lies_in_the_home_directory(index: I
     lock = f"--index-url {index.index_url}\nalpha==1.0 --hash=sha256:{found.sha256}\n"
     environ = {**os.environ, "HOME": str(home), "PYTHONUSERBASE": str(home / ".local")}
     environ = {name: value for name, value in environ.items() if name != "PYTHONNOUSERSITE"}
-    wheels = Wheels(WheelFile("requirements.txt", lock), None, alone=False)
+    wheels = Wheels(requirements_txt.read(lock), None, alone=False)
     install_wheels(python, wheels, Network(IndexSettings(), no_cache=True), environ, tmp_path, lambda _: None)
     assert tree(home / ".local") == before
     assert list((tmp_path / "env").rglob("alpha-1.0.dist-info"))

@@ -9,11 +9,12 @@ import pytest
 
 from envsolve.errors import OutsideError
 from envsolve.index.client import Indexes, Pool
-from envsolve.index.fetch import PAGE_LIMIT, Response
+from envsolve.index.fetch import PAGE_LIMIT, Fetcher, Response
 from envsolve.index.file_metadata import FileMetadata
 from envsolve.index.metadata import Metadata
 from envsolve.index.one_index import Index, Trust
 from envsolve.index.store import Store
+from envsolve.model.package import PackageFile
 
 PAGE = b'<!DOCTYPE html><html><body><a href="alpha-1.0-py3-none-any.whl">alpha-1.0-py3-none-any.whl</a></body></html>'
 
@@ -113,9 +114,18 @@ class Noting:
         self.written.append(bucket)
 
 
+class Known:
+    """Knows the metadata of every file."""
+
+    allow_builds = False
+
+    def __call__(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
+        return of_file(file.name)
+
+
 def test_what_is_learned_is_written_once_and_when_there_is_time() -> None:
     shelf, jobs = Noting(), list[Callable[[], None]]()
-    pool = Pool(Changing(("1.0", "1.1"), "max-age=600"), shelf, lambda _, file: of_file(file.name), later=jobs.append)
+    pool = Pool(Changing(("1.0", "1.1"), "max-age=600"), shelf, Known(), later=jobs.append)
     index = pool.index("https://packages.example.org/simple/")
     project = index.project("alpha")
     assert project is not None

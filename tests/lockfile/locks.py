@@ -140,7 +140,7 @@ TEXTS = st.text(max_size=30) | st.sampled_from(
 _NAMES = st.lists(st.text("abz09", min_size=1, max_size=3), min_size=1, max_size=3).map("-".join)
 _VERSIONS = st.sampled_from(["0.1", "1.0rc1", "2.14.1+cu130", "2025.11.12", "1!3.0.post1", "0.4.dev3"])
 _DIGESTS = st.binary(min_size=32, max_size=32).map(bytes.hex)
-_PATHS = st.text(max_size=12)
+_PATHS = st.text(max_size=12).filter(lambda path: "t" not in path)  # behind a folder t a channel has its token
 
 
 @st.composite
@@ -148,11 +148,13 @@ def _pins(draw: st.DrawFn, name: str, texts: st.SearchStrategy[str]) -> Pin:
     version = draw(_VERSIONS)
     wheels = draw(st.lists(st.sampled_from(["py3", "cp311", "cp310", "py2.py3"]), min_size=1, max_size=3, unique=True))
     stem = f"{name.replace('-', '_')}-{version}"
+    index = draw(st.sampled_from([INDEX, CUDA_INDEX, None]))
+    folders = st.just("own") if index is None else _PATHS
     names = [f"{stem}-{tag}-none-any.whl" for tag in wheels] + [f"{stem}.tar.gz"] * draw(st.integers(0, 1))
     files = tuple(
         PackageFile(
             file_name,
-            f"{FILES}/{draw(_PATHS)}/{file_name}",
+            f"{FILES}/{draw(folders)}/{file_name}",
             (("sha256", draw(_DIGESTS)), *draw(st.sampled_from([(), (("md5", "0" * 32),)]))),
             draw(st.none() | st.integers(0, 10**9)),
             draw(st.none() | st.sampled_from(["2025-02-30T00:00:00Z", "2025-11-16T22:49:02.146210Z"])),
@@ -163,8 +165,8 @@ def _pins(draw: st.DrawFn, name: str, texts: st.SearchStrategy[str]) -> Pin:
     return Pin(
         name,
         version,
-        files,
-        draw(st.sampled_from([INDEX, CUDA_INDEX])),
+        files[:1] if index is None else files,
+        index,
         draw(sentences),
         draw(sentences),
         draw(st.lists(_NAMES, max_size=2, unique=True).map(tuple)),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import yaml
+
 from envsolve.lockfile import conda_lock_yml
 from envsolve.lockfile.conda_lock_facts import content_hash, facts_in_metadata
-from envsolve.lockfile.conda_lock_file import conda_lock_of
 from envsolve.lockfile.lock import Asked, Lock
-from envsolve.lockfile.yaml_document import document_of
 from envsolve.matrix import Matrix
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.host import Platform
@@ -17,8 +17,14 @@ from tests.lockfile.conda_locks import package, plain, two_platforms
 
 def recorded(text: str, platform: Platform = Platform.LINUX_64) -> Mapping[str, object]:
     """What the file says of a platform."""
-    found = facts_in_metadata(conda_lock_of(document_of(text)), platform)
+    found = facts_in_metadata(metadata(text), platform)
     assert found is not None
+    return found
+
+
+def metadata(text: str) -> dict[str, str]:
+    """The texts in which it stands."""
+    found: dict[str, str] = yaml.safe_load(text)["metadata"]["custom_metadata"]
     return found
 
 
@@ -68,7 +74,7 @@ def test_a_lock_without_frameworks_has_the_rest() -> None:
 
 def test_a_file_of_another_tool_has_no_facts() -> None:
     text = conda_lock_yml.write((plain(package("tzdata")),)).replace("envsolve.envsolve_version", "other.version")
-    assert facts_in_metadata(conda_lock_of(document_of(text)), Platform.LINUX_64) is None
+    assert facts_in_metadata(metadata(text), Platform.LINUX_64) is None
 
 
 def test_what_somebody_broke_stays_the_text_that_it_is() -> None:

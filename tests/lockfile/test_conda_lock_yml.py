@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given, settings
 
 from envsolve.errors import OutsideError
-from envsolve.lockfile import conda_lock_yml, exact_environment, explicit
+from envsolve.lockfile import conda_lock_yml, environment_yml, explicit
 from envsolve.lockfile.formats import write_conda_lock
 from envsolve.lockfile.lock import Asked, Lock
 from envsolve.matrix import Matrix
@@ -77,7 +77,7 @@ def test_conda_lock_asks_conda_for_what_our_exact_environment_asks_for(
     both: tuple[Lock, ...], rendered: dict[str, str], number: int
 ) -> None:
     lock = both[number]
-    ours = yaml.safe_load(exact_environment.write(lock))["dependencies"]
+    ours = yaml.safe_load(environment_yml.write(lock))["dependencies"]
     theirs = yaml.safe_load(rendered[f"{lock.platform}.yml"])["dependencies"]
     assert [spec for spec in ours if isinstance(spec, str)] == [spec for spec in theirs if isinstance(spec, str)]
     wheels = [line for line in (ours[-1]["pip"] if lock.pins else ()) if not line.startswith("--")]

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from envsolve.app.export_conda import NotWholeError, export_conda
+from envsolve.app.export_conda import Exported, NotWholeError
+from envsolve.app.export_conda import export_conda as export
 from envsolve.boundary.files import FileError
 from envsolve.errors import UsageError
-from envsolve.lockfile.conda_file import HeldFormat
-from envsolve.lockfile.conda_locks import channels_of, named_channel, read
+from envsolve.lockfile.conda_locks import channels_of, named_channel
 from envsolve.lockfile.lock import Made
+from envsolve.lockfile.pixi_lock import read
+from envsolve.lockfile.reading import locks_in
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
@@ -56,8 +58,15 @@ def pixi_lock(*, wheel: Mapping[str, object] = WHEEL, **more: object) -> str:
     return yaml.safe_dump(document)
 
 
+def export_conda(
+    kind: str, text: str, name: str, format_name: str, *, platforms: tuple[Platform, ...] = ()
+) -> Exported:
+    """The lock in ``text`` in another format."""
+    return export(kind, locks_in(kind, text), name, format_name, platforms=platforms)
+
+
 def test_a_pixi_lock_becomes_a_conda_lock_with_all_that_it_knows(tmp_path: Path) -> None:
-    done = export_conda(HeldFormat.PIXI, pixi_lock(), ORIGIN, "conda-lock")
+    done = export_conda("pixi.lock", pixi_lock(), ORIGIN, "conda-lock")
     ((_, text),) = done.texts
     document = yaml.safe_load(text)
     assert text.startswith("# Exported from pixi.lock by envsolve\n# For: linux-64\n# For: win-64\n")
@@ -77,7 +86,7 @@ def test_a_pixi_lock_becomes_a_conda_lock_with_all_that_it_knows(tmp_path: Path)
 
 
 def test_a_pixi_lock_becomes_an_explicit_file_in_the_order_to_install() -> None:
-    done = export_conda(HeldFormat.PIXI, pixi_lock(), ORIGIN, "explicit", platforms=(Platform.LINUX_64,))
+    done = export_conda("pixi.lock", pixi_lock(), ORIGIN, "explicit", platforms=(Platform.LINUX_64,))
     ((platform, text),) = done.texts
     names = [line.rpartition("/")[2].partition("-")[0] for line in text.splitlines() if line.startswith("http")]
     assert (platform, names) == ("linux-64", ["bzip2", "tzdata", "python"])
@@ -87,7 +96,7 @@ def test_a_pixi_lock_becomes_an_explicit_file_in_the_order_to_install() -> None:
 
 def test_a_pixi_lock_becomes_an_exact_environment_with_its_index() -> None:
     ((_, text),) = export_conda(
-        HeldFormat.PIXI,
+        "pixi.lock",
         pixi_lock(wheel={**WHEEL, "index": INDEX}),
         ORIGIN,
         "environment",
@@ -101,11 +110,11 @@ def test_a_pixi_lock_becomes_an_exact_environment_with_its_index() -> None:
 def test_other_environments_are_left_out_and_can_be_named() -> None:
     other = {"channels": [{"url": f"{CHANNEL}/"}], "packages": {"win-64": [{"conda": package("tzdata").url}]}}
     text = pixi_lock(cuda=other)
-    assert "left out: environment 'cuda'" in read(HeldFormat.PIXI, text).left_out
-    (lock,) = read(HeldFormat.PIXI, text, "cuda").locks
+    assert {it.left_out for it in read(text)} == {("left out: environment 'cuda'",)}
+    (lock,) = read(text, "cuda")
     assert [it.name for it in lock.conda] == ["tzdata"]
     with pytest.raises(FileError, match="it has no environment 'gone': it has 'cuda', 'default'"):
-        read(HeldFormat.PIXI, text, "gone")
+        read(text, "gone")
 
 
 @pytest.mark.parametrize(
@@ -119,18 +128,18 @@ def test_other_environments_are_left_out_and_can_be_named() -> None:
 )
 def test_a_wheel_that_no_lock_can_hold_is_named(wheel: dict[str, object], reason: str) -> None:
     with pytest.raises(NotWholeError, match=reason):
-        export_conda(HeldFormat.PIXI, pixi_lock(wheel=wheel), ORIGIN, "explicit")
+        export_conda("pixi.lock", pixi_lock(wheel=wheel), ORIGIN, "explicit")
 
 
 def test_what_another_platform_has_does_not_matter() -> None:
     text = pixi_lock(wheel={"pypi": "./own", "name": "own"})
-    ((platform, _),) = export_conda(HeldFormat.PIXI, text, ORIGIN, "explicit", platforms=(Platform.WIN_64,)).texts
+    ((platform, _),) = export_conda("pixi.lock", text, ORIGIN, "explicit", platforms=(Platform.WIN_64,)).texts
     assert platform == "win-64"
 
 
 def test_a_platform_that_is_not_there_is_refused() -> None:
     with pytest.raises(UsageError, match="is for linux-64 and win-64, and osx-arm64 was asked for"):
-        export_conda(HeldFormat.PIXI, pixi_lock(), ORIGIN, "explicit", platforms=(Platform.OSX_ARM64,))
+        export_conda("pixi.lock", pixi_lock(), ORIGIN, "explicit", platforms=(Platform.OSX_ARM64,))
 
 
 @pytest.mark.parametrize(
@@ -143,7 +152,7 @@ def test_a_platform_that_is_not_there_is_refused() -> None:
 )
 def test_an_explicit_file_that_does_not_say_enough_is_refused(lines: tuple[str, ...], reason: str) -> None:
     with pytest.raises(NotWholeError, match=reason):
-        export_conda(HeldFormat.EXPLICIT, "\n".join(("@EXPLICIT", *lines)), ORIGIN, "conda-lock")
+        export_conda("explicit", "\n".join(("@EXPLICIT", *lines)), ORIGIN, "conda-lock")
 
 
 def test_channels_come_in_the_order_of_the_command_and_conda_forge_last(matrix: Matrix) -> None:
@@ -172,6 +181,6 @@ def test_facts_begin_no_line_of_their_own(name: str) -> None:
     facts = {"envsolve.envsolve_version": "1", "envsolve.linux-64.frameworks": json.dumps([{"framework": name}])}
     metadata = {"channels": [], "platforms": ["linux-64"], "custom_metadata": facts}
     text = yaml.safe_dump({"version": 1, "metadata": metadata, "package": []})
-    ((_, explicit),) = export_conda(HeldFormat.CONDA_LOCK, text, ORIGIN, "explicit").texts
+    ((_, explicit),) = export_conda("conda-lock", text, ORIGIN, "explicit").texts
     assert "evil" not in explicit
     assert "--name envsolve " in explicit

@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from envsolve.boundary.files import FileError
 from envsolve.errors import UnsolvableError, UsageError
 from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.dockerfile import read
+from envsolve.lockfile.dockerfile import read, requirements_in
 from envsolve.lockfile.dockerfile import write as dockerfile
-from envsolve.lockfile.dockerfile_file import is_dockerfile, requirements_in
-from envsolve.lockfile.formats import format_for_file, require_platforms, write_python_lock
+from envsolve.lockfile.formats import format_for_file, is_dockerfile, require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.reading import lock_at
 from envsolve.lockfile.requirements_txt import read as read_requirements

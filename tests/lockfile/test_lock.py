@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,30 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsolve.errors import UsageError
-from envsolve.lockfile import conda_lock_yml, dockerfile, exact_environment, explicit, pylock_toml, requirements_txt
-from envsolve.lockfile.conda_file import HeldFormat
-from envsolve.lockfile.conda_locks import read, read_environment
+from envsolve.lockfile import (
+    pylock_toml,
+    requirements_txt,
+)
 from envsolve.lockfile.facts import facts_of, in_comments, with_facts
 from envsolve.lockfile.lock import Lock, bare_files
 from envsolve.lockfile.reading import lock_at
-from envsolve.lockfile.restriction import HOLDS, Content
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.package import PackageFile, Pin
 from tests.laws import examples
-from tests.lockfile.conda_locks import two_platforms, usual_conda_locks
-from tests.lockfile.locks import CUDA_INDEX, INDEX, PINS, locks, plain, rtx_3090
+from tests.lockfile.conda_locks import usual_conda_locks
+from tests.lockfile.locks import CUDA_INDEX, INDEX, PINS, plain, rtx_3090
 
-THERE_AND_BACK: dict[str, Callable[[Lock], Lock]] = {
-    "requirements": lambda lock: requirements_txt.read(requirements_txt.write(lock)),
-    "dockerfile": lambda lock: dockerfile.read(dockerfile.write(lock)),
-    "pylock": lambda lock: pylock_toml.read(pylock_toml.write(lock)),
-    "conda-lock": lambda lock: read(HeldFormat.CONDA_LOCK, conda_lock_yml.write((lock,))).locks[0],
-    "explicit": lambda lock: read(HeldFormat.EXPLICIT, explicit.write(lock)).locks[0],
-    "environment": lambda lock: read_environment(exact_environment.write(lock), Platform(lock.platform)),
-}
-CONDA = [name for name, holds in HOLDS.items() if Content.CONDA in holds]
-PYTHON = [name for name in HOLDS if name not in CONDA]
 DIGEST = "a" * 64
 SHA = f"sha256:{DIGEST}"
 WHEELS = f'wheels = [{{ url = "https://example.org/own-1-py3-none-any.whl", hashes = {{ sha256 = "{DIGEST}" }} }}]\n'
@@ -102,27 +91,6 @@ archive = { url = "https://files.example.org/two-1.0.zip", hashes = { sha256 = "
 """
 
 
-@pytest.mark.parametrize("format_name", PYTHON)
-@settings(max_examples=examples(60))
-@given(lock=locks(SENTENCES))
-def test_what_is_written_is_read_back(format_name: str, lock: Lock) -> None:
-    assert THERE_AND_BACK[format_name](lock) == lock.restricted_to(format_name)
-
-
-@pytest.mark.parametrize("format_name", CONDA)
-@settings(max_examples=examples(60))
-@given(lock=usual_conda_locks(SENTENCES))
-def test_what_is_written_of_conda_is_read_back(format_name: str, lock: Lock) -> None:
-    assert THERE_AND_BACK[format_name](lock) == lock.restricted_to(format_name)
-
-
-@pytest.mark.parametrize("format_name", CONDA)
-@pytest.mark.parametrize("number", [0, 1])
-def test_a_stack_of_conda_is_read_back(format_name: str, number: int, matrix: Matrix) -> None:
-    lock = two_platforms(matrix)[number]
-    assert THERE_AND_BACK[format_name](lock) == lock.restricted_to(format_name)
-
-
 @settings(max_examples=examples(30))
 @given(lock=usual_conda_locks(SENTENCES))
 def test_a_lock_that_was_read_is_written_as_it_was(lock: Lock) -> None:
@@ -130,46 +98,6 @@ def test_a_lock_that_was_read_is_written_as_it_was(lock: Lock) -> None:
     for module in (requirements_txt, pylock_toml):
         text = module.write(lock)
         assert module.write(module.read(text)) == text
-
-
-@pytest.mark.parametrize("format_name", HOLDS)
-@settings(max_examples=examples(20))
-@given(lock=usual_conda_locks(SENTENCES))
-def test_packages_that_were_not_changed_have_the_digest_that_was_written(format_name: str, lock: Lock) -> None:
-    found = THERE_AND_BACK[format_name](lock)
-    assert found.made is None or found.made.packages_digest == found.packages_digest
-
-
-@pytest.mark.parametrize("format_name", PYTHON)
-@pytest.mark.parametrize("exported_from", [None, "conda-lock.yml"])
-def test_a_stack_and_a_direct_reference_are_read_back(
-    format_name: str, exported_from: str | None, matrix: Matrix
-) -> None:
-    lock = rtx_3090(matrix)._replace(exported_from=exported_from)
-    assert lock.stack is not None
-    assert lock.stack.machines == "NVIDIA GeForce RTX 3090 (8.6)"
-    assert THERE_AND_BACK[format_name](lock) == lock.restricted_to(format_name)
-    assert {pin.index_url for pin in lock.pins} == {INDEX, CUDA_INDEX, None}
-
-
-@pytest.mark.parametrize("first", HOLDS)
-@pytest.mark.parametrize("second", HOLDS)
-@given(lock=usual_conda_locks(SENTENCES))
-@settings(max_examples=examples(20))
-def test_by_way_of_another_format_only_what_that_does_not_hold_is_lost(first: str, second: str, lock: Lock) -> None:
-    once = lock.restricted_to(first)
-    assert once.restricted_to(first) == once
-    if not HOLDS[second] - HOLDS[first]:
-        twice = lock.restricted_to(second)
-        assert (once.restricted_to(second).pins, once.restricted_to(second).conda) == (twice.pins, twice.conda)
-
-
-def test_the_page_on_exporting_says_what_each_format_holds() -> None:
-    page = (Path(__file__).parents[2] / "docs/exporting.md").read_text(encoding="utf-8")
-    assert f"\n| what a file holds | {' | '.join(HOLDS)} |\n" in page
-    for content in Content:
-        cells = ("| yes " if content in holds else "| " for holds in HOLDS.values())
-        assert f"\n| {content} {''.join(cells)}|\n" in page
 
 
 def test_a_lock_of_another_tool_goes_on_being_one() -> None:

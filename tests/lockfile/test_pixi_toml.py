@@ -6,7 +6,7 @@ While this was written, pixi's own JSON schema (prefix-dev/pixi, schema/schema.j
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,10 +15,11 @@ import tomli
 
 from envsolve.app.solving import stacks_of
 from envsolve.errors import UsageError
+from envsolve.lockfile import pixi_toml
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import conda_specs
 from envsolve.lockfile.options import options_in
-from envsolve.lockfile.pixi_toml import pixi_toml
+from envsolve.lockfile.stack import lock_of
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
@@ -77,14 +78,19 @@ def answers(case: Case, matrix: Matrix, **more: Any) -> list[Answer]:
     ]
 
 
+def written(answers: Sequence[Answer]) -> str:
+    """The manifest of stacks."""
+    return pixi_toml.write([lock_of(answer, sets_library_path=True) for answer in answers])
+
+
 def read(name: str, matrix: Matrix, **more: Any) -> Mapping[str, Any]:
     """The manifest of one of CASES as TOML has it."""
-    return tomli.loads(pixi_toml(answers(CASES[name], matrix, **more)))
+    return tomli.loads(written(answers(CASES[name], matrix, **more)))
 
 
 @pytest.mark.parametrize("name", ["tensorflow", "pytorch-wheels-two-platforms"])
 def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
-    text = pixi_toml(answers(CASES[name], matrix))
+    text = written(answers(CASES[name], matrix))
     path = SNAPSHOTS / f"{name}.pixi.toml"
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
         path.write_text(text, encoding="utf-8")
@@ -95,7 +101,7 @@ def test_each_dependency_means_what_the_match_spec_means(matrix: Matrix) -> None
     asked, told = [], []
     for case in CASES.values():
         given = answers(case, matrix)
-        manifest = tomli.loads(pixi_toml(given))
+        manifest = tomli.loads(written(given))
         for answer in given:
             own = manifest.get("target", {}).get(answer.solution.problem.platform, {}).get("dependencies", {})
             for name, held in {**manifest.get("dependencies", {}), **own}.items():
@@ -143,7 +149,7 @@ def test_before_cuda_11_a_driver_runs_its_own_cuda_and_older(matrix: Matrix) -> 
     answer = answers(CASES["named-by-its-folder"], matrix)[0]
     assert answer.solution.toolkit is not None
     toolkit = answer.solution.toolkit._replace(version=CudaVersion(10, 2), windows_full=None)
-    text = pixi_toml([answer._replace(solution=answer.solution._replace(toolkit=toolkit))])
+    text = written([answer._replace(solution=answer.solution._replace(toolkit=toolkit))])
     assert tomli.loads(text)["workspace"]["platforms"] == [{"platform": "win-64", "cuda": "10.2"}]
 
 
@@ -152,7 +158,7 @@ def test_a_driver_that_compiles_kernels_supports_the_toolkit_in_full(matrix: Mat
     solution = given[0].solution
     assert solution.toolkit is not None
     full = solution.toolkit.linux_full
-    manifest = tomli.loads(pixi_toml([given[0]._replace(solution=solution._replace(minimum_driver=full))]))
+    manifest = tomli.loads(written([given[0]._replace(solution=solution._replace(minimum_driver=full))]))
     assert manifest["workspace"]["platforms"][0]["cuda"] == str(solution.toolkit.version) == "12.9"
 
 
@@ -176,7 +182,7 @@ def test_glibc_is_told_where_pixi_would_assume_another(
     machines = tuple(it._replace(glibc=glibc) for it in problem.machines)
     choices = tuple(it._replace(release=it.release._replace(glibc=needed)) for it in solution.choices)
     changed = solution._replace(problem=problem._replace(machines=machines), choices=choices)
-    text = pixi_toml([answer._replace(solution=changed)])
+    text = written([answer._replace(solution=changed)])
     assert tomli.loads(text)["workspace"]["platforms"][0].get("glibc") == told
     assert (f'#   libc = "{told}"' in text) is (told is not None)
 
@@ -202,7 +208,7 @@ def test_wheels_have_their_extras_their_pages_and_their_addresses(matrix: Matrix
 
 
 def test_a_wheel_without_cuda_gets_the_library_path(matrix: Matrix) -> None:
-    text = pixi_toml(answers(CASES["wheel-without-cuda"], matrix))
+    text = written(answers(CASES["wheel-without-cuda"], matrix))
     environ = tomli.loads(text)["target"]["linux-64"]["activation"]["env"]
     assert environ == {"LD_LIBRARY_PATH": "$CONDA_PREFIX/lib"}
     assert "export" not in text
@@ -227,7 +233,7 @@ def test_a_package_asked_for_twice_must_be_both(matrix: Matrix) -> None:
         )
         for choice in solution.choices
     )
-    manifest = tomli.loads(pixi_toml([answer._replace(solution=solution._replace(choices=twice))]))
+    manifest = tomli.loads(written([answer._replace(solution=solution._replace(choices=twice))]))
     assert manifest["pypi-dependencies"]["numpy"] == {"version": "<2,>=1.22", "extras": ["mkl"]}
 
 
@@ -235,4 +241,4 @@ def test_stacks_of_different_channels_are_refused(matrix: Matrix) -> None:
     linux = answers(CASES["pytorch-channel"], matrix)[0]
     windows = answers(CASES["two-platforms"], matrix)[1]
     with pytest.raises(UsageError, match=r"channels-differ.*pytorch, nvidia, conda-forge for linux-64"):
-        pixi_toml([linux, windows])
+        written([linux, windows])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import pytest
 from packaging.markers import Marker
@@ -12,7 +12,7 @@ from packaging.markers import Marker
 from envsolve.boundary.files import FileError
 from envsolve.lockfile import pylock_toml, requirements_txt
 from envsolve.lockfile.lock import Lock, strong_digests
-from envsolve.lockfile.reading import lock_at, read_project_lock
+from envsolve.lockfile.reading import lock_at, locks_in
 from envsolve.model.host import Platform
 from envsolve.model.package import PackageFile
 
@@ -48,7 +48,8 @@ def installed(lock: Lock, environment: dict[str, str]) -> set[tuple[str, str]]:
 
 
 def read(name: str, text: str) -> Lock:
-    return read_project_lock(PurePath(name), text)
+    (lock,) = locks_in(name, text)
+    return lock
 
 
 def real(directory: str) -> Lock:

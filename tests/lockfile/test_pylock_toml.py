@@ -15,18 +15,41 @@ from packaging.markers import default_environment
 from packaging.pylock import Package, Pylock
 from packaging.tags import Tag, cpython_tags
 
+from envsolve.boundary.files import FileError
 from envsolve.errors import OutsideError
 from envsolve.lockfile.formats import write_python_lock
 from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.pylock_toml import read as read_lock
 from envsolve.lockfile.pylock_toml import write as pylock_toml
 from envsolve.matrix import Matrix
 from envsolve.model.package import Pin
+from tests.conftest import Envsolve
 from tests.laws import examples
 from tests.lockfile.locks import INDEX, MARKERS, PINS, file, locks, plain, rtx_3090
 from tests.lockfile.real_wheels import wheel
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
-
+HEAD = 'lock-version = "1.0"\ncreated-by = "own"\n'
+WHEEL = '{ url = "https://files.example.org/own-1.0-py3-none-any.whl", hashes = { sha256 = "00" } }'
+SHAPES = {
+    "packages are a number": HEAD + "packages = 5\n",
+    "packages are a table": HEAD + "[packages]\nname = 1\n",
+    "a package is a text": HEAD + 'packages = ["own"]\n',
+    "no name": HEAD + '[[packages]]\nversion = "1.0"\n',
+    "a name with a space": HEAD + '[[packages]]\nname = "a b"\n',
+    "no hashes": HEAD + '[[packages]]\nname = "own"\nwheels = [{ url = "u" }]\n',
+    "hashes in a list": HEAD
+    + f'[[packages]]\nname = "own"\nwheels = [{WHEEL.replace("{ sha256", "[{ sha256")[:-1]}] }}]\n',
+    "wheels are a number": HEAD + '[[packages]]\nname = "own"\nwheels = 3\n',
+    "an index that is a list": HEAD + f'[[packages]]\nname = "own"\nversion = "1"\nindex = []\nwheels = [{WHEEL}]\n',
+    "no packages": HEAD,
+    "another version": HEAD.replace("1.0", "9.0") + "packages = []\n",
+    "a version that is none": HEAD.replace('"1.0"', "[]") + "packages = []\n",
+    "no lock": "[project]\n",
+    "no TOML": "packages = [",
+    "too deep": "packages = " + "[" * 100_000,
+    "a number of many digits": HEAD + "packages = " + "9" * 5000,
+}
 
 _MARKERS = (
     'implementation_name == "cpython" and platform_machine == "x86_64" and python_version == "3.11" '
@@ -155,16 +178,19 @@ def test_whatever_the_texts_hold_no_key_is_added(lock: Lock) -> None:
     assert {"lock-version", "created-by", "packages", "tool"} <= set(document) <= set(_KEYS)
     assert set(document["tool"]) == {"envsolve"}
     read_back = Pylock.from_dict(document)
-    assert [(it.name, str(it.version)) for it in read_back.packages] == sorted(
-        (pin.name, pin.version) for pin in lock.pins
-    )
+    told = [(it.name, str(it.version)) for it in read_back.packages if it.archive is None or it.version is not None]
+    sdists = [pin for pin in lock.pins if pin.index_url is None and not pin.files[0].is_wheel]
+    assert told == sorted((pin.name, pin.version) for pin in lock.pins if pin not in sdists)
     for held in document["packages"]:
         assert set(held) <= set(_PACKAGE_KEYS)
         assert set(held.get("tool", {})) <= {"envsolve"}
 
 
 _KEYS = ("lock-version", "environments", "requires-python", "created-by", "packages", "tool")
-_PACKAGE_KEYS = (*("name", "version", "marker", "requires-python", "dependencies", "index", "sdist", "wheels", "tool"),)
+_PACKAGE_KEYS = (
+    *("name", "version", "marker", "requires-python", "dependencies", "index", "archive"),
+    *("sdist", "wheels", "tool"),
+)
 
 
 def test_the_reader_of_the_standard_selects_the_best_wheel_for_the_target() -> None:
@@ -219,3 +245,28 @@ def test_uv_refuses_it_for_another_python(tmp_path: Path) -> None:
     refused = uv_installs(path, tmp_path / "site")
     assert refused.returncode != 0
     assert "==3.8.*" in refused.stderr
+
+
+@pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES)
+def test_another_shape_is_refused(text: str) -> None:
+    with pytest.raises(FileError):
+        read_lock(text)
+
+
+@pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("command", ["create", "export"])
+def test_the_commands_say_so(command: str, text: str, tmp_path: Path, envsolve: Envsolve) -> None:
+    path = tmp_path / "pylock.toml"
+    path.write_text(text, encoding="utf-8")
+    words = (
+        (str(tmp_path / "env"), "--lock", str(path)) if command == "create" else (str(path), "--format", "requirements")
+    )
+    done = envsolve(command, *words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: lock-unreadable\n"), done.err
+    assert not (tmp_path / "env").exists()
+
+
+def test_what_other_tools_write_is_read() -> None:
+    text = f'{HEAD}[[packages]]\nname = "own"\nversion = "1.0"\nwheels = [{WHEEL}]\n[tool.other]\nkey = 1\n'
+    assert read_lock(text).pins[0].name == "own"

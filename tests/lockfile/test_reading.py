@@ -8,17 +8,23 @@ import pytest
 
 from envsolve.app.held_locks import held_in
 from envsolve.errors import UsageError
-from envsolve.lockfile import conda_lock_yml, dockerfile, exact_environment, explicit, pylock_toml, requirements_txt
-from envsolve.lockfile.environment_yml import environment_yml
-from envsolve.lockfile.json_answer import json_answers
-from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.pixi_toml import pixi_toml
+from envsolve.lockfile import (
+    conda_lock_yml,
+    dockerfile,
+    environment_yml,
+    explicit,
+    json_answer,
+    pylock_toml,
+    requirements_txt,
+)
+from envsolve.lockfile.lock import Lock, Open
 from envsolve.lockfile.reading import lock_at, lock_in
+from envsolve.lockfile.stack import lock_of
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from tests.lockfile.conda_locks import two_platforms
 from tests.lockfile.locks import rtx_3090
-from tests.lockfile.test_pixi_toml import CASES, answers
+from tests.lockfile.test_pixi_toml import CASES, answers, written
 
 LINUX = Platform.LINUX_64
 
@@ -43,7 +49,7 @@ def test_a_lock_of_conda_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
             ("conda-lock.yml", conda_lock_yml.write(locks), "conda-lock"),
             ("conda.txt", explicit.write(lock), "explicit"),
             ("gpu.lock", explicit.write(lock), "explicit"),
-            ("environment.yml", exact_environment.write(lock), "environment"),
+            ("environment.yml", environment_yml.write(lock), "environment"),
         ):
             found = lock_in(PurePath(name), text, Platform(lock.platform))
             assert found is not None
@@ -53,10 +59,10 @@ def test_a_lock_of_conda_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_stack_is_the_same_from_each_of_its_formats(case: str, matrix: Matrix) -> None:
     given = answers(CASES[case], matrix)
-    manifest, document = pixi_toml(given), json_answers(given)
+    manifest, document = written(given), json_answer.write(given)
     for answer in given:
         platform = answer.solution.problem.platform
-        environment = lock_in(PurePath("environment.yml"), environment_yml(answer), platform)
+        environment = lock_in(PurePath("environment.yml"), environment_yml.write(lock_of(answer)), platform)
         pixi = lock_in(PurePath("pixi.toml"), manifest, platform)
         answered = lock_in(PurePath("answer.json"), document, platform)
         assert environment is not None
@@ -71,14 +77,20 @@ def test_a_stack_is_the_same_from_each_of_its_formats(case: str, matrix: Matrix)
         assert held_in(environment).python in (held_in(answered).python, None)
 
 
+def of_conda_first(it: Open) -> tuple[bool, str]:
+    return not it.of_conda, str(it.name)
+
+
 def of_pixi(environment: Lock, pixi: Lock) -> Lock:
     """An environment.yml as a manifest says it, which names an index beside each wheel, no pip and no options."""
     indexes = {pin.name: pin.index_url for pin in pixi.pins}
     return environment._replace(
         pins=tuple(pin._replace(index_url=indexes[pin.name]) for pin in environment.pins),
-        open=tuple(it for it in environment.open if it.name not in ("pip", None)),
+        open=tuple(sorted((it for it in environment.open if it.name not in ("pip", None)), key=of_conda_first)),
         default_index=pixi.default_index,
         indexes=(),
+        find_links=(),
+        variables=pixi.variables,
         remarks=pixi.remarks,
         environment="",
     )

@@ -159,5 +159,6 @@ def test_whatever_the_texts_hold_the_pins_are_read_back_and_no_others(lock: Lock
     told = [(pin.name, pin.version, pin.files, pin.index_url) for pin in found.pins]
     assert told == [(it.name, it.version, it.files, it.index_url) for it in lock.restricted_to("requirements").pins]
     words = [line.split()[0] for line in text.splitlines() if line and not line.lstrip().startswith(("#", "--hash="))]
-    allowed = {f"{pin.name}=={pin.version}" for pin in lock.pins} | {"--index-url", "--extra-index-url"}
+    pins = {pin.name if pin.index_url is None else f"{pin.name}=={pin.version}" for pin in lock.pins}
+    allowed = pins | {"--index-url", "--extra-index-url"}
     assert set(words) <= allowed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import PurePath
 
 import pytest
 from hypothesis import given
@@ -15,9 +16,8 @@ from envsolve.app.network import Network
 from envsolve.boundary.files import FileError
 from envsolve.errors import EnvsolveError
 from envsolve.lockfile import conda_lock_yml, explicit, pylock_toml, requirements_txt
-from envsolve.lockfile.conda_file import HeldFormat, format_of
-from envsolve.lockfile.conda_locks import read
 from envsolve.lockfile.lock import MAIN, Lock, Made
+from envsolve.lockfile.reading import format_in, locks_in
 from tests.lockfile.conda_locks import conda_locks, usual_conda_locks
 from tests.lockfile.locks import locks
 
@@ -28,11 +28,11 @@ pytestmark = pytest.mark.thorough  # laws over whole locks
 def test_conda_lock_to_explicit_and_back(lock: Lock) -> None:
     lock = as_channels_have_it(lock)
     text = conda_lock_yml.write((lock,))
-    there = exported(HeldFormat.CONDA_LOCK, text, "explicit")
+    there = exported("conda-lock", text, "explicit")
     assert there.partition("@EXPLICIT")[2] == explicit.write(lock).partition("@EXPLICIT")[2]
-    back = exported(HeldFormat.EXPLICIT, there, "conda-lock")
+    back = exported("explicit", there, "conda-lock")
     assert packages(back) == packages(text)
-    again = exported(HeldFormat.CONDA_LOCK, back, "explicit")
+    again = exported("conda-lock", back, "explicit")
     assert sorted(again.partition("@EXPLICIT")[2].split()) == sorted(there.partition("@EXPLICIT")[2].split())
 
 
@@ -40,16 +40,16 @@ def test_conda_lock_to_explicit_and_back(lock: Lock) -> None:
 def test_what_is_told_of_its_making_goes_with_a_conda_lock(lock: Lock) -> None:
     made = Made("VERSION", "envsolve lock") if lock.made is None else lock.made
     text = conda_lock_yml.write((lock._replace(made=made, exported_from=None),))
-    there = exported(HeldFormat.CONDA_LOCK, text, "explicit")
+    there = exported("conda-lock", text, "explicit")
     assert there.splitlines()[:2] == text.splitlines()[:2]
     assert there.splitlines()[2] == "# Exported from lock by envsolve"
-    assert format_of(there) is HeldFormat.EXPLICIT
+    assert format_in(PurePath("lock"), there) == "explicit"
 
 
 @given(conda_locks())
 def test_a_file_that_is_no_sound_lock_is_an_error_that_is_told(lock: Lock) -> None:
     with suppress(FileError, EnvsolveError):
-        exported(HeldFormat.CONDA_LOCK, conda_lock_yml.write((lock,)), "environment")
+        exported("conda-lock", conda_lock_yml.write((lock,)), "environment")
 
 
 @given(locks())
@@ -66,9 +66,9 @@ def test_a_pylock_becomes_the_requirements_of_the_same_lock(lock: Lock) -> None:
     assert there.made._replace(packages_digest=digest) == here.made
 
 
-def exported(kind: HeldFormat, text: str, format_name: str) -> str:
+def exported(kind: str, text: str, format_name: str) -> str:
     """The lock in its new format."""
-    return export_conda(kind, text, "lock", format_name).texts[0][1]
+    return export_conda(kind, locks_in(kind, text), "lock", format_name).texts[0][1]
 
 
 def as_channels_have_it(lock: Lock) -> Lock:
@@ -86,7 +86,7 @@ def as_channels_have_it(lock: Lock) -> Lock:
 
 def packages(text: str) -> set[tuple[str, str, str, str, str | None]]:
     """What a conda-lock.yml holds."""
-    (lock,) = read(HeldFormat.CONDA_LOCK, text).locks
+    (lock,) = conda_lock_yml.read(text)
     return {(it.name, it.version, it.build, it.url, it.md5) for it in lock.conda}
 
 

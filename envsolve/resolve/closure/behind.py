@@ -12,6 +12,7 @@ from envsolve.model.version_order import key_of
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.provider import Ask, Pick
 from envsolve.resolve.closure.settle import Reached
+from envsolve.resolve.closure.virtual import VirtualReleases
 from envsolve.resolve.closure.world import Limit, Limits
 
 DAYS_OF_A_MONTH = 30.44
@@ -45,7 +46,7 @@ def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str
         held |= dict.fromkeys(
             f"{by} {picks[by].version} requires {ask}"
             for ask, by in sorted((it for asks in reached.values() for it in asks), key=lambda it: it[1] not in newest)
-            if ask.name == name and by not in ("", name) and not _admits(ask, version)
+            if ask.name == name and by not in ("", name) and not _is_virtual(picks[by]) and not _admits(ask, version)
         )
         floor = {} if position is None else {name: position}
         yield Behind(name, pick.version, version, _months(pick, position), tuple(held), floor)
@@ -55,6 +56,10 @@ def _is_older(version: str, other: str) -> bool:
     """Whether one version comes before another; two builds of one version are alike."""
     one, another = key_of(version.partition("+")[0]), key_of(other.partition("+")[0])
     return one is not None and another is not None and one < another
+
+
+def _is_virtual(pick: Pick) -> bool:
+    return isinstance(pick.releases, VirtualReleases)
 
 
 def _is_within(limit: Limit, pick: Pick, position: int | None) -> bool:

@@ -5,7 +5,7 @@ versions of what was asked for must not lie:
 
 1. In windows that grow (the newest alone, 6, 18, 36 and 60 months, any age) the worlds are tried from the newest
    Python, and the first answer counts. A world is a platform and a Python; one of a Python younger than a year is the
-   last resort.
+   last resort. Worlds in which packages may be built from source come after those of wheels alone.
 2. Then what was asked for is made newer, one after the other, as long as all that stands before it stays: what depends
    on a framework first, then frameworks, then the others, by name within a rank, so that the order of a command line
    decides nothing.
@@ -15,15 +15,23 @@ How old a version is counts from the newest that some world has (:func:`envsolve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from time import monotonic
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from envsolve.errors import UnsolvableError
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.behind import DAYS_OF_A_MONTH
 from envsolve.resolve.closure.provider import Pick, Provider
-from envsolve.resolve.closure.resolve import SHORT, Asked, Conflict, resolved
+from envsolve.resolve.closure.resolve import (
+    SHORT,
+    Asked,
+    Conflict,
+    Progress,
+    TimeUpError,
+    TooLongError,
+    resolved,
+    too_long,
+)
 from envsolve.resolve.closure.world import World
 
 _MONTHS = (0, 6, 18, 36, 60)
@@ -31,77 +39,115 @@ Positions = Mapping[str, int]
 """Versions of projects, each by its position."""
 
 
-class Found(NamedTuple):
-    """The best answer: the world that it is in, by its number, and what is picked there by name."""
+class Answer(NamedTuple):
+    """The best answer: the world that it is in, by its number, what is picked there by name, and by whom.
+
+    ``undecided`` are the names of which a newer version was still looked for when the time was over.
+    """
 
     world: int
     picks: Mapping[str, Pick]
-
-
-class _TimeUpError(Exception):
-    """The clock ended a search."""
+    provider: Provider
+    undecided: tuple[str, ...] = ()
 
 
 class Candidates(NamedTuple):
-    """A world to look for answers in, and what is asked for there. ``is_last_resort``: only where no other has one."""
+    """A world to look for answers in, and what is asked for there. ``is_last_resort``: only where no other has one.
+
+    ``is_needed`` says whether it can have an answer that those before it have not.
+    """
 
     world: World
-    asked: tuple[Asked, ...]
+    asked: Sequence[Asked]
     is_last_resort: bool = False
+    is_needed: Callable[[], bool] = lambda: True
+
+
+class Ages(NamedTuple):
+    """How old the candidates of a virtual project are.
+
+    ``days`` is what :func:`envsolve.resolve.closure.ages.days_of` says of other projects. From the position ``newest``
+    on they are of the newest version.
+    """
+
+    newest: int
+    days: Callable[[], Sequence[float]]
 
 
 class Newest:
-    """Looks for the best answer in ``worlds``, for ``seconds`` at most.
+    """Looks for the best answer in ``worlds`` until ``end``, a moment of the monotonic clock.
 
-    ``named`` are the projects that were asked for, in the order of their rank. ``days`` says of virtual projects what
-    :func:`envsolve.resolve.closure.ages.days_of` says of others.
+    ``named`` is what was asked for; the floors of windows are for those in ``windowed``. ``rank`` gives the order in
+    which they are made newer. ``virtual`` says how old the candidates of virtual projects are. ``held`` are versions of
+    an existing lock, which stay where they fit.
     """
 
     def __init__(
         self,
         worlds: Sequence[Candidates],
         named: Sequence[str],
-        days: Mapping[str, Sequence[float]],
-        seconds: float,
+        windowed: Sequence[str],
+        rank: Callable[[], Sequence[str]],
+        virtual: Mapping[str, Ages],
+        end: float,
+        held: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self._worlds = worlds
         self._named = named
+        self._held = held or {}
+        self._progress = progress
+        self._latest: Provider | None = None
+        self.conflicts: dict[int, Conflict] = {}
+        """Why a world has no answer of any age, by the number of the world."""
         self._last: list[Provider | None] = [None for _ in worlds]
         self._hopeless: list[list[Positions]] = [[] for _ in worlds]
         """The floors that a world has no answer within; it has none within higher ones either."""
-        self._days = dict(days)
-        self._end = monotonic() + seconds
-        self._newest = newest_positions([it for it in worlds if not it.is_last_resort] or worlds, named)
+        self._rank = rank
+        self._virtual = virtual
+        self._days: dict[str, Sequence[float]] = {}
+        self._end = end
+        first = [it for it in worlds if not it.is_last_resort]
+        self._newest = newest_positions(first or worlds, named)
+        self._newest |= {name: it.newest for name, it in virtual.items() if name in self._newest}
+        self._windowed = [it for it in windowed if it in self._newest]
 
-    def answer(self) -> Found | None:
-        """The best answer; None where there is none, or none in time. Raises OutsideError."""
+    def answer(self) -> Answer | None:
+        """The best answer; None where there is none.
+
+        Raises OutsideError, and UnsolvableError ``search-too-long`` where the time is over before there is any.
+        """
         try:
             for months in (*_MONTHS, None):
-                floors = {name: self._floor(name, months) for name in self._newest}
+                floors = {name: self._floor(name, months) for name in self._windowed}
                 for number, candidates in enumerate(self._worlds):
                     if candidates.is_last_resort and months is not None:
                         continue
-                    picks = self._ask(number, floors)
-                    if picks is not None:
-                        return self._improved(Found(number, picks), floors, months)
-        except _TimeUpError:
-            return None
+                    found = self._ask(number, floors, is_last=months is None)
+                    if found is not None:
+                        return self._improved(found, floors, months)
+        except TimeUpError:
+            raise too_long(self._latest) from None
         return None
 
-    def _improved(self, found: Found, floors: Positions, months: int | None) -> Found:
+    def _improved(self, found: Answer, floors: Positions, months: int | None) -> Answer:
         """``found`` with whatever can be newer, in the order of ranks."""
         kept = dict(floors)
-        try:
-            for name in self._named:
+        could_be = (it for it in self._named if it in self._newest and it in found.picks)
+        if all(found.picks[it].position >= self._newest[it] for it in could_be):
+            return found
+        ranked = [it for it in self._rank() if it in self._named]
+        for number, name in enumerate(ranked):
+            try:
                 while (better := self._newer(name, found, kept, months)) is not None:
                     found = better
-                if name in found.picks:
-                    kept[name] = found.picks[name].position
-        except _TimeUpError:
-            pass
+            except TimeUpError:
+                return found._replace(undecided=tuple(ranked[number:]))
+            if name in found.picks:
+                kept[name] = found.picks[name].position
         return found
 
-    def _newer(self, name: str, found: Found, kept: Positions, months: int | None) -> Found | None:
+    def _newer(self, name: str, found: Answer, kept: Positions, months: int | None) -> Answer | None:
         """An answer with a newer version of ``name``, first by whole windows."""
         if name not in found.picks or name not in self._newest:
             return None
@@ -113,31 +159,35 @@ class Newest:
             for number in range(found.world, len(self._worlds)):
                 if self._worlds[number].is_last_resort is not self._worlds[found.world].is_last_resort:
                     continue
-                picks = self._ask(number, {**kept, name: floor})
-                if picks is not None:
-                    return Found(number, picks)
+                better = self._ask(number, {**kept, name: floor})
+                if better is not None:
+                    return better
         return None
 
-    def _ask(self, number: int, floors: Positions) -> Mapping[str, Pick] | None:
-        world, asked, _ = self._worlds[number]
+    def _ask(self, number: int, floors: Positions, *, is_last: bool = False) -> Answer | None:
+        candidates = self._worlds[number]
         if any(all(floors.get(it, 0) >= low for it, low in tried.items()) for tried in self._hopeless[number]):
             return None
+        if not candidates.is_needed():
+            return None
+        world, asked = candidates.world, candidates.asked
         if not all(self._can_be(name, floor, world) for name, floor in floors.items()):
             return None
-        provider = Provider(world, asked, {}, floors)
+        provider = Provider(world, asked, self._held, floors)
         if (last := self._last[number]) is not None:
             provider.learn_from(last)
-        self._last[number] = provider
+        self._latest = self._last[number] = provider
+        world.look_ahead(tuple(need for need, _ in asked))
         try:
-            world.look_ahead(tuple(need for need, _ in asked))
-            return resolved(provider, self._look_at_the_clock, SHORT, narrows=True)
-        except (Conflict, UnsolvableError):  # an error is a search that takes too long: another may have an answer
+            picks = resolved(
+                provider, self._end, self._progress, most_rounds=sys.maxsize if is_last else SHORT, narrows=True
+            )
+        except (Conflict, TooLongError) as error:  # what takes long may be quick in another window
+            if isinstance(error, Conflict) and is_last:
+                self.conflicts[number] = error
             self._hopeless[number].append(floors)
             return None
-
-    def _look_at_the_clock(self, _count: int, _name: str) -> None:
-        if monotonic() > self._end:
-            raise _TimeUpError
+        return Answer(number, picks, provider)
 
     def _can_be(self, name: str, floor: int, world: World) -> bool:
         """Whether ``world`` has a version of ``name`` that is not below ``floor``, whatever else is asked."""
@@ -145,7 +195,7 @@ class Newest:
         if releases is None:
             return True
         mask = world.limited(releases) >> floor << floor
-        return releases.newest(mask, prereleases=True) is not None
+        return world.newest(releases, mask, prereleases=True) is not None
 
     def _floor(self, name: str, months: int | None) -> int:
         """The first version that is no older than that, counted from the newest."""
@@ -159,6 +209,8 @@ class Newest:
         return next((it for it, day in enumerate(days[: newest + 1]) if day >= oldest), newest)
 
     def _days_of(self, name: str) -> Sequence[float]:
+        if name in self._virtual and name not in self._days:
+            self._days[name] = self._virtual[name].days()
         if name not in self._days:
             releases = next(it for each in self._worlds if (it := each.world.releases(name)) is not None)
             self._days[name] = days_of(releases)
@@ -169,11 +221,11 @@ def newest_positions(worlds: Iterable[Candidates], names: Iterable[str]) -> dict
     """Of each project the newest version that people admit and that can be had in some world."""
     found: dict[str, int] = {}
     names = tuple(names)
-    for world, asked, _ in worlds:
-        provider = Provider(world, asked, {})
+    for it in worlds:
+        provider = Provider(it.world, it.asked, {})
         for name in names:
-            releases = world.releases(name)
-            newest = None if releases is None else releases.newest(provider.root_mask(name))
+            releases = it.world.releases(name)
+            newest = None if releases is None else it.world.newest(releases, provider.root_mask(name))
             if newest is not None:
                 found[name] = max(newest, found.get(name, newest))
     return found

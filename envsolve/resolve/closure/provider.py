@@ -80,7 +80,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         self._picks: dict[tuple[str, str, int], Pick] = {}
         self._asks: dict[tuple[str, str, str], Ask] = {}
         self._dependencies: dict[int, tuple[Ask, ...]] = {}
-        self._dead: dict[tuple[str, int, int, int], bool] = {}
+        self._dead: dict[tuple[str, str, int, int, int], bool] = {}
         self._dead_masks: dict[str, int] = {}
         self._unmet: dict[tuple[str, int], tuple[Fit, Need]] = {}
         """What the dead versions died of."""
@@ -162,7 +162,8 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         releases = first.releases
         if releases is None:
             return ()
-        mask = self.root_mask(first.name) & ~self._dead_masks.get(first.name, 0)
+        dead = self._dead_masks.get(first.name, 0) | self._dead_masks.get(first.identifier, 0)
+        mask = self.root_mask(first.name) & ~dead
         for ask in asks:
             mask &= ask.mask
         excluded = 0
@@ -219,6 +220,14 @@ class Provider(AbstractProvider[Ask, Pick, str]):
                     unmet = self._ask(need.name, "", need.specifier, "")
                     yield unmet, Pick(ask.name, "", ask.releases, position, fit)
                     waiting.append(unmet)
+
+    def askers_of(self, name: str) -> list[str]:
+        """Who first asked for a project in the last round: packages, or where a person wrote it."""
+        asked = self.asked_by.get(name)
+        if asked is None:
+            return []
+        ask, parent = asked
+        return [ask.origin if parent is None else parent.name]
 
     def ruled_out_above(self, pick: Pick) -> tuple[str, Need] | None:
         """The newest version after ``pick`` that is a dead end, as far as was looked, and what it died of."""
@@ -301,8 +310,8 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             if anything:
                 return
             for position, fit in self._fitting(ask.releases, mask, prereleases, pins=pins):
-                if self.refused and self._is_dead(ask.releases, position, fit, self._depth):
-                    self._dead_masks[ask.name] = self._dead_masks.get(ask.name, 0) | 1 << position
+                if self.refused and self._is_dead(ask.releases, position, fit, ask.extra, self._depth):
+                    self._dead_masks[ask.identifier] = self._dead_masks.get(ask.identifier, 0) | 1 << position
                     self.passed_over(ask.releases, position)
                     continue
                 anything = True
@@ -336,7 +345,8 @@ class Provider(AbstractProvider[Ask, Pick, str]):
     ) -> Iterator[tuple[int, Fit]]:
         """Positions in ``mask`` with what can be installed of them: the held one, then wheels, then sources."""
         held = self._held_position(releases, mask)
-        kinds = [releases.fit, *([releases.source_fit] if self.world.wanted.allow_builds else [])]
+        self.world.lacks_wheels |= not self.world.wanted.sources and releases.newest_is_source(mask)
+        kinds = [releases.fit, *([releases.source_fit] if self.world.wanted.sources else [])]
         wheels = 0
         for fit_of in kinds:
             rest = mask & ~wheels
@@ -380,17 +390,17 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         """How far dead ends are looked for: the more is refused, the further."""
         return 1 if self.refused < _FEW_REFUSED else 2
 
-    def _is_dead(self, releases: Releases, position: int, fit: Fit, depth: int) -> bool:
-        """Whether a version requires what can never be, within the bounds that people and the stack set.
+    def _is_dead(self, releases: Releases, position: int, fit: Fit, extra: str, depth: int) -> bool:
+        """Whether a version with ``extra`` requires what can never be, within the bounds of people and of the stack.
 
         It holds for the whole resolution, so what is found once is never tried again. ``depth`` says how far it goes:
         with 1 a requirement that no version meets, with 2 one that only versions meet which are dead with 1.
         """
-        key = (releases.project.name, position, depth, len(self.troubled))
+        key = (releases.project.name, extra, position, depth, len(self.troubled))
         if key not in self._dead:
             self._dead[key] = False  # what requires itself in a circle is not dead for that
             with suppress(OutsideError):  # what cannot be read is not dead: it is told when it is picked
-                needs = self.world.needs(releases, fit.best, "")
+                needs = self.world.needs(releases, fit.best, extra)
                 asked = () if needs is None else (need for need in needs if need.name in self.troubled)
                 unmet = next((need for need in asked if not self._can_be_met(need, depth)), None)
                 self._dead[key] = needs is None or unmet is not None
@@ -408,7 +418,12 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         every = (  # others may pin what is yanked, or a pre-release
             it for prereleases in (False, True) for it in self._fitting(releases, mask, prereleases, pins=True)
         )
-        return any(depth <= 1 or not self._is_dead(releases, position, fit, depth - 1) for position, fit in every)
+        if depth <= 1:
+            return any(True for _ in every)
+        return any(
+            not any(self._is_dead(releases, position, fit, extra, depth - 1) for extra in ("", *need.extras))
+            for position, fit in every
+        )
 
     def _stages(self, releases: Releases, asks: Iterable[Ask]) -> tuple[bool | None, ...]:
         """Which versions are tried: all together where a person asked for a pre-release, else final ones first."""

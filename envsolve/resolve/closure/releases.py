@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
+from envsolve.index.extended import ExtendedProject
 from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.index.page import RawFile
 from envsolve.index.project import Project
@@ -25,7 +26,8 @@ class Unfit(StrEnum):
     OTHER_PLATFORM = "it has no wheel for this Python and platform"
     OTHER_PYTHON = "it does not support this Python"
     TOO_NEW = "it was uploaded after the day that exclude-newer names"
-    SOURCE_ONLY = "it has no wheel, only source that has to be built"
+    SOURCE_ONLY = "it has no wheel, only a source distribution"
+    NEEDS_BUILD = "it has only a source distribution, and only a build tells what it requires"
     OTHER_HASHES = "no file of it has a hash that is asked for (--hash)"
     YANKED = "it was withdrawn (yanked)"
     PRERELEASE = "it is a pre-release, which no requirement names"
@@ -40,16 +42,27 @@ class Fit(NamedTuple):
     is_yanked: bool
 
 
+class Sources(IntEnum):
+    """Which versions may be taken as source distributions."""
+
+    NONE = 0
+    WITHOUT_WHEELS = 1
+    """Those that have no wheel at all: one for another Python may be had with that Python."""
+    ANY = 2
+
+
 class Wanted(NamedTuple):
     """What files have to suit. ``newest_upload`` is a moment in RFC 3339, in UTC.
 
-    ``hashes`` are those that alone the files of some projects may have, by the name of the project.
+    ``hashes`` are those that alone the files of some projects may have, by the name of the project. With
+    ``as_if_built`` what only a build tells is taken for nothing, to find out what would have to be built.
     """
 
     interpreter: Interpreter
     newest_upload: str | None = None
-    allow_builds: bool = False
+    sources: Sources = Sources.NONE
     hashes: Mapping[str, frozenset[tuple[str, str]]] = {}
+    as_if_built: bool = False
 
 
 class Fitting:
@@ -88,6 +101,8 @@ class Fitting:
         files, there = self._allowed(project, files), bool(files)
         if there and not files:
             return Unfit.OTHER_HASHES
+        if self.wanted.sources is not Sources.ANY and any(map(self._is_for_another_python, files)):
+            return Unfit.OTHER_PLATFORM
         sources = [file for file in files if not file[0].endswith(".whl") and self._is_old_enough(file)]
         fitting = tuple(sorted((file for file in sources if self.supports(file[5])), reverse=True))
         return Fit(fitting[0], fitting, fitting[0][6] is not None) if fitting else Unfit.SOURCE_ONLY
@@ -119,6 +134,10 @@ class Fitting:
         key = self._python
         assert key is not None
         return any((low is None or low <= key) and (high is None or key < high) for low, high in admitted)
+
+    def _is_for_another_python(self, file: RawFile) -> bool:
+        """Whether a file is a wheel for this platform, and for some Python 3."""
+        return file[0].endswith(".whl") and self._ranks.may_be_had(file[0])
 
     def _rank(self, file: RawFile) -> tuple[int, int] | None:
         return self._ranks.of_wheel(file[0]) if file[0].endswith(".whl") else None
@@ -175,6 +194,11 @@ class Releases:
         versions = self.project.versions
         return place if place < len(versions) and key_of(versions[place]) == key else None
 
+    def first(self, version: str) -> int:
+        """Where the first stands that is not older than ``version``, whatever its local label."""
+        key = key_of(version.partition("+")[0])
+        return 0 if key is None else self._place(key)
+
     def fit(self, position: int) -> Fit | Unfit:
         """What wheels of the version there can be installed."""
         found = self._fits.get(position)
@@ -203,16 +227,32 @@ class Releases:
             self._has_final = not all(map(self.is_prerelease, range(len(self.project.versions))))
         return self._has_final
 
-    def newest(self, mask: int, *, prereleases: bool = False) -> int | None:
-        """The newest in ``mask`` that is not yanked and can be installed; a pre-release where there is nothing else."""
+    @property
+    def own(self) -> int:
+        """The versions that are not elsewhere (see envsolve.index.extended)."""
+        return self.mask("") if not isinstance(self.project, ExtendedProject) else self._own_of(self.project)
+
+    def _own_of(self, project: ExtendedProject) -> int:
+        return sum(1 << it for it, version in enumerate(project.versions) if not project.is_elsewhere(version))
+
+    def newest(self, mask: int, *, prereleases: bool = False, source: bool = False) -> int | None:
+        """The newest in ``mask`` that is not yanked and can be installed; a pre-release where there is nothing else.
+
+        With ``source`` the newest that can be built.
+        """
         for wanted in (None,) if prereleases or not self.has_final else (False,):
             for position in descending(mask):
                 if wanted is not None and self.is_prerelease(position) is not wanted:
                     continue
-                fit = self.fit(position)
+                fit = self.source_fit(position) if source else self.fit(position)
                 if isinstance(fit, Fit) and not fit.is_yanked:
                     return position
         return None
+
+    def newest_is_source(self, mask: int) -> bool:
+        """Whether the newest final version in ``mask`` has only a source distribution."""
+        newest = next((it for it in descending(mask) if not self.is_prerelease(it)), None)
+        return newest is not None and self.fit(newest) is Unfit.SOURCE_ONLY
 
     def _worked_out(self, specifier: str) -> int:
         admitted = stretches(specifier)

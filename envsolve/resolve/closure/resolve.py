@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from time import monotonic
 from typing import NamedTuple
 
 from resolvelib import BaseReporter, ResolutionImpossible
@@ -16,6 +17,7 @@ from envsolve.model.need import Need
 from envsolve.model.package import Pin, Present
 from envsolve.resolve.closure.backjumping import BackjumpingResolution
 from envsolve.resolve.closure.behind import Behind, behind
+from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.provider import Ask, Pick, Provider
 from envsolve.resolve.closure.releases import Wanted
 from envsolve.resolve.closure.settle import Reached, settled
@@ -23,9 +25,11 @@ from envsolve.resolve.closure.shared import narrow
 from envsolve.resolve.closure.virtual import Virtual
 from envsolve.resolve.closure.world import Judge, Limits, World
 
-_MOST_ROUNDS = 200_000
 SHORT = 3000
 """Rounds, of a search that is one of several and may as well have no answer."""
+SECONDS = 60.0
+"""How long an answer is looked for."""
+_FEW = 5
 _MANY_CONFLICTS = 8
 """After these, and each time their number has doubled, a search looks for what every answer has in common."""
 _TOO_MANY_CONFLICTS = 256
@@ -52,14 +56,21 @@ class Conflict(Exception):  # noqa: N818 - an answer, not an error: whoever aske
         self.provider = provider
 
 
+class TooLongError(Exception):
+    """A search did not end in the rounds that it had."""
+
+
+class TimeUpError(Exception):
+    """The clock ended a search."""
+
+
 class Question(NamedTuple):
     """What a closure is asked for. ``held`` are the versions of an existing lock, which stay where they fit.
 
     ``present`` are the projects that conda installs, by normalized name: what asks for one is met by its version or
     not at all, and what it requires itself is met. ``judge`` says what metadata leave out, ``virtual`` are projects
-    that it speaks of and no index has. ``floors`` are the first versions that may be taken of projects, by their
-    positions; with any, a search that is not short has no answer. ``newest`` are the newest versions of what was asked
-    for.
+    that it speaks of and no index has. ``floors`` are the oldest versions that may be taken of projects. ``newest`` are
+    the newest versions of what was asked for.
     """
 
     asked: tuple[Asked, ...]
@@ -69,7 +80,7 @@ class Question(NamedTuple):
     present: Mapping[str, Present] = {}
     judge: Judge | None = None
     virtual: tuple[Virtual, ...] = ()
-    floors: Mapping[str, int] = {}
+    floors: Mapping[str, str] = {}
     newest: Mapping[str, str] = {}
 
 
@@ -77,53 +88,77 @@ class Found(NamedTuple):
     """Every package that a question needs, by name, without what is present.
 
     ``bare`` are the extras that were asked for of what is present, with its name: conda knows no extras. ``behind`` is
-    what was asked for and is not at its newest.
+    what was asked for and is not at its newest. ``corrected`` are requirements that no standard allows, each with the
+    package that has it.
     """
 
     pins: tuple[Pin, ...]
     bare: tuple[tuple[str, str], ...]
     behind: tuple[Behind, ...] = ()
+    corrected: tuple[tuple[str, str], ...] = ()
 
 
-def found_for(question: Question, indexes: Indexes, progress: Progress | None = None) -> Found:
-    """Every package that the question needs. Raises Conflict, OutsideError, UnsolvableError."""
-    world = World(
-        indexes,
-        question.wanted,
-        question.limits,
-        question.present,
-        question.virtual,
-        question.judge,
-        passes_over_missing=bool(question.floors),
-    )
+def found_for(question: Question, indexes: Indexes, end: float, progress: Progress | None = None) -> Found:
+    """Every package that the question needs.
+
+    Raises Conflict, OutsideError, and UnsolvableError ``search-too-long`` at ``end``, a moment of the monotonic clock.
+    """
+    world = World(indexes, question.wanted, question.limits, question.present, question.virtual, question.judge)
     try:
         asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
         world.look_ahead(tuple(need for need, _ in asked))
-        provider = Provider(world, asked, question.held, question.floors)
-        rounds = SHORT if question.floors else _MOST_ROUNDS
-        picks, reached = settled(resolved(provider, progress, rounds), provider)
-        _require_files(picks, reached, provider)
-        late = tuple(behind(picks, reached, question.newest, question.limits))
-        found = Found(_pins(picks, reached, provider), tuple(_bare(reached, world)), late)
+        provider = Provider(world, asked, question.held, _positions(question.floors, world))
+        try:
+            picks = resolved(provider, end, progress)
+        except TimeUpError:
+            raise too_long(provider) from None
+        except Conflict as conflict:
+            names = {ask.name for ask, _ in conflict.causes}
+            errors = [error for (name, _), error in sorted(world.missing.items()) if name in names]
+            errors += [error for name, error in sorted(world.failed_builds.items()) if name in names]
+            raise errors[0] if errors else conflict from None
+        return finished(picks, provider, question.limits, question.newest)
     finally:
         world.close()
-    return found
+
+
+def _positions(floors: Mapping[str, str], world: World) -> dict[str, int]:
+    found = {name: world.releases(name) for name in floors}
+    return {name: it.first(floors[name]) for name, it in found.items() if it is not None}
+
+
+def finished(picks: Mapping[str, Pick], provider: Provider, limits: Limits, newest: Mapping[str, str]) -> Found:
+    """What was picked as the packages of a lock, each as good as it can be beside the others. Raises OutsideError."""
+    picks, reached = settled(picks, provider)
+    _require_files(picks, reached, provider)
+    late = tuple(behind(picks, reached, newest, limits))
+    world = provider.world
+    there = [it for name, it in sorted(picks.items()) if name not in world.virtual and name not in world.present]
+    corrected = tuple(
+        (f"{it.name} {it.version}", line) for it in there for line in world.corrected(it.releases, it.fit.best)
+    )
+    return Found(_pins(picks, reached, provider, limits), tuple(_bare(reached, world)), late, corrected)
 
 
 def resolved(
-    provider: Provider, progress: Progress | None, most_rounds: int = _MOST_ROUNDS, *, narrows: bool = False
+    provider: Provider,
+    end: float,
+    progress: Progress | None = None,
+    *,
+    most_rounds: int = sys.maxsize,
+    narrows: bool = False,
 ) -> Mapping[str, Pick]:
     """What is picked, by name, by a search that begins again whenever a conflict shows which projects to decide early.
 
     What was learned of pages, metadata and dead ends stays, so that beginning again costs little. ``narrows`` makes a
     search quicker and its conflicts poorer in causes (envsolve.resolve.closure.shared).
 
-    Raises Conflict, OutsideError, and UnsolvableError ``search-too-long`` after ``most_rounds``.
+    Raises Conflict, OutsideError, TooLongError after ``most_rounds``, and TimeUpError at ``end``.
     """
     while True:
         provider.asked_by.clear()
         try:
-            resolution = BackjumpingResolution(provider, _Counting(provider, progress, narrows=narrows))
+            resolution = BackjumpingResolution(provider, _Counting(provider, end, progress, narrows=narrows))
             found = resolution.resolve(provider.roots, max_rounds=most_rounds).mapping
             return {pick.name: pick for pick in found.values()}
         except _Again:
@@ -131,9 +166,15 @@ def resolved(
         except ResolutionImpossible as impossible:
             raise Conflict(_whole(impossible.causes, provider), provider) from None
         except ResolutionTooDeep:
-            message = f"no answer was found in {most_rounds} rounds: too many versions were tried one after the other"
-            hint = Hint("name versions of the packages that matter, which leaves less to try")
-            raise UnsolvableError("search-too-long", message, hints=(hint,)) from None
+            raise TooLongError from None
+
+
+def too_long(provider: Provider | None) -> UnsolvableError:
+    """The error where the time is over before there is an answer; ``provider`` is that of the last search."""
+    names = sorted(provider.troubled - provider.world.virtual)[:_FEW] if provider is not None else []
+    causes = [f"versions of {', '.join(names)} were still being tried"] if names else []
+    hint = Hint("bound the versions of the packages that matter, for example 'name>=2'")
+    return UnsolvableError("search-too-long", f"no answer was found in {SECONDS:.0f} seconds", tuple(causes), (hint,))
 
 
 def _require_files(picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> None:
@@ -158,21 +199,22 @@ def _whole(causes: Collection[Cause], provider: Provider) -> list[Cause]:
     return [it for it in whole if not provider.is_met_by_present(it.requirement)]
 
 
-def _pins(picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> tuple[Pin, ...]:
+def _pins(picks: Mapping[str, Pick], reached: Reached, provider: Provider, limits: Limits) -> tuple[Pin, ...]:
     world = provider.world
     via: dict[str, set[str]] = {}
     requires: dict[str, set[str]] = {}
     unknown: dict[str, list[str]] = {}
     for asks in reached.values():
         name, extra, pick = asks[0][0].name, asks[0][0].extra, picks[asks[0][0].name]
-        via.setdefault(name, set()).update(by or ask.origin for ask, by in asks if by != name)
+        askers = ((by if by not in world.virtual else THE_STACK) or ask.origin for ask, by in asks if by != name)
+        via.setdefault(name, set()).update(askers)
         for _, by in asks:
-            if by not in ("", name) and name not in world.virtual:
+            if by not in ("", name) and world.virtual.isdisjoint((by, name)):
                 requires.setdefault(by, set()).add(name)
         if extra and name not in world.present and not world.has_extra(pick.releases, pick.fit.best, extra):
             unknown.setdefault(name, []).append(extra)
     return tuple(
-        _pin(pick, provider, via[name], requires.get(name, set()), unknown.get(name, []))
+        _pin(pick, provider, limits, via[name], requires.get(name, set()), unknown.get(name, []))
         for name, pick in sorted(picks.items())
         if name not in world.present and name not in world.virtual
     )
@@ -183,26 +225,29 @@ def _bare(reached: Reached, world: World) -> Iterator[tuple[str, str]]:
     yield from sorted((ask.name, ask.extra) for ask in asks if ask.extra and ask.name in world.present)
 
 
-def _pin(pick: Pick, provider: Provider, via: set[str], requires: set[str], unknown_extras: list[str]) -> Pin:
-    project, world = pick.releases.project, provider.world
+def _pin(
+    pick: Pick, provider: Provider, limits: Limits, via: set[str], requires: set[str], unknown_extras: list[str]
+) -> Pin:
+    world = provider.world
+    _, project = world.indexes.owner(pick.releases.project, pick.fit.best)
     return Pin(
         name=pick.name,
         version=pick.version,
         files=tuple(package_file(project, raw) for raw in pick.fit.files),
         index_url=world.indexes.index_url(project),
         via=tuple(sorted(via)),
-        because=tuple(dict.fromkeys(_reasons(pick, provider))),
+        because=tuple(dict.fromkeys(_reasons(pick, provider, limits))),
         requires=tuple(sorted(requires)),
         requires_python=pick.fit.best[5],
         unknown_extras=tuple(sorted(unknown_extras)),
     )
 
 
-def _reasons(pick: Pick, provider: Provider) -> Iterator[str]:
+def _reasons(pick: Pick, provider: Provider, limits: Limits) -> Iterator[str]:
     """The limits that keep newer versions away, those on what these require among them."""
     world = provider.world
     everything = pick.releases.mask("")
-    for limit in world.limits(pick.name):
+    for limit in limits(pick.name):
         kept_away = everything & ~limit.admitted(pick.releases)
         if limit.because and kept_away >> (pick.position + 1):
             yield limit.because
@@ -211,22 +256,23 @@ def _reasons(pick: Pick, provider: Provider) -> Iterator[str]:
         version, need = ruled_out
         if need.name in world.present:
             yield f"{pick.name} {version} requires {need}, and conda installs {world.present[need.name]}"
-        yield from (
-            f"{pick.name} {version} requires {need}: {it.because}" for it in world.limits(need.name) if it.because
-        )
+        yield from (f"{pick.name} {version} requires {need}: {it.because}" for it in limits(need.name) if it.because)
 
 
 class _Counting(BaseReporter[Ask, Pick, str]):
     """Tells the provider what was refused, so that it looks for dead ends."""
 
-    def __init__(self, provider: Provider, progress: Progress | None, *, narrows: bool) -> None:
+    def __init__(self, provider: Provider, end: float, progress: Progress | None, *, narrows: bool) -> None:
         self._provider = provider
+        self._end = end
         self._progress = progress
         self._narrows = narrows
         self._conflicts = 0
 
     def ending_round(self, index: int, state: State[Ask, Pick, str]) -> None:
-        """One more version is picked."""
+        """One more version is picked. Raises TimeUpError."""
+        if monotonic() > self._end:
+            raise TimeUpError
         if self._progress is not None:
             self._progress(len(state.mapping), next(reversed(state.mapping), ""))
 

@@ -69,7 +69,7 @@ def _needs_of(releases: Releases, position: int, extra: str, provider: Provider)
     never: _Masks = {(releases.project.name, ""): 0}
     fit = releases.fit(position)
     if not isinstance(fit, Fit):
-        return None if provider.world.wanted.allow_builds else never
+        return None if provider.world.wanted.sources else never
     try:
         needs = provider.world.needs(releases, fit.best, extra)
     except OutsideError:

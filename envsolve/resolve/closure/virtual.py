@@ -42,6 +42,10 @@ class VirtualReleases(Releases):
         """See Releases; the file says no more than which candidate it is."""
         return Fit(file_of(self.project.name, position), (), is_yanked=False)
 
+    def source_fit(self, position: int) -> Fit | Unfit:
+        """See Releases."""
+        return Unfit.SOURCE_ONLY
+
     def _worked_out(self, specifier: str) -> int:
         if specifier.startswith(_SET):
             return int(specifier.removeprefix(_SET), 16) & self.mask("")

@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from envsolve.errors import OutsideError
-from envsolve.index.checks import NOT_THERE
+from envsolve.index.checks import BUILD_FAILED, NOT_THERE
 from envsolve.index.client import Indexes
 from envsolve.index.metadata import Metadata
 from envsolve.index.one_index import identity
@@ -55,8 +55,7 @@ class World:
 
     ``limits`` bound the versions of projects by name. ``virtual`` are projects that are in no index, and ``judge`` says
     what the metadata of others leave out. Worlds that share ``alike`` read one wheel for all of a version, as uv does:
-    so much is enough to choose between them. What is ``late`` is decided after what requires it. With
-    ``passes_over_missing`` a version whose file an index lists and does not have is skipped; else it is an error.
+    so much is enough to choose between them. What is ``late`` is decided after what requires it.
     """
 
     def __init__(
@@ -69,8 +68,6 @@ class World:
         judge: Judge | None = None,
         alike: dict[tuple[str, str], RawFile] | None = None,
         late: Collection[str] = (),
-        *,
-        passes_over_missing: bool = False,
     ) -> None:
         self.indexes = indexes
         self.wanted = wanted
@@ -89,11 +86,15 @@ class World:
             self._releases.update(releases_of(present, self.fitting))
         self._needs: dict[tuple[str, str], tuple[Need, ...] | None] = {}
         self.missing: dict[tuple[str, str], OutsideError] = {}
-        """The errors for files that an index lists and does not have, by project and version."""
+        """The errors for files that an index lists and does not have, by project and version: they are skipped."""
+        self.lacks_wheels = False
+        """Whether a project was looked at whose newest version is only source, and no source may be taken."""
+        self.to_build: dict[str, str] = {}
+        """The newest version of each project of which only a build tells what it requires, and none was made."""
+        self.failed_builds: dict[str, OutsideError] = {}
         self.virtual = frozenset(it.name for it in virtual)
         self._judge = judge
         self._alike = alike
-        self._passes_over_missing = passes_over_missing
         self.late = frozenset(late)
         for it in virtual:
             self._releases[it.name] = VirtualReleases(it, self.fitting)
@@ -108,6 +109,18 @@ class World:
         project = self.indexes.project(name)
         found = None if project is None else Releases(project, self.fitting)
         return self._releases.setdefault(name, found)
+
+    def newest(self, releases: Releases, mask: int, *, prereleases: bool = False) -> int | None:
+        """The newest of the versions in ``mask`` that can be had, from source where no wheel can, if that is allowed.
+
+        No yanked one, and a pre-release only with ``prereleases`` or where there is nothing else.
+        """
+        found = releases.newest(mask, prereleases=prereleases)
+        self.lacks_wheels |= not self.wanted.sources and releases.newest_is_source(mask)
+        if self.wanted.sources:
+            source = releases.newest(mask, prereleases=prereleases, source=True)
+            return max((it for it in (found, source) if it is not None), default=None)
+        return found
 
     def limited(self, releases: Releases) -> int:
         """The versions of a project that its limits admit."""
@@ -128,21 +141,40 @@ class World:
         return self._needs[key]
 
     def _of_file(self, releases: Releases, file: RawFile, extra: str) -> tuple[Need, ...] | None:
-        try:
-            needs = self._worked_out(self._metadata(releases, file), extra)
-        except OutsideError as error:
-            if not self._passes_over_missing or error.code != NOT_THERE:
-                raise
-            name = releases.project.name
-            self.missing[name, version_of(name, file[0]) or ""] = error
-            return None
-        if needs is None or self._judge is None or extra:
-            return needs
         name = releases.project.name
-        return self._judge(name, version_of(name, file[0]) or "", needs)
+        version = version_of(name, file[0]) or ""
+        if self._is_left_to_a_build(name, file):
+            return None
+        try:
+            metadata = self._metadata(releases, file)
+        except OutsideError as error:
+            if error.code == NOT_THERE:
+                self.missing[name, version] = error
+            elif error.code == BUILD_FAILED:
+                self.failed_builds.setdefault(name, error)
+            else:
+                raise
+            return None
+        if metadata.needs_build:
+            self.to_build.setdefault(name, version)
+            metadata = metadata._replace(requires=() if self.wanted.as_if_built else None)
+        needs = self._worked_out(metadata, extra)
+        return needs if needs is None or self._judge is None or extra else self._judge(name, version, needs)
+
+    def _is_left_to_a_build(self, name: str, file: RawFile) -> bool:
+        """Whether a file is source like a newer one that has to be built: it is not fetched to find out the same."""
+        return name in self.to_build and not file[0].endswith(".whl") and not self.wanted.as_if_built
 
     def _metadata(self, releases: Releases, file: RawFile) -> Metadata:
         return self.indexes.metadata(releases.project, self._read_for(releases, file))
+
+    def needs_build(self, releases: Releases, file: RawFile) -> bool:
+        """Whether only a build would tell what a file requires. Raises OutsideError."""
+        return not file[0].endswith(".whl") and self._metadata(releases, file).needs_build
+
+    def corrected(self, releases: Releases, file: RawFile) -> tuple[str, ...]:
+        """What a file requires in words that no standard allows. Raises OutsideError."""
+        return self._metadata(releases, file).corrected
 
     def is_at_hand(self, releases: Releases, file: RawFile) -> bool:
         """Whether nothing has to be fetched to know what a file requires."""
@@ -150,6 +182,10 @@ class World:
             releases.project.name in self.virtual
             or self.indexes.metadata_at_hand(releases.project, self._read_for(releases, file)) is not None
         )
+
+    def reads_what_it_takes(self, releases: Releases, file: RawFile) -> bool:
+        """Whether the metadata that were read for ``file`` are its own."""
+        return identity(self._read_for(releases, file)) == identity(file)
 
     def _read_for(self, releases: Releases, file: RawFile) -> RawFile:
         """The file whose metadata is read for ``file``."""
@@ -173,14 +209,17 @@ class World:
     def unfit(self, releases: Releases, position: int, *, pins: bool) -> Unfit | None:
         """Why a version cannot be taken, whatever others require; None where it can. Raises OutsideError."""
         fit = releases.fit(position)
-        if isinstance(fit, Unfit) and self.wanted.allow_builds:
-            fit = releases.source_fit(position)
         if isinstance(fit, Unfit):
-            return fit
+            source = releases.source_fit(position) if self.wanted.sources else fit
+            if isinstance(source, Unfit):
+                return fit
+            fit = source
         if fit.is_yanked and not pins:
             return Unfit.YANKED
         if self.needs(releases, fit.best, "") is not None:
             return None
+        if self._is_left_to_a_build(releases.project.name, fit.best):
+            return Unfit.NEEDS_BUILD
         metadata = self._metadata(releases, fit.best)
         return Unfit.UNREADABLE if self.fitting.supports(metadata.requires_python) else Unfit.OTHER_PYTHON
 
@@ -255,7 +294,8 @@ class World:
     def _probable(self, need: Need, releases: Releases) -> Fit | None:
         """The version that a resolver without other requirements takes."""
         try:
-            position = releases.newest(releases.mask(need.specifier) & self.limited(releases))
+            mask = releases.mask(need.specifier) & self.limited(releases)
+            position = releases.newest(mask & own if (own := releases.own) & mask else mask)
         except ValueError:
             return None
         found = None if position is None else releases.fit(position)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
+from math import inf
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -118,7 +119,7 @@ def answer_for(
         held=held or {},
         present=present or {},
     )
-    return found_for(question, Indexes(urls, Pool(index, NoShelf(), FileMetadata())))
+    return found_for(question, Indexes(urls, Pool(index, NoShelf(), FileMetadata())), inf)
 
 
 _VERSIONS = ("1.0", "2.0", "3.0", "4.0")

@@ -49,7 +49,7 @@ def test_a_build_tells_what_the_package_requires(server: IndexServer, words: lis
 def test_without_leave_nothing_is_built(server: IndexServer, words: list[str], envsolve: Envsolve) -> None:
     result = envsolve(*listed(server, "/unbuilt/simple/", BROKEN), *words)
     assert (result.code, result.out) == (1, "")
-    assert result.err.startswith("error: no-wheel\n")
+    assert result.err.startswith("error: needs-build\n")
 
 
 def test_a_build_that_fails_says_what_it_said_last(server: IndexServer, words: list[str], envsolve: Envsolve) -> None:

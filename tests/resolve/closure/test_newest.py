@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
+from math import inf
 from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envsolve.errors import UnsolvableError
 from envsolve.index.client import Indexes, Pool
 from envsolve.index.file_metadata import FileMetadata
 from envsolve.index.fitting import Interpreter
 from envsolve.model.host import Platform
 from envsolve.model.need import Need, parse_need
 from envsolve.resolve.closure.ages import days_of
-from envsolve.resolve.closure.newest import Candidates, Newest
+from envsolve.resolve.closure.newest import Ages, Candidates, Newest
 from envsolve.resolve.closure.releases import Fitting, Releases, Wanted
 from envsolve.resolve.closure.virtual import Virtual, VirtualReleases, among
 from envsolve.resolve.closure.world import World
@@ -32,7 +34,6 @@ MIXED = {"1.0": 0, "2.0": 1600, "3.0": 1650, "4.0": 1700}
 """The days of versions: all in one window, each in another, and both."""
 ANYWHERE = "py3-none-any"
 TAGS = (ANYWHERE, ANYWHERE, "cp312-cp312-manylinux_2_17_x86_64", "cp311-cp311-manylinux_2_17_x86_64")
-LONG = 600.0
 often = settings(max_examples=examples(120), deadline=None)
 
 
@@ -106,10 +107,17 @@ def candidates(question: Question, virtual: Sequence[Virtual] = (), more: Sequen
         yield Candidates(World(Indexes((URL,), pool), wanted, lambda _: (), {}, virtual), tuple(asked))
 
 
+def newest(
+    worlds: Sequence[Candidates], named: Sequence[str], ages: Mapping[str, Ages] | None = None, end: float = inf
+) -> Newest:
+    """The search for the best answer, in which all of ``named`` have floors, and their order is their rank."""
+    return Newest(worlds, named, named, lambda: named, ages or {}, end)
+
+
 def found_for(question: Question, named: Sequence[str]) -> tuple[int, dict[str, str]] | None:
     """The Python and the versions of what was asked for, as envsolve chooses them."""
     there = list(candidates(question))
-    found = Newest(there, named, {}, LONG).answer()
+    found = newest(there, named).answer()
     for it in there:
         it.world.close()
     return None if found is None else (found.world, {name: found.picks[name].version for name in question.named})
@@ -187,7 +195,8 @@ def test_builds_of_a_framework_are_chosen_with_the_packages_around_them() -> Non
     virtual = (Virtual("framework", builds), Virtual("cuda", ((), ())))
     question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), {})
     there = list(candidates(question, virtual, [among("framework", [0, 1])]))
-    found = Newest(there, ["app", "framework"], {"framework": [0.0, 0.0]}, LONG).answer()
+    ages = {"framework": Ages(1, lambda: [0.0, 0.0])}
+    found = newest(there, ["app", "framework"], ages).answer()
     assert found is not None
     assert {name: it.version for name, it in found.picks.items()} == {
         "app": "3.0",
@@ -202,14 +211,16 @@ def test_a_last_resort_is_taken_where_no_other_world_has_an_answer() -> None:
     question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), tags)
     young, *others = candidates(question)
     there = [*others, young._replace(is_last_resort=True)]
-    found = Newest(there, ["app"], {}, LONG).answer()
+    found = newest(there, ["app"]).answer()
     assert found is not None
     assert (found.world, found.picks["app"].version) == (2, "4.0")
 
 
-def test_without_time_there_is_no_answer() -> None:
+def test_without_time_there_is_an_error() -> None:
     question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), {})
-    assert Newest(list(candidates(question)), ["app"], {}, -1.0).answer() is None
+    with pytest.raises(UnsolvableError) as caught:
+        newest(list(candidates(question)), ["app"], end=0.0).answer()
+    assert caught.value.code == "search-too-long"
 
 
 def test_a_version_is_as_old_as_the_oldest_of_those_above_it() -> None:

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given, settings
 
 from envsolve.app.held_locks import held_in
-from envsolve.lockfile import exact_environment
+from envsolve.lockfile import environment_yml
 from envsolve.lockfile.lock import Asked, Lock
 from envsolve.lockfile.reading import lock_in
 from envsolve.matrix import Matrix
@@ -27,7 +27,7 @@ SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 
 def read(lock: Lock) -> Mapping[str, Any]:
     """The file for the first platform, as YAML has it."""
-    document: Mapping[str, Any] = yaml.safe_load(exact_environment.write(lock))
+    document: Mapping[str, Any] = yaml.safe_load(environment_yml.write(lock))
     return document
 
 
@@ -38,7 +38,7 @@ def specs(lock: Lock) -> list[str]:
 
 @pytest.mark.parametrize(("number", "platform"), [(0, "linux-64"), (1, "win-64")])
 def test_the_output_is_the_recorded_one(number: int, platform: str, matrix: Matrix) -> None:
-    text = exact_environment.write(two_platforms(matrix)[number])
+    text = environment_yml.write(two_platforms(matrix)[number])
     path = SNAPSHOTS / f"tensorflow.{platform}.exact.yml"
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
         path.write_text(text, encoding="utf-8")
@@ -83,11 +83,11 @@ def test_a_direct_reference_stays_one() -> None:
 def test_the_stack_in_it_is_held(matrix: Matrix) -> None:
     linux, windows = two_platforms(matrix)
     name = PurePath("environment.yml")
-    text = exact_environment.write(linux._replace(channels=("conda-forge", "nvidia")))
+    text = environment_yml.write(linux._replace(channels=("conda-forge", "nvidia")))
     held = held_in(lock_in(name, text, Platform.LINUX_64))
     assert (held.python, held.cuda) == ("3.12", "12.9")
     assert ("tensorflow", "2.19.1", "cuda128py312hae5ec6b_251") in held.packages
-    held = held_in(lock_in(name, exact_environment.write(windows), Platform.WIN_64))
+    held = held_in(lock_in(name, environment_yml.write(windows), Platform.WIN_64))
     assert ("tensorflow", "2.10.1", "cuda11*") in held.packages
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envsolve.errors import UsageError
-from envsolve.lockfile.environment_file import EnvironmentFile, read_environment
+from envsolve.lockfile.environment_request import EnvironmentFile, read_environment
 from envsolve.lockfile.lock import Asked
 from envsolve.lockfile.pip_section import PipSection
 from envsolve.model.host import Platform

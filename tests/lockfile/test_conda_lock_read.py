@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from envsolve.boundary.files import FileError
 from envsolve.errors import UsageError
-from envsolve.lockfile.conda_lock_file import CondaLockFile, Locked, LockedPlatform, conda_lock_of, read_conda_lock
-from envsolve.lockfile.pip_package import PipPackage
-from envsolve.lockfile.yaml_document import document_of
+from envsolve.lockfile.conda_lock_yml import read
+from envsolve.lockfile.lock import Lock, Open
+from envsolve.lockfile.reading import lock_at
 from envsolve.model.conda import CondaPackage
+from envsolve.model.host import Platform
+from envsolve.model.package import PackageFile, Pin
 from tests.lockfile.written_yaml import documents
 
 _SAMPLE = Path(__file__).parent / "conda_files/conda-lock.yml"
@@ -42,36 +44,39 @@ _TZDATA = CondaPackage(
 _OWN_TZDATA = _TZDATA._replace(
     url="https://127.0.0.1/own/noarch/tzdata-2024a-h0c530f3_0.conda", channel="https://127.0.0.1/own"
 )
-_WHEEL = PipPackage(
-    *("typing-extensions", "4.12.2", "https://127.0.0.1/files/typing_extensions-4.12.2-py3-none-any.whl"),
-    "04e5ca0351e0f3f85c6853954072df659d0d13fac324d0072316b67d7794700d",
+_WHEEL = Pin(
+    *("typing-extensions", "4.12.2"),
+    (
+        PackageFile(
+            "typing_extensions-4.12.2-py3-none-any.whl",
+            "https://127.0.0.1/files/typing_extensions-4.12.2-py3-none-any.whl",
+            (("sha256", "04e5ca0351e0f3f85c6853954072df659d0d13fac324d0072316b67d7794700d"),),
+        ),
+    ),
+    None,
 )
-_OWN = PipPackage(
-    *("own", "1.0.dev3", "git+https://127.0.0.1/own.git@0106aced5faa299e6ede89d1230bd6784f2c3660"),
-    is_direct=True,
-    requires=("numpy",),
-)
+_OWN = Open("'own 1.0.dev3' is from a folder or a repository, which no other lock can hold", "own")
 
 
 def test_a_file_of_conda_lock_is_read() -> None:
-    assert read_conda_lock(_SAMPLE) == CondaLockFile(
-        (
-            LockedPlatform(
-                "linux-64",
-                (Locked(_MUTEX, ("main",)), Locked(_PYTHON, ("main", "dev")), Locked(_OWN_TZDATA, ("main",))),
-                (Locked(_WHEEL, ("main",)), Locked(_OWN, ("dev",))),
-            ),
-            LockedPlatform("osx-arm64", (), ()),
-            LockedPlatform("win-64", (Locked(_TZDATA, ("main",)),), ()),
+    shared = Lock((), channels=("https://127.0.0.1/own", "conda-forge"), sources=("environment.yml",))
+    assert read(_SAMPLE.read_text("utf-8")) == (
+        shared._replace(
+            platform="linux-64", python="3.11.9", conda=(_MUTEX, _PYTHON, _OWN_TZDATA), pins=(_WHEEL,), open=(_OWN,)
         ),
-        ("https://127.0.0.1/own", "conda-forge"),
-        (
-            ("linux-64", "333e4c857465a93671def88bb1716bf32594990456ebbf598e2ff45d5c771f95"),
-            ("win-64", "72457f5acc76e06b5cec3b294e81dad4557a4fcc2a9d05e3f2c087a82cc13e5f"),
-        ),
-        ("environment.yml",),
-        (("created_by", "somebody"),),
+        shared._replace(platform="osx-arm64"),
+        shared._replace(platform="win-64", conda=(_TZDATA,)),
     )
+
+
+def test_what_is_not_for_everybody_says_for_whom_it_is() -> None:
+    entry = "name: a, version: '1', manager: {}, platform: linux-64, url: 'https://127.0.0.1/{}', category: {}"
+    conda, wheel = ("conda", "own/linux-64/a-1-0.conda"), ("pip", "a-1-py3-none-any.whl")
+    told = [(*conda, "docs"), (*conda, "dev"), (*wheel, "dev"), (*wheel, "main")]
+    (lock,) = read(f"package: [{', '.join(f'{{{entry.format(*it)}}}' for it in told)}]")
+    assert [it.categories for it in lock.conda] == [("dev", "docs")]
+    assert [it.categories for it in lock.pins] == [()]
+    assert lock.categories == ("dev", "docs")
 
 
 @pytest.mark.parametrize(
@@ -90,15 +95,15 @@ def test_a_file_of_conda_lock_is_read() -> None:
     ],
 )
 def test_fields_that_are_not_needed_may_be_missing(entry: str, package: CondaPackage) -> None:
-    (part,) = conda_lock_of(document_of(f"package: [{entry[:-1]}, platform: win-64}}]")).platforms
-    assert part.conda == (Locked(package, ("main",)),)
+    (lock,) = read(f"package: [{entry[:-1]}, platform: win-64}}]")
+    assert lock.conda == (package,)
 
 
 def test_a_wheel_is_one_under_either_name_of_its_manager() -> None:
     entry = "{name: a, version: '1', manager: pypi, platform: linux-64, url: 'https://127.0.0.1/a-1-py3-none-any.whl'}"
-    (part,) = conda_lock_of(document_of(f"package: [{entry}]")).platforms
-    assert [locked.package.name for locked in part.pip] == ["a"]
-    assert part.conda == ()
+    (lock,) = read(f"package: [{entry}]")
+    assert [pin.name for pin in lock.pins] == ["a"]
+    assert lock.conda == ()
 
 
 _PACKAGE = "name: a\nversion: '1'\nmanager: conda\nplatform: linux-64\nurl: https://127.0.0.1/own/linux-64/a-1-0.conda"
@@ -135,30 +140,29 @@ _PACKAGE = "name: a\nversion: '1'\nmanager: conda\nplatform: linux-64\nurl: http
 def test_what_is_no_conda_lock_is_refused(text: str, said: str) -> None:
     whole = text if "manager" not in text else f"package:\n- {dedent(text).replace(chr(10), chr(10) + '  ')}\n"
     with pytest.raises(FileError) as refused:
-        conda_lock_of(document_of(whole))
+        read(whole)
     assert said in refused.value.reason
 
 
 def test_a_file_that_cannot_be_read_is_a_mistake_of_who_named_it(tmp_path: Path) -> None:
     path = tmp_path / "conda-lock.yml"
-    with pytest.raises(UsageError, match="there is no such file") as refused:
-        read_conda_lock(path)
-    assert refused.value.code == "held-unreadable"
     path.write_text("package: [a\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"conda-lock\.yml:2: it is no YAML"):
-        read_conda_lock(path)
+    with pytest.raises(UsageError, match=r"conda-lock\.yml:2: it is no YAML") as refused:
+        lock_at(path, Platform.LINUX_64)
+    assert refused.value.code == "held-unreadable"
 
 
 @given(documents(_SAMPLE) | st.text())
 def test_reading_raises_nothing_else_and_holds_no_credentials(text: str) -> None:
     try:
-        file = conda_lock_of(document_of(text))
+        locks = read(text)
     except FileError as error:
         said = [error.reason]
     else:
-        conda = [locked.package for part in file.platforms for locked in part.conda]
-        pip = [locked.package for part in file.platforms for locked in part.pip]
+        conda = [package for lock in locks for package in lock.conda]
+        pins = [pin for lock in locks for pin in lock.pins]
         said = [f"{it.name} {it.version} {it.url} {it.channel}" for it in conda]
-        said += [*(f"{it.name} {it.version} {it.url}" for it in pip), *file.channels]
+        said += [*(f"{it.name} {it.version} {it.files[0].url}" for it in pins)]
+        said += [*(channel for lock in locks for channel in lock.channels)]
     assert all(map(str.isprintable, said))
     assert "secret" not in "".join(said)

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envsolve.boundary.files import FileError
 from envsolve.errors import UsageError
-from envsolve.lockfile.explicit_file import ExplicitFile, explicit_of, read_explicit
-from envsolve.lockfile.lock import bare_files
+from envsolve.lockfile.explicit import NO_ADDRESS, read
+from envsolve.lockfile.lock import Lock, Open, bare_files
 from envsolve.lockfile.reading import lock_at
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
@@ -39,31 +40,34 @@ def test_a_file_is_read_with_every_kind_of_digest_and_what_is_no_address_is_told
         "x264", "1!164.3095", "h166bdaf_2", "linux-64", "tar.bz2", channel="https://127.0.0.1/own", sha256=_SHA256
     )
     devel = ("libstdcxx-devel_linux-64", "13.2.0", "h9c5ac8a_105", "linux-64", "conda")
-    assert read_explicit(_SAMPLE)._replace(wheels=()) == ExplicitFile(
-        (
-            _package(
-                *("_libgcc_mutex", "0.1", "conda_forge", "linux-64", "tar.bz2"), md5="d7c89558ba9fa0495403155b64376d81"
-            ),
-            _package("tzdata", "2024a", "h0c530f3_0", "noarch", "conda", sha256=_SHA256),
-            _package("wheel", "0.43.0", "pyhd8ed1ab_1", "noarch", "conda"),
-            x264._replace(url=x264.url.replace("!", "%21")),
-            _package(*devel, channel="file:///opt/t/channel"),
+    lock = read(_SAMPLE.read_text("utf-8"))
+    assert lock.platform == "linux-64"
+    assert lock.conda == (
+        _package(
+            *("_libgcc_mutex", "0.1", "conda_forge", "linux-64", "tar.bz2"), md5="d7c89558ba9fa0495403155b64376d81"
         ),
-        "linux-64",
-        (11, 12),
-        unplaced=(15,),
-        pins=(_pin("rich", "13.7.1", "4edbae314f59eb482f54e9e30bf00d33350aaa94f4bfcd4e9e3110e64d0d7222"),),
+        _package(*devel, channel="file:///opt/t/channel"),
+        _package("tzdata", "2024a", "h0c530f3_0", "noarch", "conda", sha256=_SHA256),
+        _package("wheel", "0.43.0", "pyhd8ed1ab_1", "noarch", "conda"),
+        x264._replace(url=x264.url.replace("!", "%21")),
+    )
+    assert lock.open == (
+        Open(NO_ADDRESS, line=11, of_conda=True),
+        Open(NO_ADDRESS, line=12, of_conda=True),
+        Open("a wheel in its comments has no address", line=15),
+        Open("'own' is from a folder or a repository, which no other lock can hold", "own"),
     )
 
 
-def test_the_wheels_in_comments_are_read_with_their_addresses_and_those_without_are_told() -> None:
-    file = read_explicit(_SAMPLE)
-    assert [(it.name, it.version, it.url.partition("#")[0].rpartition("/")[2]) for it in file.wheels] == [
-        ("typing-extensions", "4.12.2", "typing_extensions-4.12.2-py3-none-any.whl"),
-        ("pyparsing", "3.1.2", "pyparsing-3.1.2.tar.gz"),
-        ("own", "", "own.git@0106aced5faa299e6ede89d1230bd6784f2c3660"),
+def test_the_wheels_in_comments_are_read_with_their_addresses() -> None:
+    lock = read(_SAMPLE.read_text("utf-8"))
+    assert [(it.name, it.version, it.files[0].name, it.index_url) for it in lock.pins] == [
+        ("pyparsing", "3.1.2", "pyparsing-3.1.2.tar.gz", None),
+        ("rich", "13.7.1", "", ""),
+        ("typing-extensions", "4.12.2", "typing_extensions-4.12.2-py3-none-any.whl", None),
     ]
-    assert file.unplaced == (15,)
+    assert lock.pins[1] == _pin("rich", "13.7.1", "4edbae314f59eb482f54e9e30bf00d33350aaa94f4bfcd4e9e3110e64d0d7222")
+    assert {it.files[0].hashes[0][0] for it in lock.pins} == {"sha256"}
 
 
 @pytest.mark.parametrize(
@@ -71,14 +75,14 @@ def test_the_wheels_in_comments_are_read_with_their_addresses_and_those_without_
     [
         (("# platform: win-64", "https://127.0.0.1/own/linux-64/a-1-0.conda"), "win-64"),
         (("https://127.0.0.1/own/noarch/a-1-0.conda", "https://127.0.0.1/own/osx-64/b-1-0.conda"), "osx-64"),
-        (("https://127.0.0.1/own/noarch/a-1-0.conda",), None),
-        (("https://127.0.0.1/own/linux-64/a-1-0.conda", "https://127.0.0.1/own/osx-64/b-1-0.conda"), None),
+        (("https://127.0.0.1/own/noarch/a-1-0.conda",), ""),
+        (("https://127.0.0.1/own/linux-64/a-1-0.conda", "https://127.0.0.1/own/osx-64/b-1-0.conda"), ""),
     ],
 )
 def test_the_platform_is_what_the_file_says_else_what_its_packages_are_for(
-    lines: tuple[str, ...], platform: str | None
+    lines: tuple[str, ...], platform: str
 ) -> None:
-    assert explicit_of("\n".join(("@EXPLICIT", *lines))).platform == platform
+    assert read("\n".join(("@EXPLICIT", *lines))).platform == platform
 
 
 @pytest.mark.parametrize(
@@ -89,7 +93,7 @@ def test_the_platform_is_what_the_file_says_else_what_its_packages_are_for(
     ],
 )
 def test_paths_are_addresses_too(line: str, package: CondaPackage) -> None:
-    assert explicit_of(f"@EXPLICIT\n{line}\n").packages == (package,)
+    assert read(f"@EXPLICIT\n{line}\n").conda == (package,)
 
 
 @pytest.mark.parametrize(
@@ -106,26 +110,20 @@ def test_paths_are_addresses_too(line: str, package: CondaPackage) -> None:
     ],
 )
 def test_what_is_no_address_of_a_package_is_told_by_its_line(line: str) -> None:
-    assert explicit_of(f"@EXPLICIT\n{line}\n") == ExplicitFile((), unread=(2,))
+    assert read(f"@EXPLICIT\n{line}\n") == Lock((), open=(Open(NO_ADDRESS, line=2, of_conda=True),))
 
 
-def test_a_file_without_its_mark_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "explicit.txt"
-    with pytest.raises(UsageError, match="there is no such file"):
-        read_explicit(path)
-    path.write_text("# @EXPLICIT\nnumpy=1.26\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="it has no line @EXPLICIT") as refused:
-        read_explicit(path)
-    assert refused.value.code == "held-unreadable"
+def test_a_file_without_its_mark_is_refused() -> None:
+    with pytest.raises(FileError, match="it has no line @EXPLICIT"):
+        read("# @EXPLICIT\nnumpy=1.26\n")
 
 
 def test_a_file_longer_than_any_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "explicit.txt"
     path.write_text(f"@EXPLICIT\n{'# a comment' * 400_000}\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="longer than 4096 KiB"):
-        read_explicit(path)
-    with pytest.raises(UsageError, match="longer than 4096 KiB"):
+    with pytest.raises(UsageError, match="longer than 4096 KiB") as refused:
         lock_at(path, Platform.LINUX_64)
+    assert refused.value.code == "held-unreadable"
 
 
 _PACKAGES = st.builds(
@@ -144,16 +142,20 @@ _PACKAGES = st.builds(
 )
 
 
+def _name(package: CondaPackage) -> str:
+    return package.name
+
+
 @settings(max_examples=examples(25))
 @given(st.lists(_PACKAGES, max_size=4))
 def test_what_is_written_as_addresses_is_read_back(packages: list[CondaPackage]) -> None:
     lines = [f"{package.url}#{package.md5}" if package.md5 else package.url for package in packages]
-    assert explicit_of("\n".join(("# a comment", "@EXPLICIT", *lines))).packages == tuple(packages)
+    assert read("\n".join(("# a comment", "@EXPLICIT", *lines))).conda == tuple(sorted(packages, key=_name))
 
 
 @given(st.text() | st.text(st.sampled_from("https://127.0.0.1/a-1-0.conda#\n \t\x85\u2028%0aé@\\")))
 def test_any_text_is_read_and_what_is_read_fits_on_lines(text: str) -> None:
-    file = explicit_of(f"@EXPLICIT\n{text}\n# pip {text}")
-    for package in file.packages:
+    lock = read(f"@EXPLICIT\n{text}\n# pip {text}")
+    for package in lock.conda:
         assert all(map(str.isprintable, (package.name, package.version, package.build, package.url, package.channel)))
-    assert all(pin.version.isascii() for pin in file.pins)
+    assert all(pin.version.isascii() for pin in lock.pins)

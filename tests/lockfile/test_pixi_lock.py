@@ -10,16 +10,12 @@ from hypothesis import strategies as st
 
 from envsolve.boundary.files import FileError
 from envsolve.errors import UsageError
-from envsolve.lockfile.pip_package import PipPackage
-from envsolve.lockfile.pixi_lock_file import (
-    PixiEnvironment,
-    PixiLockFile,
-    PixiPlatform,
-    pixi_lock_of,
-    read_pixi_lock,
-)
-from envsolve.lockfile.yaml_document import document_of
+from envsolve.lockfile.lock import Lock, Open
+from envsolve.lockfile.pixi_lock import read
+from envsolve.lockfile.reading import lock_at
 from envsolve.model.conda import CondaPackage
+from envsolve.model.host import Platform
+from envsolve.model.package import PackageFile, Pin
 from tests.laws import examples
 from tests.lockfile.pixi_judge import judge
 from tests.lockfile.written_yaml import documents
@@ -33,35 +29,37 @@ def _sample(version: int) -> Path:
     return _FOLDER / f"pixi-{version}.lock"
 
 
+def _read(version: int, environment: str | None = None) -> tuple[Lock, ...]:
+    return read(_sample(version).read_text("utf-8"), environment)
+
+
 def test_rattler_reads_the_same_packages_with_the_same_fields() -> None:
+    """Of several machines of one platform the lock is that of the one which is called as the platform."""
     for version, judged in zip(_VERSIONS, judge([_sample(version) for version in _VERSIONS]), strict=True):
-        file = read_pixi_lock(_sample(version))
-        assert file.version == str(version)
-        found = {
-            environment.name: {platform.name: _as_judged(platform) for platform in environment.platforms}
-            for environment in file.environments
-        }
-        assert found == {
-            name: {
-                platform: (sorted(conda), sorted(_name(it) for it in pip)) for platform, (conda, pip) in held.items()
-            }
-            for name, held in judged.items()
-        }
+        for name, platforms in judged.items():
+            found = {lock.platform: _conda(lock) for lock in _read(version, name)}
+            assert found == {it: sorted(conda) for it, (conda, _) in platforms.items() if it in tuple(Platform)}
+            for lock in _read(version, name):
+                told = sorted(package for package, _ in platforms[lock.platform][1])
+                assert sorted((*map(_name, lock.pins), *_open(lock))) == told
 
 
-def _as_judged(platform: PixiPlatform) -> tuple[list[list[object]], list[str]]:
-    conda: list[list[object]] = [
+def _conda(lock: Lock) -> list[list[object]]:
+    return sorted(
         [
             *(it.name, it.version, it.build, it.build_number, it.subdir, it.url, it.md5, it.sha256, it.size),
             *(list(it.depends), list(it.constrains), it.channel),
         ]
-        for it in platform.conda
-    ]
-    return sorted(conda), sorted(it.name for it in platform.pip)
+        for it in lock.conda
+    )
 
 
-def _name(package: list[str]) -> str:
-    return package[0]
+def _name(pin: Pin) -> str:
+    return pin.name
+
+
+def _open(lock: Lock) -> list[str]:
+    return [it.name for it in lock.open if it.name is not None]
 
 
 def test_a_file_of_version_6_is_read() -> None:
@@ -93,63 +91,57 @@ def test_a_file_of_version_6_is_read() -> None:
         _CONDA_FORGE,
     )
     digest = "4edbae314f59eb482f54e9e30bf00d33350aaa94f4bfcd4e9e3110e64d0d7222"
-    rich = PipPackage("rich", "13.7.1", "https://127.0.0.1/files/rich-13.7.1-py3-none-any.whl", digest)
-    rich = rich._replace(requires=("pygments>=2.13.0,<3.0.0",))
-    assert read_pixi_lock(_sample(6)) == PixiLockFile(
-        "6",
-        (
-            PixiEnvironment(
-                "default",
-                ("https://127.0.0.1/own", _CONDA_FORGE),
-                ("https://127.0.0.1/simple", "https://127.0.0.1/more"),
-                (
-                    PixiPlatform("linux-64", "linux-64", (mutex, python, tzdata), (rich,), ("../source",)),
-                    PixiPlatform("win-64", "win-64", (tzdata,), ()),
-                ),
-            ),
-            PixiEnvironment("docs", (_CONDA_FORGE,), (), (PixiPlatform("linux-64", "linux-64", (tzdata,), ()),)),
+    address = "https://127.0.0.1/files/rich-13.7.1-py3-none-any.whl"
+    file = PackageFile("rich-13.7.1-py3-none-any.whl", address, (("sha256", digest),))
+    rich = Pin("rich", "13.7.1", (file,), None, requires=("pygments",))
+    shared = Lock(
+        (),
+        default_index="https://127.0.0.1/simple",
+        default_is_plain=False,
+        channels=("https://127.0.0.1/own", "conda-forge"),
+        left_out=("left out: environment 'docs'",),
+    )
+    built = Open("'../source' is built from source, which no other lock can hold")
+    assert _read(6) == (
+        shared._replace(
+            platform="linux-64", python="3.12.8", conda=(mutex, python, tzdata), pins=(rich,), open=(built,)
         ),
+        shared._replace(platform="win-64", conda=(tzdata,)),
+    )
+    (docs,) = _read(6, "docs")
+    assert (docs.conda, docs.channels, docs.left_out) == (
+        *((tzdata,), ("conda-forge",)),
+        ("left out: environment 'default'",),
     )
 
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_what_is_of_an_index_is_told_from_what_is_at_an_address(version: int) -> None:
-    (environment,) = read_pixi_lock(_sample(version)).environments
-    (platform,) = environment.platforms
+    (lock,) = _read(version)
+    click, rich = lock.pins
     index = None if version == 4 else "https://127.0.0.1/simple"
-    assert [(it.name, it.version) for it in platform.pip if not it.is_direct] == [("rich", "13.7.1")]
-    assert platform.pip[0].index_url == index
-    assert [it.url for it in platform.pip if it.is_direct] == [
-        "https://127.0.0.1/files/click-8.1.7-py3-none-any.whl",
-        "git+https://127.0.0.1/own.git@0106aced5faa299e6ede89d1230bd6784f2c3660",
-        "./minimal",
-    ]
+    assert (rich.name, rich.version, rich.index_url) == ("rich", "13.7.1", index)
+    address = "https://127.0.0.1/files/click-8.1.7-py3-none-any.whl"
+    assert (click.files[0].url, click.index_url) == (address, None)
+    assert _open(lock) == ["own", "minimal"]
 
 
 def test_beside_a_page_of_links_the_index_of_a_wheel_is_not_known() -> None:
-    text = (
-        _sample(5)
-        .read_text(encoding="utf-8")
-        .replace("    packages:", "    find-links: [{path: ./links}]\n    packages:")
-    )
-    (environment,) = pixi_lock_of(document_of(text)).environments
-    assert {it.index_url for it in environment.platforms[0].pip} == {None}
+    text = _sample(5).read_text(encoding="utf-8")
+    (lock,) = read(text.replace("    packages:", "    find-links: [{path: ./links}]\n    packages:"))
+    assert {it.index_url for it in lock.pins} == {None}
 
 
 def test_from_version_7_on_a_platform_has_a_name_and_a_wheel_its_index() -> None:
-    (environment,) = read_pixi_lock(_sample(7)).environments
-    workstation, linux, windows = environment.platforms
-    assert (workstation.name, workstation.subdir, workstation.virtual_packages) == (
-        *("workstation", "linux-64"),
-        ("__cuda=12.4",),
-    )
-    assert linux.sources == ("own[38b8d5ef] @ ../own",)
-    assert [(it.name, it.index_url) for it in linux.pip] == [
-        ("local", None),
+    linux, windows = _read(7)
+    assert linux.left_out == ("left out: machine 'workstation'",)
+    assert linux.open[0].reason.startswith("'own[38b8d5ef] @ ../own' is built from source")
+    assert _open(linux) == ["local"]
+    assert [(it.name, it.index_url) for it in linux.pins] == [
         ("numpy", "https://127.0.0.1/simple"),
         ("requests", "https://127.0.0.1/more"),
     ]
-    assert windows == PixiPlatform("win-64", "win-64", (), ())
+    assert (windows.platform, windows.conda, windows.pins, windows.open) == ("win-64", (), (), ())
 
 
 def test_an_old_lock_that_states_a_platform_for_what_is_for_any_is_not_believed() -> None:
@@ -159,8 +151,8 @@ def test_an_old_lock_that_states_a_platform_for_what_is_for_any_is_not_believed(
         environments: {{default: {{channels: [], packages: {{win-64: [{{conda: "{url}"}}]}}}}}}
         packages: [{{kind: conda, name: a, version: '1', subdir: win-64, url: "{url}"}}]
     """
-    (environment,) = pixi_lock_of(document_of(text)).environments
-    assert [it.subdir for it in environment.platforms[0].conda] == ["noarch"]
+    (lock,) = read(text)
+    assert [it.subdir for it in lock.conda] == ["noarch"]
 
 
 _ENTRY = "https://127.0.0.1/own/linux-64/a-1-0.conda"
@@ -199,31 +191,29 @@ _HOLDING = f"version: 6\nenvironments: {{a: {{packages: {{linux-64: [{{conda: '{
 )
 def test_what_is_no_pixi_lock_is_refused(text: str, said: str) -> None:
     with pytest.raises(FileError) as refused:
-        pixi_lock_of(document_of(text))
+        read(text)
     assert said in refused.value.reason
 
 
 def test_a_file_that_cannot_be_read_is_a_mistake_of_who_named_it(tmp_path: Path) -> None:
     path = tmp_path / "pixi.lock"
-    with pytest.raises(UsageError, match="there is no such file") as refused:
-        read_pixi_lock(path)
-    assert refused.value.code == "held-unreadable"
     path.write_text("version: 6\nenvironments: [a\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"pixi\.lock:3: it is no YAML"):
-        read_pixi_lock(path)
+    with pytest.raises(UsageError, match=r"pixi\.lock:3: it is no YAML") as refused:
+        lock_at(path, Platform.LINUX_64)
+    assert refused.value.code == "held-unreadable"
 
 
 @settings(max_examples=examples(60))
 @given(documents(_sample(4)) | documents(_sample(6)) | documents(_sample(7)) | st.text())
 def test_reading_raises_nothing_else_and_holds_no_credentials(text: str) -> None:
     try:
-        file = pixi_lock_of(document_of(text))
+        locks = read(text)
     except FileError as error:
         said = [error.reason]
     else:
-        platforms = [platform for environment in file.environments for platform in environment.platforms]
-        said = [f"{it.name} {it.version} {it.url} {it.channel}" for platform in platforms for it in platform.conda]
-        said += [f"{it.name} {it.version} {it.url} {it.index_url}" for platform in platforms for it in platform.pip]
-        said += [text for environment in file.environments for text in (*environment.channels, *environment.indexes)]
+        said = [f"{it.name} {it.version} {it.url} {it.channel}" for lock in locks for it in lock.conda]
+        pins = [pin for lock in locks for pin in lock.pins]
+        said += [f"{it.name} {it.version} {it.files[0].url} {it.index_url}" for it in pins]
+        said += [text for lock in locks for text in (*lock.channels, lock.default_index)]
     assert all(map(str.isprintable, said))
     assert "secret" not in "".join(said)

@@ -1,0 +1,165 @@
+"""The lock that a search came to, as a value, with what to tell beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from envsolve import __version__
+from envsolve.app.asked_packages import Given, for_target
+from envsolve.app.command import recorded_command, recorded_options
+from envsolve.app.lock_frameworks import left_out
+from envsolve.app.lock_indexes import Places
+from envsolve.app.lock_stacks import Attempt
+from envsolve.app.solving import matrix_date_of, request_without_secrets
+from envsolve.app.stack_wheels import index_of, notes_of, runs_in_part
+from envsolve.app.targets import Target
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import UnsolvableError
+from envsolve.frameworks import FRAMEWORK_OF_CPU_WHEEL, FRAMEWORKS
+from envsolve.index.fitting import newest_glibc
+from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.lock import Lock, Made
+from envsolve.lockfile.stack import stack_of
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.need import Markers
+from envsolve.model.note import Note
+from envsolve.model.package import Pin
+from envsolve.model.request import Request
+from envsolve.model.solution import Solution
+from envsolve.resolve.stack import SHARED_DEPENDENCIES
+
+PYTHON_CHOSEN = "python-chosen"
+"""The code of the note that says which Python was chosen."""
+_FEW = 4
+
+
+class Locked(NamedTuple):
+    """A lock for one platform, the answer it was made from, and what to tell beside it."""
+
+    platform: Platform
+    lock: Lock
+    answer: Answer | None
+    solution: Solution | None
+    notes: tuple[Note, ...]
+
+
+class Result:
+    """Makes the lock for a target. ``recorded`` is the request that it says it was made for, where that is another."""
+
+    def __init__(
+        self, request: Request, recorded: Request | None, matrix: Matrix, target: Target, wanted: Given, where: Places
+    ) -> None:
+        self._request, self._recorded, self._matrix = request, recorded, matrix
+        self._target, self._wanted, self._where = target, wanted, where
+
+    def finished(
+        self,
+        attempt: Attempt,
+        pins: tuple[Pin, ...],
+        beside: Iterable[Note] = (),
+        passed: Sequence[UnsolvableError] = (),
+    ) -> Locked:
+        """The lock of ``pins`` around a stack. ``passed`` says why better builds were passed over."""
+        solution, interpreter = attempt.solution, attempt.interpreter
+        request = self._request
+        bare, _ = request_without_secrets(self._recorded or request)
+        now = for_target(self._wanted, Markers(interpreter.marker_values()))
+        needs, constraints = now.as_recorded
+        answer = matrix_date = None
+        if solution is not None:
+            matrix_date = matrix_date_of(solution.problem, self._matrix)
+            answer = Answer(
+                solution,
+                self._target.hosts,
+                recorded_command(bare),
+                matrix_date,
+                __version__,
+                own_matrix=not self._matrix.is_shipped,
+            )
+        default = without_secrets(self._where.default).rstrip("/")
+        used = {pin.index_url.rstrip("/") for pin in pins if pin.index_url is not None}
+        others = tuple(url for url in self._in_order(solution) if url != default and url in used)
+        made = Made(
+            __version__,
+            recorded_command(bare),
+            tuple(dict.fromkeys((*map(str, request.frameworks), *needs))),
+            matrix_date,
+            answer is not None and answer.own_matrix,
+            request.packages.exclude_newer,
+            asked_digest=now.digest,
+            options=(*recorded_options(bare), *constraints),
+        )
+        locked = Lock(
+            pins,
+            interpreter.platform,
+            interpreter.full_version,
+            newest_glibc(interpreter),
+            None if answer is None else stack_of(answer, {pin.name: pin.version for pin in pins}),
+            made,
+            default_index=default,
+            default_is_plain=self._where.is_plain,
+            indexes=others,
+        )
+        told = left_out(self._wanted, pins, interpreter)
+        in_part = () if solution is None else runs_in_part(pins, solution, self._matrix)
+        notes = (*beside, *self._notes(attempt), *in_part, *told, *(note for pin in pins for note in notes_of(pin)))
+        if not attempt.problem.cpu and attempt.problem.gpus:
+            notes = (*notes, *_for_the_cpu(pins))
+        if passed:
+            more = f", and {len(passed) - 1} more after it" if len(passed) > 1 else ""
+            text = f"a build was passed over{more}: {said(passed[0])}{_instead(solution)}"
+            notes = (Note("build-passed-over", text).about(count=len(passed), because=passed[0].message), *notes)
+        return Locked(attempt.problem.platform, locked, answer, solution, notes)
+
+    def _in_order(self, solution: Solution | None) -> list[str]:
+        packages = self._target.request.packages
+        own = [index_of(choice.release, packages) for choice in (solution.choices if solution else ())]
+        urls = (*filter(None, own), *self._where.mapped.values(), *self._where.extra)
+        return list(dict.fromkeys(without_secrets(url).rstrip("/") for url in urls))
+
+    def _notes(self, attempt: Attempt) -> tuple[Note, ...]:
+        solution = attempt.solution
+        if solution is None:
+            return tuple(_of_default_builds(attempt))
+        notes = [] if self._target.fell_to_cpu and not attempt.problem.cpu else list(self._target.notes)
+        if self._request.python is None:
+            named = attempt.request.asker.named("python")
+            text = f"the lock is for Python {solution.python}; {named} names another one"
+            notes.append(Note(PYTHON_CHOSEN, text).about(python=str(solution.python)))
+        return (*notes, *(it for it in solution.notes if it.code != SHARED_DEPENDENCIES))
+
+
+def said(error: UnsolvableError) -> str:
+    """An error within a sentence."""
+    return f"{error.message} ({'; '.join(error.cause[:_FEW])})"
+
+
+def _for_the_cpu(pins: Iterable[Pin]) -> Iterator[Note]:
+    for pin in pins:
+        framework = FRAMEWORKS.get(FRAMEWORK_OF_CPU_WHEEL.get(pin.name, ""))
+        if framework is not None:
+            other = framework.wheels[0]
+            text = f"{pin.name} is a build for the CPU, asked for by that name: {other} is the one for this GPU"
+            yield Note("build-for-cpu", text).about(name=pin.name, for_gpu=other)
+
+
+def _instead(solution: Solution | None) -> str:
+    choices = () if solution is None else solution.choices
+    held = " and ".join(f"{it.release.package} {it.release.full_version}" for it in choices)
+    return f"; the lock has {held}" if held else ""
+
+
+def _of_default_builds(attempt: Attempt) -> Iterator[Note]:
+    """What to know where there is no GPU, and one index that has no builds for that."""
+    problem = attempt.problem
+    if problem.frameworks:
+        yield Note(
+            "default-builds",
+            "no NVIDIA GPU was found, and the index that is named has no CPU build: these are the default builds, "
+            "which run without a GPU as well and bring CUDA libraries along",
+        )
+    if any(it.framework == "pytorch" for it in problem.frameworks):
+        naming = attempt.request.asker.saying("pytorch-index-url", "https://download.pytorch.org/whl")
+        yield Note("index-of-cpu-builds", f"PyTorch's CPU builds are in its own index: {naming}")

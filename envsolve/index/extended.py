@@ -1,0 +1,85 @@
+"""A project with versions that its index lacks and another index has, such as a folder of PyTorch's own index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from envsolve.index.one_index import Index, identity
+from envsolve.index.page import RawFile
+from envsolve.index.project import Project
+from envsolve.model.version_order import key_of
+
+
+class Elsewhere(NamedTuple):
+    """Where a version is, and what it is called there: ``2.14.1+cu126``."""
+
+    index_url: str
+    version: str
+
+
+class Part(NamedTuple):
+    """What the index ``of`` has of a project."""
+
+    of: Index
+    project: Project
+
+
+class ExtendedProject(Project):
+    """``base``, None where its index does not know the name, with the versions of ``more`` that it lacks.
+
+    The indexes that ``more`` names for a version are asked as soon as it is looked at, until one has it.
+    """
+
+    __slots__ = ("_base", "_more", "_owners")
+
+    def __init__(self, name: str, base: Part | None, more: Mapping[str, Sequence[tuple[Index, str]]]) -> None:
+        there = () if base is None else base.project.versions
+        known = set(map(key_of, there))
+        self._base = base
+        self._more = {version: it for version, it in more.items() if key_of(version) not in known}
+        self._owners: dict[str, Part] = {}
+        versions = sorted((*there, *self._more), key=lambda it: key_of(it) or ())
+        super().__init__(name, "" if base is None else base.project.url, "", bytes, versions=tuple(versions))
+
+    def files(self, position: int) -> tuple[RawFile, ...]:
+        """See Project."""
+        part, files = self._found(self.versions[position])
+        for file in files if part is not None else ():
+            assert part is not None
+            self._owners[identity(file)] = part
+        return files
+
+    def owner(self, file: RawFile) -> Part:
+        """Who has ``file``, which is one of those that were looked at."""
+        return self._owners[identity(file)]
+
+    def is_elsewhere(self, version: str) -> bool:
+        """Whether its index lacks one of its versions."""
+        return version in self._more
+
+    @property
+    def first_index(self) -> Index:
+        """The index that it extends, or the first of those that know the name where that one does not."""
+        return next(iter(self._more.values()))[0][0] if self._base is None else self._base.of
+
+    def fold(self) -> None:
+        """See Project."""
+        if self._base is not None:
+            self._base.project.fold()
+
+    def _found(self, version: str) -> tuple[Part | None, tuple[RawFile, ...]]:
+        if version not in self._more:
+            assert self._base is not None
+            return self._base, _files_in(self._base.project, version)
+        for index, spelled in self._more[version]:
+            project = index.project(self.name)
+            files = () if project is None else _files_in(project, spelled)
+            if project is not None and files:
+                return Part(index, project), files
+        return None, ()
+
+
+def _files_in(project: Project, version: str) -> tuple[RawFile, ...]:
+    keys = list(map(key_of, project.versions))
+    return project.files(keys.index(key_of(version))) if key_of(version) in keys else ()

@@ -1,0 +1,122 @@
+"""What a source distribution says of itself without being built, as uv reads it.
+
+In this order: PKG-INFO where it holds for every wheel (PEP 643); the table ``[project]`` of pyproject.toml where it
+gives version and requirements (PEP 621); PKG-INFO and requires.txt in the directory ``.egg-info`` that setuptools
+leaves in an archive. The last is what the author's machine made of a setup.py, which may ask where it runs.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+
+import tomli
+
+from envsolve.index.checks import checked_metadata, invalid
+from envsolve.index.fetch import METADATA_LIMIT
+from envsolve.index.metadata import Metadata, needs_in
+from envsolve.model.package import PackageFile
+
+_SECTION = re.compile(r"\[(?P<extra>[^:\]]*)(?::(?P<marker>.*))?\]\Z")
+_EGG_INFO = ".egg-info"
+_TOP = 2
+"""Parts of the path of a file at the top of the archive, whose files are all in one directory."""
+_BELOW_SRC = 4
+
+
+def stated_metadata(content: bytes, file: PackageFile) -> Metadata | None:
+    """What the archive states of its requirements; None where only a build tells them.
+
+    Raises OutsideError where the archive is damaged, or about another project or version than its name.
+    """
+    members = dict(_members(content, file))
+    info = members.get("PKG-INFO")
+    if info is None:
+        return None
+    found = checked_metadata(info, file)
+    if found.is_static:
+        return found
+    return _of_project(members.get("pyproject.toml"), found) or _of_egg_info(members, file)
+
+
+def _members(content: bytes, file: PackageFile) -> Iterator[tuple[str, bytes]]:
+    """The files that may say something, by their path below the one directory at the top."""
+    try:
+        if file.name.endswith(".zip"):
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                for entry in archive.infolist():
+                    path = _path(entry.filename)
+                    if path is not None and entry.file_size <= METADATA_LIMIT:
+                        yield path, archive.read(entry)
+        else:
+            with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive_of_tape:
+                for member in archive_of_tape:
+                    path = _path(member.name)
+                    if path is not None and member.isfile() and member.size <= METADATA_LIMIT:
+                        opened = archive_of_tape.extractfile(member)
+                        yield path, b"" if opened is None else opened.read()
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+        raise invalid(file, f"the archive is damaged: {error}") from None
+
+
+def _path(name: str) -> str | None:
+    parts = PurePosixPath(name).parts
+    if len(parts) == _TOP and parts[1] in ("PKG-INFO", "pyproject.toml"):
+        return parts[1]
+    inside = parts[2:] if parts[1:2] == ("src",) and len(parts) == _BELOW_SRC else parts[1:]
+    if len(inside) == _TOP and inside[0].endswith(_EGG_INFO) and inside[1] in ("PKG-INFO", "requires.txt"):
+        return "/".join((_EGG_INFO, inside[1]))
+    return None
+
+
+def _of_project(content: bytes | None, info: Metadata) -> Metadata | None:
+    """What the table ``[project]`` states; None where it leaves something to the build."""
+    try:
+        project = tomli.loads((content or b"").decode()).get("project")
+    except (UnicodeDecodeError, tomli.TOMLDecodeError):
+        return None
+    if not isinstance(project, dict) or not isinstance(project.get("dependencies", []), list):
+        return None
+    dynamic = project.get("dynamic", [])
+    extras = project.get("optional-dependencies", {})
+    left_open = {"dependencies", "optional-dependencies", "requires-python", "version"} & set(map(str, dynamic))
+    if left_open or "version" not in project or not isinstance(extras, dict):
+        return None
+    lines = [str(it) for it in project.get("dependencies", [])]
+    lines += [_for_extra(str(it), extra, "") for extra, needs in extras.items() for it in needs]
+    python = project.get("requires-python")
+    return _stated(info, lines, extras, python if isinstance(python, str) else None)
+
+
+def _of_egg_info(members: Mapping[str, bytes], file: PackageFile) -> Metadata | None:
+    info, requires = (members.get(f"{_EGG_INFO}/{it}") for it in ("PKG-INFO", "requires.txt"))
+    if info is None or requires is None:
+        return None
+    found = checked_metadata(info, file)
+    lines, extras = [], dict[str, None]()
+    extra = marker = ""
+    for line in map(str.strip, requires.decode("utf-8", "replace").splitlines()):
+        section = _SECTION.match(line)
+        if section is not None:
+            extra, marker = section["extra"].strip(), (section["marker"] or "").strip()
+            extras |= {extra: None} if extra else {}
+        elif line and not line.startswith("#"):
+            lines.append(_for_extra(line, extra, marker))
+    return _stated(found, lines, extras, found.requires_python)
+
+
+def _stated(info: Metadata, lines: list[str], extras: Mapping[str, object], python: str | None) -> Metadata:
+    return info._replace(requires=needs_in(lines), requires_python=python, extras=tuple(extras), is_static=True)
+
+
+def _for_extra(line: str, extra: str, marker: str) -> str:
+    """A requirement that counts for an extra, and where a marker holds."""
+    need, _, own = line.partition(";")
+    parts = [f"({it.strip()})" for it in (own, marker) if it.strip()]
+    parts += [f'extra == "{extra}"'] if extra else []
+    return f"{need.strip()} ; {' and '.join(parts)}" if parts else need.strip()

@@ -1,0 +1,133 @@
+"""An environment.yml as a request, which ``-r`` reads: what an environment is asked to hold, for one platform.
+
+What the same file pins, as a lock, is read in :mod:`envsolve.lockfile.environment_yml`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from envsolve.boundary.files import FileError, read_text
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import Hint, UsageError
+from envsolve.lockfile.environment_yml import LONGEST, Entries, channels_in, notes_on, read_entries, variables_in
+from envsolve.lockfile.lock import MAIN, Asked
+from envsolve.lockfile.pip_section import EditableError, PipEntry, PipSection, pip_entry, pip_section
+from envsolve.lockfile.text_file import clean, shown
+from envsolve.lockfile.yaml_document import items_of, line_of, scalar_of
+from envsolve.model.host import Platform
+from envsolve.model.match_spec import parse_match_spec
+
+if TYPE_CHECKING:
+    from yaml import Node
+
+_NO = ("false", "no", "off", "n")
+
+
+class EnvironmentFile(NamedTuple):
+    """What an environment.yml asks for on one platform, without credentials.
+
+    ``asked`` are the match specs in the spelling of :mod:`envsolve.model.match_spec`, then the requirements of ``pip``.
+    ``channels`` are in their order, without ``nodefaults``; names of variables stand in them as written. ``variables``
+    are set in the environment. ``platforms`` are those the file is meant for, none where it does not say. ``notes`` are
+    sentences about what was left out. ``logins`` are the channels that need one, with the address as it was written: it
+    is for asking the channel, and for nothing else.
+    """
+
+    name: str | None
+    channels: tuple[str, ...]
+    asked: tuple[Asked, ...]
+    pip: PipSection = PipSection()
+    variables: tuple[tuple[str, str], ...] = ()
+    category: str = MAIN
+    platforms: tuple[Platform, ...] = ()
+    notes: tuple[str, ...] = ()
+    logins: tuple[tuple[str, str], ...] = ()
+
+
+def read_environment(path: Path, platform: Platform, text: str | None = None) -> EnvironmentFile:
+    """What the environment.yml at ``path`` asks for on ``platform``; with ``text`` it is not opened.
+
+    Raises UsageError ``environment-invalid`` with the line where something cannot be read, and
+    ``editable-not-supported`` for a project that is being edited.
+    """
+    try:
+        written = read_text(path, LONGEST) if text is None else text
+        if written is None:
+            raise FileError("there is no such file")
+        return _environment(path, read_entries(written, platform))
+    except EditableError as error:
+        hint = Hint("lock the requirements of that project instead, and install it afterwards with --no-deps")
+        raise UsageError("editable-not-supported", f"{error.at(path)}: {error.reason}", hints=(hint,)) from None
+    except FileError as error:
+        raise UsageError("environment-invalid", f"{error.at(path)}: {error.reason}") from None
+
+
+def _environment(path: Path, entries: Entries) -> EnvironmentFile:
+    table = entries.table
+    category = _text(table, "category") or MAIN
+    channels, left_out, logins = channels_in(entries)
+    pip = pip_section([*_repositories(table), *_pip_entries(entries, path.parent)])
+    specs = dict.fromkeys(_spec(text, line) for text, line in entries.conda)
+    reason = f"{path.name} asks for it"
+    asked = [Asked(spec, reason, category) for spec in specs]
+    if pip.requirements and not any(parse_match_spec(spec).name == "pip" for spec in specs):
+        asked.append(Asked("pip", f"{path.name} has requirements that it installs", category))
+    platforms, others = _platforms(table)
+    return EnvironmentFile(
+        _text(table, "name") or None,
+        channels,
+        (*asked, *(Asked(requirement, reason, category, by_pip=True) for requirement in pip.requirements)),
+        pip,
+        variables_in(entries),
+        category,
+        platforms,
+        (*left_out, *others, *notes_on(entries)),
+        logins,
+    )
+
+
+def _spec(text: str, line: int) -> str:
+    try:
+        return str(parse_match_spec(text))
+    except ValueError as error:
+        raise FileError(f"{shown(text)} is nothing that conda can be asked for: {clean(str(error))}", line) from None
+
+
+def _pip_entries(entries: Entries, folder: Path) -> Iterator[PipEntry]:
+    for text, line in entries.pip:
+        try:
+            entry = pip_entry(text, folder)
+        except FileError as error:
+            error.line = line
+            raise
+        if entry is not None:
+            yield entry
+
+
+def _repositories(table: dict[str, Node]) -> Iterator[PipEntry]:
+    """conda-lock's own keys for package indexes."""
+    node = table.get("pip-repositories")
+    alone = _text(table, "allow-pypi-requests").lower() in _NO
+    for position, item in enumerate([] if node is None else items_of(node, "pip-repositories")):
+        kind = "index-url" if alone and position == 0 else "extra-index-url"
+        yield PipEntry(kind, without_secrets(scalar_of(item, "an index")))
+
+
+def _text(table: dict[str, Node], key: str) -> str:
+    return scalar_of(table[key], key) if key in table else ""
+
+
+def _platforms(table: dict[str, Node]) -> tuple[tuple[Platform, ...], list[str]]:
+    """The platforms that envsolve knows, and a note for each other one."""
+    known: dict[Platform, None] = {}
+    notes: list[str] = []
+    for item in items_of(table["platforms"], "platforms") if "platforms" in table else ():
+        name = scalar_of(item, "a platform")
+        if name in tuple(Platform):
+            known[Platform(name)] = None
+        elif name:
+            notes.append(f"line {line_of(item)}: envsolve makes no lock for the platform {shown(name)}")
+    return tuple(known), notes

@@ -1,0 +1,33 @@
+"""Requirements in metadata that no standard allows, and what older installers read in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from envsolve.index.metadata import needs_in, read_metadata
+
+READ_AS = {
+    "numpy (>=1.19.*)": "numpy>=1.19",
+    'numpy (>=1.19.*) ; python_version >= "3.7"': "numpy>=1.19",
+    "scipy<=1.8.*": "scipy<=1.8",
+    "part>=1.0<2.0": "part>=1.0,<2.0",
+    "part>=1.0,!=1.5.*": "part!=1.5.*,>=1.0",
+    "part==1.*": "part==1.*",
+}
+
+
+@pytest.mark.parametrize("line", READ_AS)
+def test_a_requirement_is_read_as_older_installers_read_it(line: str) -> None:
+    (found,) = needs_in([line]) or ()
+    assert ",".join(sorted(found.specifier.split(","))) == ",".join(
+        sorted(READ_AS[line].removeprefix(found.name).split(","))
+    )
+
+
+def test_what_is_no_requirement_even_so_makes_the_metadata_unusable() -> None:
+    assert needs_in(["part>=1", "part (one two)"]) is None
+
+
+def test_what_was_corrected_is_remembered() -> None:
+    text = "Metadata-Version: 2.1\nName: app\nVersion: 1.0\nRequires-Dist: part (>=1.*)\nRequires-Dist: other>=1\n"
+    assert read_metadata(text.encode()).corrected == ("part (>=1.*)",)

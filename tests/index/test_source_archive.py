@@ -1,0 +1,90 @@
+"""What a source distribution states of its requirements without being built."""
+
+from __future__ import annotations
+
+import pytest
+
+from envsolve.errors import OutsideError
+from envsolve.index.source_archive import stated_metadata
+from envsolve.model.package import PackageFile
+from tests.index.packages import core_metadata, sdist
+
+OLD = b"Metadata-Version: 2.1\nName: app\nVersion: 1.0\nRequires-Python: >=3.9\n"
+PROJECT = b'[project]\nname = "app"\nversion = "1.0"\nrequires-python = ">=3.10"\ndependencies = ["part>=2"]\n'
+EXTRAS = b"[project.optional-dependencies]\ngpu = [\"engine; os_name == 'posix'\"]\n"
+REQUIRES_TXT = b"""
+part>=2
+
+[:python_version < "3.12"]
+backport
+
+[gpu]
+engine
+
+[gpu:sys_platform == "linux"]
+driver>=1
+"""
+
+
+def stated(members: dict[str, bytes]) -> tuple[list[str], str | None, tuple[str, ...]] | None:
+    """What an archive with these files requires, of which Python, and its extras."""
+    file = sdist("app", "1.0", pkg_info=members.pop("PKG-INFO", OLD), members=members)
+    assert file.content is not None
+    found = stated_metadata(file.content, PackageFile(file.name, f"https://files.example.org/{file.name}"))
+    if found is None:
+        return None
+    needs = [f"{it} ; {it.marker}" if it.marker else str(it) for it in found.requires or ()]
+    return needs, found.requires_python, found.extras
+
+
+def test_metadata_that_hold_for_every_wheel_are_taken() -> None:
+    content = core_metadata("app", "1.0", requires=["part"])
+    assert stated({"PKG-INFO": content}) == (["part"], None, ())
+
+
+def test_the_table_of_a_project_is_taken_where_it_is_complete() -> None:
+    expected = (["part>=2", "engine ; (os_name == 'posix') and extra == \"gpu\""], ">=3.10", ("gpu",))
+    assert stated({"pyproject.toml": PROJECT + EXTRAS}) == expected
+
+
+@pytest.mark.parametrize("key", ["dependencies", "optional-dependencies", "requires-python", "version"])
+def test_a_table_that_leaves_something_to_the_build_says_nothing(key: str) -> None:
+    kept = b"\n".join(line for line in PROJECT.splitlines() if not line.startswith(key.encode()))
+    assert stated({"pyproject.toml": kept + f'\ndynamic = ["{key}"]\n'.encode()}) is None
+
+
+@pytest.mark.parametrize("table", [b"", b"[project]\nname = 'app'\n", b"project = 5\n", b"[project\n", b"\xff"])
+def test_a_table_without_a_version_or_of_another_shape_says_nothing(table: bytes) -> None:
+    assert stated({"pyproject.toml": table}) is None
+
+
+@pytest.mark.parametrize("place", ["app.egg-info", "src/app.egg-info"])
+def test_what_setuptools_left_in_the_archive_is_read(place: str) -> None:
+    found = stated({f"{place}/PKG-INFO": OLD, f"{place}/requires.txt": REQUIRES_TXT})
+    assert found == (
+        [
+            "part>=2",
+            'backport ; (python_version < "3.12")',
+            'engine ; extra == "gpu"',
+            'driver>=1 ; (sys_platform == "linux") and extra == "gpu"',
+        ],
+        ">=3.9",
+        ("gpu",),
+    )
+
+
+@pytest.mark.parametrize("names", [("PKG-INFO",), ("requires.txt",), ()])
+def test_what_setuptools_left_counts_as_a_whole_alone(names: tuple[str, ...]) -> None:
+    contents = {"PKG-INFO": OLD, "requires.txt": REQUIRES_TXT}
+    assert stated({f"app.egg-info/{name}": contents[name] for name in names}) is None
+
+
+def test_an_egg_info_further_down_belongs_to_something_else() -> None:
+    below = "vendor/deep/app.egg-info"
+    assert stated({f"{below}/PKG-INFO": OLD, f"{below}/requires.txt": REQUIRES_TXT}) is None
+
+
+def test_an_archive_about_another_project_is_an_error() -> None:
+    with pytest.raises(OutsideError) as caught:
+        stated({"PKG-INFO": OLD.replace(b"Name: app", b"Name: other")})
+    assert caught.value.code == "metadata-invalid"

@@ -1,0 +1,198 @@
+"""What each format holds of a lock, as it says itself: by really writing files and reading them, in every order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envsolve.errors import EnvsolveError
+from envsolve.lockfile.formats import write_locks
+from envsolve.lockfile.lock import Asked, Lock, strong_digests
+from envsolve.lockfile.reading import lock_at, locks_in
+from envsolve.lockfile.restriction import HOLDS, HOLDS_WHEN_READ, Content, lacking
+from envsolve.lockfile.stack import lock_of
+from envsolve.lockfile.yaml_document import is_null
+from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
+from tests.laws import examples
+from tests.lockfile.conda_locks import two_platforms, usual_conda_locks
+from tests.lockfile.locks import CUDA_INDEX, INDEX, PINS, locks, plain, rtx_3090
+from tests.lockfile.test_pixi_toml import CASES, answers
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "0.1.0"
+WORDS = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="@"), min_size=1, max_size=12)
+"""As they stand in a lock: what may break a line, or hide a login, is for the tests of each format."""
+SENTENCES = WORDS.filter(lambda text: not is_null(text))
+LOCKS = locks(SENTENCES) | usual_conda_locks(SENTENCES)
+READ_ALONE = {
+    name: sorted((Path(__file__).parent / folder).glob(pattern))
+    for name, folder, pattern in (
+        ("pixi.lock", "conda_files", "pixi-*.lock"),
+        ("uv.lock", "project_locks", "*/uv.lock"),
+        ("poetry.lock", "project_locks", "*/poetry.lock"),
+        ("pdm.lock", "project_locks", "*/pdm.lock"),
+    )
+}
+
+
+def there_and_back(lock: Lock, format_name: str) -> Lock:
+    """What is read of a file with ``lock``."""
+    platform = Platform(lock.platform or "linux-64")
+    (found,) = locks_in(format_name, write_locks([lock], format_name), platform)
+    return found
+
+
+def real_locks(matrix: Matrix) -> Iterator[Lock]:
+    """Locks that envsolve made, and those that are in files of an earlier version."""
+    yield from (rtx_3090(matrix), plain(PINS), *two_platforms(matrix))
+    yield rtx_3090(matrix)._replace(exported_from="conda-lock.yml")
+    yield rtx_3090(matrix)._replace(default_is_plain=False, find_links=("https://example.org/links.html",))
+    for path in GOLDEN.iterdir():
+        if path.name not in ("expected.toml", "host.json", "record.json"):
+            lock = lock_at(path, Platform.WIN_64 if "win-64" in path.name else Platform.LINUX_64)
+            assert lock is not None
+            yield lock._replace(open=())
+
+
+def stacks(matrix: Matrix) -> Iterator[Lock]:
+    """Stacks alone, which packages are to be chosen for."""
+    for case in CASES.values():
+        for answer in answers(case, matrix):
+            yield from (lock_of(answer), lock_of(answer, sets_library_path=True))
+
+
+@pytest.mark.parametrize("format_name", HOLDS)
+@settings(max_examples=examples(60))
+@given(lock=LOCKS)
+def test_what_is_written_is_read_back(format_name: str, lock: Lock) -> None:
+    found = there_and_back(lock, format_name)
+    assert found == lock.restricted_to(format_name)
+    is_recorded = found.made is not None and Content.RECORD in HOLDS[format_name]
+    assert not is_recorded or found.made.packages_digest == found.packages_digest  # type: ignore[union-attr]  # see there
+
+
+@pytest.mark.parametrize("first", HOLDS)
+@pytest.mark.parametrize("second", HOLDS)
+@given(lock=LOCKS)
+@settings(max_examples=examples(20))
+def test_by_way_of_another_format_what_both_hold_is_read_back(first: str, second: str, lock: Lock) -> None:
+    require_law(lock, first, second)
+
+
+@pytest.mark.parametrize("first", HOLDS)
+def test_so_is_what_is_in_locks_that_envsolve_made(first: str, matrix: Matrix) -> None:
+    for lock in real_locks(matrix):
+        if lacking(lock, first) is None:
+            for second in HOLDS:
+                require_law(lock, first, second)
+        else:
+            with pytest.raises(EnvsolveError):
+                write_locks([lock], first)
+
+
+@pytest.mark.parametrize("first", ["environment", "pixi"])
+def test_so_is_what_a_stack_asks_for(first: str, matrix: Matrix) -> None:
+    for lock in stacks(matrix):
+        for second in HOLDS:
+            require_law(lock, first, second)
+
+
+def require_law(lock: Lock, first: str, second: str) -> None:
+    """A file in the format ``second`` of what is read of one in ``first`` holds what both declare that they hold.
+
+    Where ``second`` lacks something in that, it is not written.
+    """
+    once = there_and_back(lock, first)
+    assert once == lock.restricted_to(first)
+    if lacking(once, second) is None:
+        assert there_and_back(once._replace(open=()), second) == once._replace(open=()).restricted_to(second)
+        assert once.restricted_to(first) == once or once.open or once.asks_alone
+    else:
+        with pytest.raises(EnvsolveError):
+            write_locks([once], second)
+
+
+def test_a_wheel_of_an_index_that_nobody_names_is_of_the_default_one_among_requirements() -> None:
+    lock = plain(PINS[:2], default_index=INDEX, default_is_plain=False, indexes=(CUDA_INDEX,))
+    once = there_and_back(lock, "environment")
+    assert {pin.index_url for pin in once.pins} == {""}
+    assert {pin.index_url for pin in there_and_back(once, "requirements").pins} == {INDEX}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "what"),
+    [
+        ("requirements", "pylock", "address of filelock"),
+        ("requirements", "explicit", "address of filelock"),
+        ("environment", "conda-lock", "address of bzip2"),
+        ("explicit", "dockerfile", "Python for Linux"),
+        ("pixi", "requirements", None),
+    ],
+)
+def test_what_a_format_needs_and_another_does_not_hold_is_declared(
+    first: str, second: str, what: str | None, matrix: Matrix
+) -> None:
+    lock = plain(PINS) if first == "requirements" else two_platforms(matrix)[0]
+    lock = lock._replace(conda=tuple(it for it in lock.conda if it.name != "python"))
+    assert lacking(there_and_back(lock, first), second) == what
+
+
+def content_of(lock: Lock) -> set[Content]:
+    """What of all that some formats hold is in ``lock``."""
+    files = [file for pin in lock.pins for file in pin.files if pin.index_url is not None]
+    made = lock.made
+    found = {
+        Content.CONDA: lock.conda,
+        Content.DIGESTS: any(it.md5 and it.sha256 for it in lock.conda),
+        Content.PROOFS: any(map(strong_digests, lock.pins)),
+        Content.ADDRESSES: any(file.url for file in files) or any(it.url for it in lock.conda),
+        Content.UPLOADS: any(it.size is not None or it.upload_time for it in files),
+        Content.ALL_FILES: any(len(pin.files) > 1 for pin in lock.pins),
+        Content.REQUIREMENTS: any(pin.requires for pin in lock.pins) or any(it.depends for it in lock.conda),
+        Content.REASONS: any(pin.via or pin.because for pin in lock.pins),
+        Content.MARKERS: any(pin.marker for pin in lock.pins),
+        Content.CATEGORIES: lock.categories,
+        Content.PYTHONS: lock.requires_python or any(pin.requires_python for pin in lock.pins),
+        Content.DEFAULT_INDEX: lock.default_index or lock.indexes,
+        Content.RECORD: made is not None and made.request is not None,
+    }
+    assert found.keys() == set(Content)
+    return {content for content, held in found.items() if held}
+
+
+@pytest.mark.parametrize("format_name", HOLDS)
+def test_a_format_holds_no_more_and_no_less_than_it_declares(format_name: str, matrix: Matrix) -> None:
+    linux, windows = two_platforms(matrix)
+    pins = [it._replace(marker="python_version > '3'") for it in (*rtx_3090(matrix).pins, *windows.pins)]
+    asked = (*linux.asked, *(Asked(spec, of_stack=True) for spec in ("python=3.12", "numpy=2")))
+    lock = linux._replace(
+        pins=tuple({pin.name: pin for pin in reversed(pins)}.values()),
+        asked=asked,
+        requires_python=">=3.12",
+        default_is_plain=False,
+        indexes=(CUDA_INDEX,),
+    )
+    assert content_of(lock._replace(conda=(lock.conda[0]._replace(categories=("dev",)),))) == set(Content)
+    assert content_of(there_and_back(lock, format_name)) == HOLDS[format_name]
+
+
+@pytest.mark.parametrize("format_name", READ_ALONE)
+def test_so_does_one_that_is_read_alone(format_name: str) -> None:
+    texts = [path.read_text("utf-8") for path in READ_ALONE[format_name]]
+    if format_name == "pdm.lock":  # the strategy static_urls has addresses in place of names
+        texts += [text.replace('{file = "', '{url = "https://files.example.org/') for text in texts]
+    found = [content_of(lock) for text in texts for lock in locks_in(format_name, text)]
+    assert set().union(*found) == HOLDS_WHEN_READ[format_name]
+
+
+def test_the_page_on_exporting_says_what_each_format_holds() -> None:
+    page = (Path(__file__).parents[2] / "docs/exporting.md").read_text(encoding="utf-8")
+    every = {**HOLDS, **HOLDS_WHEN_READ}
+    assert f"\n| what a file holds | {' | '.join(every)} |\n" in page
+    for content in Content:
+        cells = ("| yes " if content in holds else "| " for holds in every.values())
+        assert f"\n| {content} {''.join(cells)}|\n" in page
