@@ -14,7 +14,6 @@ from shlex import quote
 from typing import NamedTuple
 
 from envsolve.boundary.display import one_line
-from envsolve.lockfile.facts import in_comments
 from envsolve.lockfile.header import comments_on_top, exported_from_in, exported_from_line, made_by, made_for_lines
 from envsolve.lockfile.header_lines import COMMAND, FOR, GPU, MADE_BY, MADE_BY_OWN_MATRIX, NEEDS, RESOLVED_FOR
 from envsolve.lockfile.lock import Lock, Stack
@@ -117,6 +116,8 @@ def facts_on_top(text: str, platform: str = "") -> Mapping[str, object] | None:
     Of what they say for several platforms it is the part for ``platform``. None where another tool wrote the file.
     Raises FileError where the table is no TOML.
     """
+    from envsolve.lockfile.facts import in_comments
+
     return in_comments(text) or _told(text, platform)
 
 

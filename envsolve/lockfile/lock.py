@@ -19,7 +19,6 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from envsolve.boundary.files import FileError
-from envsolve.index.page import version_of
 from envsolve.lockfile.options import Options
 from envsolve.lockfile.sound_pins import STRONG, sound_pins
 from envsolve.model.host import Platform
@@ -295,4 +294,6 @@ def address_in(url: str) -> str:
 
 def version_in(name: str, url: str) -> str:
     """The version in the address of a file of ``name``; "" where it says none."""
+    from envsolve.index.page import version_of
+
     return version_of(name, unquote(file_name_in(url))) or ""
