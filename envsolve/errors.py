@@ -16,10 +16,15 @@ from typing import NamedTuple
 
 
 class Hint(NamedTuple):
-    """A way out: what it does, and the command to type where one command does it."""
+    """A way out: what it does, and the command to type where one command does it; ``kind`` is its code, if any."""
 
     text: str
     command: str | None = None
+    kind: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The hint as every document of JSON has it."""
+        return {"text": self.text, "command": self.command, "code": self.kind}
 
 
 class ConflictStep(NamedTuple):
@@ -71,7 +76,7 @@ class EnvsolveError(Exception):
                 {"requirement": step.requirement, "because": step.because, "source": step.source}
                 for step in self.conflict
             ],
-            "hints": [{"text": hint.text, "command": hint.command} for hint in self.hints],
+            "hints": [hint.as_json() for hint in self.hints],
         }
 
 

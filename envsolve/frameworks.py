@@ -6,11 +6,12 @@ What is here is what a framework is called and what its files do. Which builds o
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import tomli
 
 from envsolve.model.names import normalized
 
@@ -117,7 +118,7 @@ def _read() -> Iterable[tuple[int, Framework]]:
     shipped = package / "_frameworks"
     directory = shipped if shipped.is_dir() else package.parent / "data" / "frameworks"
     for path in directory.glob("*.toml"):
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomli.loads(path.read_text(encoding="utf-8"))
         yield document["order"], _framework(path.stem, document)
 
 

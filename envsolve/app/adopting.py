@@ -100,19 +100,16 @@ def _of_pyproject(path: Path, _platform: Platform, _matrix: Matrix) -> Adopted:
 def _of_environment(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
     """A file that a person wrote is asked as it is; one of envsolve's is an answer: its frameworks are asked."""
     stack = held_stack(path, platform, matrix)
-    if stack is not None and stack.recorded is not None:
+    if stack is not None and stack.lock.made is not None:
         return _of_stack(path, stack)
     return Adopted({"requirement-files": [path.name], "outputs": ["conda-lock.yml"]}, (path.name,))
 
 
 def _of_requirements(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
     stack = held_stack(path, platform, matrix)
-    if stack is not None and stack.recorded is not None:
-        asked = stack.recorded.get("request")
+    if stack is not None and stack.lock.made is not None:
         taken = _of_stack(path, stack)
-        others = (
-            [it for it in asked if isinstance(it, str) and _framework(it) is None] if isinstance(asked, list) else []
-        )
+        others = [it for it in stack.lock.made.request or () if _framework(it) is None]
         return taken._replace(values={**taken.values, **({"requirements": others} if others else {})})
     return Adopted({"requirement-files": [path.name], "outputs": ["pylock.toml"]}, (path.name,))
 

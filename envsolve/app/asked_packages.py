@@ -10,12 +10,17 @@ from itertools import chain, repeat
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from packaging.version import Version
+
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
+from envsolve.index.fitting import Interpreter
 from envsolve.index.page import version_of
 from envsolve.index.requirement_file import Asked as AskedByFiles
 from envsolve.index.requirement_file import Line, read_requirement_file
+from envsolve.lockfile.options import CONSTRAINTS, Options
 from envsolve.model.asker import COMMAND_LINE
+from envsolve.model.host import Platform
 from envsolve.model.need import Markers, Need, check_marker, check_specifier, parse_need
 from envsolve.model.package import Hashes, PackageFile
 from envsolve.model.request import Packages
@@ -50,6 +55,14 @@ class Given(NamedTuple):
         for need, hashes in self.hashed:
             found[need.name] = found.get(need.name, frozenset(hashes)) & frozenset(hashes)
         return found
+
+    @property
+    def as_recorded(self) -> tuple[tuple[str, ...], Options]:
+        """The requirements as a lock records them, and the constraints, without logins."""
+        needs, constraints = (
+            tuple(dict.fromkeys(without_secrets(str(need)) for need, _ in it)) for it in (self.needs, self.constraints)
+        )
+        return needs, ((CONSTRAINTS, tuple(sorted(constraints))),) if constraints else ()
 
     @property
     def digest(self) -> str:
@@ -113,6 +126,15 @@ def for_target(asked: Given, markers: Markers) -> Given:
         if need.url and _direct(need, origin).url != files[need.name].url:
             raise _refused(need, origin, "two files are named for one project")
     return found._replace(direct=files)
+
+
+def on_python(asked: Given, python: str, platform: Platform) -> Given:
+    """What of ``asked`` holds on a Python, as ``3.11.7``; all of it where ``python`` is no version."""
+    try:
+        major, minor, patch = (*Version(python).release, 0, 0)[:3]
+    except ValueError:
+        return asked
+    return for_target(asked, Markers(Interpreter((major, minor, patch), platform).marker_values()))
 
 
 def _files(asked: Given) -> dict[str, PackageFile]:

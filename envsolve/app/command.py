@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint
+from envsolve.lockfile.options import UNRECORDED, Options
 from envsolve.model.asker import key_of
 from envsolve.model.request import Policy, Request, spoken
 
@@ -24,12 +25,12 @@ def command_of(request: Request) -> str:
     return shlex.join(map(without_secrets, [*words, *request.packages.requirements]))
 
 
-def way_out(text: str, instead: Request, asked: Request) -> Hint:
+def way_out(text: str, instead: Request, asked: Request, kind: str | None = None) -> Hint:
     """``text`` with how ``instead`` is asked for: by a command, or by what changes in a project that has ``asked``."""
     if not asked.asker.file:
-        return Hint(text, command_of(instead))
+        return Hint(text, command_of(instead), kind)
     changes = [] if instead.hosts != asked.hosts else list(_changes(instead, asked))
-    return Hint(f"{text}: {' and '.join(changes)}" if changes else text)
+    return Hint(f"{text}: {' and '.join(changes)}" if changes else text, kind=kind)
 
 
 def _changes(instead: Request, asked: Request) -> Iterator[str]:
@@ -47,6 +48,17 @@ def _changes(instead: Request, asked: Request) -> Iterator[str]:
             yield f"without {asked.asker.named(key)}"
     if instead.packages.allow_builds and not asked.packages.allow_builds:
         yield asked.asker.saying("allow-builds")
+
+
+def recorded_options(request: Request) -> Options:
+    """What an answer records of the options of a request, beside the machines: values by the keys of a project."""
+    flags = {"exact": request.packages.exact, "allow-builds": request.packages.allow_builds}
+    given = (
+        (key_of(option), tuple(map(without_secrets, it)))
+        for option, it in _options(request)
+        if option not in UNRECORDED
+    )
+    return (*(it for it in given if it[1]), *((flag, ("true",)) for flag, is_set in flags.items() if is_set))
 
 
 def recorded_command(request: Request) -> str:

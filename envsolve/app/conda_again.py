@@ -1,4 +1,4 @@
-"""Whether conda locks that are there answer a request as they are: no channel and no index is asked.
+"""Whether the packages in conda locks that are there answer a request: no channel and no index is asked.
 
 The stack alone is solved again, near to what the locks hold. That the packages around it are right was found out when
 they were locked, and holds as long as nobody changed them and the same is asked for.
@@ -11,16 +11,18 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.app.command import recorded_command
-from envsolve.app.conda_asked import asked_on, with_frameworks, with_stack
+from envsolve.app.conda_asked import CondaAsked, asked_on, split, with_frameworks, with_stack
+from envsolve.app.conda_part import made, sources_of
 from envsolve.app.held_locks import held_in
+from envsolve.app.lock_satisfies import differences, holds
 from envsolve.app.solving import notes_of, request_without_secrets
 from envsolve.app.targets import Target, targets_of
 from envsolve.app.virtual_packages import virtual_packages
 from envsolve.boundary.secrets import without_secrets
+from envsolve.conda.session import Listed
 from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.recorded_command import words_asked_by
+from envsolve.lockfile.lock import Asked, Lock
+from envsolve.lockfile.remarks import use_remarks
 from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.conda import VirtualPackage
@@ -31,14 +33,20 @@ from envsolve.model.solution import Solution
 from envsolve.resolve.solver import Solver
 
 _OF_DRIVER = "__cuda"
+_WITH_REASONS = "environment"
+"""A format that says beside each package who asks for it, which is not read back."""
 
 
 class CondaAgain(NamedTuple):
-    """The locks by their platforms, the stacks in them, and what to tell beside them."""
+    """The locks by their platforms, the stacks in them, and what to tell beside them.
+
+    ``is_recorded`` says that the locks were made for this very request; else they are to be written with it.
+    """
 
     locks: Mapping[Platform, Lock]
     solutions: tuple[Solution, ...]
     notes: tuple[Note, ...]
+    is_recorded: bool
 
 
 def conda_again(
@@ -53,13 +61,18 @@ def conda_again(
     ``recorded`` is the request that they are to say they were made for. Raises UsageError as for a lock.
     """
     bare, hidden = request_without_secrets(request)
-    command = recorded_command(request_without_secrets(recorded)[0])
+    as_recorded, _ = request_without_secrets(recorded)
     targets, solutions, notes = [], [], list(hidden)
     locks: dict[Platform, Lock] = {}
+    specs: dict[Platform, tuple[Asked, ...]] = {}
+    is_recorded = True
     for target in targets_of(bare, matrix, environ):
         platform = target.problem.platform
         lock, asked = there(platform), asked_on(request.packages, platform)
-        if lock is None or not _is_whole(lock, command, asked.digest):
+        if lock is None or not _is_whole(lock):
+            return None
+        found = differences(lock, as_recorded, target)
+        if not all(it.is_met for it in found):
             return None
         channels = tuple(dict.fromkeys(map(without_secrets, (*bare.channels, *asked.channels))))
         wanted = with_stack(target, asked, channels)
@@ -69,19 +82,44 @@ def conda_again(
         now = virtual_packages(target.problem, solution, target.hosts, matrix.cuda, environ)
         if not _is_still_for(lock.virtual_packages, now):
             return None
+        is_recorded = is_recorded and not found
+        specs[platform] = _specs(lock, asked, wanted, solution)
         locks[platform] = lock
         targets.append(wanted)
         solutions.append(solution)
         notes += asked.notes
-    return CondaAgain(locks, tuple(filter(None, solutions)), (*notes_of(targets, solutions), *notes))
+    if not is_recorded:
+        if request.format == _WITH_REASONS or not all(holds(lock, specs[it]) for it, lock in locks.items()):
+            return None
+        again = zip(locks.items(), targets, solutions, strict=True)
+        locks = {
+            platform: _made_for(as_recorded, lock, target, solution, matrix)._replace(asked=specs[platform])
+            for (platform, lock), target, solution in again
+        }
+    return CondaAgain(locks, tuple(filter(None, solutions)), (*notes_of(targets, solutions), *notes), is_recorded)
 
 
-def _is_whole(lock: Lock, command: str, asked: str) -> bool:
-    """Whether nobody changed the packages, and the same is asked for."""
+def _specs(lock: Lock, asked: CondaAsked, target: Target, solution: Solution | None) -> tuple[Asked, ...]:
+    """What conda and pip are asked for, where the channels have of it what ``lock`` has."""
+    there = {it.name: (Listed(it.version, it.build, it.depends),) for it in lock.conda}
+    found = split(asked, target.problem, solution, lambda _: there, frozenset())
+    return (*found.conda, *found.by_pip)
+
+
+def _made_for(request: Request, lock: Lock, target: Target, solution: Solution | None, matrix: Matrix) -> Lock:
+    """``lock`` as it says that it is for ``request``."""
+    how = made(request, request.packages.exclude_newer, lock, () if solution is None else (target,), matrix)
+    lock = lock._replace(made=how, sources=sources_of(request))
+    if solution is None:
+        return lock
+    answer = Answer(solution, target.hosts, "", "", "")
+    return lock._replace(stack=stack_of(answer, lock.versions), remarks=tuple(use_remarks(answer)))
+
+
+def _is_whole(lock: Lock) -> bool:
+    """Whether it leaves nothing open, and says what it holds and what it was made for."""
     made = lock.made
-    if made is None or lock.open or made.packages_digest != lock.packages_digest or made.asked_digest != asked:
-        return False
-    return words_asked_by(command) == words_asked_by(made.command)
+    return made is not None and not lock.open and None not in (made.packages_digest, made.asked_digest)
 
 
 def _stack_again(target: Target, lock: Lock, matrix: Matrix) -> Solution | None:
@@ -97,8 +135,9 @@ def _stack_again(target: Target, lock: Lock, matrix: Matrix) -> Solution | None:
     if solution is None:
         return None
     found = stack_of(Answer(solution, target.hosts, "", "", ""), lock.versions)
-    is_same = found._replace(machines="") == lock.stack._replace(machines="")
-    return solution if is_same else None
+    floor = found.minimum_driver if found.capabilities != lock.stack.capabilities else lock.stack.minimum_driver
+    before = lock.stack._replace(machines=found.machines, capabilities=found.capabilities, minimum_driver=floor)
+    return solution if found == before else None
 
 
 def _is_still_for(assumed: tuple[VirtualPackage, ...], now: tuple[VirtualPackage, ...]) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.channel_order import WHEELS, sources_of
+from envsolve.app.command import recorded_options
 from envsolve.app.targets import Target
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.session import Listed
@@ -23,12 +24,14 @@ from envsolve.conda.specs import conda_versions, specifier_of
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_CONDA
 from envsolve.lockfile.conda_specs import conda_specs
+from envsolve.lockfile.formats import PYTHON_FORMATS
 from envsolve.lockfile.lock import MAIN, Asked
+from envsolve.lockfile.options import Options
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.note import Note
-from envsolve.model.request import FrameworkRequest, Packages
+from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Problem, Solution
 
 if TYPE_CHECKING:
@@ -58,6 +61,14 @@ class CondaAsked(NamedTuple):
     variables: tuple[tuple[str, str], ...] = ()
     categories: Mapping[str, str] = {}
     notes: tuple[Note, ...] = ()
+
+    def as_recorded(self, request: Request) -> tuple[tuple[str, ...], Options]:
+        """The frameworks and requirements of ``request`` as a lock records them, and its options, without logins."""
+        python, constraints = ((), ()) if self.python is None else self.python.as_recorded
+        channels = () if request.format in PYTHON_FORMATS else (*request.channels, *self.channels)
+        options = recorded_options(request._replace(channels=tuple(dict.fromkeys(channels))))
+        requirements = (*map(str, request.frameworks), *(it.spec for it in self.conda), *python)
+        return tuple(dict.fromkeys(requirements)), (*options, *constraints)
 
     @property
     def digest(self) -> str:
@@ -109,6 +120,20 @@ def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
         categories=_categories(asked),
         notes=tuple(Note("environment-file", text) for file in files for text in file.notes),
     )
+
+
+def asked_in(request: Request, platform: Platform, python: str) -> CondaAsked:
+    """What ``request`` asks for on ``platform`` with ``python``; for a Python lock no file is one of conda's.
+
+    Raises UsageError where it cannot be read.
+    """
+    from envsolve.app.asked_packages import given, on_python
+
+    if request.format in PYTHON_FORMATS:
+        found = CondaAsked(python=given(request.packages))
+    else:
+        found = asked_on(request.packages, platform)
+    return found._replace(python=None if found.python is None else on_python(found.python, python, platform))
 
 
 def _environments(packages: Packages, platform: Platform) -> Iterator[EnvironmentFile]:

@@ -25,6 +25,7 @@ from envsolve.app.conda_part import (
     Parts,
     TakenFromConda,
     WheelsRefused,
+    sources_of,
 )
 from envsolve.app.conda_refusal import Unfit, conda_refusal, not_on_channels
 from envsolve.app.conda_stacks import leave_out_wheels, narrow, other_toolkit
@@ -183,7 +184,7 @@ class _Locking:
         request, indexes = self._request, self.parts.indexes
         solved = [target for target, solution in stacks if solution is not None]
         channels = tuple(dict.fromkeys(it for _, solution in stacks for it in self.parts.channels(solution)))
-        sources = tuple(name for name in request.packages.files if name != "-") or _own(request)
+        sources = sources_of(request)
         variables = tuple(dict(pair for it in self._on.values() for pair in it.variables).items())
         locks = tuple(
             lock._replace(
@@ -212,7 +213,7 @@ class _Locking:
         better = self._first
         if better is not None:
             text = f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})"
-            yield Note("not-newest-stack", text)
+            yield Note("not-newest-stack", text).about(refusal=better.code, because=better.message)
         yield from notes_of([target for target, _ in stacks], [solution for _, solution in stacks])
         for target, solution in stacks:
             yield from self._left_out(target, solution)
@@ -228,8 +229,3 @@ class _Locking:
 def _for_stack(request: Request) -> tuple[object, ...]:
     """What is asked of the stack: what files ask beside the command line is not told on that."""
     return request.frameworks, request.python, request.cuda
-
-
-def _own(request: Request) -> tuple[str, ...]:
-    """The project that asks, where no file does."""
-    return (request.asker.file,) if request.asker.file else ()

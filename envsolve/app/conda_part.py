@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve import __version__
 from envsolve.app.command import recorded_command
-from envsolve.app.conda_asked import CondaAsked, Split, split
+from envsolve.app.conda_asked import CondaAsked, Split, asked_in, split
 from envsolve.app.conda_refusal import Unfit
 from envsolve.app.network import Network
 from envsolve.app.solving import matrix_date_of
@@ -278,15 +278,8 @@ class Parts:
 
     def made(self, lock: Lock, targets: Sequence[Target]) -> Made:
         """How ``lock`` came to be; ``targets`` are those that a stack was solved for, () without any."""
-        return Made(
-            __version__,
-            recorded_command(self._request if self._asked.recorded is None else self._asked.recorded),
-            tuple(it.spec for it in lock.asked),
-            max((matrix_date_of(it.problem, self._matrix) for it in targets), default=None),
-            bool(targets) and not self._matrix.is_shipped,
-            self._request.packages.exclude_newer,
-            asked_digest=self._on[Platform(lock.platform)].digest,
-        )
+        recorded = self._asked.recorded or self._request
+        return made(recorded, self._request.packages.exclude_newer, lock, targets, self._matrix)
 
     def _with_stack(self, lock: Lock, target: Target, solution: Solution) -> Lock:
         answer = Answer(solution, target.hosts, "", matrix_date_of(target.problem, self._matrix), __version__)
@@ -295,6 +288,28 @@ class Parts:
             environment=environment_name(solution),
             remarks=tuple(use_remarks(answer)),
         )
+
+
+def made(recorded: Request, exclude_newer: str | None, lock: Lock, targets: Sequence[Target], matrix: Matrix) -> Made:
+    """How ``lock`` came to be: made for the request ``recorded``, with a stack for each of ``targets``."""
+    asked = asked_in(recorded, Platform(lock.platform), lock.python)
+    requirements, options = asked.as_recorded(recorded)
+    return Made(
+        __version__,
+        recorded_command(recorded),
+        requirements,
+        max((matrix_date_of(it.problem, matrix) for it in targets), default=None),
+        bool(targets) and not matrix.is_shipped,
+        exclude_newer,
+        asked_digest=asked.digest,
+        options=options,
+    )
+
+
+def sources_of(request: Request) -> tuple[str, ...]:
+    """The files that ask, or else the project, as a lock names them."""
+    own = (request.asker.file,) if request.asker.file else ()
+    return tuple(name for name in request.packages.files if name != "-") or own
 
 
 def _chooses_python(spec: str) -> bool:

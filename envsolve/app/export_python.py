@@ -17,9 +17,8 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.fitting import Interpreter
 from envsolve.index.settings import default_index
-from envsolve.lockfile.conda_locks import words_of
 from envsolve.lockfile.formats import VENV_FORMATS, write_python_lock
-from envsolve.lockfile.lock import Lock, bare_files, strong_digests
+from envsolve.lockfile.lock import Lock, Made, bare_files, strong_digests
 from envsolve.model.note import Note
 from envsolve.model.package import PackageFile, Pin
 
@@ -192,9 +191,9 @@ def _of_pylock(read: Lock, asking: Asking) -> _Places:
     the default one.
     """
     plain = default_index().rstrip("/")
-    command = "" if read.made is None else read.made.command
+    asked = Made("") if read.made is None else read.made
     used = Counter(pin.index_url for pin in read.pins if pin.index_url)
-    named = [url.rstrip("/") for url in words_of(command, "--index-url")]
+    named = [url.rstrip("/") for url in asked.option("index-url")]
     unsaid = any(_is_of_unsaid_index(pin) for pin in read.pins)
     if unsaid and asking.index_url is not None:
         default, is_plain = without_secrets(asking.index_url).rstrip("/"), False
@@ -204,7 +203,7 @@ def _of_pylock(read: Lock, asking: Asking) -> _Places:
         default, is_plain = plain, True
     else:
         default, is_plain = used.most_common(1)[0][0], False
-    given = [url.rstrip("/") for url in words_of(command, "--extra-index-url")]
+    given = [url.rstrip("/") for url in asked.option("extra-index-urls")]
     order = dict.fromkeys((*_of_frameworks(read), *given, *used))
     typed = [without_secrets(url).rstrip("/") for url in asking.extra_index_urls] if unsaid else []
     extra = dict.fromkeys((*typed, *(url for url in order if url in used)))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
+from envsolve.lockfile.lock import Stack
 from envsolve.model.names import normalized
 from envsolve.model.release import CudaLibraries, Release
 
@@ -38,20 +39,17 @@ def extras_in(text: str) -> dict[str, frozenset[str]]:
     return found
 
 
-def installed_of(
-    rows: tuple[Release, ...], beside: Beside, recorded: Mapping[str, object] | None
-) -> tuple[Release, ...]:
+def installed_of(rows: tuple[Release, ...], beside: Beside, recorded: Stack | None) -> tuple[Release, ...]:
     """Those of ``rows``, builds of one framework in one version, that the file installs; all where it does not tell."""
     by_packages = _of_jax if rows and rows[0].framework == "jax" else _of_libraries
     left = tuple(by_packages(rows, beside)) or rows
     return recorded_in(left, recorded) or left
 
 
-def recorded_in(rows: Iterable[Release], recorded: Mapping[str, object] | None) -> tuple[Release, ...]:
+def recorded_in(rows: Iterable[Release], recorded: Stack | None) -> tuple[Release, ...]:
     """Those of ``rows`` that envsolve wrote into a file; none of a file that another tool wrote."""
-    listed = (recorded or {}).get("frameworks")
-    facts = [it for it in listed if isinstance(it, dict)] if isinstance(listed, list) else []
-    named = {tuple(it.get(key) for key in ("framework", "version", "source", "build")) for it in facts}
+    frameworks = () if recorded is None else recorded.frameworks
+    named = {(it.framework, it.version, it.source, it.build) for it in frameworks}
     return tuple(it for it in rows if (it.framework, str(it.version), it.source.value, it.build) in named)
 
 

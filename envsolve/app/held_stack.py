@@ -13,9 +13,8 @@ from packaging.version import Version
 from envsolve.app.held_build import Beside, extras_in, installed_of, recorded_in
 from envsolve.boundary.files import FileError, read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_CPU_WHEEL, FRAMEWORK_OF_WHEEL
-from envsolve.lockfile.facts import facts_of
 from envsolve.lockfile.formats import is_project_lock
-from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.lock import Lock, Stack
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.lockfile.reading import is_pixi_toml, lock_at
 from envsolve.matrix.load import Matrix
@@ -41,9 +40,8 @@ class Installed(NamedTuple):
 class HeldStack(NamedTuple):
     """What a file pins of a stack. ``releases`` are, for each framework in it, the builds that it may be.
 
-    A framework without any is one that the matrix does not know in this version. ``recorded`` are the facts that
-    envsolve wrote into the file, None where another tool wrote it. ``unpinned`` are the packages of frameworks that the
-    file asks for in no one version, ``packages`` all that it names.
+    A framework without any is one that the matrix does not know in this version. ``lock`` is the file as it was read.
+    ``unpinned`` are the packages of frameworks that the file asks for in no one version.
     """
 
     releases: Mapping[str, tuple[Release, ...]]
@@ -51,9 +49,8 @@ class HeldStack(NamedTuple):
     python: str | None
     cuda: str | None
     cudnn: Version | None
-    recorded: Mapping[str, object] | None
+    lock: Lock
     unpinned: tuple[str, ...] = ()
-    packages: tuple[Installed, ...] = ()
 
 
 def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | None:
@@ -70,7 +67,6 @@ def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: 
     packages = packages_in(lock, platform)
     if not packages:
         return None
-    recorded = facts_of(lock) or None
     versions = {it.name: it.version for it in packages if it.version}
     frameworks = [it for it in packages if framework_of(it) is not None]
     named = tuple(it for it in frameworks if it.version)
@@ -79,15 +75,15 @@ def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: 
         framework = str(framework_of(it))
         rows = tuple(_rows(it, matrix.framework(framework, platform).releases))
         if len(rows) > 1 and len(frameworks) == len(packages):  # nothing is beside them that could tell
-            rows = recorded_in(rows, recorded) or rows
+            rows = recorded_in(rows, lock.stack) or rows
         if len(rows) > 1 and it.build is None:
-            rows = installed_of(rows, _beside(name, text, platform, packages), recorded)
+            rows = installed_of(rows, _beside(name, text, platform, packages), lock.stack)
         found[framework] = found.get(framework, ()) + rows
-    python = versions.get("python") or (recorded or {}).get("python")
+    python = versions.get("python") or (lock.python if lock.made else None)
     cuda = next((versions[name] for name in CUDA_PACKAGES if name in versions), None)
     cudnn = next((versions[name] for name in CUDNN_PACKAGES if name in versions), None)
     unpinned = tuple(dict.fromkeys(it.name for it in frameworks if not it.version and framework_of(it) not in found))
-    return HeldStack(found, named, _minor(python), _minor(cuda), _version(cudnn), recorded, unpinned, tuple(packages))
+    return HeldStack(found, named, _minor(python), _minor(cuda), _version(cudnn), lock, unpinned)
 
 
 def packages_in(lock: Lock, platform: Platform) -> list[Installed]:
@@ -106,7 +102,7 @@ def framework_of(package: Installed) -> str | None:
     return FRAMEWORK_OF_CONDA.get(package.name)
 
 
-def is_for_the_cpu(package: Installed, recorded: Mapping[str, object] | None) -> bool:
+def is_for_the_cpu(package: Installed, recorded: Stack | None) -> bool:
     """Whether a framework is known to be a build for the CPU, though the matrix knows nothing of it.
 
     The name of its package says it, the local version of a wheel, the build string of a conda package, or envsolve,
@@ -117,15 +113,13 @@ def is_for_the_cpu(package: Installed, recorded: Mapping[str, object] | None) ->
         told = package.name in FRAMEWORK_OF_CPU_WHEEL or (version is not None and version.local == "cpu")
     else:
         told = _CPU_BUILD.search(package.build) is not None
-    return told or _recorded_for_the_cpu(package, recorded or {})
+    return told or _recorded_for_the_cpu(package, recorded)
 
 
-def _recorded_for_the_cpu(package: Installed, recorded: Mapping[str, object]) -> bool:
-    listed = recorded.get("frameworks")
-    facts = [it for it in listed if isinstance(it, dict)] if isinstance(listed, list) else []
-    made = any((it.get("package"), it.get("version")) == (package.name, package.version) for it in facts)
-    needs_gpu = any(recorded.get(key) for key in ("minimum_driver", "compute_capabilities", "cuda"))
-    return made and not needs_gpu
+def _recorded_for_the_cpu(package: Installed, stack: Stack | None) -> bool:
+    if stack is None or stack.minimum_driver or stack.capabilities or stack.cuda:
+        return False
+    return any((it.package, it.version) == (package.name, package.version) for it in stack.frameworks)
 
 
 def _beside(name: PurePath, text: str, platform: Platform, packages: Iterable[Installed]) -> Beside:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from envsolve import __version__
-from envsolve.app.asked_packages import Given
-from envsolve.app.command import command_of, recorded_command
+from envsolve.app.asked_packages import Given, for_target
+from envsolve.app.command import command_of, recorded_command, recorded_options
 from envsolve.app.lock_frameworks import left_out
 from envsolve.app.lock_indexes import Places
 from envsolve.app.lock_stacks import Attempt
@@ -23,6 +23,7 @@ from envsolve.lockfile.lock import Lock, Made
 from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.need import Markers
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import CudaLibraries
@@ -65,7 +66,8 @@ class Result:
         solution, interpreter = attempt.solution, attempt.interpreter
         request = self._request
         bare, _ = request_without_secrets(self._recorded or request)
-        asked = [str(it) for it in request.frameworks] + [str(need) for need, _ in self._wanted.needs]
+        now = for_target(self._wanted, Markers(interpreter.marker_values()))
+        needs, constraints = now.as_recorded
         answer = matrix_date = None
         if solution is not None:
             matrix_date = matrix_date_of(solution.problem, self._matrix)
@@ -83,11 +85,12 @@ class Result:
         made = Made(
             __version__,
             recorded_command(bare),
-            tuple(dict.fromkeys(asked)),
+            tuple(dict.fromkeys((*map(str, request.frameworks), *needs))),
             matrix_date,
             answer is not None and answer.own_matrix,
             request.packages.exclude_newer,
-            asked_digest=self._wanted.digest,
+            asked_digest=now.digest,
+            options=(*recorded_options(bare), *constraints),
         )
         locked = Lock(
             pins,
@@ -108,7 +111,7 @@ class Result:
         if passed:
             more = f", and {len(passed) - 1} more after it" if len(passed) > 1 else ""
             text = f"a build was passed over{more}: {said(passed[0])}{_instead(solution)}"
-            notes = (Note("build-passed-over", text), *notes)
+            notes = (Note("build-passed-over", text).about(count=len(passed), because=passed[0].message), *notes)
         return Locked(attempt.problem.platform, locked, answer, solution, notes)
 
     def _in_order(self, solution: Solution | None) -> list[str]:
@@ -125,7 +128,7 @@ class Result:
         if self._request.python is None:
             named = attempt.request.asker.named("python")
             text = f"the lock is for Python {solution.python}; {named} names another one"
-            notes.append(Note(PYTHON_CHOSEN, text))
+            notes.append(Note(PYTHON_CHOSEN, text).about(python=str(solution.python)))
         notes += self._without_cuda(solution)
         return (*notes, *(it for it in solution.notes if it.code != SHARED_DEPENDENCIES))
 
@@ -140,9 +143,13 @@ class Result:
                 f"{release.package} {release.full_version} does not install CUDA: the machine must have "
                 f"CUDA {release.cuda}{cudnn} on its library path"
             )
+            command = None
             if len(solution.choices) == 1:
-                text += f". conda can install them: {command_of(self._request._replace(format='environment'))}"
-            yield Note("cuda-not-included", text)
+                text += ". conda can install them"
+                command = command_of(self._request._replace(format="environment"))
+            yield Note("cuda-not-included", text, command).about(
+                name=release.package, version=str(release.full_version), cuda=str(release.cuda)
+            )
 
 
 def said(error: UnsolvableError) -> str:
@@ -156,7 +163,7 @@ def _for_the_cpu(pins: Iterable[Pin]) -> Iterator[Note]:
         if framework is not None:
             other = framework.wheels[0]
             text = f"{pin.name} is a build for the CPU, asked for by that name: {other} is the one for this GPU"
-            yield Note("build-for-cpu", text)
+            yield Note("build-for-cpu", text).about(name=pin.name, for_gpu=other)
 
 
 def _instead(solution: Solution | None) -> str:

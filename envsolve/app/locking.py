@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target, given
@@ -45,7 +46,7 @@ from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Request
-from envsolve.model.solution import Problem
+from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.releases import Sources, Wanted
 from envsolve.resolve.closure.resolve import SECONDS, Conflict, Found, Progress, Question, finished, found_for
@@ -55,6 +56,7 @@ from envsolve.resolve.solver import Solver
 _FEW = 4
 _FEW_MONTHS = 6
 _MANY_MONTHS = 18
+_SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexes")
 _UPPER = re.compile(r"(?:^|,)\s*(?:<|==|~=)")
 """A clause that keeps versions out because they are newer."""
 
@@ -97,22 +99,27 @@ def locked_again(
 ) -> Solved | None:
     """The locks that are ``there`` as :func:`lock` would write them if it came to the same packages.
 
-    No index is asked: the stack alone is solved, and the packages are those of the locks. Where that is what they say
-    already, they answer the request. None where they cannot be an answer: one is missing or of another tool, leaves
-    something open, was changed since it was written, or holds what the stack of today does not go with.
+    No index is asked: the stack alone is solved, and the packages are those of the locks. None where they cannot be an
+    answer: one is missing or of another tool, leaves something open, was changed since it was written, does not meet
+    the request, or holds what the stack of today does not go with.
     """
+    from envsolve.app.lock_satisfies import differences
+
     request, hidden = request_without_secrets(asked.request)
+    recorded, _ = request_without_secrets(asked.recorded or request)
     wanted = given(asked.request.packages)
     where = places(asked.request, wanted, settings_of(environ))
     require_wheels(request)
-    targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
+    targets = targets_of(request, matrix, environ)
     require_platforms([it.problem.platform for it in targets], request.format)
     locks: list[Locked] = []
     for target in targets:
         held = there(target.problem.platform)
-        if held is None or held.open or held.made is None or held.made.packages_digest != held.packages_digest:
+        if held is None or held.open or held.made is None or None in (held.made.packages_digest, held.made.request):
             return None
-        again = _Lock(asked, matrix, target, wanted, where).again(held.pins)
+        if not all(it.is_met for it in differences(held, recorded, target)):
+            return None
+        again = _Lock(asked, matrix, with_frameworks(target, wanted, where), wanted, where).again(held)
         if again is None:
             return None
         locks.append(again)
@@ -165,8 +172,9 @@ class _Lock:
         """Why they cannot."""
         self._end = monotonic() + SECONDS
 
-    def again(self, pins: tuple[Pin, ...]) -> Locked | None:
-        """The lock with ``pins``; None where they are no answer for the machines of today."""
+    def again(self, held: Lock) -> Locked | None:
+        """The lock with the packages of ``held``; None where they are no answer for the machines of today."""
+        pins = held.pins
         problem = with_joined(self._problem, self._wanted, joined_among(pins, self._problem))
         builds = held_builds(self._solver, self._request, problem, self._held)
         if len(builds) < len(problem.frameworks) or (builds and self._held.python is None):
@@ -176,9 +184,37 @@ class _Lock:
         attempt = attempt_of(builds, self._request, problem, self._matrix, self._solver)
         if attempt is None or next(strangers(attempt.solution, pins, self._request.packages), None) is not None:
             return None
-        found = self._result.finished(attempt, pins)
+        found = self._result.finished(attempt, tuple(self._asked_now(pins, attempt)))
         indexes = (None, "", found.lock.default_index, *found.lock.indexes)
-        return found if all(pin.index_url in indexes for pin in pins) else None
+        if not all(pin.index_url in indexes for pin in pins):
+            return None
+        now = found.lock.restricted_to(self._asked.request.format)
+        return found if self._suits_alike(now, held, attempt.solution) else None
+
+    def _asked_now(self, pins: Iterable[Pin], attempt: Attempt) -> Iterator[Pin]:
+        """``pins`` with who asks for each of them now."""
+        wanted = for_target(self._wanted, Markers(attempt.interpreter.marker_values()))
+        stack = () if attempt.solution is None else needs_of(attempt.solution)
+        askers: dict[str, set[str]] = {}
+        for need, origin in (*stack, *wanted.needs):
+            askers.setdefault(need.name, set()).add(origin)
+        names = {pin.name for pin in pins}
+        for pin in pins:
+            requirers = {it for it in pin.via if it.partition("[")[0] in names}
+            yield pin._replace(via=tuple(sorted(requirers | askers.get(pin.name, set()))))
+
+    def _suits_alike(self, now: Lock, held: Lock, solution: Solution | None) -> bool:
+        """Whether Python, C library and indexes are the same, and other GPUs set no bound that a package breaks."""
+        if any(getattr(now, it) != getattr(held, it) for it in _SURROUNDINGS):
+            return False
+        if solution is None or (now.stack and now.stack.capabilities) == (held.stack and held.stack.capabilities):
+            return True
+        bounds = bounds_of(solution, self._matrix, in_part=True)
+        return all(
+            SpecifierSet(limit.specifier).contains(pin.version, prereleases=True) is not limit.is_exclusion
+            for pin in held.pins
+            for limit in bounds.of(pin.name)
+        )
 
     def made(self, lines: Lines) -> Locked:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
@@ -354,7 +390,8 @@ class _Lock:
                     None if refused is None else next((hint.command for hint in refused.hints if hint.command), None)
                 )
             text = f"{it.name} {it.version}{age} {it.newest}: {because}"
-            yield Note("held-back", text, command)
+            told = Note("held-back", text, command)
+            yield told.about(name=it.name, version=it.version, newest=it.newest, months=round(months), because=because)
 
         yield from self._of_older_cuda(made, problem, lines)
 

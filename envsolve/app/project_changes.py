@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 from envsolve.app.held_stack import packages_in
 from envsolve.app.project_locking import LockedFile
-from envsolve.app.status import file_status
+from envsolve.app.project_status import status_in_project
 from envsolve.app.targets import targets_of
 from envsolve.lockfile.formats import FORMATS
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
+from envsolve.model.release import Release
 from envsolve.model.request import Held
 from envsolve.model.solution import Solution
 from envsolve.resolve.solver import Solver
@@ -27,34 +29,30 @@ class Change(NamedTuple):
 
 
 class Possible(NamedTuple):
-    """A newer stack that runs on the same machines, the one that is held instead, and the driver that allows it."""
+    """A newer stack that runs on the same machines, the one that is held instead, and the driver that allows it.
+
+    ``text`` says so in words.
+    """
 
     stack: str
     held: str
     allowed_by: str | None
-
-    @property
-    def text(self) -> str:
-        """What could be had, in words."""
-        if self.allowed_by is not None and self.stack.startswith("CUDA "):
-            return f"{self.allowed_by}, and {self.held} is locked"
-        allowed = "" if self.allowed_by is None else f"{self.allowed_by}: "
-        return f"{allowed}{self.stack} would run here, and {self.held} is locked"
+    text: str
 
 
 class FileChange(NamedTuple):
     """A file of the project: whether it has to be written, what changes in it, and why its old stack does not do.
 
-    ``possible`` says what newer stack would run, if its pins were let go. ``has_other_digests`` says that the packages
-    are the same and their digests are not.
+    ``changes`` are None where they were not worked out. ``possible`` says what newer stack would run, if its pins were
+    let go. ``has_other_digests`` says that the packages are the same and their digests are not.
     """
 
     path: str
     platform: Platform
     is_new: bool
     is_current: bool
-    changes: tuple[Change, ...]
-    reasons: tuple[str, ...]
+    changes: tuple[Change, ...] | None
+    reasons: tuple[Note, ...]
     possible: Possible | None
     has_other_digests: bool = False
 
@@ -67,14 +65,14 @@ class FileChange(NamedTuple):
 def change_of(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> FileChange:
     """What becomes of ``file``, which is not written yet; the current directory is that of the project."""
     is_new = file.before is None
-    changes: tuple[Change, ...] = ()
-    reasons: tuple[str, ...] = ()
+    changes: tuple[Change, ...] | None = ()
+    reasons: tuple[Note, ...] = ()
     others = False
     if not file.is_current:
         held = file.held
-        changes = tuple(_changes(_versions(held, file), _versions(file.lock, file)))
+        changes = None if file.lock is None else tuple(_changes(_versions(held, file), _versions(file.lock, file)))
         reasons = () if is_new else tuple(_reasons(file, matrix, environ))
-        others = not changes and not is_new and _digests(held) != _digests(file.lock)
+        others = changes == () and not is_new and _digests(held) != _digests(file.lock)
     possible = None if is_new else _possible(file, matrix)  # nothing held back what is locked for the first time
     return FileChange(file.path, file.platform, is_new, file.is_current, changes, reasons, possible, others)
 
@@ -102,13 +100,12 @@ def _versions(lock: Lock | None, file: LockedFile) -> dict[str, str]:
     return {"python": lock.python, **pins} if file.asked.request.format in FORMATS and lock.python else pins
 
 
-def _reasons(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[str]:
-    """Why the stack that the file holds does not do any more."""
+def _reasons(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[Note]:
+    """Why the file is not as it should be, as ``envsolve status`` says it."""
     for target in targets_of(file.asked.request, matrix, environ):
         if target.problem.platform is file.platform:
-            found = file_status(file.path, target, matrix)
-            if not found.verdict.is_good:
-                yield from found.reasons
+            found = status_in_project(file.asked, target, matrix)
+            yield from () if found.verdict.is_good else found.reasons
 
 
 def _possible(file: LockedFile, matrix: Matrix) -> Possible | None:
@@ -121,12 +118,14 @@ def _possible(file: LockedFile, matrix: Matrix) -> Possible | None:
     if best is None or not _is_newer(best, locked):
         return None
     drivers = {str(machine.driver) for machine in best.problem.machines if machine.driver is not None}
-    allowed = None
-    if _toolkit(best) > _toolkit(locked) and best.toolkit is not None and drivers:
-        several = len(drivers) > 1
-        named = f"driver{'s' * several} {' and '.join(sorted(drivers))}"
-        allowed = f"{named} allow{'s' * (not several)} CUDA {best.toolkit.version}"
-    return Possible(_told(best, locked), _told(locked, best), allowed)
+    stack, held = _told(best, locked), _told(locked, best)
+    if not (_toolkit(best) > _toolkit(locked) and best.toolkit is not None and drivers):
+        return Possible(stack, held, None, f"{stack} would run here, and {held} is locked")
+    several = len(drivers) > 1
+    named = f"driver{'s' * several} {' and '.join(sorted(drivers))}"
+    allowed = f"{named} allow{'s' * (not several)} CUDA {best.toolkit.version}"
+    would = f": {stack} would run here" if _differing(best, locked) else ""
+    return Possible(stack, held, allowed, f"{allowed}{would}, and {held} is locked")
 
 
 def _is_newer(best: Solution, locked: Solution) -> bool:
@@ -139,11 +138,14 @@ def _toolkit(solution: Solution) -> tuple[int, ...]:
     return () if solution.toolkit is None else tuple(solution.toolkit.version)
 
 
+def _differing(solution: Solution, other: Solution) -> list[Release]:
+    of_other = {it.release.framework: it.release.version for it in other.choices}
+    return [it.release for it in solution.choices if of_other.get(it.release.framework) != it.release.version]
+
+
 def _told(solution: Solution, other: Solution) -> str:
     """The frameworks of ``solution`` whose version is another one in ``other``, with the CUDA where that differs."""
-    of_other = {it.release.framework: it.release.version for it in other.choices}
-    differing = [it.release for it in solution.choices if of_other.get(it.release.framework) != it.release.version]
-    named = " and ".join(f"{it.framework} {it.version}" for it in differing)
+    named = " and ".join(f"{it.framework} {it.version}" for it in _differing(solution, other))
     if solution.toolkit is None or _toolkit(solution) == _toolkit(other):
         return named
     cuda = f"CUDA {solution.toolkit.version}"

@@ -14,7 +14,8 @@ from envsolve.app.held_locks import LockFor, as_far_as_read, held_by_answer, is_
 from envsolve.app.network import Network
 from envsolve.app.project_requests import PLATFORM, Asked, asked_by, key_of
 from envsolve.app.solving import Solved, solve_request
-from envsolve.app.targets import platforms_of
+from envsolve.app.status import Verdict
+from envsolve.app.targets import platforms_of, targets_of
 from envsolve.boundary.files import FileError, link_in, read_text
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.lockfile.formats import CONDA_FORMATS, PYTHON_FORMATS, format_for_file, stack_lock, write_conda_lock
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _Found = TypeVar("_Found")
 _FEW = 4
+_NOT_RIGHT = (Verdict.STALE, Verdict.DOES_NOT_RUN, Verdict.MISSING)
 _KEEP = Hint("keep it under another name and ask for it in requirement-files, for example requirements.in")
 
 
@@ -42,7 +44,8 @@ class ProjectLock(NamedTuple):
     """How a project is to be locked. ``show`` and ``counted`` are told of progress.
 
     ``upgrade`` lets go of all pins, ``upgraded`` of those of the packages or frameworks named. ``replaces`` says that
-    files that envsolve did not write may be overwritten, or that the caller looks after them.
+    files that envsolve did not write may be overwritten, or that the caller looks after them. ``checks`` says that it
+    matters only whether files are as they should be, so that what becomes of others is not worked out.
     """
 
     network: Network = Network()
@@ -51,12 +54,14 @@ class ProjectLock(NamedTuple):
     show: Callable[[str], None] = lambda _: None
     counted: Callable[[int, str], None] = lambda _, __: None
     replaces: bool = False
+    checks: bool = False
 
 
 class LockedFile(NamedTuple):
     """A file as it is and as it should be; ``before`` is None where it is not there yet.
 
-    ``lock`` is what it should hold for its platform. ``solution`` is its stack, None where it holds no framework.
+    ``lock`` is what it should hold for its platform, None where that was not worked out. ``solution`` is its stack,
+    None where it holds no framework.
     ``is_current`` says that the file says what it should: see :mod:`envsolve.lockfile.same_file`.
     """
 
@@ -65,7 +70,7 @@ class LockedFile(NamedTuple):
     platform: Platform
     before: str | None
     text: str
-    lock: Lock
+    lock: Lock | None
     solution: Solution | None
     is_current: bool
 
@@ -113,18 +118,6 @@ def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Ma
     return LockedProject(files, notes)
 
 
-def capability_in(matrix: Matrix) -> Callable[[str], str]:
-    """What compute capability a GPU has by its product's name, as text; a word that is none stays."""
-
-    def capability(word: str) -> str:
-        try:
-            return str(matrix.gpus.find(word).capabilities[0])
-        except UsageError:
-            return word
-
-    return capability
-
-
 class _Locking:
     """The files of one project while they are locked."""
 
@@ -139,13 +132,16 @@ class _Locking:
         request = asked.request
         try:
             if request.format in PYTHON_FORMATS:
-                files, solutions = self._python(asked)
+                found = self._python(asked)
             elif request.format in CONDA_FORMATS:
-                files, solutions = self._conda(asked)
+                found = self._conda(asked)
             else:
-                files, solutions = self._stack(asked)
+                found = self._stack(asked)
         except EnvsolveError as error:
             raise _named(error, asked) from error
+        if found is None:
+            return
+        files, solutions = found
         apart = PLATFORM in asked.output.file
         if len(files) > 1 and not apart:
             _refuse_one_file(project, asked, [it.platform for it in files])
@@ -156,12 +152,26 @@ class _Locking:
             lock, solution = it.locks[0], stacks.get(it.platform)
             self.files.append(LockedFile(asked, path, it.platform, before, it.text, lock, solution, is_current))
 
+    def _is_stale(self, asked: Asked) -> bool:
+        """Whether files themselves tell that they are not as they should be; they are taken in as they are."""
+        from envsolve.app.project_status import status_in_project
+
+        targets = targets_of(asked.request, self._matrix, self._environ) if self._how.checks else ()
+        found = [(it.problem.platform, status_in_project(asked, it, self._matrix).verdict) for it in targets]
+        if not any(verdict in _NOT_RIGHT for _, verdict in found):
+            return False
+        for platform, verdict in found:
+            path = asked.path(platform)
+            before, is_current = self._before(Path(path)), verdict not in _NOT_RIGHT
+            self.files.append(LockedFile(asked, path, platform, before, "", None, None, is_current))
+        return True
+
     def _is_current(self, asked: Asked, file: _Written) -> bool:
         path = asked.path(file.platform)
         before = self._before(Path(path))
         if before is None:
             return False
-        return same_file(path, asked.request.format, before, file.text, file.locks, capability_in(self._matrix))
+        return same_file(path, asked.request.format, before, file.text, file.locks)
 
     def _before(self, path: Path) -> str | None:
         """The lock that is there; none where the file is empty, or is not ours and may be overwritten."""
@@ -173,7 +183,7 @@ class _Locking:
     def _held(self, held: Callable[[Platform], _Found], nothing: _Found) -> Callable[[Platform], _Found]:
         return as_far_as_read(held, nothing) if self._how.replaces else held
 
-    def _python(self, asked: Asked) -> _Files:
+    def _python(self, asked: Asked) -> _Files | None:
         from envsolve.app.held_locks import held_by_python_lock
         from envsolve.app.lock_result import PYTHON_CHOSEN
         from envsolve.app.locking import LockRequest, lock, locked_again
@@ -189,13 +199,13 @@ class _Locking:
             self._how.network,
             self._held(held_by_python_lock(there), ((), Held())),
             self._how.counted,
-            asked.recorded,
+            None if asked.recorded is None else asked.recorded._replace(channels=()),
         )
         locked = None
         if not self._how.upgrade and not self._how.upgraded:
-            again = locked_again(question, self._unchanged(asked), self._matrix, self._environ)
-            if again is not None and all(self._is_current(asked, it) for it in _written(again, request.format)):
-                locked = again
+            locked = locked_again(question, self._unchanged(asked), self._matrix, self._environ)
+            if locked is None and self._is_stale(asked):
+                return None
         locked = locked or lock(question, self._matrix, self._environ)
         exist = all(Path(asked.path(platform)).exists() for platform, _ in locked.texts)
         self.notes += [it for it in locked.notes if not (exist and it.code == PYTHON_CHOSEN)]
@@ -204,10 +214,15 @@ class _Locking:
         return files, locked.solutions
 
     def _unchanged(self, asked: Asked) -> LockFor:
-        """The lock in the file of ``asked``; None where it is not to be read, or differs from one of the same part."""
+        """The lock in the file of ``asked``; None where it is not to be read, or differs from one of the same part.
+
+        A Dockerfile has none: by the names of files, which it does not hold, its image is chosen.
+        """
         own, first = locks_in(asked.path), self._locked.get(asked.part.name)
 
         def found(platform: Platform) -> Lock | None:
+            if asked.request.format == "dockerfile":
+                return None
             lock = own(platform)
             other = lock if first is None else first(platform)
             return lock if lock is not None and other is not None and lock.versions == other.versions else None
@@ -227,7 +242,7 @@ class _Locking:
 
         return locks_in(file_for)
 
-    def _conda(self, asked: Asked) -> _Files:
+    def _conda(self, asked: Asked) -> _Files | None:
         from envsolve.app.conda_locking import lock_conda
         from envsolve.app.conda_part import CondaLockRequest, Kept
         from envsolve.app.conda_sessions import conda_session
@@ -236,7 +251,7 @@ class _Locking:
         request, how = asked.request, self._how
         if not how.upgrade and not how.upgraded:
             again = self._conda_again(asked)
-            if again is not None:
+            if again is not None or self._is_stale(asked):
                 return again
         with conda_session(how.network, request.channels, request.platforms, self._environ) as session:
             question = CondaLockRequest(
@@ -260,7 +275,7 @@ class _Locking:
         return files, locked.solutions
 
     def _conda_again(self, asked: Asked) -> _Files | None:
-        """The files as they are, where what they hold answers the request."""
+        """The files with the packages that they hold, where these answer the request."""
         from envsolve.app.conda_again import conda_again
 
         own = locks_in(asked.path)
@@ -276,7 +291,14 @@ class _Locking:
         locks: dict[str, dict[Platform, Lock]] = {}
         for platform, lock in found.locks.items():
             locks.setdefault(asked.path(platform), {})[platform] = lock
-        files = (_Written(next(iter(of)), _read(Path(path)) or "", tuple(of.values())) for path, of in locks.items())
+        files = []
+        for path, of in locks.items():
+            platform, together = next(iter(of)), tuple(of.values())
+            text = _read(Path(path)) or ""
+            if not found.is_recorded:
+                ((_, text),) = write_conda_lock(together, asked.request.format)
+            together = tuple(lock.restricted_to(asked.request.format) for lock in together)
+            files.append(_Written(platform, text, together))
         return tuple(files), found.solutions
 
     def _stack(self, asked: Asked) -> _Files:
@@ -318,7 +340,7 @@ def _let_go_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[N
     locks = [lock for it in files for lock in (it.held, it.lock) if lock is not None] if how.upgraded else []
     for name in how.upgraded:
         if not any(is_gone(package, (normalized(name),)) for lock in locks for package in lock.versions):
-            yield Note("not-locked", f"-P {name}: no lock of the project holds it")
+            yield Note("not-locked", f"-P {name}: no lock of the project holds it").about(name=name)
 
 
 def _refuse_outputs(project: Project, asked: Sequence[Asked], matrix: Matrix, *, overwrites: bool) -> None:
@@ -353,9 +375,6 @@ def _named(error: EnvsolveError, asked: Asked) -> EnvsolveError:
     """``error`` with the file that it is about. What a project names is no word of the command line."""
     part = f" of target {asked.part.name}" if asked.part.name else ""
     error.message = f"{asked.output.file}{part}: {error.message}"
-    shown = [hint.command for hint in error.hints if hint.command is not None and not asked.as_recorded.named_hosts]
-    if any(command.startswith("envsolve --") for command in shown):
-        error.hints = (*error.hints, Hint("what such a command says otherwise is for the keys of the project"))
     if asked.as_recorded.named_hosts and isinstance(error, UnsolvableError):
         error.hints = (
             *(hint._replace(command=None) for hint in error.hints),

@@ -7,18 +7,15 @@ from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.asked_since import asked_since
-from envsolve.app.command import recorded_command
-from envsolve.app.command_changes import command_changes
-from envsolve.app.held_stack import HeldStack, held_stack
-from envsolve.app.project_locking import capability_in
+from envsolve.app.held_stack import HeldStack
+from envsolve.app.lock_satisfies import differences
 from envsolve.app.project_requests import Asked, asked_by
 from envsolve.app.solving import request_without_secrets
 from envsolve.app.status import FileStatus, Verdict, file_status, require_settled, unreadable
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import UsageError
-from envsolve.lockfile.recorded_command import words_asked_by
 from envsolve.matrix.load import Matrix
+from envsolve.model.note import Note
 from envsolve.model.request import Packages
 from envsolve.project import Project
 from envsolve.resolve.solver import Solver
@@ -32,55 +29,38 @@ def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str])
     """
     found: list[FileStatus] = []
     for asked in asked_by(project, matrix, environ, Packages()):
-        targets = targets_of(asked.request, matrix, environ)
-        found += [_status(asked, target, matrix) for target in targets]
+        for target in targets_of(asked.request, matrix, environ):
+            known = status_in_project(asked, target, matrix)
+            if known.held is not None:
+                newer, notes = tuple(_newer(known.held, target, matrix)), (*known.notes, *target.notes)
+                known = known._replace(newer=newer, notes=notes)
+            found.append(known)
     return found
 
 
-def _status(asked: Asked, target: Target, matrix: Matrix) -> FileStatus:
+def status_in_project(asked: Asked, target: Target, matrix: Matrix) -> FileStatus:
+    """Whether the file of ``asked`` is right for the platform of ``target``, told from the file alone.
+
+    Raises UsageError where what the project names cannot be read.
+    """
     platform = target.problem.platform
     path = asked.path(platform)
     if not Path(path).is_file():
-        return FileStatus(path, platform, Verdict.MISSING, reasons=("it is not written yet",))
+        return FileStatus(
+            path, platform, Verdict.MISSING, reasons=(Note(Verdict.MISSING.value, "it is not written yet"),)
+        )
     try:
         require_settled(Path(path))
         known = file_status(path, target, matrix)
-        held = held_stack(Path(path), platform, matrix)
     except UsageError as error:
         return unreadable(path, target, error)
-    if held is None:
+    if known.held is None:
         return known
-    known = known._replace(newer=tuple(_newer(held, target, matrix)))
-    known = known._replace(notes=(*known.notes, *target.notes))
-    differs = tuple(_differs(asked, held, target, matrix))
-    if differs and known.verdict in (Verdict.FITS, Verdict.UNKNOWN, Verdict.NO_FRAMEWORK):
-        return known._replace(verdict=Verdict.STALE, reasons=(*known.reasons, *differs))
-    return known._replace(reasons=(*known.reasons, *differs))
-
-
-def _differs(asked: Asked, held: HeldStack, target: Target, matrix: Matrix) -> Iterator[str]:
-    """What the project asks for now that the file was not made for."""
-    if held.recorded is None:
-        yield "it was not made by envsolve, or does not say for what"
-        return
     bare, _ = request_without_secrets(asked.as_recorded)
-    wanted, made = recorded_command(bare), str(held.recorded.get("command", ""))
-    capability = capability_in(matrix)
-    same = words_asked_by(wanted, capability) == words_asked_by(made, capability)
-    if not same:
-        yield command_changes(made, wanted) or f"it was made with `{made}`, and now that is `{wanted}`"
-    yield from asked_since(bare, held, target.problem.platform, same_command=same)
-    listed = held.recorded.get("compute_capabilities")
-    before = sorted(map(str, listed)) if isinstance(listed, list) else None
-    now = sorted({str(gpu) for gpu in target.problem.gpus})
-    if same and before is not None and before != now:
-        yield f"it was made for {_machine(before)}, and now that is {_machine(now, again=bool(before))}"
-
-
-def _machine(capabilities: list[str], *, again: bool = False) -> str:
-    """``again`` says that the sentence has named a compute capability already."""
-    named = "" if again else "compute capability "
-    return f"{named}{', '.join(capabilities)}" if capabilities else "the CPU"
+    differing = tuple(it.note for it in differences(known.held.lock, bare, target))
+    is_stale = differing and known.verdict in (Verdict.FITS, Verdict.UNKNOWN, Verdict.NO_FRAMEWORK)
+    verdict = Verdict.STALE if is_stale else known.verdict
+    return known._replace(verdict=verdict, reasons=(*known.reasons, *differing))
 
 
 def _newer(held: HeldStack, target: Target, matrix: Matrix) -> Iterator[str]:

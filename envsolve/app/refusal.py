@@ -46,7 +46,7 @@ def _refusal_of_one(number: int, request: Request, problem: Problem, solver: Sol
     if not ways:
         alone = ways_out(_request_for(request, [machine]), by_itself, conflict.minimal, solver)[:_MOST_WAYS_OUT]
         hints = (_hint(way, request) for way in alone)
-        error.hints = tuple(Hint(f"for {_name_of(machine)} alone: {hint.text}", hint.command) for hint in hints)
+        error.hints = tuple(hint._replace(text=f"for {_name_of(machine)} alone: {hint.text}") for hint in hints)
     return error
 
 
@@ -72,10 +72,11 @@ def _machines_in(minimal: Sequence[Constraint]) -> list[int]:
 def _hint(way: WayOut, asked: Request) -> Hint:
     """The way out as typed; where a driver has to be installed on another host, its file has to be written again."""
     if way.on and any(it.name == way.on[0] for it in asked.named_hosts):
-        return Hint(f"{way.text}; {asked.asker.named('driver')} then names it")
+        return Hint(f"{way.text}; {asked.asker.named('driver')} then names it", kind=way.kind)
     if way.on:
-        return Hint(f"{way.text}; write its host file again there", f"envsolve detect --json > {way.on[0]}")
-    return way_out(way.text, way.request, asked)
+        command = f"envsolve detect --json > {way.on[0]}"
+        return Hint(f"{way.text}; write its host file again there", command, way.kind)
+    return way_out(way.text, way.request, asked, way.kind)
 
 
 def _several_stacks(request: Request, problem: Problem, conflict: Conflict, solver: Solver) -> UnsolvableError:
@@ -119,7 +120,7 @@ def _group_hints(request: Request, problem: Problem, groups: Sequence[Group]) ->
     for group in groups:
         machines = [problem.machines[number] for number in group.numbers]
         labels = " with ".join(choice.release.label for choice in group.solution.choices)
-        yield way_out(f"for {_listed(machines)}: {labels}", _request_for(request, machines), request)
+        yield way_out(f"for {_listed(machines)}: {labels}", _request_for(request, machines), request, "fewer-machines")
 
 
 def _request_for(request: Request, machines: Sequence[Machine]) -> Request:

@@ -18,7 +18,7 @@ from envsolve.diagnose.case import Case, parsed_version
 from envsolve.diagnose.cause import Remedy
 from envsolve.errors import EnvsolveError, UnsolvableError, UsageError
 from envsolve.matrix import Matrix
-from envsolve.model.host import Host, Platform
+from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Request, parse_cuda_versions, parse_versions
 from envsolve.model.solution import Solution
 
@@ -122,8 +122,3 @@ def _this_platform() -> Platform | None:
         return this_platform()
     except UsageError:
         return None
-
-
-def host_named(host: Host | None) -> bool:
-    """Whether a host says enough to solve for."""
-    return host is not None and bool(host.capabilities)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve import __version__
 from envsolve.app.channel_order import in_order, solver_of
-from envsolve.app.command import command_of, recorded_command
+from envsolve.app.command import command_of, recorded_command, recorded_options
 from envsolve.app.targets import Target, targets_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.lockfile import Answer, write
-from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
@@ -20,6 +19,9 @@ from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Held, Request, parse_framework
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.solver import Solver
+
+if TYPE_CHECKING:
+    from envsolve.lockfile.lock import Lock
 
 LEFT_OUT = Note(
     "logins-left-out", "logins and tokens in addresses are left out: keep them in .netrc, .condarc or a keyring"
@@ -66,14 +68,16 @@ def solve_request(
     """
     request, hidden = request_without_secrets(request)
     targets, solutions, differing = stacks_of(request, matrix, environ, solver_of(request, matrix), held_on)
+    bare = request if recorded is None else request_without_secrets(recorded)[0]
     answers = tuple(
         Answer(
             solution,
             target.hosts,
-            _command_of(request if recorded is None else request_without_secrets(recorded)[0], targets),
+            _command_of(bare, targets),
             matrix_date_of(target.problem, matrix),
             __version__,
             own_matrix=not matrix.is_shipped,
+            options=recorded_options(bare),
         )
         for target, solution in zip(targets, solutions, strict=True)
     )

@@ -167,8 +167,9 @@ def notes_of(pin: Pin) -> Iterator[Note]:
         text = f"{pin.name} {pin.version} has only a source distribution: installing it builds it, which runs its code"
         yield Note("built-at-install", text)
     for extra in pin.unknown_extras:
-        yield Note("extra-unknown", f"{pin.name} {pin.version} has no extra {extra}")
+        told = Note("extra-unknown", f"{pin.name} {pin.version} has no extra {extra}")
+        yield told.about(name=pin.name, version=pin.version, extra=extra)
     if all(file.yanked is not None for file in pin.files):
         reason = pin.files[0].yanked
         text = f"{pin.name} {pin.version} was withdrawn (yanked){f': {reason}' if reason else ''}"
-        yield Note("yanked", text)
+        yield Note("yanked", text).about(name=pin.name, version=pin.version, reason=reason)

@@ -6,7 +6,7 @@ The stack in a file is put to the solver as if it were all the matrix knows: wha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -25,8 +25,6 @@ from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
 from envsolve.resolve.solver import Solver
 
-_ASKED = re.compile(r"(CUDA|Python) (?:==)?(\S+) was asked for")
-"""What the solver was asked for is what the file holds."""
 _BY_OPTIONS = "name the machine that it is for with --gpu, --driver or --host"
 _IN_PROJECT = "name the machine that it is for in the project, under gpus"
 _CONFLICT = re.compile(r"^<{7} .*?^={7}\s*?$.*?^>{7} ", re.MULTILINE | re.DOTALL)
@@ -62,16 +60,18 @@ class Verdict(StrEnum):
 class FileStatus(NamedTuple):
     """A file and what can be said of it: the builds in it, why they do not run, and what else to know.
 
-    ``newer`` are releases that run there as well and that a project would take.
+    ``newer`` are releases that run there as well and that a project would take. ``held`` is what the file holds, None
+    where that is nothing for the platform.
     """
 
     path: str
     platform: str
     verdict: Verdict
     builds: tuple[str, ...] = ()
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Note, ...] = ()
     notes: tuple[Note, ...] = ()
     newer: tuple[str, ...] = ()
+    held: HeldStack | None = None
 
 
 def status_of(
@@ -115,7 +115,14 @@ def unreadable(name: str, target: Target, error: UsageError) -> FileStatus:
     told = error.message
     if isinstance(cause, FileError):
         told = cause.reason if cause.line is None else f"line {cause.line}: {cause.reason}"
-    return FileStatus(name, target.problem.platform, Verdict.UNREADABLE, reasons=(told, *error.cause))
+    return _with_reasons(name, target, Verdict.UNREADABLE, (), (told, *error.cause))
+
+
+def _with_reasons(
+    name: str, target: Target, verdict: Verdict, builds: tuple[str, ...], reasons: Iterable[str]
+) -> FileStatus:
+    said = tuple(Note(verdict.value, text) for text in reasons)
+    return FileStatus(name, target.problem.platform, verdict, builds, said)
 
 
 def file_status(name: str, target: Target, matrix: Matrix, way_out: str = _IN_PROJECT) -> FileStatus:
@@ -126,28 +133,31 @@ def file_status(name: str, target: Target, matrix: Matrix, way_out: str = _IN_PR
     platform = target.problem.platform
     held = held_stack(Path(name), platform, matrix)
     if held is None:
-        return FileStatus(name, platform, Verdict.UNKNOWN, (), (f"it pins nothing for {platform}",))
-    notes = tuple(_age(held, matrix, target.problem))
+        return _with_reasons(name, target, Verdict.UNKNOWN, (), (f"it pins nothing for {platform}",))
+    found = _with_reasons(name, target, *_of_stack(held, target, matrix, way_out))
+    return found._replace(notes=tuple(_age(held, matrix, target.problem)), held=held)
+
+
+def _of_stack(
+    held: HeldStack, target: Target, matrix: Matrix, way_out: str
+) -> tuple[Verdict, tuple[str, ...], tuple[str, ...]]:
+    """What can be said of a stack, the builds in it, and why."""
     if not held.named and not held.unpinned:
-        return FileStatus(name, platform, Verdict.NO_FRAMEWORK, notes=notes)
+        return Verdict.NO_FRAMEWORK, (), ()
     builds = tuple(dict.fromkeys(row.label for rows in held.releases.values() for row in rows))
     unknown = [it for it in held.named if not held.releases[str(framework_of(it))]]
-    unsettled = [it for it in unknown if not is_for_the_cpu(it, held.recorded)]
+    unsettled = [it for it in unknown if not is_for_the_cpu(it, held.lock.stack)]
     if unsettled:
         pins = (f"{it.name} {it.version} {it.build or ''}".strip() for it in unsettled)
-        return FileStatus(
-            name, platform, Verdict.UNKNOWN, builds, (f"the matrix does not know {_listed(pins)}",), notes
-        )
+        return Verdict.UNKNOWN, builds, (f"the matrix does not know {_listed(pins)}",)
     for_cpu = {str(framework_of(it)): f"{it.name} {it.version} (a build for the CPU)" for it in unknown}
     builds = (*builds, *for_cpu.values())
     verdict, reasons = _judged(held, for_cpu, target, matrix, way_out) if held.named else (Verdict.UNKNOWN, ())
     if held.unpinned:
         verdict = Verdict.UNKNOWN if verdict is Verdict.FITS else verdict
-        reasons = (
-            *reasons,
-            f"it pins no version of {_listed(held.unpinned)}: lock it to know which build it installs",
-        )
-    return FileStatus(name, platform, verdict, builds, reasons, notes)
+        text = f"it pins no version of {_listed(held.unpinned)}: lock it to know which build it installs"
+        reasons = (*reasons, text)
+    return verdict, builds, reasons
 
 
 def _judged(
@@ -179,11 +189,10 @@ def _judged(
     return (Verdict.CPU_ONLY if on_cpu else Verdict.FITS), on_cpu
 
 
-def _recorded_frameworks(held: HeldStack) -> frozenset[object]:
+def _recorded_frameworks(held: HeldStack) -> frozenset[str]:
     """The frameworks that envsolve was asked for; any other in the file is a package that some package needs."""
-    listed = (held.recorded or {}).get("frameworks")
-    facts = listed if isinstance(listed, list) else []
-    return frozenset(it.get("framework") for it in facts if isinstance(it, dict))
+    stack = held.lock.stack
+    return frozenset(() if stack is None else (it.framework for it in stack.frameworks))
 
 
 def _without_gpu(target: Target, way_out: str) -> str:
@@ -204,7 +213,7 @@ def _against_builds(held: HeldStack, target: Target, matrix: Matrix) -> Iterator
     cuda = SpecifierSet(f"=={held.cuda}") if held.cuda is not None and not target.problem.cpu else None
     sources = tuple(dict.fromkeys(row.source for row in rows))
     request = target.request._replace(frameworks=asked, python=python, cuda=cuda, sources=sources)
-    problem = target.problem._replace(frameworks=asked, python=python, cuda=cuda)
+    problem = target.problem._replace(frameworks=asked, python=python, cuda=cuda, of_lock=True)
     solver = Solver(matrix, narrowed)
     if solver.solve(request, problem) is None:
         yield from _told(request, problem, solver)
@@ -214,8 +223,7 @@ def _told(request: Request, problem: Problem, solver: Solver) -> Iterator[str]:
     from envsolve.app.refusal import refusal
 
     error: UnsolvableError = refusal(request, problem, solver)
-    for reason in error.cause or (error.message,):
-        yield _ASKED.sub(r"it holds \1 \2", reason)
+    yield from error.cause or (error.message,)
 
 
 def _against_cudnn(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
@@ -230,12 +238,12 @@ def _against_cudnn(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterato
 
 def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:
     """Whether the matrix has changed since envsolve wrote the file."""
-    date = (held.recorded or {}).get("matrix_date")
+    date = None if held.lock.made is None else held.lock.made.matrix_date
     asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in held.releases)
     today = matrix_date_of(problem._replace(frameworks=asked), matrix)
-    if isinstance(date, str) and date < today:
+    if date is not None and date < today:
         text = f"it was made from the matrix of {date}, and this one is of {today}: lock again to see what is new"
-        yield Note("matrix-is-newer", text)
+        yield Note("matrix-is-newer", text).about(recorded=date, matrix_date=today)
 
 
 def _listed(texts: Iterator[str] | Sequence[str]) -> str:

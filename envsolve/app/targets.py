@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.app.command import command_of, way_out
+from envsolve.app.command import way_out
 from envsolve.app.overrides import CONDA_CUDA, UV_DRIVER, overridden, require_known, with_driver, with_origin
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.matrix.load import CudaTable, Matrix
@@ -306,7 +306,7 @@ def _hosts_differ(hosts: Sequence[Host], without: Sequence[Host], request: Reque
     if len(hosts) > _MOST_NAMED:
         return UsageError("hosts-differ", message, hints=(Hint(text),))
     parts = (request._replace(hosts=tuple(names[kind])) for kind in (False, True))
-    return UsageError("hosts-differ", message, hints=tuple(Hint(text, command_of(part)) for part in parts))
+    return UsageError("hosts-differ", message, hints=tuple(way_out(text, part, request) for part in parts))
 
 
 def _platform_notes(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable, asker: Asker) -> Iterator[Note]:

@@ -19,41 +19,34 @@ from functools import cache, partial
 HIDDEN = "***"
 """What stands in place of a secret in a text that somebody else wrote."""
 
-_ADDRESS = re.compile(
-    r"""(?:(?<![^\s:'"`=(<,\[])//|(?:(?<=http:)|(?<=https:))/)[^\s:'"`\x1b]*(?::(?!//)[^\s:'"`\x1b]*)*"""
-)
+# Patterns are compiled where they are used first, since most commands use few of them.
+_ADDRESS = r"""(?:(?<![^\s:'"`=(<,\[])//|(?:(?<=http:)|(?<=https:))/)[^\s:'"`\x1b]*(?::(?!//)[^\s:'"`\x1b]*)*"""
 """An address from its ``//`` on, of which a path of this machine keeps one ``/``. One inside another, as in a query, is
 an address of its own."""
-_WHOLE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//|https?:/")
-_LOGIN = re.compile(
-    r"""(?!(?:[\w-]+\.[\w.-]+|localhost)(?::\d+)?\s)(?:  # a host, and words after it
+_WHOLE = r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//|https?:/"
+_LOGIN = r"""(?sx)(?!(?:[\w-]+\.[\w.-]+|localhost)(?::\d+)?\s)(?:  # a host, and words after it
         [^/?\#]*@                                         # all up to the last @ before the path
         |(?!\[)[^/?\#:@]*:(?!\d*(?:[/?\#\s'",;)>]|\Z)).*@)  # what is no port is a password, which may hold a stroke
-    """,
-    re.DOTALL | re.VERBOSE,
-)
-_BARE_LOGIN = re.compile(r"(?!git@)[^/?#:]*:(?!\d*(?:[/?#]|\Z)).*@(?!sha\d)")
+    """
+_BARE_LOGIN = r"(?!git@)[^/?#:]*:(?!\d*(?:[/?#]|\Z)).*@(?!sha\d)"
 """In an address without a scheme; a container image has its digest behind the ``@``."""
-_BARE_TOKEN = re.compile(r"(?:[^/]*[.:][^/]*/(?:[^?#]*/)?|localhost/(?:[^?#]*/)?)?t/[^/]")
+_BARE_TOKEN = r"(?:[^/]*[.:][^/]*/(?:[^?#]*/)?|localhost/(?:[^?#]*/)?)?t/[^/]"  # noqa: S105 - how one looks
 """An address of a channel without a scheme, or what follows conda's ``channel_alias``."""
-_LOCAL = re.compile(
-    r"file:|[A-Za-z]:[/\\]|/(?!/)|\.\.?[/\\]|~[^/@]*(?:/|\Z)|.*\.(?:txt|in|ya?ml|toml|lock|json|log|whl)\Z",
-    re.IGNORECASE,
-)
+_LOCAL = r"(?i)file:|[A-Za-z]:[/\\]|/(?!/)|\.\.?[/\\]|~[^/@]*(?:/|\Z)|.*\.(?:txt|in|ya?ml|toml|lock|json|log|whl)\Z"
 """A place on this machine: it has no token, and one of its folders may be called ``t``."""
-_TOKEN = re.compile(r"(?<!/source)(?:/|\A)t/(?P<token>[^/?#\\]+)(?=/(?P<next>[^/?#\\]*))?")
+_TOKEN = r"(?<!/source)(?:/|\A)t/(?P<token>[^/?#\\]+)(?=/(?P<next>[^/?#\\]*))?"  # noqa: S105 - how one looks
 """Of a channel of conda: anaconda.org, quetz and prefix.dev take a token in the path, and conda finds it wherever ``t``
 stands there (conda/common/url.py, split_anaconda_token). A mirror of packages has folders ``source/t``."""
-_QUERY = re.compile(r"""(?<=[^\s'"])(?:;[^\s'"`?#/\\\x1b]+|[?#](?:[^\s'"`?#\\\x1b]|\\\\|\\(?!["'\\]))+)""")
+_QUERY = r"""(?<=[^\s'"])(?:;[^\s'"`?#/\\\x1b]+|[?#](?:[^\s'"`?#\\\x1b]|\\\\|\\(?!["'\\]))+)"""
 """What stands behind the path of an address, or behind a part of it (RFC 3986, section 3.3)."""
-_SEPARATOR = re.compile(r"([&;])")
+_SEPARATOR = r"([&;])"
 _NAMES = (
     "token|secret|passw|pwd|signature|credential|bearer|jwt|x-(?:amz|goog)-|auth(?!or)"
     "|(?:api|access|private)[-_]?key|(?<![a-z])(?:sig|key)(?==)"
 )
-_SECRET_NAME = re.compile(rf"[^=]{{0,64}}?(?:{_NAMES})[^=]*=", re.IGNORECASE)
-_ANY_SECRET_NAME = re.compile(rf"[?&;#][^=&;#?\s]{{0,64}}?(?:{_NAMES})", re.IGNORECASE)
-_SEPARATORS = re.compile(r"[-_.]+")
+_SECRET_NAME = rf"(?i)[^=]{{0,64}}?(?:{_NAMES})[^=]*="
+_ANY_SECRET_NAME = rf"(?i)[?&;#][^=&;#?\s]{{0,64}}?(?:{_NAMES})"
+_SEPARATORS = r"[-_.]+"
 
 
 def without_secrets(text: str) -> str:
@@ -67,27 +60,29 @@ def without_secrets(text: str) -> str:
     """
     if not any(map(text.__contains__, ("@", "/t/", "=", *_BEGINNINGS))) and not text.startswith("t/"):
         return text
-    whole = _WHOLE.match(text)
+    whole = re.match(_WHOLE, text)
     if whole is not None:  # somebody may have typed a password with a space or a quote
         text = whole[0] + _without_login(text[whole.end() :], whole[0], "")
-    elif not any(map(str.isspace, text)) and "://" not in text and not _LOCAL.match(text):
+    elif not any(map(str.isspace, text)) and "://" not in text and not re.match(_LOCAL, text):
         text = _without_bare(text)
     return _without_addresses(text, "")
 
 
 def _without_bare(text: str) -> str:
-    login = _BARE_LOGIN.match(text)
+    login = re.match(_BARE_LOGIN, text)
     text = text if login is None else text[login.end() :]
-    return _TOKEN.sub(partial(_token, hidden=""), text) if _BARE_TOKEN.match(text) else text
+    return re.sub(_TOKEN, partial(_token, hidden=""), text) if re.match(_BARE_TOKEN, text) else text
 
 
 def _without_addresses(text: str, hidden: str) -> str:
     """``text`` with ``hidden`` in place of the secrets in its addresses."""
     if "@" in text or "/t/" in text:
-        text = _ADDRESS.sub(partial(_address, hidden=hidden), text)
+        text = re.sub(_ADDRESS, partial(_address, hidden=hidden), text)
     if any(map(text.__contains__, _BEGINNINGS)):
         text = _path_tokens().sub(f"/{hidden}" if hidden else "", text)
-    return _QUERY.sub(partial(_query, hidden=hidden), text) if _ANY_SECRET_NAME.search(text) else text
+    if not any(it in text for it in "?&;#") or re.search(_ANY_SECRET_NAME, text) is None:
+        return text
+    return re.sub(_QUERY, partial(_query, hidden=hidden), text)
 
 
 def _address(found: re.Match[str], hidden: str) -> str:
@@ -99,12 +94,12 @@ def _address(found: re.Match[str], hidden: str) -> str:
     if scheme == "file:" or len(slashes) > len("//"):
         return found[0]
     host, slash, path = _without_login(address, scheme, hidden).partition("/")
-    return f"{slashes}{host}{_TOKEN.sub(partial(_token, hidden=hidden), slash + path)}"
+    return f"{slashes}{host}{re.sub(_TOKEN, partial(_token, hidden=hidden), slash + path)}"
 
 
 def _without_login(address: str, scheme: str, hidden: str) -> str:
     """``address``, which begins behind the ``//`` of ``scheme``, without a login."""
-    found = _LOGIN.match(address) if "@" in address else None
+    found = re.match(_LOGIN, address) if "@" in address else None
     if found is None or found[0] == f"{HIDDEN}@":
         return address
     account = ""
@@ -123,15 +118,15 @@ def _token(found: re.Match[str], hidden: str) -> str:
 
 def _is_of_project(folder: str, file: str) -> bool:
     """Whether ``file`` is one of a project that is called as ``folder``, in the folder of the letter t."""
-    name, full = (_SEPARATORS.sub("-", it).lower() for it in (folder, file))
+    name, full = (re.sub(_SEPARATORS, "-", it).lower() for it in (folder, file))
     return name.startswith("t") and full.startswith(f"{name}-")
 
 
 def _query(found: re.Match[str], hidden: str) -> str:
     bare = found[0].rstrip(".,:;)]}>")
     end = found[0][len(bare) :]
-    start, *parts = bare[0], *_SEPARATOR.split(bare[1:])
-    secret = [_SECRET_NAME.match(part) for part in parts]
+    start, *parts = bare[0], *re.split(_SEPARATOR, bare[1:])
+    secret = [re.match(_SECRET_NAME, part) for part in parts]
     if not any(secret):
         return found[0]
     if hidden:

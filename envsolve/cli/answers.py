@@ -66,7 +66,7 @@ def _why_not(other: WhyNot) -> dict[str, object]:
         "message": other.message,
         "facts": _facts(other.facts),
         "constraints": list(other.constraints),
-        "hints": [{"text": hint.text, "command": hint.command} for hint in other.hints],
+        "hints": [hint.as_json() for hint in other.hints],
     }
 
 

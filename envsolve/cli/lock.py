@@ -38,7 +38,7 @@ _UPGRADE = "envsolve lock -U"
     type=FileName("directory"),
     help="The directory of the project; default: this one, or the nearest above it with [tool.envsolve].",
 )
-@option("--check", is_flag=True, help="Write nothing; exit 1 where a file is missing or not as it should be.")
+@option("--check", is_flag=True, help="Write nothing; exit 1 where a file is missing or out of date.")
 @option("--diff", "show_diff", is_flag=True, help="Print which packages would change, and write nothing.")
 @option("--force", is_flag=True, help="Overwrite files even if envsolve did not write them.")
 @option("-U", "--upgrade", is_flag=True, help="Let go of all pins.")
@@ -78,6 +78,7 @@ def lock(**options: Any) -> int:
         progress.show,
         progress.packages,
         replaces=options["force"],
+        checks=options["check"] and not options["show_diff"],
     )
     with chdir(project.directory):
         try:
@@ -92,7 +93,7 @@ def lock(**options: Any) -> int:
                 path.parent.mkdir(parents=True, exist_ok=True)
             write_all(written)
     answer = _answer(changes, locked.notes, options)
-    verb = "written" if writes else "not as it should be" if options["check"] else "would be written"
+    verb = "written" if writes else "out of date" if options["check"] else "would be written"
     facts = _facts(locked) if options["verbose"] else ()
     notes = [*_notes(changes, locked, verb), *facts] if not options["quiet"] else []
     deliver(answer, None)
@@ -163,8 +164,9 @@ def _data(change: FileChange) -> dict[str, object]:
         "path": change.path,
         "platform": change.platform.value,
         "status": change.status,
-        "changes": [{"name": it.name, "before": it.before, "after": it.after} for it in change.changes],
-        "reasons": list(change.reasons),
+        "changes": None if change.changes is None else [it._asdict() for it in change.changes],
+        "reasons": [it.text for it in change.reasons],
+        "because": [it.as_json() for it in change.reasons],
         "possible": None if change.possible is None else change.possible._asdict(),
     }
 
@@ -174,13 +176,14 @@ def _lines(change: FileChange) -> Iterator[str]:
     if change.is_current:
         return
     yield f"{change.path} ({change.platform}): {'new' if change.is_new else 'changed'}"
-    for it in change.changes if not change.is_new else ():
+    changes = change.changes or ()
+    for it in changes if not change.is_new else ():
         yield f"  {_spelled(it)}"
     if change.has_other_digests:
         yield "  same packages with other files or digests"
-    yield from (f"  because: {reason}" for reason in change.reasons)
+    yield from (f"  because: {reason.text}" for reason in change.reasons)
     if change.is_new:
-        yield f"  {len(change.changes)} packages"
+        yield f"  {len(changes)} packages"
 
 
 def _spelled(change: Change) -> str:
@@ -201,13 +204,13 @@ def _facts(locked: LockedProject) -> tuple[str, ...]:
 
 
 def _notes(changes: Sequence[FileChange], locked: LockedProject, verb: str) -> Iterator[Note | str]:
-    """``verb`` is what becomes of a file that is not as it should be."""
+    """``verb`` is what becomes of a file that is out of date."""
     yield from locked.notes
     for it in _alike(changes):
         if it.is_current:
             continue
         yield f"{it.path}: {_told(it, verb)}"
-        yield from (f"{it.path}: {reason}" for reason in it.reasons)
+        yield from (f"{it.path}: {reason.text}" for reason in it.reasons)
     if all(it.is_current for it in changes):
         yield f"{', '.join(it.path for it in changes)}: nothing to change"
     possible: dict[Possible, list[str]] = {}
@@ -221,11 +224,9 @@ def _notes(changes: Sequence[FileChange], locked: LockedProject, verb: str) -> I
 def _told(change: FileChange, verb: str) -> str:
     if change.is_new:
         return verb if verb == "written" else "missing"
+    if change.changes is None:
+        return verb
     count = len(change.changes)
-    same = (
-        "same packages with other files or digests"
-        if change.has_other_digests
-        else "asked for otherwise, same packages"
-    )
+    same = "same packages with other files or digests" if change.has_other_digests else "same packages"
     packages = f"{count} package{'' if count == 1 else 's'} changed" if count else same
     return f"{verb}, {packages}"

@@ -45,7 +45,7 @@ def print_python_lock(words: Request, options: dict[str, Any]) -> int:
 
         request, matrix = with_frameworks(words, options)
         refuse_to_replace(request, matrix, options)
-        held = _held_by(options["output"], anything=options["force"])
+        held = None if options["upgrade"] else _held_by(options["output"], anything=options["force"])
         solved = python_lock(request, matrix, options, held, started)
     require_file_for_each([platform for platform, _ in solved.texts], options["output"], _A_LOCK)
     deliver_each(solved.texts, options["output"])

@@ -173,7 +173,7 @@ def _text(found: list[FileStatus], *, of_project: bool) -> str:
     for it in found:
         lines.append(f"{it.path} ({it.platform}): {words.get(it.verdict, _WORDS[it.verdict])}")
         lines += [f"  {build}" for build in it.builds]
-        lines += [f"  because: {reason}" for reason in it.reasons]
+        lines += [f"  because: {reason.text}" for reason in it.reasons]
         lines += [f"  newer: {text}" for text in it.newer]
     return "".join(f"{line}\n" for line in lines)
 
@@ -185,7 +185,8 @@ def _json(found: list[FileStatus]) -> str:
             "platform": it.platform,
             "status": it.verdict.value,
             "builds": list(it.builds),
-            "reasons": list(it.reasons),
+            "reasons": [reason.text for reason in it.reasons],
+            "because": [reason.as_json() for reason in it.reasons],
             "notes": [note.as_json() for note in it.notes],
             "newer": list(it.newer),
         }

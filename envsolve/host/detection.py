@@ -13,7 +13,6 @@ from envsolve.host.choose import choose
 from envsolve.host.device_nodes import DeviceNodesProbe
 from envsolve.host.evidence import Evidence, Surroundings, surroundings_of
 from envsolve.host.kernel_module import ProcGpusProbe, ProcVersionProbe, SysModuleProbe
-from envsolve.host.libcuda import LibcudaProbe, load_problem_of_libcuda
 from envsolve.host.loader import find_nvidia_smi
 from envsolve.host.machine import Machine, this_glibc, this_platform
 from envsolve.host.nvml import NvmlProbe
@@ -58,6 +57,7 @@ def gather(machine: Machine, *, thorough: bool, pci_table: PciTable | None = Non
     surroundings = surroundings_of(machine)
     readings = _ask_all(cheap_probes(machine, pci_table))
     if machine.live and (thorough or _leaves_open(machine, readings, surroundings)):
+        from envsolve.host.libcuda import LibcudaProbe
         from envsolve.host.nvidia_smi import NvidiaSmiProbe
 
         readings += _ask_all((LibcudaProbe(machine), NvidiaSmiProbe(machine)))
@@ -90,7 +90,7 @@ def _leaves_open(machine: Machine, readings: tuple[Reading, ...], surroundings: 
     if not machine.platform.has_cuda:
         return False
     if _settled(readings):
-        return load_problem_of_libcuda(machine) is not None
+        return _load_problem_of_libcuda(machine) is not None
     return _has_trace(machine, readings, surroundings)
 
 
@@ -109,7 +109,13 @@ def _has_trace(machine: Machine, readings: tuple[Reading, ...], surroundings: Su
         return True
     if any(reading.gpus or reading.driver is not None or _tells_trouble(reading) for reading in readings):
         return True
-    return find_nvidia_smi(machine) is not None or not _is_missing(load_problem_of_libcuda(machine))
+    return find_nvidia_smi(machine) is not None or not _is_missing(_load_problem_of_libcuda(machine))
+
+
+def _load_problem_of_libcuda(machine: Machine) -> Problem | None:
+    from envsolve.host.libcuda import load_problem_of_libcuda
+
+    return load_problem_of_libcuda(machine)
 
 
 def _tells_trouble(reading: Reading) -> bool:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.host.child import Facts
 from envsolve.host.library import ask_library
 from envsolve.host.loader import cuda_candidates, load_first
 from envsolve.host.machine import Machine
@@ -16,6 +15,8 @@ from envsolve.model.host import Problem, Reading
 
 if TYPE_CHECKING:
     from ctypes import CDLL, c_int
+
+    from envsolve.host.child import Facts
 
 _CAPABILITY_MAJOR = 75
 _CAPABILITY_MINOR = 76

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from envsolve.host.child import Ended, Question, ask_child
 from envsolve.host.gpus import grouped
-from envsolve.host.loader import find_in_current_directory, without_relative_entries
+from envsolve.host.loader import find_in_current_directory, missing, without_relative_entries
 from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, Problem, Reading
 from envsolve.model.versions import CudaVersion, DriverVersion
+
+if TYPE_CHECKING:
+    from envsolve.host.child import Ended, Question
 
 T = TypeVar("T")
 
@@ -24,8 +26,14 @@ _MEMORY_SIZES = range(1 << 20, 1 << 50)
 
 def ask_library(machine: Machine, source: Source, question: Question, names: Sequence[str]) -> Reading:
     """Ask the library that one of ``names`` loads; a child that crashed, hung or babbled is a problem."""
-    ended = ask_child(question, names, without_relative_entries(machine.environ), machine.timeout)
-    reading = reading_of(ended, source)
+    problem = missing(names, machine.environ)
+    if problem is None:
+        from envsolve.host.child import ask_child
+
+        ended = ask_child(question, names, without_relative_entries(machine.environ), machine.timeout)
+        reading = reading_of(ended, source)
+    else:
+        reading = Reading(source, problem=problem)
     if reading.problem is not None and reading.problem.code == Trouble.LIBRARY_MISSING:
         found = find_in_current_directory(names, machine.environ)
         if found is not None:

@@ -7,8 +7,10 @@ Linux driver package may hide it. The current directory is never searched: a fil
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +31,11 @@ LIBRARY_PATH = "LD_LIBRARY_PATH"
 
 _MISSING = re.compile("No such file|not found|Could not find|no suitable image")
 
+_SYSTEM_DIRECTORIES = (
+    *("/lib", "/usr/lib", "/lib64", "/usr/lib64"),
+    *(f"{root}/{machine}-linux-gnu" for root in ("/lib", "/usr/lib") for machine in ("x86_64", "aarch64")),
+)
+"""Where glibc looks without being told, as distributions build it."""
 _UNUSUAL_DIRECTORIES = (
     "run/opengl-driver/lib",
     "usr/local/nvidia/lib64",
@@ -78,6 +85,36 @@ def load_first(names: Iterable[str]) -> CDLL | Problem:
         except OSError as error:
             problem = _worse(problem, load_problem(name, str(error)))
     return problem
+
+
+def missing(names: Sequence[str], environ: Mapping[str, str]) -> Problem | None:
+    """The problem where none of ``names`` can be loaded, told without loading; None where that has to be tried.
+
+    The loader of glibc looks into the library path, its cache, and the directories of the system and of the program.
+    Where the kernel has the driver, something may lie in places of its own.
+    """
+    if exists(Path("/proc/driver/nvidia")):
+        return None
+    entries = [entry for entry in _library_path(environ) if entry.startswith(("/", "$"))]
+    directories = (*entries, *_SYSTEM_DIRECTORIES, f"{sys.prefix}/lib", f"{sys.base_prefix}/lib")
+    cache = _loader_cache()
+    for name in names:
+        if os.path.isabs(name):  # noqa: PTH117 - a text
+            may_load = exists(Path(name))
+        else:
+            may_load = cache is None or name.encode() + b"\0" in cache or any("$" in it for it in entries)
+            may_load = may_load or any(exists(Path(it, name)) for it in directories)
+        if may_load:
+            return None
+    return load_problem(names[-1], f"{names[-1]}: cannot open shared object file: No such file or directory")
+
+
+def _loader_cache() -> bytes | None:
+    """The cache of glibc's loader, which holds the names of libraries; None where there is none."""
+    try:
+        return Path("/etc/ld.so.cache").read_bytes()
+    except OSError:
+        return None
 
 
 def load_problem(name: str, text: str) -> Problem:

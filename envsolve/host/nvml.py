@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.host.child import Facts
 from envsolve.host.library import ask_library
 from envsolve.host.loader import load_first, nvml_candidates
 from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble, nvml_problem
 from envsolve.model.host import Problem, Reading
+
+if TYPE_CHECKING:
+    from envsolve.host.child import Facts
 
 
 class NvmlProbe(NamedTuple):

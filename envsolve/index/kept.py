@@ -56,16 +56,18 @@ def _fits(value: object, shape: Any) -> bool:
     A shape is a type or None, a tuple of shapes for a tuple of that length, an :class:`_Each` for one of any length,
     a list of shapes of which it may have any, or a dict with one shape for its keys and one for its values.
     """
+    if shape is None or isinstance(shape, type):
+        return value is None if shape is None else isinstance(value, shape)
     if isinstance(shape, _Each):
-        return isinstance(value, tuple) and all(_fits(it, shape.shape) for it in value)
+        each = shape.shape
+        of_one_type = isinstance(each, type) and isinstance(value, tuple) and {each}.issuperset(map(type, value))
+        return of_one_type or (isinstance(value, tuple) and all(_fits(it, each) for it in value))
     if isinstance(shape, tuple):
         return isinstance(value, tuple) and len(value) == len(shape) and all(map(_fits, value, shape))
     if isinstance(shape, list):
         return any(_fits(value, it) for it in shape)
-    if isinstance(shape, dict):
-        [(of_key, of_value)] = shape.items()
-        return isinstance(value, dict) and all(_fits(it, of_key) and _fits(value[it], of_value) for it in value)
-    return value is None if shape is None else isinstance(value, shape)
+    [(of_key, of_value)] = shape.items()
+    return isinstance(value, dict) and all(_fits(it, of_key) and _fits(value[it], of_value) for it in value)
 
 
 class _Each:

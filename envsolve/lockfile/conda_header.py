@@ -14,24 +14,13 @@ from shlex import quote
 from typing import NamedTuple
 
 from envsolve.boundary.display import one_line
-from envsolve.lockfile.facts import in_comments
 from envsolve.lockfile.header import comments_on_top, exported_from_in, exported_from_line, made_by, made_for_lines
+from envsolve.lockfile.header_lines import COMMAND, FOR, GPU, MADE_BY, MADE_BY_OWN_MATRIX, NEEDS, RESOLVED_FOR
 from envsolve.lockfile.lock import Lock, Stack
 from envsolve.lockfile.sound_packages import require_platform
 
 UNNAMED = "envsolve"
 """What an environment is called that has no framework."""
-_MADE_BY = re.compile(
-    r"""\#\ Made\ by\ envsolve\ (?P<version>\S+?)
-        (?:\ from\ the\ compatibility\ matrix\ of\ (?P<date>\S+?))?(?P<own>\ that\ --matrix\ gave)?:\s*\Z
-    """,
-    re.VERBOSE,
-)
-_COMMAND = re.compile(r"#   (.*\S)\s*\Z")
-_FOR = re.compile(r"# For: ([a-z0-9-]+)(?:, (.+))?\Z")
-_NEEDS = re.compile(r"# Needs: NVIDIA driver ([0-9.]+) or newer")
-_RESOLVED_FOR = re.compile(r"# Resolved for: (?:Python (?P<python>[0-9.]+)(?:, |\s*\Z))?(?P<virtual>.*)\Z")
-_CAPABILITY = re.compile(r"(?:\(|\ba GPU of )(\d+\.\d)\b")
 _OURS = ("# Made by envsolve ", "# Exported from ")
 _OF_A_PLATFORM = ("# For: ", "# Needs: ", "# Resolved for: ")
 _AFTER_REMARKS = ("# To ", "# Its variables ", "# platform:", "# From several indexes")
@@ -68,9 +57,8 @@ def header_lines(locks: Sequence[Lock], *, resolved: bool = True) -> Iterator[st
         require_platform(lock.platform)
         yield from made_for_lines(lock)
         if made is not None and resolved:
-            python = f"Python {lock.python}, " if lock.python else ""
             assumed = ", ".join(map(str, lock.virtual_packages)) or _NO_VIRTUAL_PACKAGE
-            yield one_line(f"# Resolved for: {python}{assumed}")
+            yield RESOLVED_FOR.written(python=lock.python, assumed=assumed)
     yield from dict.fromkeys(line for lock in locks for line in lock.remarks)
 
 
@@ -104,11 +92,11 @@ def comments_of(text: str) -> Comments:
         return Comments()
     machines: dict[str, str] = {}
     remarks: list[str] = []
-    told = lines[2:] if len(lines) > 1 and _COMMAND.match(lines[1]) else lines[1:]
+    told = lines[2:] if len(lines) > 1 and COMMAND.read(lines[1]) else lines[1:]
     for line in told:
-        found = _FOR.match(line)
+        found = FOR.read(line)
         if found is not None:
-            machines[found[1]] = found[2] or ""
+            machines[found["platform"]] = found.get("machines", "")
         elif line == "#" or line.startswith(_AFTER_REMARKS):
             break
         elif not line.startswith((*_OURS, *_OF_A_PLATFORM)):
@@ -128,29 +116,29 @@ def facts_on_top(text: str, platform: str = "") -> Mapping[str, object] | None:
     Of what they say for several platforms it is the part for ``platform``. None where another tool wrote the file.
     Raises FileError where the table is no TOML.
     """
+    from envsolve.lockfile.facts import in_comments
+
     return in_comments(text) or _told(text, platform)
 
 
 def _told(text: str, platform: str) -> Mapping[str, object] | None:
     lines = _own_comments(text)
-    made = _MADE_BY.match(lines[0]) if lines else None
-    if made is None:
+    own = MADE_BY_OWN_MATRIX.first_in(lines[:1])
+    made = own or MADE_BY.first_in(lines[:1])
+    if not made:
         return None
-    command = _COMMAND.match(lines[1]) if len(lines) > 1 else None
     told = _part_for(lines, platform)
-    resolved = next(filter(None, map(_RESOLVED_FOR.match, told)), None)
-    machines = next((found[2] or "" for found in map(_FOR.match, told) if found is not None), "")
-    floor = next(filter(None, map(_NEEDS.match, told)), None)
-    virtual = [] if resolved is None else [it.strip() for it in resolved["virtual"].split(", ") if it.startswith("__")]
+    resolved = RESOLVED_FOR.first_in(told)
+    gpus = filter(None, map(GPU.read, FOR.first_in(told).get("machines", "").split(", ")))
     facts: dict[str, object] = {
         "envsolve_version": made["version"],
-        "command": None if command is None else command[1],
-        "matrix_date": made["date"],
-        "own_matrix": True if made["own"] else None,
-        "python": None if resolved is None else resolved["python"],
-        "virtual_packages": virtual or None,
-        "compute_capabilities": _CAPABILITY.findall(machines) or None,
-        "minimum_driver": None if floor is None else floor[1],
+        "command": COMMAND.first_in(lines[1:2]).get("command"),
+        "matrix_date": made.get("date"),
+        "own_matrix": True if own else None,
+        "python": resolved.get("python"),
+        "virtual_packages": [it for it in resolved.get("assumed", "").split(", ") if it.startswith("__")] or None,
+        "compute_capabilities": [it["capability"] for it in gpus] or None,
+        "minimum_driver": NEEDS.first_in(told).get("floor"),
     }
     return {key: fact for key, fact in facts.items() if fact is not None}
 
@@ -164,10 +152,9 @@ def _own_comments(text: str) -> list[str]:
 
 def _part_for(lines: Sequence[str], platform: str) -> Sequence[str]:
     """What is said of ``platform``, up to the next one; all of it where that is not named."""
-    begins = [number for number, line in enumerate(lines) if _FOR.match(line)]
+    begins = [number for number, line in enumerate(lines) if FOR.read(line)]
     for begin, end in pairwise([*begins, len(lines)]):
-        found = _FOR.match(lines[begin])
-        if found is not None and found[1] == platform:
+        if begin < end and (FOR.read(lines[begin]) or {}).get("platform") == platform:
             return lines[begin:end]
     return lines
 

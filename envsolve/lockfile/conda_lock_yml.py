@@ -69,9 +69,9 @@ def read(content: str) -> tuple[Lock, ...]:
         _read_platform(platform, entries, facts_in_metadata(texts, platform), comments)
         for platform, entries in _entries_by_platform(table, metadata).items()
     ]
-    command = next((lock.made.command for lock in locks if lock.made is not None), "")
+    made = next((lock.made for lock in locks), None)
     channels = tuple(_read_channel(it) for it in sequence(metadata.get("channels"), "its list of channels"))
-    channels = channels or channels_of([package for lock in locks for package in lock.conda], command)
+    channels = channels or channels_of([package for lock in locks for package in lock.conda], made)
     named = (text_or_none(it, "a source") for it in sequence(metadata.get("sources"), "its list of sources"))
     sources = tuple(it for it in named if it and it != _NO_SOURCE)
     return tuple(lock._replace(channels=channels, sources=sources) for lock in locks)

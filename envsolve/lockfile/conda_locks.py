@@ -5,13 +5,11 @@ What one of them does not say stays unsaid: nothing is asked of a channel.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 
 from envsolve.lockfile.conda_header import UNNAMED, Comments, stack_name
 from envsolve.lockfile.facts import with_facts
-from envsolve.lockfile.lock import Lock, Open, sorted_pins
+from envsolve.lockfile.lock import Lock, Made, Open, sorted_pins
 from envsolve.model.conda import CondaPackage
 from envsolve.model.package import Pin
 
@@ -66,18 +64,9 @@ def named_channel(channel: str) -> str:
     return name if name and name != address else address
 
 
-def channels_of(packages: Iterable[CondaPackage], command: str = "") -> tuple[str, ...]:
-    """Where ``packages`` are from: in the order that ``command`` names, then by name, conda-forge last."""
+def channels_of(packages: Iterable[CondaPackage], made: Made | None = None) -> tuple[str, ...]:
+    """Where ``packages`` are from: in the order that was asked for, then by name, conda-forge last."""
     used = sorted({named_channel(it.channel) for it in packages if it.channel})
-    given = [it for it in map(named_channel, words_of(command, "--channel")) if it in used]
+    given = [it for it in map(named_channel, made.option("channels") if made else ()) if it in used]
     others = sorted((it for it in used if it not in given), key=lambda it: it == _CONDA_FORGE)
     return tuple(dict.fromkeys((*given, *others)))
-
-
-def words_of(command: str, option: str) -> tuple[str, ...]:
-    """What a recorded command names with a long option, in its order."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return ()
-    return tuple(value for name, value in pairwise(words) if name == option)

@@ -56,7 +56,7 @@ def of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
         conda=tuple(it._replace(categories=others("conda", it.name)) for it in packages),
     )
     if format_name == "explicit":
-        return kept._replace(channels=channels_of(kept.conda, "" if made is None else made.command))
+        return kept._replace(channels=channels_of(kept.conda, made))
     channels = tuple(named_channel(without_secrets(it)) for it in lock.channels)
     return kept._replace(channels=channels, sources=lock.sources)
 

@@ -19,16 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
-from envsolve.lockfile import facts
-from envsolve.lockfile.conda_dependencies import Node, asked_packages
 from envsolve.lockfile.conda_header import comments_of, facts_on_top, header_lines, name_of
-from envsolve.lockfile.conda_locks import assembled, named
 from envsolve.lockfile.header import commented
 from envsolve.lockfile.lock import Lock, Open, Stack, sorted_pins
-from envsolve.lockfile.pip_package import markers_of
 from envsolve.lockfile.remarks import override_remark
-from envsolve.lockfile.requirements_txt import read_lines
-from envsolve.lockfile.selectors import holds, select
 from envsolve.lockfile.sound_packages import sound_packages
 from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
 from envsolve.lockfile.text_file import shown
@@ -36,12 +30,14 @@ from envsolve.lockfile.yaml import scalar
 from envsolve.lockfile.yaml_document import compose, items_of, line_of, scalar_of, table_of
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
-from envsolve.model.match_spec import MatchSpec, parse_match_spec
 from envsolve.model.package import Pin
 from envsolve.model.release import Source
 
 if TYPE_CHECKING:
     from yaml import Node as YamlNode
+
+    from envsolve.lockfile.conda_dependencies import Node
+    from envsolve.model.match_spec import MatchSpec
 
 LONGEST = 512 * 1024
 """Bytes; an exported environment of a thousand packages takes a tenth of it."""
@@ -50,9 +46,9 @@ _READ = (
     *("pip-repositories", "allow-pypi-requests", "prefix"),
 )
 _NO_DEFAULTS = "nodefaults"
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*\Z"
 _SELECTOR = "sel("
-_RANGE = re.compile(r"[<>!~,|]")
+_RANGE = r"[<>!~,|]"
 _PLAIN = re.compile(
     r"(?:--[a-z-]+ )?[A-Za-z0-9][\w.+~=%<>!,*|\[\]:/-]*(?<!:)(?: @ [A-Za-z][\w.+~=%:/?&-]*)?\Z", re.ASCII
 )
@@ -85,6 +81,8 @@ def read(text: str, platform: Platform) -> Lock:
     A package of conda has no more than name, version and build; a version may be the beginning of one, as in
     ``python=3.11``, and a build a pattern, as in ``pytorch=2.13.0=cuda126*``. Raises FileError where it is none.
     """
+    from envsolve.lockfile.conda_locks import assembled, named
+
     entries = read_entries(text, platform)
     lock, conda = _pinned((it for it, _ in entries.conda), (it for it, _ in entries.pip), platform)
     channels, notes, _ = channels_in(entries)
@@ -105,6 +103,9 @@ def pinned_by(lock: Lock) -> tuple[Lock, tuple[CondaPackage, ...]]:
 
 
 def _pinned(specs: Iterable[str], lines: Iterable[str], platform: str) -> tuple[Lock, tuple[CondaPackage, ...]]:
+    from envsolve.lockfile.pip_package import markers_of
+    from envsolve.lockfile.requirements_txt import read_lines
+
     found = list(map(_package, specs))
     conda = tuple(it for it in found if isinstance(it, CondaPackage))
     lock = read_lines("\n".join(" ".join(line.split()) for line in lines), "")
@@ -121,6 +122,8 @@ def _pinned(specs: Iterable[str], lines: Iterable[str], platform: str) -> tuple[
 
 def read_entries(text: str, platform: Platform) -> Entries:
     """What stands in ``text``, whatever it says. Raises FileError where it is no environment.yml."""
+    from envsolve.lockfile.selectors import select
+
     if len(text) > LONGEST:
         raise FileError(f"it is longer than {LONGEST // 1024} KiB")
     selected = select(text, platform)
@@ -168,7 +171,7 @@ def variables_in(entries: Entries) -> tuple[tuple[str, str], ...]:
         return ()
     found = table_of(table["variables"], "variables")
     for name, node in found.items():
-        if not _VARIABLE.match(name):
+        if not re.match(_VARIABLE, name):
             raise FileError(f"{shown(name)} is no name of a variable", line_of(node))
     texts = {name: scalar_of(node, f"the variable {name}") for name, node in found.items()}
     quoted = {name: node.value for name, node in found.items() if getattr(node, "style", None) in ("'", '"')}
@@ -193,7 +196,10 @@ def _lines(lock: Lock) -> Iterator[str]:
     is_stack = lock.asks_alone
     yield from header_lines((lock,), resolved=not is_stack)
     yield from override_remark(_conda_cuda(lock.stack))
-    yield from () if is_stack else facts.commented(facts.facts_of(lock))
+    if not is_stack:
+        from envsolve.lockfile import facts
+
+        yield from facts.commented(facts.facts_of(lock))
     yield f"name: {scalar(name_of((lock,)))}"
     yield "channels:"
     for channel in dict.fromkeys(lock.channels):
@@ -226,6 +232,8 @@ def _asked(lock: Lock, *, by_pip: bool) -> Iterator[tuple[str, str]]:
 
 
 def _packages(lock: Lock, *, by_pip: bool) -> Iterator[tuple[str, str]]:
+    from envsolve.lockfile.conda_dependencies import Node
+
     reasons = _reasons(lock)
     if by_pip:
         yield from ((_requirement(pin), reasons.get(Node("pip", pin.name), "")) for pin in sound_pins(lock.pins))
@@ -245,6 +253,8 @@ def _conda_cuda(stack: Stack | None) -> str | None:
 
 def _reasons(lock: Lock) -> dict[Node, str]:
     """Why each package is in the file, where somebody asked for it or bounded it."""
+    from envsolve.lockfile.conda_dependencies import Node, asked_packages
+
     reasons: dict[Node, list[str]] = {}
     for asked, node in asked_packages(lock):
         reasons.setdefault(node, []).append(asked.reason)
@@ -294,6 +304,8 @@ def _filled(entries: list[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
 
 def _is_selected(key: str, line: int, platform: Platform) -> bool:
     """Whether ``sel(win)`` and its like are for ``platform``; raises FileError for any other section."""
+    from envsolve.lockfile.selectors import holds
+
     if not (key.startswith(_SELECTOR) and key.endswith(")")):
         hint = "a package goes on one line, as in - python=3.11; of sections envsolve knows pip alone"
         raise FileError(f"{shown(key)} is no section of dependencies: {hint}", line)
@@ -316,6 +328,8 @@ def _channel(item: YamlNode) -> str:
 
 def _package(entry: str) -> CondaPackage | Open:
     """A package that an entry names in one version; Open for any other entry."""
+    from envsolve.model.match_spec import parse_match_spec
+
     try:
         spec = parse_match_spec(entry)
     except ValueError:
@@ -329,4 +343,4 @@ def _package(entry: str) -> CondaPackage | Open:
 def _beginning(entry: str, spec: MatchSpec) -> str:
     """What ``conda env export --no-builds`` writes, ``name=version``, which conda takes for all that begins with it."""
     version = spec.version.removesuffix(".*")
-    return version if version != spec.version and "*" not in entry and not _RANGE.search(version) else ""
+    return version if version != spec.version and "*" not in entry and not re.search(_RANGE, version) else ""

@@ -65,7 +65,7 @@ def read(text: str) -> Lock:
     platform = _platform(lines, packages)
     lock = with_wheels(Lock(()), wheels)
     lock = assembled(lock, platform, packages, facts_on_top(text, platform), comments_of(text))
-    return lock._replace(channels=channels_of(lock.conda, "" if lock.made is None else lock.made.command))
+    return lock._replace(channels=channels_of(lock.conda, lock.made))
 
 
 def _lines(lock: Lock) -> Iterator[str]:

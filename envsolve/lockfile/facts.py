@@ -8,12 +8,15 @@ environment.yml say some of it to people, in the comments on top (:mod:`envsolve
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envsolve.boundary.files import FileError, toml_document
 from envsolve.lockfile.lock import Lock, LockedFramework, Made, Stack
+from envsolve.lockfile.options import Options, options_in
 from envsolve.lockfile.toml import Value, table_lines
-from envsolve.model.conda import VirtualPackage
+
+if TYPE_CHECKING:
+    from envsolve.model.conda import VirtualPackage
 
 SCHEMA_VERSION = 1
 TABLE = "[tool.envsolve]"
@@ -33,6 +36,7 @@ def facts_of(lock: Lock) -> dict[str, Value]:
         "envsolve_version": made.envsolve_version,
         "command": made.command,
         "request": None if made.request is None else list(made.request),
+        "options": {key: list(values) for key, values in made.options},
         "matrix_date": made.matrix_date,
         "own_matrix": made.own_matrix or None,
         "exclude_newer": made.exclude_newer,
@@ -80,10 +84,18 @@ def with_facts(lock: Lock, facts: Mapping[str, object] | None, *, machines: str 
             texts(facts, "notes"),
             _text(facts, "asked_digest"),
             _text(facts, "packages_digest"),
+            options_of(facts.get("options"), _text(facts, "command") or ""),
         ),
         variables=_pairs(variables) if isinstance(variables, Mapping) else (),
         virtual_packages=tuple(map(_virtual_package, texts(facts, "virtual_packages"))),
     )
+
+
+def options_of(options: object, command: str) -> Options:
+    """The options that a file records, or those in the command on top of one that does not."""
+    if not isinstance(options, Mapping):
+        return options_in(command)
+    return tuple((str(key), texts(options, str(key))) for key in options)
 
 
 def commented(facts: Mapping[str, Value]) -> Iterator[str]:
@@ -151,6 +163,8 @@ def _pairs(told: Mapping[object, object]) -> tuple[tuple[str, str], ...]:
 
 
 def _virtual_package(text: str) -> VirtualPackage:
+    from envsolve.model.conda import VirtualPackage
+
     name, _, rest = text.partition("=")
     version, _, build = rest.partition("=")
     return VirtualPackage(name, version or "0", build or "0")

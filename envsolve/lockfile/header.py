@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from envsolve.boundary.display import one_line
 from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.header_lines import COMMAND, EXPORTED, FOR, GPU, MADE_BY, MADE_BY_OWN_MATRIX, NEEDS, RESOLVED_FOR
 from envsolve.model.host import Gpu
 
 if TYPE_CHECKING:
     from envsolve.lockfile.lock import Lock
 
 _COMMENT_COLUMN = 44
-_MACHINES = re.compile(r"# For: [a-z0-9-]+, (.+)\Z")
-_EXPORTED = re.compile(r"# Exported from (.+) by envsolve\Z")
 _HEADER_LINES = 60
 _LONGEST_LINE = 4096
 
 
 def made_by(version: str, command: str, matrix_date: str | None, *, own_matrix: bool = False) -> Iterator[str]:
     """Which envsolve made the file, from the matrix of which day, with which command."""
-    matrix = "" if matrix_date is None else f" from the compatibility matrix of {matrix_date}"
-    given = " that --matrix gave" if own_matrix else ""
-    yield one_line(f"# Made by envsolve {version}{matrix}{given}:")
-    yield f"#   {one_line(command)}"
+    yield (MADE_BY_OWN_MATRIX if own_matrix else MADE_BY).written(version=version, date=matrix_date)
+    yield COMMAND.written(command=command)
 
 
 def machines_of(answer: Answer) -> str:
@@ -44,7 +40,8 @@ def lock_header(lock: Lock) -> Iterator[str]:
     yield from exported_from_line(lock)
     if made is not None:
         yield from made_for_lines(lock)
-        yield one_line(f"# Resolved for: Python {lock.python}{'' if lock.glibc is None else f', glibc {lock.glibc}'}")
+        assumed = None if lock.glibc is None else f"glibc {lock.glibc}"
+        yield RESOLVED_FOR.written(python=lock.python, assumed=assumed)
 
 
 def exported_from_line(lock: Lock) -> Iterator[str]:
@@ -53,25 +50,25 @@ def exported_from_line(lock: Lock) -> Iterator[str]:
     By which envsolve is not said: a newer one writes the same.
     """
     if lock.exported_from is not None:
-        yield one_line(f"# Exported from {lock.exported_from} by envsolve")
+        yield EXPORTED.written(name=lock.exported_from)
 
 
 def made_for_lines(lock: Lock) -> Iterator[str]:
     """The platform, the machines in words and the driver that a lock is for; for the CPU, no driver."""
     stack = lock.stack
-    yield one_line(f"# For: {lock.platform}{f', {stack.machines}' if stack is not None and stack.machines else ''}")
+    yield FOR.written(platform=lock.platform, machines="" if stack is None else stack.machines)
     if stack is not None and stack.minimum_driver is not None:
-        yield one_line(f"# Needs: NVIDIA driver {stack.minimum_driver} or newer")
+        yield NEEDS.written(floor=stack.minimum_driver)
 
 
 def machines_in(text: str) -> str:
     """The machines that the comments on top of a file name, in words."""
-    return next((found[1] for found in map(_MACHINES.match, comments_on_top(text)) if found is not None), "")
+    return FOR.first_in(comments_on_top(text)).get("machines", "")
 
 
 def exported_from_in(text: str) -> str | None:
     """The file that the comments on top of another say it was exported from."""
-    return next((found[1] for found in map(_EXPORTED.match, comments_on_top(text)) if found is not None), None)
+    return EXPORTED.first_in(comments_on_top(text)).get("name")
 
 
 def comments_on_top(text: str) -> Iterator[str]:
@@ -89,4 +86,4 @@ def commented(line: str, reason: str) -> str:
 
 
 def _gpu_named(gpu: Gpu) -> str:
-    return f"{gpu.name} ({gpu.compute_capability})" if gpu.name else f"a GPU of {gpu.compute_capability}"
+    return GPU.written(name=gpu.name, capability=str(gpu.compute_capability))

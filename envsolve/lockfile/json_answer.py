@@ -11,6 +11,7 @@ from typing import Any
 
 from envsolve.boundary.files import FileError, json_value
 from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.facts import options_of
 from envsolve.lockfile.lock import Lock, LockedFramework, Made, Stack, sorted_pins
 from envsolve.lockfile.wheels import find_links_of, index_of
 from envsolve.model.conda import CondaPackage
@@ -76,6 +77,7 @@ def _document(answer: Answer) -> dict[str, object]:
         "because": [{"fact": fact.text, "source": fact.source} for fact in solution.because],
         "notes": [it.as_json() for it in (*solution.notes, *(newer.note for newer in solution.newer_elsewhere))],
         "request": answer.command,
+        "options": {key: list(values) for key, values in answer.options},
         "matrix_date": answer.matrix_date,
         "envsolve_version": answer.envsolve_version,
     }
@@ -166,6 +168,7 @@ def _lock(part: Mapping[str, Any], platform: Platform) -> Lock:
             None,
             _text_or_none(part.get("matrix_date")),
             part.get("own_matrix") is True,
+            options=options_of(part.get("options"), _text(part["request"])),
         ),
         conda=tuple(CondaPackage(it.package, it.version, "", "", "") for it in of_conda),
     )

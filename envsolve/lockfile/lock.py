@@ -19,9 +19,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from envsolve.boundary.files import FileError
-from envsolve.index.page import version_of
+from envsolve.lockfile.options import Options
 from envsolve.lockfile.sound_pins import STRONG, sound_pins
-from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
 from envsolve.model.package import PackageFile, Pin
@@ -29,6 +28,7 @@ from envsolve.model.versions import LibcVersion
 
 if TYPE_CHECKING:
     from envsolve.index.fitting import Interpreter
+    from envsolve.model.conda import CondaPackage, VirtualPackage
 
 MAIN = "main"
 """The category of what an environment needs in any case (conda-lock's word)."""
@@ -78,8 +78,9 @@ class Stack(NamedTuple):
 class Made(NamedTuple):
     """How envsolve came to a lock: its version, the command, and what shaped the answer beside the indexes.
 
-    ``request`` are the requirements as asked for, None where they are not known, ``exclude_newer`` the moment after
-    which uploads do not count. ``asked_digest`` is a digest of all that was asked for, that of files among it.
+    ``command`` is for people; what another request is compared with are ``request``, the frameworks and requirements
+    as asked for, None where they are not known, and ``options``. ``exclude_newer`` is the moment after which uploads
+    do not count. ``asked_digest`` is a digest of all that was asked for, that of files among it.
     ``matrix_date`` is that of the compatibility matrix, None where no framework was asked for; ``own_matrix`` says that
     it is not the one that envsolve ships. ``packages_digest`` is :attr:`Lock.packages_digest` as it was when the file
     was written: another one says that the packages were changed since.
@@ -94,6 +95,11 @@ class Made(NamedTuple):
     notes: tuple[str, ...] = ()
     asked_digest: str | None = None
     packages_digest: str | None = None
+    options: Options = ()
+
+    def option(self, key: str) -> tuple[str, ...]:
+        """The values of one option; () where it was not given."""
+        return dict(self.options).get(key, ())
 
 
 class Open(NamedTuple):
@@ -288,4 +294,6 @@ def address_in(url: str) -> str:
 
 def version_in(name: str, url: str) -> str:
     """The version in the address of a file of ``name``; "" where it says none."""
+    from envsolve.index.page import version_of
+
     return version_of(name, unquote(file_name_in(url))) or ""

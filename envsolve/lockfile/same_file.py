@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from envsolve.boundary.files import FileError, toml_document
-from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.lock import Lock, Made
 from envsolve.lockfile.reading import lock_in
-from envsolve.lockfile.recorded_command import Capability, words_asked_by
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
 from envsolve.model.package import Pin
@@ -23,47 +22,45 @@ from envsolve.model.package import Pin
 _ASKERS = frozenset((COMMAND_LINE, "pyproject.toml", "envsolve.toml"))
 """Who asks for what a project locks."""
 _OF_DRIVER = "__cuda"
-_MAKER = ("envsolve_version", "matrix_date")
+_MAKER = ("envsolve_version", "matrix_date", "request")
 
 
-def same_file(
-    name: str, format_name: str, before: str, after: str, locks: Sequence[Lock], capability: Capability = str
-) -> bool:
+def same_file(name: str, format_name: str, before: str, after: str, locks: Sequence[Lock]) -> bool:
     """Whether the file ``name`` with the text ``before`` says what ``after`` does, in which ``locks`` are written.
 
     ``locks`` are as the format holds them (:meth:`~envsolve.lockfile.lock.Lock.restricted_to`), one for each platform.
-    Of the machine neither its driver nor the names of its products count, but for the compute capability that
-    ``capability`` knows of them.
+    Of the machine its compute capabilities count, and neither its driver nor the names of its products.
     """
     if before == after:
         return True
     try:
         found = [lock_in(PurePath(name), before, Platform(lock.platform)) for lock in locks]
-        if _document(format_name, before, capability) != _document(format_name, after, capability):
+        if _document(format_name, before) != _document(format_name, after):
             return False
     except FileError:
         return False
     pairs = zip(found, locks, strict=True)
-    return all(it is not None and same_lock(it, lock, capability) for it, lock in pairs)
+    return all(it is not None and _rests_on(it) == _rests_on(lock) for it, lock in pairs)
 
 
-def same_lock(one: Lock, other: Lock, capability: Capability = str) -> bool:
-    """Whether two locks are one, but for who made them."""
-    return _rests_on(one, capability) == _rests_on(other, capability)
-
-
-def _rests_on(lock: Lock, capability: Capability) -> tuple[Lock, object]:
-    """``lock`` without its maker and the comments in it, and what its command asks for."""
+def _rests_on(lock: Lock) -> Lock:
+    """``lock`` without its maker and the comments in it, and what was asked for in any order."""
     made, stack = lock.made, lock.stack
-    bare = lock._replace(
+    return lock._replace(
         pins=tuple(map(_with_any_asker, lock.pins)),
-        made=None if made is None else made._replace(envsolve_version="", matrix_date=None, command=""),
+        made=None if made is None else _bare(made),
         stack=None if stack is None else stack._replace(machines=""),
         sources=tuple(it for it in lock.sources if it not in _ASKERS),
         virtual_packages=tuple(it for it in lock.virtual_packages if it.name != _OF_DRIVER),
         remarks=(),
     )
-    return bare, None if made is None else words_asked_by(made.command, capability)
+
+
+def _bare(made: Made) -> Made:
+    request = None if made.request is None else tuple(sorted(made.request))
+    return made._replace(
+        envsolve_version="", matrix_date=None, command="", request=request, options=tuple(sorted(made.options))
+    )
 
 
 def _with_any_asker(pin: Pin) -> Pin:
@@ -71,7 +68,7 @@ def _with_any_asker(pin: Pin) -> Pin:
     return pin._replace(via=tuple(sorted(via)))
 
 
-def _document(format_name: str, text: str, capability: Capability) -> object:
+def _document(format_name: str, text: str) -> object:
     """What a file in a format says that no lock holds; None where there is nothing. Raises FileError."""
     if format_name == "environment":
         from envsolve.lockfile import yaml_document
@@ -86,18 +83,17 @@ def _document(format_name: str, text: str, capability: Capability) -> object:
     if format_name == "json":
         from envsolve.lockfile import json_answer
 
-        return _answer(json_answer.document_of(text), capability)
+        return _answer(json_answer.document_of(text))
     return None
 
 
-def _answer(document: Mapping[str, object], capability: Capability) -> dict[str, object]:
+def _answer(document: Mapping[str, object]) -> dict[str, object]:
     """An answer in JSON without its maker: of its notes the codes, of its machines what :func:`_machine` says."""
     found = {key: value for key, value in document.items() if key not in _MAKER}
-    found["request"] = words_asked_by(str(document.get("request")), capability)
     found["notes"] = [it.get("code") for it in _tables(document.get("notes"))]
     found["host"] = _machine(document.get("host"))
     found["hosts"] = [(_machine(it), it.get("files")) for it in _tables(document.get("hosts"))]
-    found["platforms"] = [_answer(it, capability) for it in _tables(document.get("platforms"))]
+    found["platforms"] = [_answer(it) for it in _tables(document.get("platforms"))]
     return found
 
 

@@ -14,13 +14,13 @@ from envsolve.lockfile.sound_pins import sound_url
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
-_VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.!+%~-]*\Z")
-_BUILD = re.compile(r"[A-Za-z0-9_.+~-]*\Z")
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z"
+_VERSION = r"[A-Za-z0-9_][A-Za-z0-9_.!+%~-]*\Z"
+_BUILD = r"[A-Za-z0-9_.+~-]*\Z"
 """A little more than CEP 26 allows: old packages have upper case, some snapshots a version with ``%21`` for ``!``."""
 _ENDINGS = (".conda", ".tar.bz2")
-_MD5 = re.compile(r"[0-9a-f]{32}\Z")
-_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+_MD5 = r"[0-9a-f]{32}\Z"
+_SHA256 = r"[0-9a-f]{64}\Z"
 
 
 def sound_packages(packages: Iterable[CondaPackage], *, are_files: bool = True) -> Iterator[CondaPackage]:
@@ -36,8 +36,8 @@ def sound_packages(packages: Iterable[CondaPackage], *, are_files: bool = True) 
             continue
         sound = package._replace(
             url=_url(package),
-            md5=package.md5 if package.md5 and _MD5.match(package.md5) else None,
-            sha256=package.sha256 if package.sha256 and _SHA256.match(package.sha256) else None,
+            md5=package.md5 if package.md5 and re.match(_MD5, package.md5) else None,
+            sha256=package.sha256 if package.sha256 and re.match(_SHA256, package.sha256) else None,
         )
         if sound.md5 is None and sound.sha256 is None:
             raise without_hash(package, "md5 or sha256")
@@ -60,11 +60,11 @@ def without_hash(package: CondaPackage, checksum: str) -> OutsideError:
 
 
 def _refuse_unsound(package: CondaPackage) -> None:
-    if not _NAME.match(package.name):
+    if not re.match(_NAME, package.name):
         raise _unsound(f"{package.name!r} is no name of a conda package")
-    if not _VERSION.match(package.version):
+    if not re.match(_VERSION, package.version):
         raise _unsound(f"{package.version!r} is no version of {package.name}")
-    if not _BUILD.match(package.build):
+    if not re.match(_BUILD, package.build):
         raise _unsound(f"{package.build!r} is no build of {package.name}")
 
 

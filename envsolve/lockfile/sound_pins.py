@@ -13,18 +13,18 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError
 from envsolve.model.package import Hashes, PackageFile, Pin
 
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
+_NAME = r"[a-z0-9]+(?:-[a-z0-9]+)*\Z"
 """PEP 503, after normalization."""
-_VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.!+_-]*\Z")
+_VERSION = r"[0-9A-Za-z][0-9A-Za-z.!+_-]*\Z"
 """The characters that PEP 440 knows."""
-_FILE_NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+\Z")
+_FILE_NAME = r"[^/\\\x00-\x1f\x7f]+\Z"
 _DIGITS = {"sha256": 64, "sha384": 96, "sha512": 128}
 """The algorithms that pip takes for --require-hashes (pip's STRONG_HASHES) and their hexadecimal digits."""
 STRONG = tuple(_DIGITS)
-_HEXADECIMAL = re.compile(r"[0-9a-f]+\Z")
-_SOUND_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9_.~:/?#\[\]!&()*+,;=%-]+\Z")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.+\Z", re.DOTALL)
-_NOT_OF_A_URL = re.compile(r"[^A-Za-z0-9_.~:/?#\[\]@!$&()*+,;=%-]")
+_HEXADECIMAL = r"[0-9a-f]+\Z"
+_SOUND_URL = r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9_.~:/?#\[\]!&()*+,;=%-]+\Z"
+_URL = r"(?s)[A-Za-z][A-Za-z0-9+.-]*://.+\Z"
+_NOT_OF_A_URL = r"[^A-Za-z0-9_.~:/?#\[\]@!$&()*+,;=%-]"
 """What RFC 3986 leaves out, and the quote, which a requirements file reads as one."""
 
 
@@ -35,9 +35,9 @@ def sound_pins(pins: Iterable[Pin]) -> Iterator[Pin]:
     without any file.
     """
     for pin in sorted(pins, key=lambda pin: pin.name):
-        if not _NAME.match(pin.name):
+        if not re.match(_NAME, pin.name):
             raise _unsound(f"{pin.name!r} is no normalized name of a package")
-        if not _VERSION.match(pin.version) and (pin.version or pin.index_url is not None):
+        if not re.match(_VERSION, pin.version) and (pin.version or pin.index_url is not None):
             raise _unsound(f"{pin.version!r} is no version of {pin.name}")
         if not pin.files:
             raise _without_hash(pin, f"{pin.name} {pin.version}, as there is no file of it")
@@ -57,12 +57,12 @@ def strong_hashes(pin: Pin, file: PackageFile) -> Hashes:
 
 def is_strong(algorithm: str, digest: str) -> bool:
     """Whether a digest proves what a file is, and is one of its kind."""
-    return len(digest) == _DIGITS.get(algorithm) and _HEXADECIMAL.match(digest) is not None
+    return len(digest) == _DIGITS.get(algorithm) and re.match(_HEXADECIMAL, digest) is not None
 
 
 def sound_file_name(file: PackageFile) -> str:
     """The name of ``file``; raises OutsideError ``unsound-package`` where it is a path or breaks its line."""
-    if not _FILE_NAME.match(file.name):
+    if not re.match(_FILE_NAME, file.name):
         raise _unsound(f"{file.name!r} is no name of a file")
     return file.name
 
@@ -72,11 +72,11 @@ def sound_url(url: str) -> str:
 
     Raises OutsideError ``unsound-package`` for what is no absolute address.
     """
-    if _SOUND_URL.match(url):
+    if re.match(_SOUND_URL, url):
         return url
-    if not _URL.match(url):
+    if not re.match(_URL, url):
         raise _unsound(f"{url!r} is no absolute address")
-    return without_secrets(_NOT_OF_A_URL.sub(_percent_encoded, url))
+    return without_secrets(re.sub(_NOT_OF_A_URL, _percent_encoded, url))
 
 
 def _percent_encoded(found: re.Match[str]) -> str:

@@ -42,7 +42,9 @@ def lock_of(answer: Answer, *, sets_library_path: bool = False) -> Lock:
         solution.problem.platform.value,
         str(solution.python),
         stack=stack_of(answer, {}),
-        made=Made(answer.envsolve_version, answer.command, None, answer.matrix_date, answer.own_matrix),
+        made=Made(
+            answer.envsolve_version, answer.command, None, answer.matrix_date, answer.own_matrix, options=answer.options
+        ),
         default_index=request.index_url or "",
         default_is_plain=request.index_url is None,
         indexes=tuple(dict.fromkeys((*request.extra_index_urls, *filter(None, map(index_of, looked))))),

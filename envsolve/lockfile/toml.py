@@ -34,7 +34,8 @@ def value(held: Value) -> str:
     if isinstance(held, int):
         return str(held)
     if isinstance(held, Mapping):
-        return "{ " + ", ".join(f"{_key(key)} = {value(item)}" for key, item in held.items()) + " }"
+        items = [f"{_key(key)} = {value(item)}" for key, item in held.items()]
+        return f"{{ {', '.join(items)} }}" if items else "{}"
     items = [value(item) for item in held]
     if sum(map(len, items)) <= _LINE and not any(isinstance(item, Mapping) for item in held):
         return f"[{', '.join(items)}]"

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from yaml import MarkedYAMLError, Node
 
 _DEEPEST = 100
-_DEEP_BLOCK = re.compile(rf"^[ \t?:-]{{{_DEEPEST}}}(?![ \t]*(?:#|$))", re.MULTILINE)
+_DEEP_BLOCK = rf"(?m)^[ \t?:-]{{{_DEEPEST}}}(?![ \t]*(?:#|$))"
 """Collections in block style nest by indentation, or by indicators on one line."""
-_FLOW_BRACKET = re.compile(r"[\[\]{}]")
-_ANCHOR = re.compile(r"(?:^|[\s\[{,:])&\S", re.MULTILINE)
+_FLOW_BRACKET = r"[\[\]{}]"
+_ANCHOR = r"(?m)(?:^|[\s\[{,:])&\S"
 _MOST_NODES = 300_000
 """What a document may hold once its aliases are written out."""
 _LONGEST_LINE = 4096
@@ -35,10 +35,10 @@ def compose(text: str) -> Node | None:
 
     Raises FileError for what is no YAML, several documents, nested too deep, or small only because of its aliases.
     """
-    if _DEEP_BLOCK.search(text) or _is_deep_flow(text):
+    if re.search(_DEEP_BLOCK, text) or _is_deep_flow(text):
         raise FileError(f"it is nested more than {_DEEPEST} deep")
     node = _parsed(text)
-    if node is not None and _ANCHOR.search(text):
+    if node is not None and re.search(_ANCHOR, text):
         _refuse_bomb(node)
     return node
 
@@ -177,7 +177,7 @@ def _is_line(text: str) -> bool:
 def _is_deep_flow(text: str) -> bool:
     """Whether brackets nest too deep; those of comments and of quoted text count, which are closed again."""
     depth = 0
-    for found in _FLOW_BRACKET.finditer(text):
+    for found in re.finditer(_FLOW_BRACKET, text):
         depth = depth + 1 if found[0] in "[{" else max(depth - 1, 0)
         if depth > _DEEPEST:
             return True

@@ -17,7 +17,6 @@ from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
-from envsolve.model.need import parse_need
 from envsolve.model.release import (
     Architecture,
     Component,
@@ -305,6 +304,8 @@ def parse_library(row: Row, known: KnownEvidence) -> Library:
 
 def parse_build_facts(row: Row, known: KnownEvidence) -> BuildFacts:
     """A ``[[build]]`` row of packages.toml."""
+    from envsolve.model.need import parse_need
+
     facts = BuildFacts(
         package=row.text("package"),
         versions=row.parsed("versions", read_specifiers),

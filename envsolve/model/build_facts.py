@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.model.fact import Evidence
-from envsolve.model.need import Need
 from envsolve.model.versions import CudaVersion
+
+if TYPE_CHECKING:
+    from envsolve.model.need import Need
 
 
 class BuildFacts(NamedTuple):

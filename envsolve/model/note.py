@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+Plain = str | int | None
+
 
 class Note(NamedTuple):
     """One note: ``code`` is its kind, ``text`` a sentence, ``command`` what to type, if anything.
 
-    Programs go by the code. The text may change with any release.
+    Programs go by the code and the ``fields``, the values in the text by name. The text may change with any release.
     """
 
     code: str
     text: str
     command: str | None = None
+    values: tuple[tuple[str, Plain], ...] = ()
+
+    def about(self, **values: Plain) -> Note:
+        """The same note with the values that are in its text."""
+        return self._replace(values=tuple(values.items()))
+
+    @property
+    def fields(self) -> dict[str, Plain]:
+        """The values in the text, by name."""
+        return dict(self.values)
 
     def of(self, platform: str) -> Note:
         """The same note, told of one platform among several."""
@@ -21,4 +33,4 @@ class Note(NamedTuple):
 
     def as_json(self) -> dict[str, object]:
         """The note as every document of JSON has it."""
-        return self._asdict()
+        return {"code": self.code, "text": self.text, "command": self.command, "fields": self.fields}

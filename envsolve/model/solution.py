@@ -14,7 +14,7 @@ from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.release import CudnnRelease, Release, Toolkit
-from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.request import FrameworkRequest, Request, spoken
 from envsolve.model.versions import DriverVersion, LibcVersion
 
 
@@ -58,7 +58,10 @@ class Machine(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A request made exact: frameworks, limits and the machines it must run on. ``cpu`` asks for CPU builds."""
+    """A request made exact: frameworks, limits and the machines it must run on. ``cpu`` asks for CPU builds.
+
+    ``of_lock`` says that Python and CUDA are those of a lock that is there, and nobody asks for them.
+    """
 
     frameworks: tuple[FrameworkRequest, ...]
     platform: Platform
@@ -66,6 +69,12 @@ class Problem(NamedTuple):
     cpu: bool
     python: SpecifierSet | None
     cuda: SpecifierSet | None
+    of_lock: bool = False
+
+    def limit(self, name: str, versions: SpecifierSet) -> str:
+        """The sentence that says which ``versions`` of Python or CUDA alone will do."""
+        said = f"{name} {spoken(versions)}"
+        return f"the lock file has {said.replace('==', '')}" if self.of_lock else f"{said} was asked for"
 
     @property
     def gpus(self) -> tuple[ComputeCapability, ...]:

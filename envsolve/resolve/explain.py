@@ -16,7 +16,7 @@ from packaging.version import Version
 from envsolve.errors import ConflictStep
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import PlatformLimit, Release, Toolkit
-from envsolve.model.request import FrameworkRequest, Request, spoken
+from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem
 from envsolve.resolve.conflict import Constraint, minimal_conflict, restricted
 from envsolve.resolve.disagreement import disagreement
@@ -315,7 +315,7 @@ def _fact_of(problem: Problem, requirement: Requirement) -> str:
     kind, _, rest = requirement.identifier.partition(" ")
     if kind in (PYTHON, CUDA):
         asked = problem.python if kind == PYTHON else problem.cuda
-        return "" if asked is None else f"{'Python' if kind == PYTHON else 'CUDA'} {spoken(asked)} was asked for"
+        return "" if asked is None else problem.limit("Python" if kind == PYTHON else "CUDA", asked)
     if not rest:
         return ""
     number, *gpu = rest.split()

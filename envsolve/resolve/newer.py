@@ -25,7 +25,13 @@ def with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solu
             if there.release.version > here.release.version:
                 way = solution.request.asker.saying("sources", there.release.source)
                 text = f"{there.release.label} is newer than {here.release.label} and also fits: {way} takes it"
-                found.append(NewerElsewhere(there.release.framework, Note("newer-elsewhere", text)))
+                told = Note("newer-elsewhere", text).about(
+                    framework=there.release.framework,
+                    version=str(there.release.version),
+                    source=there.release.source.value,
+                    taken=str(here.release.version),
+                )
+                found.append(NewerElsewhere(there.release.framework, told))
     return solution._replace(newer_elsewhere=tuple(found)) if found else solution
 
 
@@ -53,7 +59,8 @@ def _waiting(choice: Choice, providers: Sequence[Provider]) -> Iterator[Note]:
         if floors and all(floor.parts for floor in floors):
             lowest = min(floors, key=lambda floor: floor.parts)
             text = f"a newer {choice.release.framework}, {version}, needs NVIDIA driver {lowest} or newer"
-            yield Note("newer-needs-driver", text)
+            told = Note("newer-needs-driver", text)
+            yield told.about(framework=choice.release.framework, version=str(version), driver=str(lowest))
             return
 
 

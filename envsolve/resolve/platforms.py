@@ -44,7 +44,8 @@ def differing(solutions: Sequence[Solution]) -> Iterator[Note]:
         if len({version for _, version in versions}) > 1:
             told = " and ".join(f"{version} on {platform}" for platform, version in versions)
             text = f"{choice.release.framework} is {told}: no version fits on all of these platforms"
-            yield Note("releases-differ", text)
+            fields = {platform.value: str(version) for platform, version in versions}
+            yield Note("releases-differ", text).about(framework=choice.release.framework, **fields)
 
 
 def _common_version(

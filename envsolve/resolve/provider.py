@@ -21,7 +21,7 @@ from envsolve.matrix.load import FrameworkTable
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.fact import Fact
 from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
-from envsolve.model.request import Request, spoken
+from envsolve.model.request import Request
 from envsolve.model.solution import Owner, Problem
 from envsolve.model.versions import DriverVersion, LibcVersion
 from envsolve.resolve.catalogue import Catalogue
@@ -305,11 +305,11 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
             yield Requirement(identifier, FrameworkIn(request.specifier), said)
         problem = self.problem
         if problem.python is not None:
-            said = partial(Fact, f"Python {spoken(problem.python)} was asked for", "the request")
+            said = partial(Fact, problem.limit("Python", problem.python), "the request")
             yield Requirement(PYTHON, PythonIn(problem.python), said)
         libraries = self._catalogue.libraries
         if problem.cuda is not None:
-            said = partial(Fact, f"CUDA {spoken(problem.cuda)} was asked for", "the request")
+            said = partial(Fact, problem.limit("CUDA", problem.cuda), "the request")
             yield Requirement(CUDA, libraries.toolkit_limit(problem.cuda, None), said)
         if self._toolkit is not None:
             text = f"CUDA {self._toolkit.version} is the newest that a stack for this request has"

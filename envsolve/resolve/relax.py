@@ -9,7 +9,6 @@ where no single one leads to a stack.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
@@ -30,13 +29,14 @@ _ONLY_BY_NAME = (Source.PYTORCH_CHANNEL, Source.JAX_RELEASES)
 class WayOut(NamedTuple):
     """A request that has an answer, what it gives up, in words, and the answer.
 
-    ``on`` names the hosts where something has to be installed first, for which no option stands.
+    ``on`` names the hosts where something has to be installed first, for which no option stands. ``kind`` is its code.
     """
 
     text: str
     request: Request
     solution: Solution
     on: tuple[str, ...] = ()
+    kind: str | None = None
 
 
 class Drivers(NamedTuple):
@@ -76,16 +76,19 @@ class _Relax:
 
     def one(self) -> Iterator[WayOut]:
         """One constraint at a time."""
-        yield from chain(
-            self._source(),
-            self._source_by_name(),
-            self._versions(),
-            self._cuda(),
-            self._python(),
-            self._drivers(),
-            self._fewer_gpus(),
+        ways = (
+            ("other-source", self._source),
+            ("other-source", self._source_by_name),
+            ("other-version", self._versions),
+            ("other-cuda", self._cuda),
+            ("other-python", self._python),
+            ("other-driver", self._drivers),
+            ("fewer-gpus", self._fewer_gpus),
+            ("fewer-frameworks", self._fewer_frameworks),
+            ("on-linux", self._linux),
         )
-        yield from chain(self._fewer_frameworks(), self._linux())
+        for kind, found in ways:
+            yield from (it._replace(kind=kind) for it in found())
 
     def _numbers(self, kind: Kind) -> list[int]:
         return sorted({constraint.number for constraint in self._minimal if constraint.kind is kind})
@@ -286,7 +289,7 @@ class _Relax:
             releases = [choice.release for choice in solution.choices]
             sources = tuple(dict.fromkeys(release.source for release in releases))
             typed = free._replace(frameworks=_pinned(solution), sources=sources, format=self._request.format)
-            yield WayOut(f"{_label(solution)} fits", typed, solution)
+            yield WayOut(f"{_label(solution)} fits", typed, solution, kind="any-release")
 
     def to_cpu(self) -> Iterator[WayOut]:
         """The frameworks without the GPU, named as what it is."""
@@ -294,7 +297,8 @@ class _Relax:
         machines = tuple(Machine(None, (), machine.glibc) for machine in self._problem.machines)
         solution = self._try(relaxed, self._problem._replace(cpu=True, machines=machines, cuda=None))
         if solution is not None:
-            yield WayOut(f"{_label(solution)} runs without the GPU", _typed(relaxed, solution), solution)
+            text = f"{_label(solution)} runs without the GPU"
+            yield WayOut(text, _typed(relaxed, solution), solution, kind="cpu")
 
 
 def _any_source(format_name: str) -> str:

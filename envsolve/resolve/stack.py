@@ -152,11 +152,12 @@ def _notes(choices: Sequence[Choice], problem: Problem, asker: Asker) -> Iterato
     for choice in choices:
         compiled = [gpu for gpu, runs_as in choice.runs_as.items() if runs_as.startswith("compute_")]
         for gpu in compiled:
-            yield Note(
-                "compiled-at-first-start",
+            text = (
                 f"{choice.release.label} serves compute capability {gpu} through PTX: the driver compiles its kernels "
-                "at the first start, which takes minutes",
+                "at the first start, which takes minutes"
             )
+            told = Note("compiled-at-first-start", text)
+            yield told.about(framework=choice.release.framework, compute_capability=str(gpu))
     if not problem.cpu and len(choices) > 1 and any(choice.release.source.is_wheel for choice in choices):
         yield Note(
             SHARED_DEPENDENCIES,

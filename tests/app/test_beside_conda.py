@@ -174,8 +174,10 @@ def test_wheels_that_are_built_against_those_of_pytorch_are_told_where_conda_ins
 
 def test_what_to_know_of_a_pin_is_told(beside: Beside) -> None:
     assert beside("old[z]==1.0").notes == (
-        Note("extra-unknown", "old 1.0 has no extra z"),
-        Note("yanked", "old 1.0 was withdrawn (yanked): it is broken"),
+        Note("extra-unknown", "old 1.0 has no extra z").about(name="old", version="1.0", extra="z"),
+        Note("yanked", "old 1.0 was withdrawn (yanked): it is broken").about(
+            name="old", version="1.0", reason="it is broken"
+        ),
     )
 
 

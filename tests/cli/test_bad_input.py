@@ -85,7 +85,7 @@ def test_with_json_the_error_is_data_on_stdout_too(envsolve: Envsolve) -> None:
     assert result.code == 2
     error = json.loads(result.out)["error"]
     assert error["code"] == "unknown-framework"
-    assert error["hints"] == [{"text": "did you mean pytorch?", "command": None}]
+    assert error["hints"] == [{"text": "did you mean pytorch?", "command": None, "code": None}]
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,9 @@ def test_json_has_the_notes_with_their_codes(project: Project) -> None:
     first, again = project.data("lock", "-P", "scipy")["notes"], project.data("lock")["notes"]
     (unknown,) = (it for it in first if it["code"] == "not-locked")
     assert "scipy" in unknown["text"]
+    assert unknown["fields"] == {"name": "scipy"}
     assert [it["code"] for it in again] == ["newer-needs-driver"]
+    assert again[0]["fields"] == {"framework": "pytorch", "version": "2.15.0", "driver": "580.65.06"}
 
 
 def test_a_newer_driver_changes_nothing_and_says_what_is_possible(project: Project) -> None:
@@ -324,7 +326,7 @@ def test_another_gpu_that_the_stack_runs_on_makes_a_lock_stale_and_changes_no_pa
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA_ARCH", "8.0")
     stale = project.data("status")["files"][0]
     assert stale["status"] == "stale"
-    assert "made for compute capability 8.6, and now that is 8.0" in stale["reasons"][0]
+    assert stale["reasons"] == ["compute capability 8.0 instead of 8.6"]
     assert project("lock", "--check").code == 1
     project("lock")
     assert pins_in(project.read()) == pins
@@ -459,7 +461,7 @@ def test_a_digest_that_somebody_changed_is_told(project: Project) -> None:
     path.write_text(text.replace(digest, "0" * 64))
     done = project("lock", "--check", "--diff")
     assert done.code == 1
-    assert "requirements.txt: not as it should be, same packages with other files or digests" in done.err
+    assert "requirements.txt: out of date, same packages with other files or digests" in done.err
     assert "  same packages with other files or digests" in done.out
     project("lock")
     assert path.read_text() == text
@@ -516,48 +518,6 @@ def test_a_lock_that_answers_the_request_asks_no_index(project: Project) -> None
     assert project("lock", *OFF).code == 0
     project.say('driver = "535.183.01"', 'driver = "550.54.14"')
     assert project("lock", "--check", *OFF).code == 0
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('dependencies = ["numpy"]', 'dependencies = ["numpy", "six"]'),
-        ('dependencies = ["numpy"]', 'dependencies = ["numpy<3"]'),
-        ('gpus = ["RTX 3090"]', 'gpus = ["RTX 4090"]'),
-        ('python = "3.11.7"', 'python = "3.12"'),
-        ('index-url = "{url}/simple/"', 'index-url = "{url}/other/"'),
-        ('platforms = ["linux-64"]', 'platforms = ["linux-64"]\nconstraint-files = ["bounds.txt"]'),
-    ],
-)
-def test_what_the_lock_was_not_made_for_is_asked_of_the_index(old: str, new: str, project: Project) -> None:
-    project("lock")
-    url = project.index_url.removesuffix("/simple/").removesuffix("/simple")
-    (project.directory / "bounds.txt").write_text("numpy<3\n")
-    project.say(old.replace("{url}", url), new.replace("{url}", url))
-    done = project("lock", "--check", *OFF)
-    assert done.code == 3, done.err
-    assert "--offline" in done.err
-
-
-def test_a_constraint_that_changes_is_asked_of_the_index(project: Project) -> None:
-    bounds = project.directory / "bounds.txt"
-    bounds.write_text("numpy<4\n")
-    project.say('platforms = ["linux-64"]', 'platforms = ["linux-64"]\nconstraint-files = ["bounds.txt"]')
-    project("lock")
-    assert project("lock", "--check", *OFF).code == 0
-    bounds.write_text("numpy<3\n")
-    assert project("lock", "--check", *OFF).code == 3
-
-
-@pytest.mark.parametrize("removed", ["numpy==", "    --hash"])
-def test_a_lock_that_was_changed_is_not_taken_at_its_word(removed: str, project: Project) -> None:
-    project("lock")
-    path = project.directory / "requirements.txt"
-    lines = path.read_text().splitlines(keepends=True)
-    at = next(number for number, line in enumerate(lines) if line.startswith(removed))
-    path.write_text("".join(lines[:at] + lines[at + 1 :]))
-    assert project("lock", "--check", *OFF).code == 3
-    assert project("lock", "--check").code == 1
 
 
 def test_files_of_one_project_that_differ_are_not_both_taken_at_their_word(project: Project) -> None:

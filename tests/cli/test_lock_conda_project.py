@@ -94,23 +94,81 @@ def test_conda_locks_that_answer_the_request_ask_no_channel(locked: Path, envsol
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new"),
+    ("name", "old", "new", "reason"),
     [
-        ("more.yml", "[numpy]", "[numpy, six]"),
-        ("more.yml", "[conda-forge]", "[conda-forge, nvidia]"),
-        ("envsolve.toml", '"8.6"', '"8.9"'),
-        ("envsolve.toml", "520.61.05", "470.256.02"),
-        ("envsolve.toml", '["tensorflow"]', '["tensorflow", "pytorch"]'),
-        ("conda-lock.yml", "- name: numpy\n  version: ", "- name: numpy\n  version: 0"),
-        ("conda-linux-64.lock", "/linux-64/numpy-", "/linux-64/numpy-0"),
+        ("more.yml", "[numpy]", "[numpy, six]", "six is new"),
+        ("more.yml", "[numpy]", "[numpy >=1]", "numpy >=1 instead of numpy"),
+        (
+            "more.yml",
+            "[conda-forge]",
+            "[conda-forge, nvidia]",
+            "channels conda-forge nvidia instead of conda-forge",
+        ),
+        ("envsolve.toml", '"8.6"', '"8.9"', "compute capability 8.9 instead of 8.6"),
+        (
+            "envsolve.toml",
+            '["tensorflow"]',
+            '["tensorflow", "pytorch"]',
+            "pytorch is new, and the lock file has no pytorch",
+        ),
+        (
+            "conda-lock.yml",
+            "- name: numpy\n  version: ",
+            "- name: numpy\n  version: 0",
+            "packages or digests were changed",
+        ),
+        ("conda-linux-64.lock", "/linux-64/numpy-", "/linux-64/numpy-0", "packages or digests were changed"),
     ],
 )
-def test_what_they_were_not_made_for_is_asked_of_the_channels(
-    name: str, old: str, new: str, locked: Path, envsolve: Envsolve
+def test_what_they_were_not_made_for_is_told_without_the_channels(
+    name: str, old: str, new: str, reason: str, locked: Path, envsolve: Envsolve
 ) -> None:
     text = Path(name).read_text()
     assert old in text
     Path(name).write_text(text.replace(old, new))
     done = envsolve("lock", *OFF)
-    assert done.code != 0
+    assert (done.code, reason in done.err) == (1, True), done.err
+    assert reason in envsolve("status").out
     assert "nothing to change" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "reason"),
+    [
+        ("more.yml", "[numpy]", "[numpy >=1]", "numpy >=1 instead of numpy"),
+        ("more.yml", "[numpy]", "[numpy, zlib]", "zlib is new"),
+        ("envsolve.toml", '["tensorflow"]', '["tensorflow>=2.10"]', "tensorflow>=2.10 instead of tensorflow"),
+        ("envsolve.toml", "requirement-files", 'requirements = ["numpy<99"]\nrequirement-files', "numpy<99 is new"),
+        ("envsolve.toml", '"8.6"', '"8.6", "8.9"', "compute capability 8.9 is new"),
+    ],
+)
+def test_what_conda_locks_satisfy_is_recorded_without_the_channels(
+    name: str, old: str, new: str, reason: str, locked: Path, envsolve: Envsolve
+) -> None:
+    files = [Path("conda-lock.yml"), Path("conda-linux-64.lock")]
+    packages = [lock_at(it, Platform.LINUX_64).packages_digest for it in files]  # type: ignore[union-attr]
+    text = Path(name).read_text()
+    assert old in text
+    Path(name).write_text(text.replace(old, new))
+    done = envsolve("lock", "--offline", "--no-cache")
+    assert (done.code, reason in done.err, "written, same packages" in done.err) == (0, True, True), done.err
+    assert [lock_at(it, Platform.LINUX_64).packages_digest for it in files] == packages  # type: ignore[union-attr]
+    assert envsolve("lock", *OFF).code == 0
+    assert envsolve("status").code == 0
+    written = [it.read_text() for it in files]
+    assert envsolve("lock", "--cache-dir", "cache", "-P", "nothing").code == 0
+    assert [it.read_text() for it in files] == written, "with the network it is the same"
+
+
+def test_a_driver_of_an_older_cuda_is_for_the_channels_to_judge(locked: Path, envsolve: Envsolve) -> None:
+    """Any package may depend on the CUDA of the driver, which an explicit file does not say."""
+    locked.write_text(locked.read_text().replace("520.61.05", "470.256.02"))
+    assert envsolve("lock", *OFF).code == 3
+
+
+def test_the_order_of_conda_requirements_makes_no_difference(locked: Path, envsolve: Envsolve) -> None:
+    Path("more.yml").write_text("channels: [conda-forge]\ndependencies: [python, numpy]\n")
+    assert envsolve("lock", "--cache-dir", "cache").code == 0
+    Path("more.yml").write_text("channels: [conda-forge]\ndependencies: [numpy, python]\n")
+    assert envsolve("lock", *OFF).code == 0
+    assert envsolve("status").code == 0

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envsolve import __version__
+from envsolve.app.command import recorded_options
 from envsolve.app.solving import stacks_of
 from envsolve.create.reading import plan_of
 from envsolve.create.record import State, record_of, write_record
@@ -74,7 +75,7 @@ def _pytorch(matrix: Matrix) -> Answer:
     )
     targets, solutions, _ = stacks_of(request, matrix, {}, Solver(matrix))
     command = "envsolve -f 'pytorch==2.9.*' --gpu 'RTX 3090' --driver 580.65.06 --platform linux-64"
-    return Answer(solutions[0], targets[0].hosts, command, _DATE, __version__)
+    return Answer(solutions[0], targets[0].hosts, command, _DATE, __version__, options=recorded_options(request))
 
 
 def _record(conda_lock: str) -> str:

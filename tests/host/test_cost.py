@@ -12,7 +12,9 @@ import pytest
 
 from envsolve.boundary.programs import run_program
 from envsolve.errors import UsageError
+from envsolve.host.loader import missing
 from envsolve.host.machine import Machine, this_glibc, this_platform
+from envsolve.host.trouble import Trouble
 from envsolve.model.host import Platform
 from tests.host.child_detection import REPOSITORY
 from tests.host.tree import NO_PCI_GPU, write_tree
@@ -41,7 +43,30 @@ def test_a_quick_look_at_a_machine_without_a_gpu_starts_no_program(tree: Path) -
         "from envsolve.model.host import Platform; "
         "examine(Machine(Platform.LINUX_64, {}, Path(sys.argv[1])), thorough=False)"
     )
-    assert heavy_modules(code, str(tree)) == "['ctypes', 'json']"
+    assert heavy_modules(code, str(tree)) == "[]"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the loader of glibc")
+@pytest.mark.parametrize("name", ["libc.so.6", "libnowhere.so.1", "/nowhere/libcuda.so.1", "libm.so.6"])
+def test_a_library_is_known_to_be_missing_only_where_it_does_not_load(name: str) -> None:
+    import ctypes
+
+    try:
+        loads = bool(ctypes.CDLL(name))
+    except OSError:
+        loads = False
+    assert not (loads and missing([name], os.environ))
+    assert missing([name, "libc.so.6"], os.environ) is None
+    if Path("/etc/ld.so.cache").exists() and not Path("/proc/driver/nvidia").exists():
+        problem = missing([name], os.environ)
+        assert (problem is None) is loads
+        assert problem is None or problem.code == Trouble.LIBRARY_MISSING
+
+
+def test_a_library_that_the_library_path_leads_to_is_tried(tmp_path: Path) -> None:
+    (tmp_path / "libnowhere.so.1").touch()
+    assert missing(["libnowhere.so.1"], {"LD_LIBRARY_PATH": f"/other:{tmp_path}"}) is None
+    assert missing(["libnowhere.so.1"], {"LD_LIBRARY_PATH": "$ORIGIN/../lib"}) is None
 
 
 def alive(process: int) -> bool:

@@ -14,6 +14,7 @@ from envsolve.lockfile.lock import Asked, Lock, Made
 from envsolve.lockfile.pip_specs import pip_specs
 from envsolve.lockfile.remarks import use_remarks
 from envsolve.lockfile.stack import stack_of
+from envsolve.lockfile.yaml_document import is_null
 from envsolve.matrix import Matrix
 from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.host import Platform
@@ -203,7 +204,11 @@ def usual_conda_locks(draw: st.DrawFn, sentences: st.SearchStrategy[str]) -> Loc
     names = draw(st.lists(_WORDS, max_size=4, unique=True))
     date, version = st.sampled_from([None, "2026-11-20"]), st.just("VERSION")
     request = st.lists(sentences, max_size=2).map(tuple)
-    made = draw(st.none() | st.builds(Made, version, sentences, request, date, st.booleans(), date, st.just(())))
+    options = st.dictionaries(_WORDS, request).map(lambda it: tuple(it.items()))
+    made = draw(
+        st.none()
+        | st.builds(Made, version, sentences, request, date, st.booleans(), date, st.just(()), options=options)
+    )
     beside = draw(locks(sentences))
     pins = (pin._replace(files=tuple(file(it.name, hashes=it.hashes) for it in pin.files)) for pin in beside.pins)
     return beside._replace(
@@ -211,7 +216,7 @@ def usual_conda_locks(draw: st.DrawFn, sentences: st.SearchStrategy[str]) -> Loc
         made=made,
         conda=tuple(sorted(draw(_packages(name, _WORDS, st.just(""))) for name in names)),
         channels=draw(st.lists(st.sampled_from(["conda-forge", "https://example.org/own"]), min_size=1).map(tuple)),
-        sources=draw(st.lists(sentences, max_size=2).map(tuple)),
+        sources=draw(st.lists(sentences.filter(lambda it: not is_null(it)), max_size=2).map(tuple)),
         variables=draw(st.dictionaries(st.sampled_from(["A", "B_1"]), sentences).map(lambda it: tuple(it.items()))),
         virtual_packages=draw(st.sampled_from([(), LINUX_MACHINE])),
         exported_from=draw(st.sampled_from([None, "pixi.lock"])),

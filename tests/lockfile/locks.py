@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
+from envsolve.app.command import recorded_options
 from envsolve.app.solving import stacks_of
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.lock import Lock, Made
@@ -103,7 +104,7 @@ def rtx_3090_answer(matrix: Matrix) -> Answer:
     )
     targets, solutions, _ = stacks_of(request, matrix, {}, Solver(matrix))
     command = "envsolve -f pytorch==2.14.1 --gpu 'RTX 3090' --driver 580.65.06 --source pytorch"
-    return Answer(solutions[0], targets[0].hosts, command, "2026-11-01", "VERSION")
+    return Answer(solutions[0], targets[0].hosts, command, "2026-11-01", "VERSION", options=recorded_options(request))
 
 
 def plain(

@@ -204,6 +204,7 @@ package: []
         "command": "envsolve -f tensorflow",
         "platform": "linux-64",
         "request": ["python=3.12", "tensorflow"],
+        "options": {},
         "minimum_driver": "525.60.13",
         "compute_capabilities": [],
     }
@@ -214,6 +215,7 @@ package: []
         "envsolve_version": "0.2.0",
         "own_matrix": True,
         "command": "envsolve -f tensorflow",
+        "options": {},
         "platform": "win-64",
     }
 

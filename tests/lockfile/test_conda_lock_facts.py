@@ -43,6 +43,7 @@ def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
         "variables": {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
         "platform": "linux-64",
         "request": [asked.spec for asked in lock.asked],
+        "options": {},
         "python": "3.12.11",
         "glibc": "2.35",
         "virtual_packages": [str(it) for it in lock.virtual_packages],

@@ -13,7 +13,8 @@ from envsolve.app.export_conda import Exported, NotWholeError
 from envsolve.app.export_conda import export_conda as export
 from envsolve.boundary.files import FileError
 from envsolve.errors import UsageError
-from envsolve.lockfile.conda_locks import channels_of, named_channel, words_of
+from envsolve.lockfile.conda_locks import channels_of, named_channel
+from envsolve.lockfile.lock import Made
 from envsolve.lockfile.pixi_lock import read
 from envsolve.lockfile.reading import locks_in
 from envsolve.matrix import Matrix
@@ -158,7 +159,8 @@ def test_channels_come_in_the_order_of_the_command_and_conda_forge_last(matrix: 
     own, other = "https://example.org/own", "https://example.org/other"
     packages = [package("tzdata"), *(package("bzip2", channel=it) for it in (own, other))]
     assert channels_of(packages) == (other, own, "conda-forge")
-    assert channels_of(packages, f"envsolve --channel {own} --channel gone") == (own, other, "conda-forge")
+    made = Made("VERSION", options=(("channels", (own, "gone")),))
+    assert channels_of(packages, made) == (own, other, "conda-forge")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,3 @@ def test_facts_begin_no_line_of_their_own(name: str) -> None:
     ((_, explicit),) = export_conda("conda-lock", text, ORIGIN, "explicit").texts
     assert "evil" not in explicit
     assert "--name envsolve " in explicit
-
-
-def test_a_command_that_is_broken_names_nothing() -> None:
-    assert words_of("envsolve --channel 'own", "--channel") == ()

@@ -18,6 +18,7 @@ from envsolve.errors import UsageError
 from envsolve.lockfile import pixi_toml
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import conda_specs
+from envsolve.lockfile.options import options_in
 from envsolve.lockfile.stack import lock_of
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
@@ -72,7 +73,7 @@ def answers(case: Case, matrix: Matrix, **more: Any) -> list[Answer]:
     targets, solutions, _ = stacks_of(request, matrix, {}, Solver(matrix))
     command = f"envsolve --framework {' --framework '.join(case.frameworks)} --format pixi"
     return [
-        Answer(solution, target.hosts, command, "2026-11-20", "VERSION")
+        Answer(solution, target.hosts, command, "2026-11-20", "VERSION", options=options_in(command))
         for solution, target in zip(solutions, targets, strict=True)
     ]
 

@@ -33,11 +33,8 @@ COMMAND = "envsolve --framework pytorch --driver 580.65.06 --gpu 'RTX 3090' nump
 def lock_for(format_name: str, matrix: Matrix) -> Lock:
     lock = rtx_3090(matrix) if format_name in PYTHON else two_platforms(matrix)[0]
     assert lock.made is not None
-    return lock._replace(made=lock.made._replace(command=COMMAND))
-
-
-def capability(word: str) -> str:
-    return {"RTX 3090": "8.6", "RTX 3080": "8.6"}.get(word, word)
+    options = (("frameworks", ("pytorch",)), ("sources", ("pypi", "pytorch")))
+    return lock._replace(made=lock.made._replace(command=COMMAND, options=options))
 
 
 def is_same(format_name: str, one: Lock, other: Lock) -> bool:
@@ -45,7 +42,7 @@ def is_same(format_name: str, one: Lock, other: Lock) -> bool:
     name, write = WRITERS[format_name]
     before, after, locks = write(one), write(other), (other.restricted_to(format_name),)
     assert before != after
-    return same_file(name, format_name, before, after, locks, capability)
+    return same_file(name, format_name, before, after, locks)
 
 
 def made(lock: Lock, **changes: object) -> Lock:
@@ -74,8 +71,8 @@ def first(lock: Lock, **changes: object) -> Lock:
         lambda lock: made(lock, envsolve_version="9.9.9"),
         lambda lock: made(lock, matrix_date="2027-01-01"),
         lambda lock: made(lock, command=COMMAND.replace("580.65.06", "580.95.05")),
-        lambda lock: made(lock, command=COMMAND.replace(" --driver 580.65.06", "")),
-        lambda lock: made(lock, command=COMMAND.replace("RTX 3090", "RTX 3080")),
+        lambda lock: made(lock, request=tuple(reversed(lock.made.request))),
+        lambda lock: made(lock, options=tuple(reversed(lock.made.options))),
         lambda lock: stacked(lock, machines="NVIDIA RTX A6000 (8.6)"),
         lambda lock: stacked(lock, machines="a GPU of 8.6"),
     ],
@@ -91,8 +88,9 @@ def test_who_made_it_does_not_count(change: Callable[[Lock], Lock], format_name:
     [
         lambda lock: made(lock, own_matrix=True),
         lambda lock: made(lock, asked_digest="sha256:00"),
-        lambda lock: made(lock, command=COMMAND.replace("pytorch", "jax")),
-        lambda lock: made(lock, command=COMMAND.replace("RTX 3090", "RTX 4090")),
+        lambda lock: made(lock, request=("numpy>=2",)),
+        lambda lock: made(lock, options=(("frameworks", ("jax",)),)),
+        lambda lock: made(lock, options=(("sources", ("pytorch", "pypi")),)),
         lambda lock: stacked(lock, capabilities=("8.9",)),
         lambda lock: stacked(lock, capabilities=("8.6", "9.0")),
         lambda lock: stacked(lock, minimum_driver="590.10"),
@@ -214,7 +212,8 @@ ANSWER = {
     "frameworks": [],
     "because": [{"fact": "a", "source": "b"}],
     "notes": [{"code": "newer", "text": "jax 2.0 needs NVIDIA driver 580 or newer"}],
-    "request": "envsolve -f jax --gpu 8.6",
+    "request": "envsolve --framework jax --gpu 8.6",
+    "options": {"frameworks": ["jax"]},
     "matrix_date": "2026-11-20",
     "envsolve_version": "0.1.0",
 }
@@ -233,7 +232,7 @@ def test_of_an_answer_in_json_the_facts_count() -> None:
     assert is_answer(envsolve_version="0.2.0", matrix_date="2027-01-01")
     assert is_answer(host={**host, "origin": {"driver": "driver in pyproject.toml"}})
     assert is_answer(notes=[{"code": "newer", "text": "a newer jax, 2.0, needs NVIDIA driver 580 or newer"}])
-    assert is_answer(request="envsolve -f jax --gpu 8.6 --driver 580.65.06")
+    assert is_answer(request="envsolve --framework jax --gpu 8.6 --driver 580.65.06")
     assert is_answer(host={**host, "driver": "590.10"})
     assert is_answer(host={**host, "gpus": [{"name": "NVIDIA RTX A6000", "compute_capability": "8.6", "count": 2}]})
     assert not is_answer(host={**host, "gpus": [{"name": None, "compute_capability": "8.9", "count": 1}]})
@@ -241,5 +240,5 @@ def test_of_an_answer_in_json_the_facts_count() -> None:
     assert not is_answer(minimum_driver="590.10")
     assert not is_answer(notes=[])
     assert not is_answer(because=[])
-    assert not is_answer(request="envsolve -f pytorch --gpu 8.6")
+    assert not is_answer(options={"frameworks": ["pytorch"]})
     assert not is_answer(platforms=[ANSWER])

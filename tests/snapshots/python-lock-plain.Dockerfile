@@ -16,6 +16,7 @@
 # envsolve_version = "VERSION"
 # command = "envsolve lock numpy"
 # request = ["numpy"]
+# options = {}
 # exclude_newer = "2026-10-01T00:00:00Z"
 # platform = "linux-64"
 # python = "3.11.7"

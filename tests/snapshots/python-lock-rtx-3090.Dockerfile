@@ -18,6 +18,7 @@
 # envsolve_version = "VERSION"
 # command = "envsolve -f pytorch==2.14.1 --gpu 'RTX 3090' --driver 580.65.06 --source pytorch"
 # request = ["torch==2.14.1", "numpy", "own-kernels @ https://files.example.org/packages/own_kernels.whl"]
+# options = {}
 # matrix_date = "2026-11-01"
 # platform = "linux-64"
 # python = "3.11.7"

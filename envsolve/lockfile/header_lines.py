@@ -1,0 +1,67 @@
+"""The lines of a header that are read back, each with the one template that writes it and reads it.
+
+An environment.yml and a pixi.toml of a stack have no other place for what they rest on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from envsolve.boundary.display import one_line
+
+_FIELD = r"\{(\w+)\}"
+_PHRASES = ("name", "machines", "assumed", "command")
+"""Fields that may be more than one word."""
+
+
+class Line:
+    """One or more templates with ``{fields}``: that of which all are given writes a line, the first that fits reads it.
+
+    Those with more fields come first.
+    """
+
+    def __init__(self, *templates: str) -> None:
+        self._templates = templates
+
+    def written(self, **fields: str | None) -> str:
+        """The line with ``fields``; what is None or "" is left out."""
+        given = {name for name, text in fields.items() if text}
+        template = next((it for it in self._templates if set(re.findall(_FIELD, it)) == given), self._templates[-1])
+        return one_line(template.format_map({name: text or "" for name, text in fields.items()}))
+
+    def read(self, line: str) -> Mapping[str, str] | None:
+        """The fields in ``line``; None where it is no such line."""
+        found = next(filter(None, (form.fullmatch(line.rstrip()) for form in self._forms)), None)
+        return None if found is None else found.groupdict()
+
+    def first_in(self, lines: Iterable[str]) -> Mapping[str, str]:
+        """The fields of the first such line; none where there is none."""
+        return next(filter(None, map(self.read, lines)), {})
+
+    @cached_property
+    def _forms(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(re.compile(_form(it)) for it in self._templates)
+
+
+def _form(template: str) -> str:
+    parts = re.split(_FIELD, template)
+    fields = {it: f"(?P<{it}>{'.+' if it in _PHRASES else r'[^ ]+'})" for it in parts[1::2]}
+    return "".join(fields[it] if number % 2 else re.escape(it) for number, it in enumerate(parts))
+
+
+_BY = "# Made by envsolve {version}"
+_FROM = f"{_BY} from the compatibility matrix of {{date}}"
+MADE_BY = Line(f"{_FROM}:", f"{_BY}:")
+MADE_BY_OWN_MATRIX = Line(f"{_FROM} that --matrix gave:", f"{_BY} that --matrix gave:")
+"""The same where the matrix is not the one that envsolve ships; it is read first."""
+COMMAND = Line("#   {command}")
+FOR = Line("# For: {platform}, {machines}", "# For: {platform}")
+NEEDS = Line("# Needs: NVIDIA driver {floor} or newer")
+RESOLVED_FOR = Line(
+    "# Resolved for: Python {python}, {assumed}", "# Resolved for: Python {python}", "# Resolved for: {assumed}"
+)
+EXPORTED = Line("# Exported from {name} by envsolve")
+GPU = Line("{name} ({capability})", "a GPU of {capability}")
+"""A GPU among the machines, which commas set apart."""

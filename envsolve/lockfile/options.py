@@ -1,0 +1,36 @@
+"""What a file records of the options that it was made with: values by the keys of a project.
+
+An environment.yml and a pixi.toml of a stack have the command alone, on top for people, out of which they are read.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from envsolve.model.asker import key_of
+
+Options = tuple[tuple[str, tuple[str, ...]], ...]
+"""Values by keys; what was not given is left out."""
+UNRECORDED = ("--driver", "--gpu", "--host", "--platform", "--format", "--requirement", "--constraint")
+"""Options that are no part of it: files record the compute capabilities, and what the files that are named say."""
+CONSTRAINTS = "constraints"
+"""The key of what constraint files say."""
+_FLAGS = ("--exact", "--allow-builds")
+_OF_PROJECT = "envsolve lock  # "
+
+
+def options_in(command: str) -> Options:
+    """The options in ``command``, as envsolve.app.command.recorded_command writes it; none where it is broken."""
+    if command.startswith(_OF_PROJECT):
+        command = command.removeprefix(_OF_PROJECT).rpartition(" for ")[0]
+    try:
+        words = iter(shlex.split(command))
+    except ValueError:  # a quote that does not end, in a file that somebody edited
+        return ()
+    found: dict[str, tuple[str, ...]] = {}
+    for word in words:
+        if word.startswith("--"):
+            value = "true" if word in _FLAGS else next(words, "")
+            if word not in UNRECORDED:
+                found[key_of(word)] = (*found.get(key_of(word), ()), value)
+    return tuple(found.items())
