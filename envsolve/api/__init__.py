@@ -47,7 +47,7 @@ from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.request import Packages, Policy, Request, parse_cuda_versions, parse_versions
-from envsolve.model.versions import CudaVersion, DriverVersion
+from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
 from envsolve.model.words import member_of, one_word
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def solve(
     *,
     gpus: Gpus = (),
     driver: str | DriverVersion | None = None,
+    glibc: str | LibcVersion | None = None,
     python: Range | None = None,
     cuda: Range | None = None,
     hosts: Files = (),
@@ -101,13 +102,13 @@ def solve(
 
     ``frameworks`` are names with versions if you like: ``"pytorch>=2.5"``. The target is this machine unless it is
     told: ``gpus`` is ``"auto"``, ``"none"`` (CPU), or products and compute capabilities, all of which the stack must
-    run on; ``driver`` is the version of NVIDIA's driver; ``hosts`` are host files, in place of ``gpus``;
-    ``platforms`` are spelled as conda spells them. ``python`` and ``cuda`` are versions or ranges: ``"3.11"``,
-    ``">=3.10,<3.13"``, ``"12.*"``. ``sources`` are in order of preference; ``prefer`` says which of several stacks
-    that run is the better one: ``newest-framework``, ``newest-cuda`` or ``widest-gpu``. ``channels``, ``index_url``,
-    ``extra_index_urls`` and ``pytorch_index_url`` are conda channels and package indexes in place of the usual ones,
-    or beside them. ``format`` is ``environment``, ``json`` or ``pixi``; ``matrix`` is as for :func:`detect`.
-    Nothing goes to the network.
+    run on; ``driver`` is the version of NVIDIA's driver and ``glibc`` that of the C library, on Linux; ``hosts`` are
+    host files, in place of ``gpus``; ``platforms`` are spelled as conda spells them. ``python`` and ``cuda`` are
+    versions or ranges: ``"3.11"``, ``">=3.10,<3.13"``, ``"12.*"``. ``sources`` are in order of preference; ``prefer``
+    says which of several stacks that run is the better one: ``newest-framework``, ``newest-cuda`` or ``widest-gpu``.
+    ``channels``, ``index_url``, ``extra_index_urls`` and ``pytorch_index_url`` are conda channels and package indexes
+    in place of the usual ones, or beside them. ``format`` is ``environment``, ``json`` or ``pixi``; ``matrix`` is as
+    for :func:`detect`. Nothing goes to the network.
 
     Raises UnsolvableError, which says why and what would do, where no build runs there: with a GPU present or named
     a CPU build is never chosen.
@@ -122,6 +123,7 @@ def solve(
         frameworks=frameworks,
         gpus=gpus,
         driver=driver,
+        glibc=glibc,
         python=python,
         cuda=cuda,
         hosts=hosts,
@@ -145,6 +147,7 @@ def lock(
     *,
     gpus: Gpus = (),
     driver: str | DriverVersion | None = None,
+    glibc: str | LibcVersion | None = None,
     python: Range | None = None,
     cuda: Range | None = None,
     hosts: Files = (),
@@ -195,6 +198,7 @@ def lock(
         frameworks=frameworks,
         gpus=gpus,
         driver=driver,
+        glibc=glibc,
         python=python,
         cuda=cuda,
         hosts=hosts,
@@ -346,6 +350,7 @@ def _request(
     frameworks: Words,
     gpus: Gpus,
     driver: str | DriverVersion | None,
+    glibc: str | LibcVersion | None,
     python: Range | None,
     cuda: Range | None,
     hosts: Files,
@@ -372,6 +377,7 @@ def _request(
         cuda=value("cuda", cuda, SpecifierSet, parse_cuda_versions),
         gpus=gpus_of(gpus),
         driver=value("driver", driver, DriverVersion, DriverVersion.parse),
+        glibc=value("glibc", glibc, LibcVersion, LibcVersion.parse),
         hosts=files(hosts),
         platforms=each("platforms", platforms, member_of(Platform)),
         sources=each("sources", sources, member_of(Source)),

@@ -25,7 +25,7 @@ from envsolve.app.stack_wheels import (
     required_by_builds,
     strangers,
 )
-from envsolve.app.targets import glibc_for
+from envsolve.app.targets import glibc_of
 from envsolve.conda.names import present_projects
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, rivals_of
@@ -117,9 +117,7 @@ def wheels_beside(
     return Wheels(found.pins, tuple(_notes(found, present)), frameworks, _companions(found.pins, present))
 
 
-def python_among(
-    packages: Iterable[CondaPackage], problem: Problem, solution: Solution | None, asker: Asker
-) -> Interpreter:
+def python_among(packages: Iterable[CondaPackage], problem: Problem, asker: Asker) -> Interpreter:
     """The Python and the system that wheels have to suit.
 
     Raises UnsolvableError where conda installs no Python, or one that takes other wheels.
@@ -134,7 +132,7 @@ def python_among(
         message = f"wheels are resolved for the usual CPython, and conda installs {python.version} {python.build}"
         raise UnsolvableError("python-not-supported", message)
     major, minor, patch = (*Version(python.version).release, 0, 0)[:3]
-    return Interpreter((major, minor, patch), problem.platform, glibc_for(problem, solution))
+    return Interpreter((major, minor, patch), problem.platform, glibc_of(problem))
 
 
 def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present], asker: Asker) -> None:

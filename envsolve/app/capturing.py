@@ -28,7 +28,7 @@ from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.host.detection import detect
 from envsolve.host.machine import this_glibc
-from envsolve.index.fitting import Interpreter, newest_glibc
+from envsolve.index.fitting import Interpreter
 from envsolve.lockfile.conda_locks import channels_of
 from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS, write_conda_lock, write_python_lock
 from envsolve.lockfile.lock import Asked, Lock, Made
@@ -276,7 +276,7 @@ def _python_lock(interpreter: Interpreter, wheels: InstalledWheels, files: Exact
         wheels.pins,
         interpreter.platform,
         interpreter.full_version,
-        newest_glibc(interpreter),
+        None if interpreter.glibc is None else str(interpreter.glibc),
         made=Made(__version__, command, wheels.requested),
         default_index=files.default,
         default_is_plain=files.where.is_plain,

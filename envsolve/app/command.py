@@ -78,6 +78,7 @@ def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
     yield "--python", () if request.python is None else (spoken(request.python),)
     yield "--cuda", () if request.cuda is None else (spoken(request.cuda),)
     yield "--driver", () if request.driver is None else (str(request.driver),)
+    yield "--glibc", () if request.glibc is None else (str(request.glibc),)
     yield "--gpu", request.gpus
     yield "--host", request.hosts
     yield "--source", (source.value for source in request.sources)

@@ -68,7 +68,7 @@ class CondaWheels:
         constraints: list[str] = []
         packages = solve(())
         for _ in range(_MOST_ROUNDS):
-            interpreter = python_among(packages, target.problem, solution, request.asker)
+            interpreter = python_among(packages, target.problem, request.asker)
             try:
                 return packages, wheels_beside(packages, side, interpreter, self._matrix, where, self._lines, progress)
             except UnsolvableError as error:

@@ -26,7 +26,7 @@ from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.provider import Ask
 from envsolve.resolve.closure.releases import Unfit
 from envsolve.resolve.closure.resolve import Conflict
-from envsolve.resolve.closure.told import contested, missing, reasons_of, sentences, versions
+from envsolve.resolve.closure.told import contested, glibc_needed_in, missing, reasons_of, sentences, versions
 from envsolve.resolve.solver import Solver
 
 _MOST_CAUSES = 12
@@ -83,6 +83,7 @@ def packages_refusal(
         *_framework_hints(contested(conflict), request),
         *([Hint("have conda install a version that is asked for")] if beside and code != "hash-mismatch" else []),
         *(() if rivals else _hints(reasons, unknown, lacking, request, solution)),
+        *_glibc_hints(conflict, request),
         *(_hash_hints(unfit, solution, beside, request.asker) if code == "hash-mismatch" else ()),
     )
     steps = tuple(ConflictStep(cause, "", "") for cause in causes)
@@ -247,6 +248,12 @@ def _hash_hints(
         yield Hint(
             f"for hashes of the wheels on PyPI, whose builds are others, take these: {asker.saying('sources', 'pypi')}"
         )
+
+
+def _glibc_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:
+    needed = glibc_needed_in(conflict)
+    if needed is not None:
+        yield way_out(f"for a machine with glibc {needed} or newer", request._replace(glibc=needed), request)
 
 
 def _cannot_be_installed(unfit: Mapping[str, Mapping[Unfit, str]], target: str, solution: Solution | None) -> str:

@@ -17,12 +17,12 @@ from envsolve.app.targets import Target
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_CPU_WHEEL, FRAMEWORKS
-from envsolve.index.fitting import newest_glibc
+from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.lock import Lock, Made
 from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
-from envsolve.model.host import Platform
+from envsolve.model.host import COMMON_GLIBC, Platform
 from envsolve.model.need import Markers
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
@@ -96,7 +96,7 @@ class Result:
             pins,
             interpreter.platform,
             interpreter.full_version,
-            newest_glibc(interpreter),
+            None if interpreter.glibc is None else str(interpreter.glibc),
             None if answer is None else stack_of(answer, {pin.name: pin.version for pin in pins}),
             made,
             default_index=default,
@@ -108,6 +108,8 @@ class Result:
         notes = (*beside, *self._notes(attempt), *in_part, *told, *(note for pin in pins for note in notes_of(pin)))
         if not attempt.problem.cpu and attempt.problem.gpus:
             notes = (*notes, *_for_the_cpu(pins))
+        if any(machine.assumed_glibc for machine in attempt.problem.machines):
+            notes = (*notes, *self._beyond_common_glibc(attempt.interpreter, pins))
         if passed:
             more = f", and {len(passed) - 1} more after it" if len(passed) > 1 else ""
             text = f"a build was passed over{more}: {said(passed[0])}{_instead(solution)}"
@@ -150,6 +152,20 @@ class Result:
             yield Note("cuda-not-included", text, command).about(
                 name=release.package, version=str(release.full_version), cuda=str(release.cuda)
             )
+
+    def _beyond_common_glibc(self, interpreter: Interpreter, pins: Iterable[Pin]) -> Iterator[Note]:
+        """What cannot be installed with the oldest C library in use, where the target's is only assumed."""
+        ranks = Ranks(interpreter._replace(glibc=COMMON_GLIBC))
+        beyond = [
+            f"{pin.name} {pin.version}"
+            for pin in pins
+            if not any(not file.is_wheel or ranks.of_wheel(file.name) is not None for file in pin.files)
+        ]
+        if beyond:
+            names = ", ".join(beyond[:_FEW]) + (f" and {len(beyond) - _FEW} more" if len(beyond) > _FEW else "")
+            text = f"glibc {interpreter.glibc} is assumed, and {names} cannot be installed with {COMMON_GLIBC}"
+            named = self._request.asker.named("glibc")
+            yield Note("glibc-assumed", f"{text} (RHEL 8): {named} says what the machine has")
 
 
 def said(error: UnsolvableError) -> str:

@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.lock_frameworks import asks_for_cuda, constraint_on, python_of
-from envsolve.app.targets import Target, glibc_for
+from envsolve.app.targets import Target, glibc_of
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.fitting import Interpreter
 from envsolve.matrix.load import Matrix
@@ -17,7 +17,7 @@ from envsolve.model.names import normalized
 from envsolve.model.package import Pin
 from envsolve.model.release import Release
 from envsolve.model.request import FrameworkRequest, Packages, Request
-from envsolve.model.solution import Machine, Problem, Solution
+from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.newer import with_newer_drivers
 from envsolve.resolve.solver import Solver
 
@@ -38,14 +38,14 @@ class Attempt(NamedTuple):
 def interpreter_of(problem: Problem, solution: Solution | None) -> Interpreter:
     """The Python and the system that the packages around a stack, if there is one, have to suit."""
     python = python_of(problem.python, None if solution is None else solution.python)
-    return Interpreter(python, problem.platform, glibc_for(problem, solution))
+    return Interpreter(python, problem.platform, glibc_of(problem))
 
 
 def problem_of(target: Target, wanted: Given) -> Problem:
     """The problem of ``target``; that of an unknown GPU where none was found and a requirement names CUDA."""
     problem = target.problem
     if problem.cpu and target.fell_to_cpu and asks_for_cuda(wanted):
-        return problem._replace(cpu=False, machines=(Machine(None, (), problem.machines[0].glibc),))
+        return problem._replace(cpu=False, machines=problem.machines[:1])
     return problem
 
 

@@ -20,7 +20,7 @@ from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.lock_frameworks import python_of
 from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places
 from envsolve.app.stack_wheels import Limits, index_of, is_lockable, places_of, required_by_builds
-from envsolve.app.targets import glibc_for
+from envsolve.app.targets import glibc_of
 from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL, rivals_of
 from envsolve.index.client import Indexes
 from envsolve.index.extended import Elsewhere
@@ -232,9 +232,8 @@ class Worlds:
         """A world for each Python; where nothing says which, for the one that runs envsolve."""
         pythons: Sequence[Version | None] = self.pythons or (None,)
         for minor in pythons:
-            interpreter = Interpreter(
-                python_of(self._problem.python, minor), self._problem.platform, glibc_for(self._problem, None)
-            )
+            python = python_of(self._problem.python, minor)
+            interpreter = Interpreter(python, self._problem.platform, glibc_of(self._problem))
             wanted = for_target(self._wanted, Markers(interpreter.marker_values()))
             of_builds = [
                 (among(framework_identifier(it), _for_python(rows, minor)), THE_STACK)

@@ -16,6 +16,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target, given
+from envsolve.app.command import way_out
 from envsolve.app.lock_frameworks import depends_on_python, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
 from envsolve.app.lock_result import Locked, Result, said
@@ -230,7 +231,12 @@ class _Lock:
                 joined += new
                 continue
             self._require_recent(made, lines)
-            beside = (*self._held_back(made, problem, lines), *_not_decided(made), *_corrected(made.found))
+            beside = (
+                *self._held_back(made, problem, lines),
+                *self._beyond_glibc(made),
+                *_not_decided(made),
+                *_corrected(made.found),
+            )
             return self._result.finished(made.attempt, made.found.pins, beside, self._passed)
 
     def _has_no_builds(self) -> bool:
@@ -394,6 +400,15 @@ class _Lock:
             yield told.about(name=it.name, version=it.version, newest=it.newest, months=round(months), because=because)
 
         yield from self._of_older_cuda(made, problem, lines)
+
+    def _beyond_glibc(self, made: _Made) -> Iterator[Note]:
+        """Newer versions that only another C library would allow."""
+        for name, version, needed in made.found.beyond_glibc:
+            have = made.attempt.interpreter.glibc
+            text, request = f"{name} {version} needs glibc {needed}, and the target has {have}", self._asked.request
+            hint = way_out(text, request._replace(glibc=needed), request)
+            told = Note("newer-needs-glibc", hint.text, hint.command)
+            yield told.about(name=name, version=version, glibc=str(needed))
 
     def _of_older_cuda(self, made: _Made, problem: Problem, lines: Lines) -> Iterator[Note]:
         """The builds of the newest version that are for an older CUDA than the one that runs here."""

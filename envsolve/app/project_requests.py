@@ -119,7 +119,7 @@ def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str,
 
 
 def _on(machine: Machine, request: Request) -> Request:
-    return request._replace(gpus=machine.gpus, driver=machine.driver, hosts=machine.hosts, platforms=machine.platforms)
+    return request._replace(**{key: value for key, value in machine._asdict().items() if key != "name"})
 
 
 def _machine_of_lock(part: Part, request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Request | None:
@@ -169,6 +169,7 @@ def typed(machine: Machine) -> str:
     """What the project says of a machine."""
     told = [*(machine.gpus or (() if machine.hosts else ("auto",))), *machine.hosts]
     told += [] if machine.driver is None else [f"driver {machine.driver}"]
+    told += [] if machine.glibc is None else [f"glibc {machine.glibc}"]
     return ", ".join((*told, *machine.platforms))
 
 

@@ -20,7 +20,7 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import ASSUMED_GLIBC, Gpu, GpuStatus, Host, Platform
 from envsolve.model.note import Note
 from envsolve.model.request import Request
-from envsolve.model.solution import Machine, Problem, Solution
+from envsolve.model.solution import Machine, Problem
 from envsolve.model.versions import LibcVersion
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class Target(NamedTuple):
     fell_to_cpu: bool
 
 
+_ASSUMED = "assumed"
+"""Where a C library is from that nobody states."""
 CPU_ENVIRONMENT = "this is a CPU environment"
 
 
@@ -114,6 +116,7 @@ def _target(
     hosts = tuple(with_driver(host, request.driver, request.asker.named("driver")) for host in hosts)
     hosts = tuple(with_known_cuda(_with_named_gpus(host, matrix), matrix.cuda) for host in hosts)
     platform = _platform(request, hosts)
+    hosts = tuple(_with_glibc(host, platform, request) for host in hosts)
     _require_on_platform(hosts, platform, matrix.cuda, request)
     looked = not request.wants_cpu and bool(request.hosts or request.gpus in ((), ("auto",)))
     cpu = request.wants_cpu or (looked and _falls_to_cpu(hosts, request))
@@ -153,13 +156,9 @@ def _all_machines(
     return profiles(machines, cuda)
 
 
-def glibc_for(problem: Problem, solution: Solution | None) -> LibcVersion | None:
-    """The oldest C library of the machines; where nobody knows it, one that the stack runs with. None beside Linux."""
-    if problem.platform not in (Platform.LINUX_64, Platform.LINUX_AARCH64):
-        return None
-    known = [machine.glibc for machine in problem.machines if machine.glibc is not None]
-    asked = [it.release.glibc for it in (solution.choices if solution else ()) if it.release.glibc is not None]
-    return min(known) if known else max([ASSUMED_GLIBC, *asked])
+def glibc_of(problem: Problem) -> LibcVersion | None:
+    """The oldest C library of the machines; None beside Linux."""
+    return min((machine.glibc for machine in problem.machines if machine.glibc is not None), default=None)
 
 
 def detected_host(matrix: Matrix, environ: Mapping[str, str], *, thorough: bool) -> Host:
@@ -196,6 +195,8 @@ def _check_contradictions(request: Request) -> None:
         if request.wants_cpu and value is not None:
             about = request.asker.named(key)
             raise refuse(f"{said('gpus', 'none')} asks for CPU and {about} for a GPU: give one of them")
+    if request.glibc is not None and request.platforms and not any(it.is_linux for it in request.platforms):
+        raise refuse(f"{request.asker.named('glibc')} is about Linux, and the target is {request.platforms[0]}")
 
 
 def _read_hosts(request: Request, matrix: Matrix) -> tuple[Host, ...]:
@@ -212,7 +213,8 @@ def _read_hosts(request: Request, matrix: Matrix) -> tuple[Host, ...]:
 def _named_host(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Host:
     platform, named = request.platform or this_platform(), request.asker.named("gpus")
     if request.wants_cpu:
-        return Host(platform=platform, status=GpuStatus.NO_GPU, origin={"gpus": named})
+        here = Host(platform=platform, status=GpuStatus.NO_GPU, origin={"gpus": named})
+        return here if platform is not this_platform() else _with_own_glibc(here)
     gpus: dict[Gpu, int] = {}
     for text in request.gpus:
         gpu = _named_gpu(text, matrix, request.asker)
@@ -222,6 +224,12 @@ def _named_host(request: Request, matrix: Matrix, environ: Mapping[str, str]) ->
     if request.driver is not None:
         return with_driver(host, request.driver, request.asker.named("driver"))
     return overridden(host, matrix.cuda, {name: environ[name] for name in (UV_DRIVER, CONDA_CUDA) if environ.get(name)})
+
+
+def _with_own_glibc(host: Host) -> Host:
+    from envsolve.host.machine import this_glibc
+
+    return host._replace(glibc=this_glibc())
 
 
 def _named_gpu(text: str, matrix: Matrix, asker: Asker) -> Gpu:
@@ -390,16 +398,34 @@ def _apart(machine: Machine, cuda: CudaTable) -> bool:
     return bool(begins and ends) and max(begins) >= min(ends)
 
 
+def _with_glibc(host: Host, platform: Platform, request: Request) -> Host:
+    """``host`` with the C library of the target: what is asked for, what it has, or what such machines have."""
+    if not platform.is_linux:
+        return host._replace(glibc=None)
+    if request.glibc is not None:
+        return with_origin(host._replace(glibc=request.glibc), "glibc", request.asker.named("glibc"))
+    if host.glibc is not None and host.platform is platform:
+        return host
+    return with_origin(host._replace(glibc=ASSUMED_GLIBC), "glibc", _ASSUMED)
+
+
 def _machine(host: Host, cuda: CudaTable, platform: Platform, *, cpu: bool) -> Machine:
-    glibc = host.glibc if host.platform is platform else None
+    glibc, assumed = host.glibc, host.origin.get("glibc") == _ASSUMED
     if cpu:
-        return Machine(driver=None, gpus=(), glibc=glibc)
+        return Machine(driver=None, gpus=(), glibc=glibc, assumed_glibc=assumed)
     windows = platform.is_windows or host.wsl
     driver, origin = host.driver, host.origin.get("driver", "")
     if driver is None and host.driver_cuda is not None:
         driver, origin = cuda.driver_for(host.driver_cuda, windows=windows), host.origin.get("driver_cuda", "")
     gpus = {gpu.compute_capability: gpu.name or "" for gpu in host.gpus if gpu.compute_capability is not None}
-    return Machine(driver, tuple(sorted(gpus.items())), glibc, driver_origin=origin, windows_driver=windows)
+    return Machine(
+        driver,
+        tuple(sorted(gpus.items())),
+        glibc,
+        driver_origin=origin,
+        windows_driver=windows,
+        assumed_glibc=assumed,
+    )
 
 
 def with_known_cuda(host: Host, cuda: CudaTable) -> Host:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from envsolve.app.targets import glibc_for
+from envsolve.app.targets import glibc_of
 from envsolve.errors import UsageError
 from envsolve.matrix.load import CudaTable
 from envsolve.model.conda import VirtualPackage
@@ -41,7 +41,7 @@ def virtual_packages(
     problem: Problem, solution: Solution | None, hosts: Sequence[Host], cuda: CudaTable, environ: Mapping[str, str]
 ) -> tuple[VirtualPackage, ...]:
     """The virtual packages of the machines of ``problem``, sorted by name. Raises UsageError for a bad override."""
-    found = {it.name: it for it in _assumed(problem, solution)}
+    found = {it.name: it for it in _assumed(problem)}
     if not problem.cpu:
         found |= {it.name: it for it in _of_gpus(problem, solution, hosts, cuda)}
     for variable, name in _OVERRIDES.items():
@@ -50,7 +50,7 @@ def virtual_packages(
     return tuple(sorted(found.values()))
 
 
-def _assumed(problem: Problem, solution: Solution | None) -> Iterator[VirtualPackage]:
+def _assumed(problem: Problem) -> Iterator[VirtualPackage]:
     platform = problem.platform
     yield VirtualPackage("__archspec", "1", _ARCHITECTURE[platform])
     if platform.is_windows:
@@ -61,7 +61,7 @@ def _assumed(problem: Problem, solution: Solution | None) -> Iterator[VirtualPac
         yield VirtualPackage("__osx", _MACOS)
         return
     yield VirtualPackage("__linux", _LINUX)
-    yield VirtualPackage("__glibc", str(glibc_for(problem, solution)))
+    yield VirtualPackage("__glibc", str(glibc_of(problem)))
 
 
 def _of_gpus(

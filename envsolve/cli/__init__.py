@@ -36,8 +36,13 @@ def _run(arguments: "Sequence[str] | None") -> int:
     gc.disable()
     words = list(sys.argv[1:] if arguments is None else arguments)
 
+    dropped: list[object] = []  # an interrupt in a callback of an import, which Python prints before it goes on
+    hook, sys.unraisablehook = sys.unraisablehook, dropped.append
     from envsolve.cli.interrupts import came, remembered
 
+    sys.unraisablehook = hook
+    if dropped:
+        raise KeyboardInterrupt
     with remembered():
         try:
             from envsolve.cli.early import start_early

@@ -195,6 +195,7 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
             yield name, spoken(options[name])
     for name, key in (
         ("driver", "driver"),
+        ("glibc", "glibc"),
         ("index_url", "index-url"),
         ("pytorch_index_url", "pytorch-index-url"),
         ("exclude_newer", "exclude-newer"),

@@ -52,9 +52,9 @@ def _remember(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _come_again(told: sys.UnraisableHookArgs) -> None:
-    """Have an interrupt that Python would drop come once more, a moment later."""
+    """Have an interrupt that Python would drop come once more, when this call is over."""
     if isinstance(told.exc_value, KeyboardInterrupt):
-        timer = threading.Timer(0.001, _interrupt_main)
+        timer = threading.Timer(0.05, _interrupt_main)
         timer.daemon = True
         timer.start()
     else:

@@ -23,10 +23,10 @@ from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_told_by
-from envsolve.model.host import Platform
+from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.release import Source
 from envsolve.model.request import Held, Packages, Policy, Request, parse_cuda_versions, parse_versions
-from envsolve.model.versions import DriverVersion
+from envsolve.model.versions import DriverVersion, LibcVersion
 from envsolve.model.words import gpu_name, one_word, parse_moment
 
 if TYPE_CHECKING:
@@ -80,6 +80,11 @@ _FILE = FileName("file")
     help=("auto (default: detect), none (CPU), a product ('RTX 3090') or a compute capability (8.6). Repeatable."),
 )
 @option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the target.")
+@option(
+    "--glibc",
+    type=Parsed("version", LibcVersion.parse),
+    help=f"glibc of a Linux target; default: this machine's, or {ASSUMED_GLIBC} where a GPU is named.",
+)
 @option(
     "--cuda",
     type=Parsed("spec", parse_cuda_versions),
@@ -254,6 +259,7 @@ def words_from(options: dict[str, Any], format_name: str) -> Request:
         cuda=options["cuda"],
         gpus=("none",) if set(options["gpus"]) == {"none"} else options["gpus"],
         driver=options["driver"],
+        glibc=options["glibc"],
         hosts=options["hosts"],
         platforms=tuple(dict.fromkeys(options["platforms"])),
         sources=tuple(dict.fromkeys(options["sources"])),

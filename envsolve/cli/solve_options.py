@@ -8,7 +8,17 @@ from envsolve.cli.options import Decorator
 from envsolve.cli.solve import solve
 
 REQUEST = (
-    *("requirements", "frameworks", "requirement_files", "constraint_files", "python", "gpus", "driver", "cuda"),
+    *(
+        "requirements",
+        "frameworks",
+        "requirement_files",
+        "constraint_files",
+        "python",
+        "gpus",
+        "driver",
+        "glibc",
+        "cuda",
+    ),
     *("hosts", "sources", "prefer", "channels", "index_url", "extra_index_urls", "pytorch_index_url", "exclude_newer"),
 )
 """What a request asks for, by the parameters of ``solve``."""

@@ -6,6 +6,7 @@ target costs more than a whole lock of a small project, so here each part of a t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
@@ -79,6 +80,15 @@ class Ranks:
         on_platform = any(it == "any" or it in self._platforms for it in platforms)
         return on_platform and any(it.startswith(("py3", "cp3")) for it in pythons)
 
+    def needed_glibc(self, file_name: str) -> LibcVersion | None:
+        """The oldest glibc with which the interpreter can install a wheel; None where that is not what it lacks."""
+        pythons, abis, platforms = (it.lower().split(".") for it in file_name.removesuffix(".whl").split("-")[-3:])
+        if not any((python, abi, False) in self._kinds for python in pythons for abi in abis):
+            return None
+        architecture = _ARCHITECTURES[self._interpreter.platform]
+        found = (re.fullmatch(rf"manylinux_2_(\d+)_{architecture}", it) for it in platforms)
+        return min((LibcVersion(2, int(it[1])) for it in found if it is not None), default=None)
+
     def _rank(self, tags: str) -> tuple[int, int] | None:
         pythons, abis, platforms = (part.lower().split(".") for part in tags.split("-"))
         ranks = [
@@ -119,13 +129,6 @@ def _system(platform: Platform) -> tuple[str, str]:
     if platform.is_windows:
         return "Windows", architecture.upper()
     return ("Linux" if platform in (Platform.LINUX_64, Platform.LINUX_AARCH64) else "Darwin"), architecture
-
-
-def newest_glibc(interpreter: Interpreter) -> str | None:
-    """The newest glibc that the wheels for the interpreter may need; None on a system without glibc."""
-    if _system(interpreter.platform)[0] != "Linux":
-        return None
-    return str(interpreter.glibc or ASSUMED_GLIBC)
 
 
 def platform_tags(interpreter: Interpreter) -> Iterator[str]:

@@ -26,13 +26,23 @@ class Platform(StrEnum):
         return self is Platform.WIN_64
 
     @property
+    def is_linux(self) -> bool:
+        """Whether programs run with a C library of the system, glibc for wheels and conda packages."""
+        return self in (Platform.LINUX_64, Platform.LINUX_AARCH64)
+
+    @property
     def has_cuda(self) -> bool:
         """Whether NVIDIA ships a CUDA toolkit for it (macOS lost it with CUDA 10.2)."""
         return self in (Platform.LINUX_64, Platform.LINUX_AARCH64, Platform.WIN_64)
 
 
-ASSUMED_GLIBC = LibcVersion(2, 28)
-"""Where nobody states the C library: the newest that wheels ask for in 2026, and what uv assumes of a Linux target."""
+ASSUMED_GLIBC = LibcVersion(2, 34)
+"""The glibc of a Linux target where nobody states it: RHEL 9 and Amazon Linux 2023 have it, Ubuntu
+22.04 has 2.35 and Debian 12 2.36. Of the systems in NVIDIA's installation guide for CUDA 13 only RHEL 8 (2.28, in
+maintenance since May 2024) and SLES 15 (2.31 and newer) have an older one; Ubuntu 20.04 (2.31) ended in May 2025."""
+
+COMMON_GLIBC = LibcVersion(2, 28)
+"""What the wheels of frameworks need in 2026 (manylinux_2_28), and what uv assumes of a Linux target."""
 
 
 class GpuStatus(StrEnum):

@@ -12,7 +12,7 @@ from packaging.version import Version
 from envsolve.model.asker import Asker
 from envsolve.model.host import Host, Platform
 from envsolve.model.release import Source
-from envsolve.model.versions import DriverVersion
+from envsolve.model.versions import DriverVersion, LibcVersion
 
 _PATCH_DOTS = 2
 _CUDA_PATCH = re.compile(r"(\d+\.\d+)(?:\.\d+)+")
@@ -96,6 +96,7 @@ class Request(NamedTuple):
     cuda: SpecifierSet | None = None
     gpus: tuple[str, ...] = ()
     driver: DriverVersion | None = None
+    glibc: LibcVersion | None = None
     hosts: tuple[str, ...] = ()
     platforms: tuple[Platform, ...] = ()
     sources: tuple[Source, ...] = ()

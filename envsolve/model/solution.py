@@ -29,7 +29,8 @@ class Machine(NamedTuple):
     """What a stack has to run on: one driver with its GPUs. None and empty mean unknown, which constrains nothing.
 
     ``windows_driver`` says that the driver's number is one of Windows: there, and inside WSL2, which runs on it.
-    ``hosts`` names the host files that it stands for: machines that no rule tells apart are one.
+    ``hosts`` names the host files that it stands for: machines that no rule tells apart are one. ``assumed_glibc`` says
+    that nobody stated the C library.
     """
 
     driver: DriverVersion | None
@@ -38,6 +39,7 @@ class Machine(NamedTuple):
     driver_origin: str = ""
     windows_driver: bool = False
     hosts: tuple[str, ...] = ()
+    assumed_glibc: bool = False
 
     @property
     def name(self) -> str:

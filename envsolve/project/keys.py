@@ -10,7 +10,7 @@ from envsolve.model.host import Platform
 from envsolve.model.need import check_marker, check_specifier, parse_need
 from envsolve.model.release import Source
 from envsolve.model.request import Policy, parse_cuda_versions, parse_framework, parse_versions
-from envsolve.model.versions import DriverVersion
+from envsolve.model.versions import DriverVersion, LibcVersion
 from envsolve.model.words import gpu_name, member_of, one_word, parse_moment
 
 
@@ -145,6 +145,7 @@ _ALL = (
         parse=_gpu,
     ),
     Key("driver", Kind.TEXT, "The NVIDIA driver of the machine.", '"535.129.03"', parse=DriverVersion.parse),
+    Key("glibc", Kind.TEXT, "The C library (glibc) of the machine, on Linux.", '"2.28"', parse=LibcVersion.parse),
     Key(
         "hosts",
         Kind.TEXTS,
@@ -212,7 +213,7 @@ TARGET_KEYS: Mapping[str, Key] = {key.name: key for key in _ALL if key.scope is 
 ALIASES: Mapping[str, str] = {"gpu": "gpus", "framework": "frameworks", "platform": "platforms", "output": "outputs"}
 """Keys in the singular, as the options of the command line are; each with the one it stands for."""
 
-MACHINE_KEYS = frozenset({"gpus", "driver", "hosts", "platforms"})
+MACHINE_KEYS = frozenset({"gpus", "driver", "glibc", "hosts", "platforms"})
 """Keys that say what a machine is; the others say what is asked for, which targets with shared outputs have alike."""
 
 OUTPUT_KEYS = ("file", "format")

@@ -10,7 +10,7 @@ from packaging.specifiers import SpecifierSet
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.request import Policy
-from envsolve.model.versions import DriverVersion
+from envsolve.model.versions import DriverVersion, LibcVersion
 
 
 class Output(NamedTuple):
@@ -21,11 +21,15 @@ class Output(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """A target: GPUs as typed (empty means those of this machine), the driver, or host files that hold both."""
+    """A target: GPUs as typed (empty means those of this machine) and the driver, or host files that hold both.
+
+    ``glibc`` is the C library, whatever the host files say.
+    """
 
     name: str
     gpus: tuple[str, ...] = ()
     driver: DriverVersion | None = None
+    glibc: LibcVersion | None = None
     hosts: tuple[str, ...] = ()
     platforms: tuple[Platform, ...] = ()
 

@@ -247,7 +247,14 @@ def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: M
         **({"prefer": asked["prefer"]} if "prefer" in asked else {}),
     )
     named = tuple(
-        Machine(it, values.get("gpus", ()), values.get("driver"), values.get("hosts", ()), values.get("platforms", ()))
+        Machine(
+            it,
+            values.get("gpus", ()),
+            values.get("driver"),
+            values.get("glibc"),
+            values.get("hosts", ()),
+            values.get("platforms", ()),
+        )
         for it, values in machines
     )
     outputs = tuple(Output(**it) for it in asked.get("outputs", ()))

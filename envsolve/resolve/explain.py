@@ -322,7 +322,12 @@ def _fact_of(problem: Problem, requirement: Requirement) -> str:
     machine = problem.machines[int(number)]
     if kind == "driver":
         return _driver_fact(machine)
-    return f"{machine.name} has glibc {machine.glibc}" if kind == "glibc" else _gpu_fact(machine, gpu[0])
+    return _glibc_fact(machine) if kind == "glibc" else _gpu_fact(machine, gpu[0])
+
+
+def _glibc_fact(machine: Machine) -> str:
+    assumed = f"glibc {machine.glibc} is assumed for {machine.name}"
+    return assumed if machine.assumed_glibc else f"{machine.name} has glibc {machine.glibc}"
 
 
 def _driver_fact(machine: Machine) -> str:

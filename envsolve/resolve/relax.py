@@ -294,7 +294,7 @@ class _Relax:
     def to_cpu(self) -> Iterator[WayOut]:
         """The frameworks without the GPU, named as what it is."""
         relaxed = self._request._replace(gpus=("none",), driver=None, cuda=None)
-        machines = tuple(Machine(None, (), machine.glibc) for machine in self._problem.machines)
+        machines = tuple(machine._replace(driver=None, gpus=()) for machine in self._problem.machines)
         solution = self._try(relaxed, self._problem._replace(cpu=True, machines=machines, cuda=None))
         if solution is not None:
             text = f"{_label(solution)} runs without the GPU"

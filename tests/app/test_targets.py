@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.targets import Target, target_of
 from envsolve.errors import EnvsolveError
+from envsolve.host.machine import this_glibc
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine
-from envsolve.model.versions import DriverVersion
+from envsolve.model.versions import DriverVersion, LibcVersion
 from tests.conftest import Envsolve
 
 PYTORCH = (FrameworkRequest("pytorch", SpecifierSet()),)
@@ -161,3 +163,37 @@ def test_a_driver_by_variable_speaks_for_a_gpu_in_a_host_file_too(matrix: Matrix
     assert not target(matrix, hosts=(by_variable,)).fell_to_cpu
     unsaid = host_file(tmp_path, driver="550.54.15", gpus=[], status="no-hardware", origin={})
     assert target(matrix, hosts=(unsaid,)).fell_to_cpu
+
+
+@pytest.mark.parametrize(
+    ("wishes", "glibc", "assumed"),
+    [
+        ({"gpus": ("8.6",)}, "2.34", True),
+        ({"gpus": ("8.6",), "glibc": LibcVersion(2, 28)}, "2.28", False),
+        ({"gpus": ("none",), "glibc": LibcVersion(2, 28)}, "2.28", False),
+        ({"gpus": ("none",), "platforms": (Platform.LINUX_AARCH64,)}, "2.34", True),
+        ({"gpus": ("8.6",), "platforms": (Platform.WIN_64,)}, "None", False),
+    ],
+)
+def test_a_c_library_that_nobody_states_is_assumed(
+    wishes: dict[str, Any], glibc: str, assumed: bool, matrix: Matrix
+) -> None:
+    found = machine(matrix, **({"platforms": (Platform.LINUX_64,)} | wishes))
+    assert (str(found.glibc), found.assumed_glibc) == (glibc, assumed)
+
+
+@pytest.mark.skipif(this_glibc() is None, reason="there is no glibc on this machine")
+def test_without_a_gpu_the_target_is_this_machine(matrix: Matrix) -> None:
+    found = machine(matrix, gpus=("none",))
+    assert (found.glibc, found.assumed_glibc) == (this_glibc(), False)
+
+
+def test_a_c_library_that_is_asked_for_stands_for_that_of_the_host_file(matrix: Matrix, tmp_path: Path) -> None:
+    found = machine(matrix, hosts=(host_file(tmp_path),), glibc=LibcVersion(2, 28))
+    assert str(found.glibc) == "2.28"
+
+
+def test_glibc_says_nothing_about_windows(envsolve: Envsolve) -> None:
+    done = envsolve("-f", "pytorch", "--gpu", "8.6", "--platform", "win-64", "--glibc", "2.28")
+    assert (done.code, done.out) == (2, "")
+    assert "--glibc is about Linux, and the target is win-64" in done.err

@@ -20,7 +20,7 @@ _CUDA = Matrix(find_matrix()).cuda
 def _problem(platform: Platform = Platform.LINUX_64, *, cpu: bool = False, **machine: Any) -> Problem:
     gpus = machine.pop("gpus", ())
     capabilities = tuple((ComputeCapability.parse(gpu), "") for gpu in gpus)
-    machines = (Machine(driver=None, gpus=capabilities, glibc=machine.pop("glibc", None)),)
+    machines = (Machine(driver=None, gpus=capabilities, glibc=machine.pop("glibc", LibcVersion(2, 28))),)
     return Problem((), platform, machines, cpu, None, None)
 
 

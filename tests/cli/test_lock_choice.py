@@ -15,6 +15,7 @@ from tests.index.packages import IndexFile, wheel
 from tests.index.server import IndexServer
 
 TARGET = ("--gpu", "8.9", "--driver", "580.95.05", "--platform", "linux-64", "--no-cache")
+GLIBC_2_38 = "manylinux_2_38_x86_64"
 CP311, CP312 = (f"cp3{minor}-cp3{minor}-{LINUX}" for minor in (11, 12))
 OLD, NEWER, NEW = "2020-03-01T00:00:00Z", "2026-02-01T00:00:00Z", "2026-10-01T00:00:00Z"
 
@@ -185,3 +186,28 @@ def test_a_refusal_of_all_that_there_is_names_what_was_asked_for(envsolve: Envso
     assert done.code == 1
     assert "the command line asks for relic>=2" in done.err
     assert "package-not-found" in done.err
+
+
+def test_a_newer_c_library_is_named_where_it_would_do(envsolve: Envsolve, world: IndexServer) -> None:
+    """In a note where an older version suits, in a refusal where none does; either way with the command."""
+    world.add(
+        "grammar", [dated("grammar", "1.0", NEWER), dated("grammar", "2.0", NEW, tags=f"cp312-cp312-{GLIBC_2_38}")]
+    )
+    older = lock(envsolve, world, "-f", "pytorch==2.8.*", "grammar")
+    assert "note: grammar 2.0 needs glibc 2.38, and the target has 2.34\n  envsolve " in older.err
+    assert "--glibc 2.38" in older.err
+    refused = lock(envsolve, world, "-f", "pytorch==2.8.*", "grammar==2")
+    assert (refused.code, refused.out) == (1, "")
+    assert "grammar 2.0 needs glibc 2.38, and the target has 2.34" in refused.err
+    assert "for a machine with glibc 2.38 or newer" in refused.err
+    assert "--glibc 2.38" in refused.err
+    newer = lock(envsolve, world, "-f", "pytorch==2.8.*", "grammar", "--glibc", "2.38")
+    assert pins_in(newer.out)["grammar"] == "2.0"
+    assert '\n# glibc = "2.38"\n' in newer.out
+
+
+def test_what_an_older_c_library_cannot_install_is_named(envsolve: Envsolve, world: IndexServer) -> None:
+    world.add("grammar", [dated("grammar", "1.0", NEW, tags="cp312-cp312-manylinux_2_34_x86_64")])
+    note = "glibc 2.34 is assumed, and grammar 1.0 cannot be installed with 2.28 (RHEL 8)"
+    assert note in lock(envsolve, world, "-f", "pytorch==2.8.*", "grammar").err
+    assert note not in lock(envsolve, world, "-f", "pytorch==2.8.*", "grammar", "--glibc", "2.35").err

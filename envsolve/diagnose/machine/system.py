@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.jetson import board_model
 from envsolve.model.finding import Finding, Severity
-from envsolve.model.host import ASSUMED_GLIBC
+from envsolve.model.host import COMMON_GLIBC
 
 _MUSL = re.compile(r"ld-musl-.+\.so\.1\Z")
 _JETPACK: Mapping[str, str] = {"32": "4", "34": "5", "35": "5", "36": "6", "38": "7"}
@@ -37,12 +37,12 @@ def check_c_library(survey: Survey) -> Iterator[Finding]:
     musl = _musl(survey) if glibc is None else None
     if musl is not None:
         yield _without_glibc(survey, musl)
-    elif glibc is not None and glibc < ASSUMED_GLIBC:
+    elif glibc is not None and glibc < COMMON_GLIBC:
         yield Finding(
             "glibc-old",
             "The C library is too old for current builds",
             Severity.INFO,
-            f"This system has glibc {glibc}, and builds of today ask for {ASSUMED_GLIBC} (manylinux_2_28): the newest "
+            f"This system has glibc {glibc}, and builds of today ask for {COMMON_GLIBC} (manylinux_2_28): the newest "
             "release of a framework may not be one that runs here.",
             "Let envsolve choose: it takes the newest build that this C library runs. Packages of conda-forge often "
             "ask for less than wheels.",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from envsolve.model.version_order import key_of
+from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.ages import days_of
-from envsolve.resolve.closure.provider import Ask, Pick
+from envsolve.resolve.closure.provider import Ask, Pick, Provider
+from envsolve.resolve.closure.releases import Unfit, descending
 from envsolve.resolve.closure.settle import Reached
 from envsolve.resolve.closure.virtual import VirtualReleases
 from envsolve.resolve.closure.world import Limit, Limits
@@ -50,6 +52,25 @@ def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str
         )
         floor = {} if position is None else {name: position}
         yield Behind(name, pick.version, version, _months(pick, position), tuple(held), floor)
+
+
+def beyond_glibc(
+    picks: Mapping[str, Pick], provider: Provider, names: Iterable[str]
+) -> Iterator[tuple[str, str, LibcVersion]]:
+    """The newest version of each project that a newer C library alone would allow, and the glibc that it needs."""
+    fitting = provider.world.fitting
+    for name in names:
+        pick = picks.get(name)
+        if pick is None or _is_virtual(pick):
+            continue
+        releases = pick.releases
+        for position in descending(provider.root_mask(name) >> pick.position + 1 << pick.position + 1):
+            if releases.is_prerelease(position) or releases.fit(position) is not Unfit.NEWER_GLIBC:
+                continue
+            needed = fitting.needed_glibc(releases.project.files(position))
+            if needed is not None and _is_older(pick.version, releases.project.versions[position]):
+                yield name, releases.project.versions[position], needed
+            break
 
 
 def _is_older(version: str, other: str) -> bool:

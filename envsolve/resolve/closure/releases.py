@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.index.page import RawFile
 from envsolve.index.project import Project
 from envsolve.model.version_order import Key, is_prerelease, key_of, stretches
+from envsolve.model.versions import LibcVersion
 
 
 class Unfit(StrEnum):
@@ -24,6 +25,7 @@ class Unfit(StrEnum):
 
     NO_FILE = "the index has no file of it"
     OTHER_PLATFORM = "it has no wheel for this Python and platform"
+    NEWER_GLIBC = "its wheels need a newer glibc"
     OTHER_PYTHON = "it does not support this Python"
     TOO_NEW = "it was uploaded after the day that exclude-newer names"
     SOURCE_ONLY = "it has no wheel, only a source distribution"
@@ -92,9 +94,18 @@ class Fitting:
             return Fit(ordered[0], ordered, all(file[6] is not None for file in ordered))
         if old_enough:
             return Unfit.OTHER_PYTHON
-        if ranked:
-            return Unfit.TOO_NEW
+        return Unfit.TOO_NEW if ranked else self._unfit(files)
+
+    def _unfit(self, files: tuple[RawFile, ...]) -> Unfit:
+        """Why none of ``files`` is a wheel for the target's tags."""
+        if self.needed_glibc(files) is not None:
+            return Unfit.NEWER_GLIBC
         return Unfit.OTHER_PLATFORM if any(file[0].endswith(".whl") for file in files) else Unfit.SOURCE_ONLY
+
+    def needed_glibc(self, files: Iterable[RawFile]) -> LibcVersion | None:
+        """The oldest glibc with which one of the wheels among ``files`` can be installed; None where none can."""
+        wheels = (file[0] for file in files if file[0].endswith(".whl") and self.supports(file[5]))
+        return min((it for wheel in wheels if (it := self._ranks.needed_glibc(wheel)) is not None), default=None)
 
     def of_source(self, project: str, files: tuple[RawFile, ...]) -> Fit | Unfit:
         """What of ``files`` can be built."""

@@ -15,8 +15,9 @@ from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.client import Indexes, package_file
 from envsolve.model.need import Need
 from envsolve.model.package import Pin, Present
+from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.backjumping import BackjumpingResolution
-from envsolve.resolve.closure.behind import Behind, behind
+from envsolve.resolve.closure.behind import Behind, behind, beyond_glibc
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.provider import Ask, Pick, Provider
 from envsolve.resolve.closure.releases import Wanted
@@ -89,13 +90,14 @@ class Found(NamedTuple):
 
     ``bare`` are the extras that were asked for of what is present, with its name: conda knows no extras. ``behind`` is
     what was asked for and is not at its newest. ``corrected`` are requirements that no standard allows, each with the
-    package that has it.
+    package that has it. ``beyond_glibc`` are newer versions of what was asked for, each with the C library it needs.
     """
 
     pins: tuple[Pin, ...]
     bare: tuple[tuple[str, str], ...]
     behind: tuple[Behind, ...] = ()
     corrected: tuple[tuple[str, str], ...] = ()
+    beyond_glibc: tuple[tuple[str, str, LibcVersion], ...] = ()
 
 
 def found_for(question: Question, indexes: Indexes, end: float, progress: Progress | None = None) -> Found:
@@ -137,7 +139,8 @@ def finished(picks: Mapping[str, Pick], provider: Provider, limits: Limits, newe
     corrected = tuple(
         (f"{it.name} {it.version}", line) for it in there for line in world.corrected(it.releases, it.fit.best)
     )
-    return Found(_pins(picks, reached, provider, limits), tuple(_bare(reached, world)), late, corrected)
+    beyond = tuple(beyond_glibc(picks, provider, newest))
+    return Found(_pins(picks, reached, provider, limits), tuple(_bare(reached, world)), late, corrected, beyond)
 
 
 def resolved(

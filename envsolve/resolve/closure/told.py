@@ -7,6 +7,7 @@ from contextlib import suppress
 from itertools import islice
 
 from envsolve.errors import OutsideError
+from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.provider import Ask, Pick, Provider
 from envsolve.resolve.closure.releases import Releases, Unfit, descending
@@ -137,11 +138,33 @@ def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
         yield f"no package index of this request knows {name}"
         return
     for unfit, version in reasons_of(name, conflict).items():
+        needed = _needed_glibc(version, releases, conflict) if unfit is Unfit.NEWER_GLIBC else None
+        if needed is not None:
+            held = conflict.provider.world.wanted.interpreter.glibc
+            yield f"{name} {version} needs glibc {needed}, and the target has {held}"
+            continue
         yield f"{name} {version}: {unfit}"
         if unfit is Unfit.OTHER_HASHES and name not in conflict.provider.world.present:
             yield from _hashes(version, releases, conflict)
     if any(ask.name == name for ask in missing(conflict)):
         yield _there(releases, conflict)
+
+
+def glibc_needed_in(conflict: Conflict) -> LibcVersion | None:
+    """The C library that would do for the newest versions of what is contested; None where that is not what lacks."""
+    found = []
+    for name in contested(conflict):
+        releases, version = _releases(name, conflict), reasons_of(name, conflict).get(Unfit.NEWER_GLIBC)
+        if releases is not None and version is not None:
+            found.append(_needed_glibc(version, releases, conflict))
+    return max(filter(None, found), default=None)
+
+
+def _needed_glibc(version: str, releases: Releases, conflict: Conflict) -> LibcVersion | None:
+    position = releases.position(version)
+    if position is None:
+        return None
+    return conflict.provider.world.fitting.needed_glibc(releases.project.files(position))
 
 
 def _hashes(version: str, releases: Releases, conflict: Conflict) -> Iterator[str]:
