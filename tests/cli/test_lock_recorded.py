@@ -109,16 +109,25 @@ def test_an_index_that_tells_next_to_nothing_gives_the_same_lock(
     assert pins_in(locked(envsolve, poor_index, case)) == pins_in(locked(envsolve, index, case))
 
 
-@pytest.mark.parametrize("name", ["W7", "W7b"])
-def test_frameworks_of_two_toolkits_are_refused_for_their_pages_at_most(
-    name: str, envsolve: Envsolve, index: IndexServer
-) -> None:
+def refused(name: str, envsolve: Envsolve, index: IndexServer) -> str:
+    """The refusal of a workload."""
     arguments = ("--gpu", "8.6", "--driver", "580.65.06", *TARGET, "--index-url", index.index_url)
     result = envsolve(*RESOLUTIONS[name], *arguments)
     assert (result.code, result.out) == (1, "")
-    assert {asked.path for asked in index.requests} <= {"/simple/tensorflow/", "/simple/torch/"}
-    assert result.err.startswith("error: frameworks-disagree\n")
     assert "\nhint: " in result.err
+    return result.err
+
+
+def test_frameworks_of_two_toolkits_are_refused_for_their_pages_at_most(envsolve: Envsolve, index: IndexServer) -> None:
+    assert refused("W7", envsolve, index).startswith("error: frameworks-disagree\n")
+    assert {asked.path for asked in index.requests} <= {"/simple/tensorflow/", "/simple/torch/"}
+
+
+def test_a_wheel_without_cuda_is_refused_for_what_its_extra_pins(envsolve: Envsolve, index: IndexServer) -> None:
+    """TensorFlow 2.15.0 goes with every toolkit of CUDA 12; its extra ``and-cuda`` does not."""
+    text = refused("W7b", envsolve, index)
+    assert text.startswith("error: packages-conflict\n")
+    assert "\ncause: tensorflow 2.15.0 requires nvidia-cublas-cu12==12.2.5.6\n" in text
 
 
 @pytest.mark.parametrize("capability", ["6.1", "7.0"])
