@@ -34,6 +34,7 @@ from envsolve.app.solving import notes_of, request_without_secrets, solutions_of
 from envsolve.app.targets import Target, targets_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError, UnsolvableError
+from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import channels_of
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
@@ -57,7 +58,12 @@ class CondaLocked(NamedTuple):
 
     locks: tuple[Lock, ...]
     notes: tuple[Note, ...]
-    solutions: tuple[Solution, ...]
+    answers: tuple[Answer, ...]
+
+    @property
+    def solutions(self) -> tuple[Solution, ...]:
+        """The stacks alone."""
+        return tuple(it.solution for it in self.answers)
 
     @property
     def because(self) -> tuple[Fact, ...]:
@@ -198,7 +204,8 @@ class _Locking:
             for lock in made
         )
         notes = dict.fromkeys((*self._notes(stacks), *differing))
-        return CondaLocked(locks, tuple(notes), tuple(solution for _, solution in stacks if solution is not None))
+        answers = (self.parts.answer(*it) for it in stacks)
+        return CondaLocked(locks, tuple(notes), tuple(filter(None, answers)))
 
     def _left_out(self, target: Target, solution: Solution | None) -> Iterator[Note]:
         wanted = self._on[target.problem.platform].python

@@ -73,26 +73,26 @@ def split_needs(
     hashed = python.hashes
     _refuse_hashes_of_conda(hashed, solution)
 
-    def may_be_conda(need: Need, origin: str) -> bool:
-        return need.name not in hashed and _may_be_conda(need, origin)
+    def is_for_conda(need: Need, origin: str) -> bool:
+        return need.name not in hashed and may_be_conda(need, origin)
 
     needs = [it for it in python.needs if it[0].name not in FRAMEWORK_OF_WHEEL or it[0].url]
-    names = frozenset(name for it in needs if may_be_conda(*it) for name in conda_names(it[0].name))
+    names = frozenset(name for it in needs if is_for_conda(*it) for name in conda_names(it[0].name))
     found = listed(names) if names else {}
     conda, by_pip, left, elsewhere = [], [], [], set()
     for need, origin in needs:
         companion = _is_companion(need.name, solution)
         of_stack = None if solution is None or companion or need.name in anyway else str(solution.python)
-        spec = as_conda(need, found, of_stack) if may_be_conda(need, origin) else None
+        spec = as_conda(need, found, of_stack) if is_for_conda(need, origin) else None
         category, reason = asked.categories.get(need.name, MAIN), f"asked for by {origin}"
         if spec is not None:
             conda.append(Asked(spec, reason, category))
             continue
         if companion and solution is not None:
-            raise _no_companion(need, solution.request.asker, None if may_be_conda(need, origin) else origin)
+            raise _no_companion(need, solution.request.asker, None if is_for_conda(need, origin) else origin)
         by_pip.append(Asked(str(need), reason, category, by_pip=True))
         left.append((need, origin))
-        if may_be_conda(need, origin) and as_conda(need, found, None) is not None:
+        if is_for_conda(need, origin) and as_conda(need, found, None) is not None:
             elsewhere.add(need.name)
     return Split(
         tuple(conda),
@@ -165,7 +165,8 @@ def _of_wheels(asker: Asker) -> str:
     return f"{asker.saying('sources', 'pytorch')}, or {asker.saying('sources', 'pypi')}"
 
 
-def _may_be_conda(need: Need, origin: str) -> bool:
+def may_be_conda(need: Need, origin: str) -> bool:
+    """Whether conda has words for a requirement, and its place leaves it to conda."""
     return not need.url and not need.extras and not origin.startswith(PIP_SECTION)
 
 

@@ -220,7 +220,14 @@ class Parts:
             asked=(*asked.conda, *asked.by_pip),
             virtual_packages=virtual,
         )
-        return lock if solution is None else self._with_stack(lock, target, solution)
+        answer = self.answer(target, solution)
+        if answer is None:
+            return lock
+        return lock._replace(
+            stack=stack_of(answer, lock.versions),
+            environment=environment_name(answer.solution),
+            remarks=tuple(use_remarks(answer)),
+        )
 
     def _opened(self, channels: Iterable[str]) -> tuple[str, ...]:
         """Channels with what opens them."""
@@ -281,13 +288,13 @@ class Parts:
         recorded = self._asked.recorded or self._request
         return made(recorded, self._request.packages.exclude_newer, lock, targets, self._matrix)
 
-    def _with_stack(self, lock: Lock, target: Target, solution: Solution) -> Lock:
-        answer = Answer(solution, target.hosts, "", matrix_date_of(target.problem, self._matrix), __version__)
-        return lock._replace(
-            stack=stack_of(answer, lock.versions),
-            environment=environment_name(solution),
-            remarks=tuple(use_remarks(answer)),
-        )
+    def answer(self, target: Target, solution: Solution | None) -> Answer | None:
+        """What tells of a stack; None without one."""
+        if solution is None:
+            return None
+        command = recorded_command(self._asked.recorded or self._request)
+        date, own = matrix_date_of(target.problem, self._matrix), not self._matrix.is_shipped
+        return Answer(solution, target.hosts, command, date, __version__, own)
 
 
 def made(recorded: Request, exclude_newer: str | None, lock: Lock, targets: Sequence[Target], matrix: Matrix) -> Made:

@@ -131,7 +131,8 @@ def _solved(request: Request, locks: Sequence[Locked], beside: Iterable[Note]) -
     texts = tuple((made.platform, write_python_lock(made.lock, request.format, made.answer)) for made in locks)
     solutions = tuple(made.solution for made in locks if made.solution is not None)
     notes = (*(note for made in locks for note in made.notes), *beside)
-    return Solved(texts, tuple(dict.fromkeys(notes)), solutions, tuple(made.lock for made in locks))
+    answers = tuple(made.answer for made in locks if made.answer is not None)
+    return Solved(texts, tuple(dict.fromkeys(notes)), solutions, tuple(made.lock for made in locks), answers)
 
 
 class _Made(NamedTuple):
@@ -447,12 +448,14 @@ class _Lock:
     def _require_recent(self, made: _Made, lines: Lines) -> None:
         """Raise UnsolvableError where the newest that fits of what was asked for is long out of date.
 
-        What a package requires in an older version is right so, and what the request bounds may be old because of it.
+        What a package requires in an older version is right so, and what the request bounds may be old because of it;
+        so may what goes with a framework of which the machine runs no release of the last years.
         """
         of_stack = {it.package for it in _releases(made.attempt)}
         behind = (it for it in made.found.behind if not it.held_by and it.name not in of_stack)
         old = [it for it in behind if (it.months or 0) > _MANY_MONTHS]
-        if old and not self._is_bounded():
+        is_bounded = self._is_bounded() or any(made.found.months.get(it, 0) > _MANY_MONTHS for it in of_stack)
+        if old and not is_bounded:
             from envsolve.app.lock_refusal import outdated
 
             raise outdated(old[0], self._against(old[0], made, None, lines), self._asked.request)

@@ -26,7 +26,7 @@ from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
 from envsolve.model.note import Note
-from envsolve.model.request import Held, Packages, Policy, Request
+from envsolve.model.request import Held, Packages, Policy
 from envsolve.model.solution import Solution
 from envsolve.project import Project
 from envsolve.project.reading import refuse_value
@@ -303,8 +303,6 @@ class _Locking:
 
     def _stack(self, asked: Asked) -> _Files:
         request = asked.request
-        if request.packages.requirements or request.packages.files:
-            raise _holds_frameworks_only(request)
         keeps = request.prefer is Policy.NEWEST_FRAMEWORK
         near = request._replace(prefer=Policy.LOCKED) if keeps else request
         kept = self._held(held_by_answer(locks_in(asked.path), request.packages), Held()) if keeps else None
@@ -387,12 +385,3 @@ def _refuse_one_file(project: Project, asked: Asked, platforms: list[Platform]) 
     message = f"{asked.output.file} is for one platform, and the answer is for {' and '.join(platforms)}"
     hint = Hint(f"name a file for each, with {PLATFORM} in its name")
     refuse_value(project, key_of(asked.part, "outputs"), UsageError("several-platforms", message, hints=(hint,)))
-
-
-def _holds_frameworks_only(request: Request) -> UsageError:
-    given = " ".join((request.packages.requirements or request.packages.files)[:_FEW])
-    return UsageError(
-        "requirements-not-supported",
-        f"the format {request.format!r} holds frameworks only, and {given} is to be locked along with them",
-        hints=(Hint('write a lock: outputs = ["pylock.toml"], requirements.txt or conda-lock.yml'),),
-    )

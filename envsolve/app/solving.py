@@ -18,7 +18,7 @@ from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Held, Request, parse_framework
 from envsolve.model.solution import Problem, Solution
-from envsolve.resolve.solver import Solver
+from envsolve.resolve.solver import Solver, source_groups
 
 if TYPE_CHECKING:
     from envsolve.lockfile.lock import Lock
@@ -32,8 +32,7 @@ class Solved(NamedTuple):
     """The texts to write, each with the platform it is for, and what to tell beside them.
 
     One text may be for all platforms that were asked for; its platform is the first of them. ``locks`` are the Python
-    locks that the texts were written from, one each, and ``answers`` the stacks; of either there is none where the
-    texts are of the other kind.
+    locks that the texts were written from, one each, if they are such; ``answers`` are the stacks.
     """
 
     texts: tuple[tuple[Platform, str], ...]
@@ -67,22 +66,53 @@ def solve_request(
     Raises UsageError for a request that contradicts itself or cannot be read, UnsolvableError where nothing fits.
     """
     request, hidden = request_without_secrets(request)
-    targets, solutions, differing = stacks_of(request, matrix, environ, solver_of(request, matrix), held_on)
+    solver = solver_of(request, matrix)
+    targets, solutions, differing = stacks_of(request, matrix, environ, solver, held_on)
     bare = request if recorded is None else request_without_secrets(recorded)[0]
-    answers = tuple(
-        Answer(
-            solution,
-            target.hosts,
-            _command_of(bare, targets),
-            matrix_date_of(target.problem, matrix),
-            __version__,
-            own_matrix=not matrix.is_shipped,
-            options=recorded_options(bare),
-        )
-        for target, solution in zip(targets, solutions, strict=True)
-    )
-    notes = [*notes_of(targets, solutions), *differing, *hidden]
-    return Solved(tuple(write(answers, request.format)), tuple(dict.fromkeys(notes)), solutions, answers=answers)
+    options, command = recorded_options(bare), _command_of(bare, targets)
+
+    def answer(target: Target, solution: Solution, command: str) -> Answer:
+        date, own = matrix_date_of(target.problem, matrix), not matrix.is_shipped
+        return Answer(solution, target.hosts, command, date, __version__, own, options)
+
+    answers = []
+    beside: list[Note] = []
+    for target, solution in zip(targets, solutions, strict=True):
+        found = answer(target, solution, command)
+        if _names_packages(request):
+            from envsolve.app.unpinned import beside_stack
+
+            more = beside_stack(target, solution)
+            beside += more.notes(request)
+            found = found._replace(asked=more.asked, variables=more.variables)
+        if request.format == "json":
+            others = _alternatives(target, solution, solver)
+            found = found._replace(alternatives=tuple(answer(target, it, command_of(it.request)) for it in others))
+        answers.append(found)
+    notes = [*notes_of(targets, solutions), *differing, *beside, *hidden]
+    return Solved(tuple(write(answers, request.format)), tuple(dict.fromkeys(notes)), solutions, answers=tuple(answers))
+
+
+def _names_packages(request: Request) -> bool:
+    packages = request.packages
+    return bool(packages.requirements or packages.files or packages.constraints)
+
+
+def _alternatives(target: Target, solution: Solution, solver: Solver) -> Iterator[Solution]:
+    """The stacks that the other kind of output and other sources would give, each once."""
+    request = target.request
+    ways = [request._replace(format="requirements")]
+    ways += [request._replace(sources=group) for group in source_groups(request._replace(sources=()))]
+    known = {_releases(solution)}
+    for it in ways:
+        found = solver.solve(it, target.problem)
+        if found is not None and _releases(found) not in known:
+            known.add(_releases(found))
+            yield found
+
+
+def _releases(solution: Solution) -> tuple[str, ...]:
+    return tuple(choice.release.label for choice in solution.choices)
 
 
 def stacks_of(
@@ -90,7 +120,7 @@ def stacks_of(
 ) -> tuple[tuple[Target, ...], tuple[Solution, ...], tuple[Note, ...]]:
     """The targets of a request, the stack of each, and where their releases differ. Errors as in solve_request."""
     try:
-        targets = tuple(it._replace(request=in_order(it.request)) for it in targets_of(request, matrix, environ))
+        targets = tuple(map(_with_packages, targets_of(request, matrix, environ)))
         if held_on is not None:
             targets = tuple(
                 target._replace(request=target.request._replace(held=held_on(target.problem.platform)))
@@ -101,6 +131,15 @@ def stacks_of(
         names = ("cuda", *(asked.framework for asked in request.frameworks))
         error.matrix_date = max(str(matrix.document(name).get("updated")) for name in names)
         raise
+
+
+def _with_packages(target: Target) -> Target:
+    """``target`` with the sources that its channels mean, and with the frameworks among its packages."""
+    if not _names_packages(target.request):
+        return target._replace(request=in_order(target.request))
+    from envsolve.app.unpinned import with_packages
+
+    return with_packages(target)
 
 
 def solutions_of(targets: Sequence[Target], solver: Solver) -> tuple[tuple[Solution, ...], tuple[Note, ...]]:

@@ -213,6 +213,8 @@ def _against_builds(held: HeldStack, target: Target, matrix: Matrix) -> Iterator
     cuda = SpecifierSet(f"=={held.cuda}") if held.cuda is not None and not target.problem.cpu else None
     sources = tuple(dict.fromkeys(row.source for row in rows))
     request = target.request._replace(frameworks=asked, python=python, cuda=cuda, sources=sources)
+    if not held.lock.conda:
+        request = request._replace(format="requirements")
     problem = target.problem._replace(frameworks=asked, python=python, cuda=cuda, of_lock=True)
     solver = Solver(matrix, narrowed)
     if solver.solve(request, problem) is None:

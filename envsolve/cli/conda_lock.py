@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from envsolve.cli.output import PLATFORM, deliver_each
+from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.progress import Progress
-from envsolve.cli.python_lock import require_file_for_each, require_other_file
+from envsolve.cli.python_lock import described, require_file_for_each, require_other_file
 from envsolve.cli.replacing import refuse_to_replace
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
@@ -59,24 +59,34 @@ def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], 
             hints=(Hint("ask without --format"),),
         )
     output, kind = options["output"], _KINDS.get(request.format)
-    if kind is not None:
+    if kind is not None and not options["as_json"]:
         require_file_for_each(request.platforms, output, kind)
     require_other_file(request.packages.files, output)
     refuse_to_replace(request, matrix, options)
-    locked = conda_lock(request, matrix, options, session, _held_by(output, request, anything=options["force"]))
-    apart = output is not None and PLATFORM in output
-    files = [(lock,) for lock in locked.locks] if apart else [locked.locks]
-    texts = tuple(text for locks in files for text in write_conda_lock(locks, request.format))
-    left_out = () if apart or kind is not None else _left_out(output, [Platform(it.platform) for it in locked.locks])
-    if kind is not None:
-        require_file_for_each([platform for platform, _ in texts], output, kind)
-    deliver_each(texts, output)
-    told: tuple[Note | str, ...] = (*locked.notes, *left_out)
+    held = None if options["as_json"] else _held_by(output, request, anything=options["force"])
+    locked = conda_lock(request, matrix, options, session, held)
+    told: tuple[Note | str, ...] = locked.notes
+    if options["as_json"]:
+        deliver(described(locked.locks, locked.answers), output)
+    else:
+        told = (*told, *_deliver(locked, request.format, output))
     for it in told:
         note(it, quiet=options["quiet"])
     for fact in locked.because if options["verbose"] else ():
         note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
     return 0
+
+
+def _deliver(locked: CondaLocked, format_name: str, output: str | None) -> tuple[str, ...]:
+    """Write the lock; what to tell of what the file held before."""
+    kind, apart = _KINDS.get(format_name), output is not None and PLATFORM in output
+    files = [(lock,) for lock in locked.locks] if apart else [locked.locks]
+    texts = tuple(text for locks in files for text in write_conda_lock(locks, format_name))
+    left_out = () if apart or kind is not None else _left_out(output, [Platform(it.platform) for it in locked.locks])
+    if kind is not None:
+        require_file_for_each([platform for platform, _ in texts], output, kind)
+    deliver_each(texts, output)
+    return left_out
 
 
 def conda_lock(

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from envsolve.boundary.secrets import without_secrets
-from envsolve.cli.output import PLATFORM, deliver_each
+from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.progress import Progress
 from envsolve.cli.replacing import refuse_to_replace
 from envsolve.cli.report import note
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from envsolve.app.lock_start import Start
     from envsolve.app.network import Network
     from envsolve.app.solving import Solved
+    from envsolve.lockfile import Answer
+    from envsolve.lockfile.lock import Lock
     from envsolve.matrix import Matrix
 
 _A_LOCK = "a Python lock", f"requirements.{PLATFORM}.txt"
@@ -38,22 +40,35 @@ def print_python_lock(words: Request, options: dict[str, Any]) -> int:
             hints=(Hint("ask without --format"),),
         )
     refuse_what_is_condas(words)
-    require_file_for_each(words.platforms, options["output"], _A_LOCK)
+    if not options["as_json"]:
+        require_file_for_each(words.platforms, options["output"], _A_LOCK)
     require_other_file(words.packages.files, options["output"])
     with _started(words, options) as started:
         from envsolve.cli.solve import with_frameworks
 
         request, matrix = with_frameworks(words, options)
         refuse_to_replace(request, matrix, options)
-        held = None if options["upgrade"] else _held_by(options["output"], anything=options["force"])
+        held = (
+            None if options["upgrade"] or options["as_json"] else _held_by(options["output"], anything=options["force"])
+        )
         solved = python_lock(request, matrix, options, held, started)
-    require_file_for_each([platform for platform, _ in solved.texts], options["output"], _A_LOCK)
-    deliver_each(solved.texts, options["output"])
+    if options["as_json"]:
+        deliver(described(solved.locks, solved.answers), options["output"])
+    else:
+        require_file_for_each([platform for platform, _ in solved.texts], options["output"], _A_LOCK)
+        deliver_each(solved.texts, options["output"])
     for it in solved.notes:
         note(it, quiet=options["quiet"])
     for fact in solved.because if options["verbose"] else ():
         note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
     return 0
+
+
+def described(locks: Sequence[Lock], answers: Sequence[Answer]) -> str:
+    """Locks as ``--json`` prints them."""
+    from envsolve.lockfile.json_answer import write_locks
+
+    return write_locks(locks, answers)
 
 
 @contextmanager

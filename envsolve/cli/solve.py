@@ -181,7 +181,7 @@ _FILE = FileName("file")
     help="Write to FILE, whole or not at all, instead of stdout; {platform} in its name stands for each platform.",
 )
 @force_option
-@option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@option("--json", "as_json", is_flag=True, help="Print the answer as JSON instead: of a lock with all its packages.")
 @option("--offline", is_flag=True, help="Do not use the network: a lock is made from the cache, the rest needs none.")
 @option("--refresh", is_flag=True, help="Ask the indexes again for what is in the cache.")
 @option(
@@ -217,7 +217,6 @@ def solve(**options: Any) -> int:
 def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
     from envsolve.app.solving import solve_request
 
-    _refuse_requirements(request)
     if options["why"] or options["why_not"]:
         return _answer_questions(request, matrix, options)
     refuse_to_replace(request, matrix, options)
@@ -321,10 +320,8 @@ def _deliver(solved: Solved, output: str | None) -> None:
 
 def _format(options: dict[str, Any]) -> str:
     named, output = options["format_name"], options["output"]
-    if options["as_json"]:
-        if named not in (None, "json"):
-            raise UsageError("contradictory-options", f"--json and --format {named} name two formats: give one of them")
-        return "json"
+    if options["as_json"] and named in (None, *FORMATS):
+        return "environment" if options["exact"] else "json"
     if named is None:
         return (None if output is None else format_told_by(Path(output))) or "environment"
     known = (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS)
@@ -361,24 +358,3 @@ def _refuse_command_out_of_place(options: dict[str, Any]) -> None:
     if meant is not None and len(options["requirements"]) == 1:
         message = f"the command comes first: envsolve {meant} ..."
         raise UsageError("usage", message, hints=(Hint("see its options", f"envsolve {meant} --help"),))
-
-
-def _refuse_requirements(request: Request) -> None:
-    """Only a lock holds further packages: beside conda's, pip would take versions that nobody solved for."""
-    packages = request.packages
-    if not packages.requirements and not packages.files:
-        return
-    from envsolve.app.command import command_of
-    from envsolve.app.conda_asked import is_environment_file
-    from envsolve.index.requirement_file import require_readable
-
-    require_readable(packages.files)
-    given = " ".join(packages.requirements or packages.files)
-    hints = [Hint("write a lock for conda", command_of(request._replace(format="conda-lock")))]
-    if not any(map(is_environment_file, packages.files)):
-        hints.append(Hint("write a lock for pip and uv", command_of(request._replace(format="requirements"))))
-    raise UsageError(
-        "requirements-not-supported",
-        f"the format {request.format!r} holds frameworks only, and {given!r} is to be locked along with them",
-        hints=tuple(hints),
-    )

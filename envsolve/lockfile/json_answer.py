@@ -6,7 +6,7 @@ of a build the name that the matrix has, which is the beginning of a build strin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from envsolve.boundary.files import FileError, json_value
@@ -22,6 +22,7 @@ from envsolve.model.release import Source
 from envsolve.model.solution import Choice
 
 SCHEMA_VERSION = 1
+_OF_A_STACK = ("python", "cuda", "cudnn", "cuda_owner", "minimum_driver", "frameworks")
 
 
 def write(answers: Sequence[Answer]) -> str:
@@ -31,6 +32,39 @@ def write(answers: Sequence[Answer]) -> str:
     documents = [_document(answer) for answer in answers]
     document = documents[0] if len(documents) == 1 else {**documents[0], "platforms": documents}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_locks(locks: Sequence[Lock], answers: Sequence[Answer]) -> str:
+    """As :func:`write`, of locks: with every package. One without framework has neither CUDA nor a driver."""
+    import json
+
+    stacks = {it.solution.problem.platform.value: _document(it) for it in answers}
+    documents = [{**stacks.get(it.platform, _without_stack(it)), "packages": list(_packages(it))} for it in locks]
+    document = documents[0] if len(documents) == 1 else {**documents[0], "platforms": documents}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _without_stack(lock: Lock) -> dict[str, object]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "host": {"platform": lock.platform, "glibc": lock.glibc, "driver": None, "driver_cuda": None, "gpus": []},
+        "python": ".".join(lock.python.split(".")[:2]),
+        **dict.fromkeys(("cuda", "cudnn", "cuda_owner", "minimum_driver")),
+        "frameworks": [],
+        "because": [],
+        "alternatives": [],
+        "notes": [],
+        "request": "" if lock.made is None else lock.made.command,
+        "envsolve_version": "" if lock.made is None else lock.made.envsolve_version,
+    }
+
+
+def _packages(lock: Lock) -> Iterator[dict[str, object]]:
+    """Each package with its version and who installs it; files and hashes are in the lock itself."""
+    for package in lock.conda:
+        yield {"name": package.name, "version": package.version, "build": package.build, "manager": "conda"}
+    for pin in sorted_pins(lock.pins):
+        yield {"name": pin.name, "version": pin.version, "manager": "pip"}
 
 
 def is_answer(text: str) -> bool:
@@ -74,7 +108,9 @@ def _document(answer: Answer) -> dict[str, object]:
         "cuda_owner": None if solution.owner is None else solution.owner.value,
         "minimum_driver": None if solution.minimum_driver is None else str(solution.minimum_driver),
         "frameworks": [_framework(choice) for choice in solution.choices],
+        "packages": [{"spec": it.spec, "manager": "pip" if it.by_pip else "conda"} for it in answer.asked],
         "because": [{"fact": fact.text, "source": fact.source} for fact in solution.because],
+        "alternatives": [_alternative(it) for it in answer.alternatives],
         "notes": [it.as_json() for it in (*solution.notes, *(newer.note for newer in solution.newer_elsewhere))],
         "request": answer.command,
         "options": {key: list(values) for key, values in answer.options},
@@ -86,6 +122,12 @@ def _document(answer: Answer) -> dict[str, object]:
     if len(answer.hosts) > 1:
         document["hosts"] = _hosts(answer)
     return document
+
+
+def _alternative(answer: Answer) -> dict[str, object]:
+    """What tells another stack from the first, and the command that gives it."""
+    document = _document(answer)
+    return {key: document[key] for key in _OF_A_STACK} | {"command": answer.command}
 
 
 def _hosts(answer: Answer) -> list[dict[str, object]]:

@@ -192,7 +192,7 @@ def _conda_dependency(spec: str) -> tuple[str, _Dependency]:
     """A match spec in pixi's words, in which a bare version is an exact one."""
     found = _SPEC.match(spec)
     assert found is not None
-    name, rest = found[1], found[2]
+    name, rest = found[1], found[2].strip()
     pin = _PIN.match(rest)
     if pin is not None and pin[2]:
         return name, _Dependency(f"=={pin[1]}", pin[2])

@@ -22,7 +22,7 @@ from envsolve.model.package import Pin
 _ASKERS = frozenset((COMMAND_LINE, "pyproject.toml", "envsolve.toml"))
 """Who asks for what a project locks."""
 _OF_DRIVER = "__cuda"
-_MAKER = ("envsolve_version", "matrix_date", "request")
+_MAKER = ("envsolve_version", "matrix_date", "request", "alternatives")
 
 
 def same_file(name: str, format_name: str, before: str, after: str, locks: Sequence[Lock]) -> bool:

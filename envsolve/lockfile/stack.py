@@ -53,11 +53,13 @@ def lock_of(answer: Answer, *, sets_library_path: bool = False) -> Lock:
         virtual_packages=tuple(_required(solution)),
         asked=(
             *(Asked(spec, reason, of_stack=True) for spec, reason in conda_specs(solution)),
-            *((Asked("pip", of_stack=True),) if releases else ()),
+            *(it for it in answer.asked if not it.by_pip),
+            *((Asked("pip", of_stack=True),) if releases or any(it.by_pip for it in answer.asked) else ()),
             *(Asked(*it, by_pip=True, of_stack=True, index=indexes.get(it[0], "")) for it in pip_specs(solution)),
+            *(it for it in answer.asked if it.by_pip),
         ),
         environment=environment_name(solution),
-        variables=(variable,) if sets_library_path and needs_library_path(solution) else (),
+        variables=(*((variable,) if sets_library_path and needs_library_path(solution) else ()), *answer.variables),
         remarks=tuple(use_remarks(answer, sets_library_path=sets_library_path)),
     )
 

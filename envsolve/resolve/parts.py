@@ -36,10 +36,7 @@ PYTHON = "python"
 OWNER = "owner"
 
 WHEELS_ONLY = frozenset({"requirements", "pylock", "dockerfile"})
-"""Formats for pip and uv, which install wheels alone."""
-
-NATIVE_SOURCE_FIRST = frozenset({"environment", "conda-lock", "explicit", "pixi"})
-"""Formats with a native source: conda-forge for what conda reads. The others take the newest release anywhere."""
+"""Formats for pip and uv, which install wheels alone; those for conda take conda packages before wheels."""
 
 
 def framework_identifier(framework: str) -> str:

@@ -17,7 +17,7 @@ from envsolve.model.note import Note
 from envsolve.model.release import Release
 from envsolve.model.request import FrameworkRequest, Policy, Request
 from envsolve.model.solution import Problem, Solution
-from envsolve.resolve.parts import NATIVE_SOURCE_FIRST, framework_identifier
+from envsolve.resolve.parts import framework_identifier
 from envsolve.resolve.solver import Solver
 
 Part = tuple[Request, Problem]
@@ -51,13 +51,11 @@ def differing(solutions: Sequence[Solution]) -> Iterator[Note]:
 def _common_version(
     framework: str, parts: Sequence[Part], pins: Mapping[str, Version], solver: Solver
 ) -> Version | None:
-    """The best version with which every platform has a stack; of a native source first, as for one platform."""
+    """The best version with which every platform has a stack; of the first source first, as for one platform."""
     offered = [list(_running_versions(framework, part, solver)) for part in parts]
     newest_first = parts[0][0].prefer in (Policy.NEWEST_FRAMEWORK, Policy.NEWEST_CUDA)
     anywhere = [[version for group in groups for version in group] for groups in offered]
-    tried: list[Sequence[list[Version]]] = [anywhere]
-    if parts[0][0].format in NATIVE_SOURCE_FIRST:
-        tried = [*zip(*offered, strict=False), anywhere]
+    tried: list[Sequence[list[Version]]] = [*zip(*offered, strict=False), anywhere]
     for first, *others in tried:
         for version in sorted(set(first), reverse=True) if newest_first else dict.fromkeys(first):
             pinned = {**pins, framework: version}

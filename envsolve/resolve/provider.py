@@ -28,7 +28,6 @@ from envsolve.resolve.catalogue import Catalogue
 from envsolve.resolve.parts import (
     CUDA,
     CUDNN,
-    NATIVE_SOURCE_FIRST,
     OWNER,
     PYTHON,
     WHEELS_ONLY,
@@ -63,7 +62,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
     ) -> None:
         self.problem = problem
         self.sources = tuple(sources)
-        self.rules = Rules(problem, catalogue, by_pip=_by_pip_alone(request))
+        self.rules = Rules(problem, catalogue, by_pip=request.format in WHEELS_ONLY)
         self._catalogue = catalogue
         ranked = sources if request.sources else ()
         self._preference = Preference(
@@ -337,14 +336,6 @@ class _Remembered(Iterable[_T]):
 
     def __bool__(self) -> bool:
         return next(iter(self), None) is not None
-
-
-def _by_pip_alone(request: Request) -> bool:
-    """Whether nothing but wheels is asked for, in a format that has no part for conda."""
-    if request.format in WHEELS_ONLY:
-        return True
-    only_wheels = bool(request.sources) and all(source.is_wheel for source in request.sources)
-    return only_wheels and request.format not in NATIVE_SOURCE_FIRST
 
 
 def _floor_above_ceiling(limits: Sequence[Requirement]) -> bool:

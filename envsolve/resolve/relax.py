@@ -137,8 +137,8 @@ class _Relax:
 
     def _with_version(self, number: int, specifier: SpecifierSet, request: Request) -> Solution | None:
         frameworks = self._asking(number, specifier)
-        request = request._replace(frameworks=frameworks, format=_any_source(request.format))
-        return self._try(request, self._problem._replace(frameworks=frameworks))
+        problem = self._problem._replace(frameworks=frameworks)
+        return self._solver.newest(request._replace(frameworks=frameworks), problem)
 
     def _asking(self, number: int, specifier: SpecifierSet) -> tuple[FrameworkRequest, ...]:
         frameworks = self._problem.frameworks
@@ -281,14 +281,12 @@ class _Relax:
     def all_that_was_typed(self) -> Iterator[WayOut]:
         """Any version from any source with any Python and CUDA: what the machine itself can run."""
         frameworks = tuple(FrameworkRequest(asked.framework, SpecifierSet()) for asked in self._problem.frameworks)
-        free = self._request._replace(
-            frameworks=frameworks, sources=(), python=None, cuda=None, format=_any_source(self._request.format)
-        )
-        solution = self._try(free, self._problem._replace(frameworks=frameworks, python=None, cuda=None))
+        free = self._request._replace(frameworks=frameworks, sources=(), python=None, cuda=None)
+        solution = self._solver.newest(free, self._problem._replace(frameworks=frameworks, python=None, cuda=None))
         if solution is not None:
             releases = [choice.release for choice in solution.choices]
             sources = tuple(dict.fromkeys(release.source for release in releases))
-            typed = free._replace(frameworks=_pinned(solution), sources=sources, format=self._request.format)
+            typed = free._replace(frameworks=_pinned(solution), sources=sources)
             yield WayOut(f"{_label(solution)} fits", typed, solution, kind="any-release")
 
     def to_cpu(self) -> Iterator[WayOut]:
@@ -299,11 +297,6 @@ class _Relax:
         if solution is not None:
             text = f"{_label(solution)} runs without the GPU"
             yield WayOut(text, _typed(relaxed, solution), solution, kind="cpu")
-
-
-def _any_source(format_name: str) -> str:
-    """The format under which the newest release of any source counts that ``format_name`` can hold."""
-    return format_name if format_name in WHEELS_ONLY else "json"
 
 
 def _label(solution: Solution) -> str:

@@ -23,7 +23,6 @@ from envsolve.resolve.newer import with_newer_drivers, with_newer_elsewhere
 from envsolve.resolve.parts import (
     CUDA,
     CUDNN,
-    NATIVE_SOURCE_FIRST,
     WHEELS_ONLY,
     Candidate,
     Requirement,
@@ -63,11 +62,15 @@ class Solver:
         found = list(self._by_group(request, problem))
         if not found:
             return None
-        if not request.sources and request.format not in NATIVE_SOURCE_FIRST:
-            solution = _best(request, found, self.catalogue(problem).libraries)
-        else:
-            solution = with_newer_elsewhere(found[0], [*found[1:], *self._unranked(request, problem)])
+        first = max(found, key=lambda it: kept(it, request.held)) if request.prefer is Policy.LOCKED else found[0]
+        others = [*(it for it in found if it is not first), *self._unranked(request, problem)]
+        solution = with_newer_elsewhere(first, others)
         return with_newer_drivers(solution, self.providers(request, problem))
+
+    def newest(self, request: Request, problem: Problem) -> Solution | None:
+        """The best stack whatever sources come first; of equals that of the first."""
+        found = list(self._by_group(request, problem))
+        return _best(request, found, self.catalogue(problem).libraries) if found else None
 
     def can_solve(self, request: Request, problem: Problem) -> bool:
         """Whether there is any stack for ``problem``, which costs less than finding the best."""

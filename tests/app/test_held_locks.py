@@ -66,7 +66,7 @@ def test_json_is_read_back_too(envsolve: Envsolve, tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     assert envsolve(*OLDER, "-o", str(path)).code == 0
     held = held_at(path)
-    assert {name for name, _, _ in held.packages} == {"torch", "tensorflow"}
+    assert {name for name, _, _ in held.packages} == {"pytorch", "tensorflow"}
     assert held.python is not None
 
 

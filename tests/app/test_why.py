@@ -128,7 +128,7 @@ def test_the_source_is_not_blamed_for_what_the_policy_took(envsolve: Envsolve) -
 
 
 def test_the_newest_release_is_told_as_such(envsolve: Envsolve) -> None:
-    result = envsolve("-f", "pytorch", "--gpu", "8.9", "--json", "--why", "pytorch")
+    result = envsolve("-f", "pytorch", "--gpu", "8.9", "--source", "pypi", "--json", "--why", "pytorch")
     (why,) = json.loads(result.out)["why"]
     assert why["value"].startswith("pytorch 2.15.0")
     assert why["facts"][-1]["fact"] == "2.15.0 is the newest pytorch that the matrix knows here"

@@ -46,13 +46,11 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
         (["-f", "pytorch", "--format", "explicit", "--why", "cuda"], "contradictory-options", "--why"),
         (["-f", "pytorch", "-r", "environment.yml", "--format", "pylock"], "contradictory-options", "environment.yml"),
         (["-r", "/nowhere/environment.yml", "--format", "conda-lock"], "environment-invalid", "/nowhere"),
-        (["-f", "pytorch", "--json", "--format", "environment"], "contradictory-options", "two formats"),
         (["-f", "pytorch", "--gpu", "none", "--gpu", "8.6"], "contradictory-options", "--gpu none"),
         (["-f", "pytorch", "--gpu", "auto", "--gpu", "8.6"], "contradictory-options", "--gpu auto"),
         (["-f", "pytorch", "--gpu", "none", "--driver", "580"], "contradictory-options", "--driver"),
         (["-f", "pytorch", "--gpu", "none", "--cuda", "12"], "contradictory-options", "--cuda"),
         (["-f", "pytorch", "--gpuu", "8.6"], "usage", "--gpu"),
-        (["-f", "pytorch", "pandas"], "requirements-not-supported", "pandas"),
         (["-r", "missing.in"], "requirements-unreadable", "cannot read missing.in"),
         (["-f", "pytorch", "--gpu", "8.6", "-c", "x\n- evil"], "usage", "control characters"),
         (["-f", "pytorch", "--gpu", "8.6", "-c", ""], "usage", "empty"),
@@ -230,19 +228,6 @@ def test_a_capability_that_no_gpu_has_is_refused_in_a_host_file_too(
     path.write_text(json.dumps({**HOST, "gpus": [{"compute_capability": capability}]}), encoding="utf-8")
     result = envsolve("-f", "pytorch", "--host", str(path))
     assert (result.code, "unknown-gpu" in result.err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("name", "ways_out"), [("environment.yml", ["conda-lock"]), ("requirements.in", ["conda-lock", "requirements"])]
-)
-def test_requirements_of_the_main_job_are_sent_to_the_locks_that_take_them(
-    name: str, ways_out: list[str], envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / name).touch()
-    result = envsolve("-f", "pytorch", "--gpu", "8.6", "--driver", "580.65.06", "-r", name)
-    assert result.code == 2
-    assert [line.rpartition("--format ")[2] for line in result.err.splitlines() if "--format" in line] == ways_out
 
 
 @pytest.mark.parametrize("value", ["5.0", "cuda"])

@@ -157,11 +157,12 @@ def test_check_and_diff_write_nothing(project: Project) -> None:
 
 
 def test_nothing_is_written_where_one_file_cannot_be(project: Project) -> None:
-    project.say('"locks/pylock.toml"]', '"environment.yml"]')
+    project.say('"locks/pylock.toml"]', '"environment.yml"]\nconstraint-files = ["limits"]')
+    project.file.with_name("limits").write_text("numpy<3\n")
     done = project("lock")
     assert done.code == 2
     assert "error: requirements-not-supported\n  environment.yml: " in done.err
-    assert project.files == set()
+    assert project.files == {"limits"}
 
 
 def test_targets_share_a_lock_or_have_their_own(project: Project) -> None:

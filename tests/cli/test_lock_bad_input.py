@@ -59,7 +59,6 @@ BAD = [
     Bad(("pandas", "-P", ""), 2, "usage", "-P"),
     Bad(("pandas", "-c", "limits.txt"), 2, "contradictory-options", "--constraint limits.txt"),
     Bad(("pandas", "-P", "pandas<3"), 2, "usage", "not the name of a package"),
-    Bad(("pandas", "--json"), 2, "contradictory-options", "two formats"),
     Bad(("pandas", "--why", "torch"), 2, "contradictory-options", "ask without --format"),
     Bad(("pandas", "--source", "conda-forge"), 2, "contradictory-options", "--format environment"),
     Bad(("pandas", "--platform", "osx-arm64"), 2, "several-platforms", "{platform}"),

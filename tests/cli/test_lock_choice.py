@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
@@ -44,6 +45,7 @@ def _packages(world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     world.add("bitsandbytes", [dated("bitsandbytes", "0.47.0", NEW, ("torch",))])
     world.add("pandas", [dated("pandas", "2.0.3", NEW, ("numpy",))])
     world.add("numpy", [dated("numpy", "1.26.4", NEWER), dated("numpy", "2.4.6", NEW)])
+    world.add("foreign", [dated("foreign", "1.0", NEW, tags=CP311)])
     world.add("strict", [dated("strict", "1.0", NEW, ("relic<2",))])
     monkeypatch.chdir(tmp_path)
 
@@ -91,6 +93,9 @@ ASKED = {
     "a build for NumPy 1 gets NumPy 1": Asked(
         ("-f", "pytorch", "pandas", "numpy>=1"), "3.12", {"pandas": "2.0.3", "numpy": "1.26.4"}
     ),
+    "what a marker leaves out on the target decides nothing": Asked(
+        ("-f", "pytorch", "base", "foreign; sys_platform == 'win32'"), "3.12", {"base": "2.0", "foreign": None}
+    ),
     "what a package wants in an old version may be old": Asked(
         ("-f", "pytorch", "strict", "relic"), "3.12", {"strict": "1.0", "relic": "1.0"}
     ),
@@ -108,6 +113,13 @@ def test_what_was_asked_for_is_at_its_newest(name: str, envsolve: Envsolve, worl
     pins = pins_in(done.out)
     assert {it: pins.get(it) for it in asked.pins} == asked.pins
     assert f'\n# python = "{asked.python}.0"\n' in done.out
+
+
+def test_json_describes_the_lock_with_all_its_packages(envsolve: Envsolve, world: IndexServer) -> None:
+    words = ("-f", "pytorch==2.8.*", "base")
+    document = json.loads(lock(envsolve, world, *words, "--json").out)
+    assert {it["name"]: it["version"] for it in document["packages"]} == pins_in(lock(envsolve, world, *words).out)
+    assert [it["version"] for it in document["frameworks"]] == ["2.8.0"]
 
 
 @pytest.mark.parametrize("words", [("deep", "above"), ("pins", "above", "kit[gpu]")])
@@ -178,6 +190,32 @@ def test_what_the_request_itself_keeps_old_is_no_refusal(envsolve: Envsolve, wor
     done = lock(envsolve, world, "-f", "pytorch", "relic", "base<2")
     assert done.code == 0, done.err
     assert pins_in(done.out)["relic"] == "1.0"
+    assert "note: relic 1.0 is 79 months older than 2.0: " in done.err
+
+
+def test_what_the_machine_itself_keeps_old_is_no_refusal(envsolve: Envsolve, world: IndexServer) -> None:
+    """The newest PyTorch that has code for a GPU of 6.1 is years older than the newest."""
+    tag, cuda_12 = CP312, ("nvidia-cublas-cu12==12.6.4.1", "nvidia-cudnn-cu12==9.10.2.21", "nvidia-nccl-cu12==2.27.5")
+    old = dated("torch", "2.7.1", OLD, ("typing-extensions>=4.10", *cuda_12), tags=tag)
+    new = dated("torch", "2.15.0", NEW, ("typing-extensions>=4.10",), tags=tag)
+    world.add("torch", [old, new])
+    world.add("relic", [dated("relic", "1.0", OLD), dated("relic", "2.0", NEW, ("nowhere-to-be-had",))])
+    done = envsolve(
+        "-f",
+        "pytorch",
+        "relic",
+        *TARGET,
+        "--gpu",
+        "6.1",
+        "--format",
+        "requirements",
+        "--index-url",
+        world.index_url,
+        "--source",
+        "pypi",
+    )
+    assert done.code == 0, done.err
+    assert pins_in(done.out)["torch"] == "2.7.1"
     assert "note: relic 1.0 is 79 months older than 2.0: " in done.err
 
 

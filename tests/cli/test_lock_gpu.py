@@ -100,15 +100,20 @@ def test_wheels_that_install_no_cuda_are_locked_and_a_note_says_what_the_machine
     assert command.strip(": \n").startswith("envsolve ")
 
 
-def test_beside_a_framework_that_brings_cuda_they_are_locked_for_its_major(
-    envsolve: Envsolve, world: IndexServer
+def test_beside_a_framework_that_brings_cuda_they_are_locked_for_its_major_and_the_lock_runs(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
     onnxruntime_from(world)
     tags = f"cp311-cp311-{LINUX}"
-    world.index("/whl/cu118/", "pytorch").add("torch", releases("torch", ["2.7.1+cu118"], tags=tags))
-    found = pins(envsolve, world, "torch", "onnxruntime-gpu==1.18.0", "--gpu", "8.6", "--driver", "550.54.15")
-    assert found["torch"] == "2.7.1+cu118"
+    world.index("/whl/cu117/", "pytorch").add("torch", releases("torch", ["2.0.1+cu117"], tags=tags))
+    machine = ("--gpu", "8.6", "--driver", "535.54.03")
+    result = lock(envsolve, world, "torch", "onnxruntime-gpu==1.18.0", *machine)
+    found = pins_in(result.out)
+    assert found["torch"] == "2.0.1+cu117"
     assert found["onnxruntime-gpu"] == "1.18.0"
+    path = tmp_path / "requirements.txt"
+    path.write_text(result.out)
+    assert envsolve("status", str(path), *machine, "--platform", "linux-64").code == 0
 
 
 def test_cupy_is_refused_without_a_gpu(envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch) -> None:

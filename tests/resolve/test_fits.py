@@ -61,8 +61,8 @@ def test_the_newest_build_that_is_listed_is_the_one_that_is_solved_for(
     for driver, platform in itertools.product(DRIVERS, (Platform.LINUX_64, Platform.WIN_64)):
         version = None if driver is None else DriverVersion.parse(driver)
         asked = (FrameworkRequest(framework, SpecifierSet()),)
-        request = Request(asked, gpus=gpus, driver=version, platforms=(platform,), format="json")
-        solution = solver.solve(request, target_of(request, matrix, {}).problem)
+        request = Request(asked, gpus=gpus, driver=version, platforms=(platform,))
+        solution = solver.newest(request, target_of(request, matrix, {}).problem)
         sources = tuple(source for source in Source if source is not Source.PYTORCH_CHANNEL)
         found = listed(matrix, Filters((framework,), gpus=gpus, driver=version, platforms=(platform,), sources=sources))
         newest = max((release.version for release in found), default=None)

@@ -44,7 +44,7 @@ def machine(gpu: str, driver: str | None, name: str = "", glibc: str = "2.35", *
 def posed(machines: Sequence[Machine], *frameworks: str) -> tuple[Request, Problem]:
     asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in frameworks or ("pytorch",))
     problem = Problem(asked, Platform.LINUX_64, tuple(machines), cpu=False, python=None, cuda=None)
-    return Request(asked, format="json"), problem
+    return Request(asked, format="requirements"), problem
 
 
 def test_drivers_between_the_same_limits_are_one_profile() -> None:

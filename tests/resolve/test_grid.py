@@ -92,7 +92,7 @@ def ask(solver: Solver, part: Part, gpu: ComputeCapability, driver: DriverVersio
     frameworks = (FrameworkRequest(part.framework, SpecifierSet()),)
     machine = Machine(driver, ((gpu, ""),), None, windows_driver=part.platform.is_windows)
     problem = Problem(frameworks, part.platform, (machine,), cpu=False, python=None, cuda=None)
-    solution = solver.solve(Request(frameworks, format="json", sources=(part.source,)), problem)
+    solution = solver.solve(Request(frameworks, format="requirements", sources=(part.source,)), problem)
     if solution is None:
         return None
     build = solution.choices[0].release

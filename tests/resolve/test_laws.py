@@ -200,7 +200,7 @@ def two_drivers(draw: st.DrawFn, machine: Machine) -> tuple[Machine, Machine]:
 
 
 @law(30)
-@given(questions(frameworks=(1, 2), sources=UNRANKED, formats=("json",)), st.data())
+@given(questions(frameworks=(1, 2), sources=UNRANKED, formats=("requirements",)), st.data())
 def test_a_newer_driver_within_the_gpus_life_never_loses_an_answer_nor_gives_an_older_one(
     question: Question, data: st.DataObject
 ) -> None:
@@ -213,7 +213,7 @@ def test_a_newer_driver_within_the_gpus_life_never_loses_an_answer_nor_gives_an_
 
 
 @law(50)
-@given(questions(sources=UNRANKED, formats=("json",)), st.data())
+@given(questions(sources=UNRANKED, formats=("requirements",)), st.data())
 def test_a_further_machine_or_gpu_never_makes_possible_what_was_not_nor_gives_a_newer_answer(
     question: Question, data: st.DataObject
 ) -> None:
@@ -436,7 +436,7 @@ def test_the_second_package_of_an_answer_that_is_held_stays() -> None:
 
 
 def test_the_source_of_an_answer_that_is_held_stays() -> None:
-    question = asked("jax", gpu="8.6", sources=()).asking(format="json")
+    question = asked("jax", gpu="8.6", sources=())
     before = answer(question.asking(sources=(Source.CONDA_FORGE,)))
     after = answer(question.asking(prefer=Policy.LOCKED, held=held_of(before)))
     assert builds(after) == builds(before)

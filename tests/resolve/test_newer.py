@@ -36,7 +36,7 @@ def asked(framework: str, gpu: str, driver: DriverVersion | None, version: str =
     machine = Machine(driver, ((ComputeCapability.parse(gpu), ""),), None)
     frameworks = (FrameworkRequest(framework, SpecifierSet(version)),)
     problem = Problem(frameworks, Platform.LINUX_64, (machine,), cpu=False, python=None, cuda=None)
-    return Request(frameworks, format="json"), problem
+    return Request(frameworks, format="requirements"), problem
 
 
 def waiting(solution: Solution) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ def part(platform: Platform, *frameworks: str, gpu: str | None = "8.6", driver: 
     version = None if driver is None else DriverVersion.parse(driver)
     machine = Machine(version, gpus, None, windows_driver=platform.is_windows)
     problem = Problem(asked, platform, (machine,), cpu=gpu is None, python=None, cuda=None)
-    return Request(asked, format="json"), problem
+    return Request(asked), problem
 
 
 def versions(solutions: list[Solution], number: int = 0) -> list[str]:

@@ -25,7 +25,7 @@ def answer(matrix: Matrix, policy: Policy, held: Held = NOTHING) -> Solution:
     frameworks = (FrameworkRequest("thing", SpecifierSet()),)
     machine = Machine(None, ((ComputeCapability(8, 0), ""),), None)
     problem = Problem(frameworks, Platform.LINUX_64, (machine,), cpu=False, python=None, cuda=None)
-    solution = Solver(matrix).solve(Request(frameworks, format="json", prefer=policy, held=held), problem)
+    solution = Solver(matrix).solve(Request(frameworks, prefer=policy, held=held), problem)
     assert solution is not None
     return solution
 

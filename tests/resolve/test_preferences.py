@@ -101,7 +101,7 @@ def answer(
     )
     asked = (FrameworkRequest("thing", SpecifierSet()),)
     problem = Problem(frameworks=asked, platform=platform, machines=(machine,), cpu=False, python=None, cuda=None)
-    return Solver(matrix).solve(Request(frameworks=asked, format="json", sources=wanted), problem)
+    return Solver(matrix).solve(Request(frameworks=asked, sources=wanted), problem)
 
 
 def chosen(solution: Solution | None) -> str:

@@ -112,7 +112,10 @@ def answered(names: tuple[str, ...], cell: Cell, sources: tuple[Source, ...]) ->
     frameworks = tuple(FrameworkRequest(name, SpecifierSet()) for name in names)
     machine = Machine(cell.driver, ((cell.gpu, ""),), None, windows_driver=cell.platform.is_windows)
     problem = Problem(frameworks, cell.platform, (machine,), cpu=False, python=None, cuda=None)
-    solution = solver_of(shipped()).solve(Request(frameworks, format="json", sources=sources), problem)
+    is_for_pip = bool(sources) and all(it.is_wheel for it in sources)
+    request = Request(frameworks, sources=sources, format="requirements" if is_for_pip else "environment")
+    solver = solver_of(shipped())
+    solution = solver.solve(request, problem) if sources else solver.newest(request, problem)
     return None if solution is None else tuple(choice.release for choice in solution.choices)
 
 

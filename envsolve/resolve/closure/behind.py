@@ -95,6 +95,13 @@ def _months(pick: Pick, position: int | None) -> float | None:
     return found if found >= 0 else None  # not a number where there are no dates
 
 
+def months_of(pick: Pick) -> float:
+    """How many months a version is older than the newest release of its project; 0 where there are no dates."""
+    days = [it for it in days_of(pick.releases) if it != float("inf")]
+    day = days_of(pick.releases)[pick.position]
+    return max(0.0, (max(days) - day) / DAYS_OF_A_MONTH) if days and day != float("inf") else 0.0
+
+
 def _admits(ask: Ask, version: str) -> bool:
     try:
         return SpecifierSet(ask.specifier).contains(Version(version), prereleases=True)

@@ -62,6 +62,11 @@ class Candidates(NamedTuple):
     is_last_resort: bool = False
     is_needed: Callable[[], bool] = lambda: True
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The projects that are asked for: markers leave out some of what was named."""
+        return frozenset(need.name for need, _ in self.asked)
+
 
 class Ages(NamedTuple):
     """How old the candidates of a virtual project are.
@@ -166,6 +171,7 @@ class Newest:
 
     def _ask(self, number: int, floors: Positions, *, is_last: bool = False) -> Answer | None:
         candidates = self._worlds[number]
+        floors = {name: floor for name, floor in floors.items() if name in candidates.names}
         if any(all(floors.get(it, 0) >= low for it, low in tried.items()) for tried in self._hopeless[number]):
             return None
         if not candidates.is_needed():
@@ -223,7 +229,7 @@ def newest_positions(worlds: Iterable[Candidates], names: Iterable[str]) -> dict
     names = tuple(names)
     for it in worlds:
         provider = Provider(it.world, it.asked, {})
-        for name in names:
+        for name in filter(it.names.__contains__, names):
             releases = it.world.releases(name)
             newest = None if releases is None else it.world.newest(releases, provider.root_mask(name))
             if newest is not None:

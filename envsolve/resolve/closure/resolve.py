@@ -17,7 +17,7 @@ from envsolve.model.need import Need
 from envsolve.model.package import Pin, Present
 from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.backjumping import BackjumpingResolution
-from envsolve.resolve.closure.behind import Behind, behind, beyond_glibc
+from envsolve.resolve.closure.behind import Behind, behind, beyond_glibc, months_of
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.provider import Ask, Pick, Provider
 from envsolve.resolve.closure.releases import Wanted
@@ -91,6 +91,7 @@ class Found(NamedTuple):
     ``bare`` are the extras that were asked for of what is present, with its name: conda knows no extras. ``behind`` is
     what was asked for and is not at its newest. ``corrected`` are requirements that no standard allows, each with the
     package that has it. ``beyond_glibc`` are newer versions of what was asked for, each with the C library it needs.
+    ``months`` says how much older each of it is than the newest release, wherever that runs.
     """
 
     pins: tuple[Pin, ...]
@@ -98,6 +99,7 @@ class Found(NamedTuple):
     behind: tuple[Behind, ...] = ()
     corrected: tuple[tuple[str, str], ...] = ()
     beyond_glibc: tuple[tuple[str, str, LibcVersion], ...] = ()
+    months: Mapping[str, float] = {}
 
 
 def found_for(question: Question, indexes: Indexes, end: float, progress: Progress | None = None) -> Found:
@@ -140,7 +142,8 @@ def finished(picks: Mapping[str, Pick], provider: Provider, limits: Limits, newe
         (f"{it.name} {it.version}", line) for it in there for line in world.corrected(it.releases, it.fit.best)
     )
     beyond = tuple(beyond_glibc(picks, provider, newest))
-    return Found(_pins(picks, reached, provider, limits), tuple(_bare(reached, world)), late, corrected, beyond)
+    months = {name: months_of(picks[name]) for name in newest if name in picks and name not in world.virtual}
+    return Found(_pins(picks, reached, provider, limits), tuple(_bare(reached, world)), late, corrected, beyond, months)
 
 
 def resolved(

@@ -1,0 +1,118 @@
+"""Packages beside the frameworks in an environment.yml, a pixi.toml and JSON: named, and left to conda or pip."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli
+import yaml
+
+from tests.conftest import Envsolve, Result
+
+TARGET = ("--gpu", "8.6", "--driver", "580.65.06", "--platform", "linux-64")
+
+
+def dependencies(done: Result) -> tuple[list[str], list[str]]:
+    """What an environment.yml asks of conda and of pip, beside the frameworks."""
+    assert done.code == 0, done.err
+    listed: list[Any] = yaml.safe_load(done.out)["dependencies"]
+    pip = next((it["pip"] for it in listed if isinstance(it, dict)), [])
+    return [it for it in listed if isinstance(it, str)], pip
+
+
+def test_conda_is_asked_by_its_own_names_and_pip_for_what_conda_has_no_word_for(envsolve: Envsolve) -> None:
+    asked = ("numpy>=2", "opencv-python", "uvicorn[standard]", "pywin32; sys_platform == 'win32'")
+    done = envsolve("-f", "pytorch", *asked, *TARGET)
+    conda, pip = dependencies(done)
+    assert conda[-4:] == ["libcudnn>=9.12,<10", "numpy >=2", "py-opencv", "pip"]
+    assert pip == ["uvicorn[standard]"]
+    assert "note: conda chooses the versions of what is not pinned here (numpy >=2, uvicorn" not in done.err
+    told = "note: conda chooses the versions of what is not pinned here (numpy >=2, py-opencv, uvicorn[standard])"
+    assert told in done.err
+    assert "  envsolve --framework pytorch " in done.err
+    assert "--format conda-lock" in done.err
+
+
+def test_beside_wheels_everything_is_a_wheel(envsolve: Envsolve) -> None:
+    done = envsolve("-f", "tensorflow", "numpy>=2", *TARGET, "--source", "pypi")
+    conda, pip = dependencies(done)
+    assert conda == ["python=3.13", "pip"]
+    assert pip[-1] == "numpy>=2"
+    assert "note: pip chooses the versions" in done.err
+    assert "--format requirements" in done.err
+
+
+def test_a_framework_among_the_packages_is_solved_for(envsolve: Envsolve) -> None:
+    by_option = dependencies(envsolve("-f", "pytorch>=2.5", "numpy", *TARGET))
+    by_package = dependencies(envsolve("torch>=2.5", "numpy", *TARGET, "--format", "environment"))
+    assert by_package == by_option
+
+
+def test_a_pixi_manifest_has_them_in_its_two_tables(envsolve: Envsolve) -> None:
+    done = envsolve("-f", "pytorch", "pandas>=2", "uvicorn[standard]", *TARGET, "--format", "pixi")
+    assert done.code == 0, done.err
+    manifest = tomli.loads(done.out)
+    assert manifest["dependencies"]["pandas"] == ">=2"
+    assert manifest["pypi-dependencies"] == {"uvicorn": {"version": "*", "extras": ["standard"]}}
+
+
+def test_an_environment_file_is_passed_on(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yml"
+    asked = "dependencies: [samtools=1.21, pytorch>=2, {pip: [rich]}]\nvariables: {OMP_NUM_THREADS: 4}\n"
+    path.write_text(f"channels: [bioconda]\n{asked}")
+    done = envsolve("-r", str(path), *TARGET)
+    conda, pip = dependencies(done)
+    assert "samtools 1.21.*" in conda or "samtools =1.21" in conda
+    assert any(it.startswith("pytorch=2") for it in conda)
+    assert pip == ["rich"]
+    document = yaml.safe_load(done.out)
+    assert "bioconda" in document["channels"]
+    assert document["variables"] == {"OMP_NUM_THREADS": "4"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("numpy", "--format", "environment"), "no-framework", "none is among the packages"),
+        (("-f", "pytorch", "--constraint", "limits.txt"), "requirements-not-supported", "constraints"),
+        (("-f", "pytorch", "-r", "hashed.txt"), "requirements-not-supported", "hashes"),
+        (("-f", "pytorch", "-r", "missing.in"), "requirements-unreadable", "missing.in"),
+    ],
+)
+def test_what_they_cannot_hold_is_refused_with_a_lock_as_the_way_out(
+    words: tuple[str, ...], code: str, told: str, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("limits.txt").write_text("numpy<3\n")
+    Path("hashed.txt").write_text(f"numpy==2.0 --hash=sha256:{'0' * 64}\n")
+    done = envsolve(*words, *TARGET)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: {code}\n")
+    assert told in done.err
+    assert code == "requirements-unreadable" or "--format conda-lock" in done.err
+
+
+def test_json_describes_what_the_same_command_prints(envsolve: Envsolve) -> None:
+    words = ("-f", "pytorch", "numpy", *TARGET)
+    document = json.loads(envsolve(*words, "--json").out)
+    conda, _ = dependencies(envsolve(*words))
+    (framework,) = document["frameworks"]
+    assert f"pytorch={framework['version']}={framework['build']}*" in conda
+    assert f"python={document['python']}" in conda
+    assert document["packages"] == [{"spec": "numpy", "manager": "conda"}]
+    assert envsolve(*words, "--format", "json").out == envsolve(*words, "--json").out
+
+
+def test_json_has_the_answers_of_the_other_kind_and_of_other_sources(envsolve: Envsolve) -> None:
+    document = json.loads(envsolve("-f", "pytorch", *TARGET, "--json").out)
+    assert [it["source"] for it in document["frameworks"]] == ["conda-forge"]
+    (other,) = document["alternatives"]
+    assert [it["source"] for it in other["frameworks"]] == ["pypi"]
+    assert other["command"].endswith("--format requirements")
+    of_wheels = json.loads(envsolve("-f", "pytorch", *TARGET, "--source", "pypi", "--json").out)
+    assert "conda-forge" in {
+        it["source"] for alternative in of_wheels["alternatives"] for it in alternative["frameworks"]
+    }
