@@ -19,7 +19,7 @@ def dependencies(done: Result) -> tuple[list[str], list[str]]:
     """What an environment.yml asks of conda and of pip, beside the frameworks."""
     assert done.code == 0, done.err
     listed: list[Any] = yaml.safe_load(done.out)["dependencies"]
-    pip = next((it["pip"] for it in listed if isinstance(it, dict)), [])
+    pip: list[str] = next((it["pip"] for it in listed if isinstance(it, dict)), [])
     return [it for it in listed if isinstance(it, str)], pip
 
 
