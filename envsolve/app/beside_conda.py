@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from time import monotonic
 from typing import NamedTuple
 
 from packaging.version import Version
@@ -39,7 +38,7 @@ from envsolve.model.package import Pin, Present
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.releases import Sources, Wanted
-from envsolve.resolve.closure.resolve import SECONDS, Conflict, Found, Progress, Question, found_for
+from envsolve.resolve.closure.resolve import Conflict, Found, Progress, Question, end_of_search, found_for
 
 _OTHER_PYTHON = re.compile(r"pypy|graalpy|cp\d+t\Z")
 """In the name of a build: an interpreter that takes other wheels than CPython does, or CPython without its lock."""
@@ -99,12 +98,12 @@ def wheels_beside(
         limits=Limits(None if solution is None else bounds_of(solution, matrix, present), wanted),
         held=asked.held,
         present=present,
-        judge=required_by_builds(matrix, places),
+        judge=required_by_builds(matrix, places, _wheels_of(solution)),
         virtual=places,
     )
     try:
         indexes = indexes_for(solution, wanted, request.packages, where, lines)
-        found = found_for(question, indexes, monotonic() + SECONDS, progress)
+        found = found_for(question, indexes, end_of_search(builds=request.packages.allow_builds), progress)
     except Conflict as conflict:
         from envsolve.app.lock_refusal import packages_refusal
 
@@ -133,6 +132,12 @@ def python_among(packages: Iterable[CondaPackage], problem: Problem, asker: Aske
         raise UnsolvableError("python-not-supported", message)
     major, minor, patch = (*Version(python.version).release, 0, 0)[:3]
     return Interpreter((major, minor, patch), problem.platform, glibc_of(problem))
+
+
+def _wheels_of(solution: Solution | None) -> dict[str, str]:
+    """The packages of the frameworks that pip installs, with the framework of each."""
+    releases = (it.release for it in (solution.choices if solution else ()))
+    return {it.package: it.framework for it in releases if it.source.is_wheel}
 
 
 def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present], asker: Asker) -> None:

@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.app.asked_packages import Given
 from envsolve.app.command import command_of, way_out
 from envsolve.app.lock_indexes import OF_PYTORCH
 from envsolve.app.refusal import refusal
 from envsolve.app.stack_wheels import index_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
-from envsolve.frameworks import FRAMEWORKS, rivals_of
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, rivals_of
 from envsolve.index.fitting import Interpreter
 from envsolve.model.asker import Asker
 from envsolve.model.need import parse_need
@@ -29,6 +30,8 @@ from envsolve.resolve.closure.resolve import Conflict
 from envsolve.resolve.closure.told import contested, glibc_needed_in, missing, reasons_of, sentences, versions
 from envsolve.resolve.solver import Solver
 
+_OTHER_VERSIONS = ("other-version", "any-release")
+"""Ways out that ask for a framework in another version than what stands in a file of requirements."""
 _MOST_CAUSES = 12
 _FEW_NAMES = 3
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
@@ -140,6 +143,8 @@ def unbuilt_refusal(
     ]
     causes.append(f"there may be an answer for Python {interpreter.full_version} on {interpreter.platform}")
     building = request._replace(packages=request.packages._replace(allow_builds=True))
+    if request.python is None:
+        building = building._replace(python=SpecifierSet(f"=={'.'.join(map(str, interpreter.python[:2]))}.*"))
     hint = way_out("allow building packages from source, which runs their code", building, request)
     return UnsolvableError("needs-build", message, tuple(causes), (hint,))
 
@@ -173,7 +178,7 @@ def _asking_for(name: str, specifier: str, text: str, request: Request) -> Hint:
 
 
 def stack_refusal(
-    request: Request, problem: Problem, solver: Solver, *, typed: Request, on_python: bool
+    request: Request, problem: Problem, solver: Solver, wanted: Given, *, typed: Request, on_python: bool
 ) -> UnsolvableError:
     """The error where the stack itself has no solution; ``on_python``: what is asked for depends on the Python.
 
@@ -181,6 +186,14 @@ def stack_refusal(
     """
     frameworks = problem.frameworks
     error = _stack_refusal(request._replace(frameworks=frameworks), problem, solver, typed)
+    bounds = dict.fromkeys(
+        f"{need} ({origin})" for need, origin in wanted.needs if need.name in FRAMEWORK_OF_WHEEL and need.specifier
+    )
+    if bounds:
+        change = f": change {' and '.join(bounds)}"
+        error.hints = tuple(
+            Hint(f"{it.text}{change}", kind=it.kind) if it.kind in _OTHER_VERSIONS else it for it in error.hints
+        )
     if on_python and typed.python is None:
         named = typed.asker.named("python")
         error.hints = (Hint(f"what is asked of a framework depends on the Python: name one with {named}"),)

@@ -19,7 +19,7 @@ from packaging.version import Version
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.lock_frameworks import python_of
 from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places
-from envsolve.app.stack_wheels import Limits, index_of, is_lockable, places_of, required_by_builds
+from envsolve.app.stack_wheels import Limits, Rivals, index_of, is_lockable, places_of, required_by_builds
 from envsolve.app.targets import glibc_of
 from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL, rivals_of
 from envsolve.index.client import Indexes
@@ -122,6 +122,7 @@ class Worlds:
         self.met_what_runs_in_part = False
         self.conflicts: tuple[Conflict, ...] = ()
         """Why there is no answer, world by world."""
+        self.rivals: Rivals = {}
         self._worlds: list[World] = []
         self._alike: dict[tuple[str, str], RawFile] = {}
         self._known_constraints: dict[str, tuple[Need, ...]] = {}
@@ -300,7 +301,7 @@ class Worlds:
 
     @cached_property
     def _required(self) -> Judge:
-        return required_by_builds(self._matrix, self._places)
+        return required_by_builds(self._matrix, self._places, self._framework_of, self.rivals)
 
     @cached_property
     def _majors(self) -> list[int]:

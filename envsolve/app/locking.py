@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from time import monotonic
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
@@ -27,6 +26,7 @@ from envsolve.app.network import Network
 from envsolve.app.solving import Solved, request_without_secrets
 from envsolve.app.stack_wheels import (
     Limits,
+    Rivals,
     bounds_of,
     indexes_for,
     needs_of,
@@ -50,7 +50,7 @@ from envsolve.model.request import Held, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.releases import Sources, Wanted
-from envsolve.resolve.closure.resolve import SECONDS, Conflict, Found, Progress, Question, finished, found_for
+from envsolve.resolve.closure.resolve import Conflict, Found, Progress, Question, end_of_search, finished, found_for
 from envsolve.resolve.closure.told import contested
 from envsolve.resolve.solver import Solver
 
@@ -172,7 +172,8 @@ class _Lock:
         """The labels of builds that cannot be had."""
         self._passed: list[UnsolvableError] = []
         """Why they cannot."""
-        self._end = monotonic() + SECONDS
+        self._rivals: Rivals = {}
+        self._end = end_of_search(builds=asked.request.packages.allow_builds)
 
     def again(self, held: Lock) -> Locked | None:
         """The lock with the packages of ``held``; None where they are no answer for the machines of today."""
@@ -235,6 +236,7 @@ class _Lock:
             beside = (
                 *self._held_back(made, problem, lines),
                 *self._beyond_glibc(made),
+                *self._met_by_rivals(made.found.pins),
                 *_not_decided(made),
                 *_corrected(made.found),
             )
@@ -301,6 +303,7 @@ class _Lock:
         stranger = next(strangers(attempt.solution, found.pins, self._request.packages), None)
         if stranger is not None:
             raise self._without_folder(*stranger)
+        self._rivals |= worlds.rivals
         return _Made(attempt, found, floors, chosen.answer.undecided)
 
     def _limits(self, attempt: Attempt, *, in_part: bool) -> Limits:
@@ -333,7 +336,9 @@ class _Lock:
             wanted=Wanted(attempt.interpreter, packages.exclude_newer, sources, wanted.hashes),
             limits=limits,
             held={} if chosen is None else chosen.versions,
-            judge=required_by_builds(self._matrix, places),
+            judge=required_by_builds(
+                self._matrix, places, {it.package: it.framework for it in _releases(attempt)}, self._rivals
+            ),
             virtual=places,
             floors=floors or {},
             newest=newest or {},
@@ -411,6 +416,15 @@ class _Lock:
             told = Note("newer-needs-glibc", hint.text, hint.command)
             yield told.about(name=name, version=version, glibc=str(needed))
 
+    def _met_by_rivals(self, pins: Iterable[Pin]) -> Iterator[Note]:
+        """What requires a package that the lock has under another name, which pip would install over it."""
+        for pin in pins:
+            if (pin.name, pin.version) in self._rivals:
+                rival, own = self._rivals[pin.name, pin.version]
+                text = f"{pin.name} {pin.version} requires {rival}, and {own} in this lock installs the same module"
+                told = Note("met-by-another-package", f"{text}: install it with pip install --no-deps or uv pip sync")
+                yield told.about(name=pin.name, version=pin.version, required=rival, met_by=own)
+
     def _of_older_cuda(self, made: _Made, problem: Problem, lines: Lines) -> Iterator[Note]:
         """The builds of the newest version that are for an older CUDA than the one that runs here."""
         best = self._best_stack(problem)
@@ -479,7 +493,9 @@ class _Lock:
             raise self._passed[0]
         if worlds is None or self._best_stack(problem) is None:
             on_python = depends_on_python(self._wanted)
-            raise stack_refusal(self._request, problem, self._solver, typed=self._asked.request, on_python=on_python)
+            raise stack_refusal(
+                self._request, problem, self._solver, self._wanted, typed=self._asked.request, on_python=on_python
+            )
         conflicts = self._require_builds(problem, lines) if worlds.have_to_build else worlds.conflicts
         refused: list[tuple[tuple[bool, ...], UnsolvableError]] = []
         told = {it.provider.world.wanted.interpreter: it for it in conflicts}  # those with source come last

@@ -5,7 +5,7 @@ The same for a lock of wheels alone and for wheels beside conda packages.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from packaging.version import Version
 
@@ -123,17 +123,49 @@ def places_of(matrix: Matrix) -> tuple[Virtual, ...]:
     return tuple(Virtual(it.name, ((),) * len(it.packages)) for it in matrix.places)
 
 
-def required_by_builds(matrix: Matrix, places: Iterable[Virtual]) -> Judge:
-    """What wheels require in truth: what their metadata say, what is known of their builds, and ``places``."""
+Rivals = dict[tuple[str, str], tuple[str, str]]
+"""By name and version of a package, what it requires, and under which name the stack has it."""
+
+
+def required_by_builds(
+    matrix: Matrix, places: Iterable[Virtual], builds: Mapping[str, str], rivals: Rivals | None = None
+) -> Judge:
+    """What wheels require in truth: what their metadata say, what is known of their builds, and ``places``.
+
+    ``builds`` are the packages that frameworks are installed by, with the framework of each. One that is alone in that
+    stands for its rivals too, which install the same module: so onnxruntime-gpu does for what requires onnxruntime,
+    and ``rivals`` hears of it.
+    """
     names = {it.name for it in places}
     rows = (it for it in matrix.places if it.name in names)
     of_package = {package: among(it.name, [number]) for it in rows for number, package in enumerate(it.packages)}
+    instead, frameworks = dict(_instead_of_rivals(builds)), set(builds.values())
 
     def judge(name: str, version: str, needs: tuple[Need, ...]) -> tuple[Need, ...]:
-        known = (it for facts in matrix.build_facts(name) if facts.covers(version) for it in facts.requires)
+        rival = next((need.name for need in needs if need.name in instead), None)
+        if rival is not None:
+            needs = tuple(
+                need._replace(name=instead[need.name], extras=()) if need.name in instead else need for need in needs
+            )
+            if rivals is not None:
+                rivals[name, version] = rival, instead[rival]
+        known = (
+            it
+            for facts in matrix.build_facts(name)
+            if facts.covers(version) and (not facts.beside or facts.beside in frameworks)
+            for it in facts.requires
+        )
         return (*needs, *known, *([of_package[name]] if name in of_package else ()))
 
     return judge
+
+
+def _instead_of_rivals(builds: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What each rival of a framework is met by, where one package alone may be that framework."""
+    for framework in set(builds.values()):
+        own = [package for package, it in builds.items() if it == framework]
+        if len(own) == 1:
+            yield from ((rival, own[0]) for rival in rivals_of(framework) if rival not in own)
 
 
 def runs_in_part(pins: Iterable[Pin], solution: Solution, matrix: Matrix) -> Iterator[Note]:

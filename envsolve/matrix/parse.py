@@ -314,6 +314,7 @@ def parse_build_facts(row: Row, known: KnownEvidence) -> BuildFacts:
         constraints=row.each("constraints", parse_need),
         loss=row.text("loss", ""),
         evidence=row.evidence(known),
+        beside=row.text("beside", ""),
     )
     if facts.package != normalized(facts.package):
         row.wrong("package", f"must be the normalized name, {normalized(facts.package)}")

@@ -19,7 +19,7 @@ class BuildFacts(NamedTuple):
 
     ``cuda`` are the toolkits whose libraries they load, None where any will do. ``requires`` are packages that they do
     not run without, ``constraints`` versions of packages that they do not run with otherwise. ``loss`` is what is lost
-    where the CUDA is another, "" where nothing runs.
+    where the CUDA is another, "" where nothing runs. ``beside`` is a framework without which they say nothing.
     """
 
     package: str
@@ -29,6 +29,7 @@ class BuildFacts(NamedTuple):
     constraints: tuple[Need, ...]
     loss: str
     evidence: tuple[Evidence, ...]
+    beside: str = ""
 
     def covers(self, version: str) -> bool:
         """Whether they are about ``version``, whatever its local label."""

@@ -116,6 +116,21 @@ def test_beside_a_framework_that_brings_cuda_they_are_locked_for_its_major_and_t
     assert envsolve("status", str(path), *machine, "--platform", "linux-64").code == 0
 
 
+def test_what_holds_beside_a_framework_alone_is_asked_for_beside_it_alone(
+    envsolve: Envsolve, world: IndexServer
+) -> None:
+    """TensorFlow Probability imports tf_keras with TensorFlow, and not with JAX."""
+    world.add("tensorflow-probability", [wheel("tensorflow-probability", "0.25.0")])
+    world.add("tf-keras", [wheel("tf-keras", "2.18.0")])
+    for name in ("tensorflow", "tensorflow-cpu"):
+        world.add(name, releases(name, ["2.21.0", "2.17.0"], ["numpy"], tags=f"cp311-cp311-{LINUX}"))
+    beside_torch = pins(envsolve, world, "torch", "tensorflow-probability", "--gpu", "none")
+    assert "tf-keras" not in beside_torch
+    beside = pins(envsolve, world, "tensorflow", "tensorflow-probability", "--gpu", "none")
+    assert (beside["tensorflow"], beside["tf-keras"]) == ("2.21.0", "2.18.0")
+    assert lock(envsolve, world, "tensorflow==2.17.0", "tensorflow-probability", "--gpu", "none").code == 1
+
+
 def test_cupy_is_refused_without_a_gpu(envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
     world.add("cupy-cuda11x", releases("cupy-cuda11x", ["13.6.0"], tags=f"cp311-cp311-{LINUX}"))
@@ -176,6 +191,19 @@ class TestWhatIsForAnotherCuda:
         assert "\ncause: nvidia-nccl-cu13 2.30.7 requires the folder nvidia/nccl for itself\n" in result.err
 
 
+def test_a_bound_in_a_file_is_to_be_changed_there(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command with another --framework would be refused for the line in the file."""
+    monkeypatch.chdir(tmp_path)
+    Path("asked.in").write_text("torch==2.15.0\n")
+    result = lock(envsolve, world, "-f", "pytorch", "-r", "asked.in", "--gpu", "6.1", "--source", "pypi")
+    assert (result.code, result.out) == (1, "")
+    hint = "hint: the newest pytorch that fits is 2.7.1 (pypi, CUDA 12.6): change torch==2.15.0 (-r asked.in)\n"
+    assert hint in result.err
+    assert "--framework pytorch==2.7.1" not in result.err
+
+
 class TestTwoPackagesOfOneModule:
     @pytest.fixture(autouse=True)
     def _packages(self, world: IndexServer) -> None:
@@ -183,18 +211,17 @@ class TestTwoPackagesOfOneModule:
             world.add(name, releases(name, ["1.26.0"], ["numpy"], tags=f"cp311-cp311-{LINUX}"))
         world.add("fastembed", [wheel("fastembed", "0.7", ["onnxruntime>1.20"]), wheel("fastembed", "0.5", ["numpy"])])
 
-    def test_never_stand_side_by_side(self, envsolve: Envsolve, world: IndexServer) -> None:
-        found = pins(envsolve, world, "onnxruntime-gpu", "fastembed", "--gpu", "8.6")
-        assert (found["fastembed"], found["onnxruntime-gpu"]) == ("0.5", "1.26.0")
+    def test_never_stand_side_by_side_but_one_for_the_other(self, envsolve: Envsolve, world: IndexServer) -> None:
+        result = lock(envsolve, world, "onnxruntime-gpu", "fastembed", "--gpu", "8.6")
+        found = pins_in(result.out)
+        assert (found["fastembed"], found["onnxruntime-gpu"]) == ("0.7", "1.26.0")
         assert "onnxruntime" not in found
+        told = "fastembed 0.7 requires onnxruntime, and onnxruntime-gpu in this lock installs the same module"
+        assert f"note: {told}: install it with pip install --no-deps or uv pip sync\n" in result.err
 
-    def test_are_told_where_both_are_wanted(self, envsolve: Envsolve, world: IndexServer) -> None:
-        result = lock(envsolve, world, "onnxruntime-gpu", "fastembed>=0.7", "--gpu", "8.6")
-        assert (result.code, result.out) == (1, "")
-        assert "\ncause: fastembed 0.7 requires onnxruntime>1.20\n" in result.err
-        assert "onnxruntime-gpu of this stack installs the same module" in result.err
-        (hint,) = [line for line in result.err.splitlines() if line.startswith("hint: ")]
-        assert hint.startswith("hint: fastembed requires onnxruntime by that name: it gets that build where neither ")
+    def test_keep_to_the_versions_that_are_required(self, envsolve: Envsolve, world: IndexServer) -> None:
+        world.add("fastembed", [wheel("fastembed", "0.8", ["onnxruntime>1.30"])])
+        assert pins(envsolve, world, "onnxruntime-gpu", "fastembed", "--gpu", "8.6")["fastembed"] == "0.7"
 
     def test_the_one_that_mends_it_is_named_with_the_versions_that_were_asked_for(
         self, envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

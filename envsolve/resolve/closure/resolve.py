@@ -28,8 +28,9 @@ from envsolve.resolve.closure.world import Judge, Limits, World
 
 SHORT = 3000
 """Rounds, of a search that is one of several and may as well have no answer."""
-SECONDS = 60.0
-"""How long an answer is looked for."""
+_SECONDS = 60
+_SECONDS_WITH_BUILDS = 300
+"""How long an answer is looked for; building the metadata of one package takes some seconds."""
 _FEW = 5
 _MANY_CONFLICTS = 8
 """After these, and each time their number has doubled, a search looks for what every answer has in common."""
@@ -180,7 +181,13 @@ def too_long(provider: Provider | None) -> UnsolvableError:
     names = sorted(provider.troubled - provider.world.virtual)[:_FEW] if provider is not None else []
     causes = [f"versions of {', '.join(names)} were still being tried"] if names else []
     hint = Hint("bound the versions of the packages that matter, for example 'name>=2'")
-    return UnsolvableError("search-too-long", f"no answer was found in {SECONDS:.0f} seconds", tuple(causes), (hint,))
+    limit = f"{_SECONDS} seconds, and {_SECONDS_WITH_BUILDS} where builds are allowed"
+    return UnsolvableError("search-too-long", f"no answer was found in {limit}", tuple(causes), (hint,))
+
+
+def end_of_search(*, builds: bool) -> float:
+    """The moment of the monotonic clock at which a search that begins now ends."""
+    return monotonic() + (_SECONDS_WITH_BUILDS if builds else _SECONDS)
 
 
 def _require_files(picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> None:
