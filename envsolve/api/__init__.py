@@ -162,6 +162,7 @@ def lock(
     constraint_files: Files = (),
     exclude_newer: str | date | None = None,
     allow_builds: bool = False,
+    pre: bool = False,
     existing: File | None = None,
     upgrade: bool | Words = False,
     format: str = "pylock",  # noqa: A002 - the name of the option
@@ -177,9 +178,9 @@ def lock(
     ``explicit``, whose packages are from conda channels and which need ``envsolve[conda]``. ``requirements`` are
     those of Python, ``requirement_files`` and ``constraint_files`` name files of them. Uploads after ``exclude_newer``
     do not count: a day counts to its end, and a moment without a time zone is in UTC. ``allow_builds`` takes packages
-    that have no wheel, which runs their code. With ``offline`` nobody is asked, and what the cache holds must do;
-    ``refresh`` asks again for what it holds; ``cache_dir`` is its directory, and ``no_cache`` does without. The rest
-    is as for :func:`solve`.
+    that have no wheel, which runs their code; ``pre`` takes pre-releases. With ``offline`` nobody is asked, and what
+    the cache holds must do; ``refresh`` asks again for what it holds; ``cache_dir`` is its directory, and
+    ``no_cache`` does without. The rest is as for :func:`solve`.
 
     ``existing`` is the file of a lock, if it is there: what it pins stays where it fits, except for packages that
     ``upgrade`` names, or all with ``upgrade=True``; ``{platform}`` in the name stands for each platform.
@@ -215,6 +216,7 @@ def lock(
             constraints=files(constraint_files),
             exclude_newer=None if exclude_newer is None else moment(exclude_newer),
             allow_builds=allow_builds,
+            pre=pre,
             upgrade=upgrade is True,
             upgraded=() if isinstance(upgrade, bool) else package_names("upgrade", upgrade),
             pytorch_index_url=address("pytorch_index_url", pytorch_index_url),

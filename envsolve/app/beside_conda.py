@@ -94,7 +94,13 @@ def wheels_beside(
     sources = Sources.ANY if request.packages.allow_builds else Sources.NONE
     question = Question(
         asked=(*stack, *wanted.needs),
-        wanted=Wanted(interpreter, request.packages.exclude_newer, sources, wanted.hashes),
+        wanted=Wanted(
+            interpreter,
+            request.packages.exclude_newer,
+            sources,
+            wanted.hashes,
+            prereleases=request.packages.pre,
+        ),
         limits=Limits(None if solution is None else bounds_of(solution, matrix, present), wanted),
         held=asked.held,
         present=present,

@@ -22,6 +22,7 @@ def command_of(request: Request) -> str:
             words += [option, value]
     words += ["--exact"] if request.packages.exact else []
     words += ["--allow-builds"] if request.packages.allow_builds else []
+    words += ["--pre"] if request.packages.pre else []
     return shlex.join(map(without_secrets, [*words, *request.packages.requirements]))
 
 
@@ -48,11 +49,17 @@ def _changes(instead: Request, asked: Request) -> Iterator[str]:
             yield f"without {asked.asker.named(key)}"
     if instead.packages.allow_builds and not asked.packages.allow_builds:
         yield asked.asker.saying("allow-builds")
+    if instead.packages.pre and not asked.packages.pre:
+        yield asked.asker.saying("pre")
 
 
 def recorded_options(request: Request) -> Options:
     """What an answer records of the options of a request, beside the machines: values by the keys of a project."""
-    flags = {"exact": request.packages.exact, "allow-builds": request.packages.allow_builds}
+    flags = {
+        "exact": request.packages.exact,
+        "allow-builds": request.packages.allow_builds,
+        "pre": request.packages.pre,
+    }
     given = (
         (key_of(option), tuple(map(without_secrets, it)))
         for option, it in _options(request)

@@ -385,7 +385,8 @@ def _hints(
     if Unfit.YANKED in reasons:
         yield Hint("a version that was withdrawn is taken where it is pinned: name it with ==")
     if Unfit.PRERELEASE in reasons:
-        yield Hint("a pre-release is taken where a requirement names one: write it behind >=")
+        pre = request._replace(packages=request.packages._replace(pre=True))
+        yield way_out("allow pre-releases, or name one behind >=", pre, request)
     if Unfit.TOO_NEW in reasons:
         yield Hint(f"name a later day with {named('exclude-newer')}")
     if not reasons:

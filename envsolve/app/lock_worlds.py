@@ -255,7 +255,7 @@ class Worlds:
         )
         world = World(
             indexes,
-            Wanted(interpreter, packages.exclude_newer, sources, wanted.hashes, self._as_if_built),
+            Wanted(interpreter, packages.exclude_newer, sources, wanted.hashes, self._as_if_built, packages.pre),
             Limits(None, wanted),
             {},
             self._virtual,
@@ -360,9 +360,15 @@ class Worlds:
         return {row.package: framework for framework, rows in self.builds.items() for row in rows}
 
     def _of_builds(self, name: str, version: str) -> Iterator[Need]:
-        """The CUDA that builds of a package load; those in PyTorch's own index are for the CUDA of its PyTorch."""
+        """What builds of a package ask of frameworks: the CUDA that they load, and no GPU that they have no code for.
+
+        Those in PyTorch's own index are for the CUDA of its PyTorch.
+        """
         for facts in self._matrix.build_facts(name):
             if not facts.covers(version):
+                continue
+            if facts.without_code_for(self._problem.gpus) is not None:
+                yield from (among(framework_identifier(framework), ()) for framework in self.builds)
                 continue
             self.met_what_runs_in_part |= bool(facts.loss)
             if not (self.in_part and facts.loss):

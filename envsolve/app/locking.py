@@ -333,7 +333,9 @@ class _Lock:
         sources = most if chosen is None else chosen.sources
         question = Question(
             asked=(*(() if solution is None else needs_of(solution)), *wanted.needs),
-            wanted=Wanted(attempt.interpreter, packages.exclude_newer, sources, wanted.hashes),
+            wanted=Wanted(
+                attempt.interpreter, packages.exclude_newer, sources, wanted.hashes, prereleases=packages.pre
+            ),
             limits=limits,
             held={} if chosen is None else chosen.versions,
             judge=required_by_builds(

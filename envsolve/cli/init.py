@@ -207,8 +207,7 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         ParameterSource.DEFAULT_MAP,
     ):
         yield "prefer", str(options["prefer"])
-    if options["allow_builds"]:
-        yield "allow-builds", True
+    yield from ((key, True) for key, name in (("allow-builds", "allow_builds"), ("pre", "pre")) if options[name])
 
 
 def _without_secrets(values: Mapping[str, object]) -> dict[str, object]:

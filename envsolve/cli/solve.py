@@ -155,6 +155,7 @@ _FILE = FileName("file")
 )
 @option("--exclude-newer", metavar="DATE", type=Parsed("date", parse_moment), help="Leave out later uploads (a lock).")
 @option("--allow-builds", is_flag=True, help="Take packages without a wheel too, which runs their code (a lock).")
+@option("--pre", is_flag=True, help="Take pre-releases too (a lock).")
 @option("--exact", is_flag=True, help="Name every conda package of an environment file with its build.")
 @option("-U", "--upgrade", is_flag=True, help="Let go of the pins of the lock that -o names.")
 @option(
@@ -346,6 +347,7 @@ def _packages(options: dict[str, Any]) -> Packages:
         constraints=options["constraint_files"],
         exclude_newer=options["exclude_newer"],
         allow_builds=options["allow_builds"],
+        pre=options["pre"],
         upgrade=options["upgrade"],
         upgraded=options["upgraded"],
         pytorch_index_url=options["pytorch_index_url"],

@@ -15,7 +15,7 @@ UNRECORDED = ("--driver", "--glibc", "--gpu", "--host", "--platform", "--format"
 """Options that are not part of it: files record the compute capabilities, the C library and the files' contents."""
 CONSTRAINTS = "constraints"
 """The key of what constraint files say."""
-_FLAGS = ("--exact", "--allow-builds")
+_FLAGS = ("--exact", "--allow-builds", "--pre")
 _OF_PROJECT = "envsolve lock  # "
 
 

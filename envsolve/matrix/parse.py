@@ -315,11 +315,12 @@ def parse_build_facts(row: Row, known: KnownEvidence) -> BuildFacts:
         loss=row.text("loss", ""),
         evidence=row.evidence(known),
         beside=row.text("beside", ""),
+        code=DeviceCode(row.each("sass", read_target), row.each("ptx", read_target)) if row.has("sass") else None,
     )
     if facts.package != normalized(facts.package):
         row.wrong("package", f"must be the normalized name, {normalized(facts.package)}")
-    if facts.cuda is None and not facts.requires and not facts.constraints:
-        row.wrong("", "says nothing: cuda, requires or constraints must be there")
+    if facts.cuda is None and facts.code is None and not facts.requires and not facts.constraints:
+        row.wrong("", "says nothing: cuda, sass, requires or constraints must be there")
     return facts
 
 

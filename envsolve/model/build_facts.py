@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.fact import Evidence
 from envsolve.model.versions import CudaVersion
 
@@ -20,6 +22,7 @@ class BuildFacts(NamedTuple):
     ``cuda`` are the toolkits whose libraries they load, None where any will do. ``requires`` are packages that they do
     not run without, ``constraints`` versions of packages that they do not run with otherwise. ``loss`` is what is lost
     where the CUDA is another, "" where nothing runs. ``beside`` is a framework without which they say nothing.
+    ``code`` is what their kernels are compiled for, None where nobody looked.
     """
 
     package: str
@@ -30,6 +33,7 @@ class BuildFacts(NamedTuple):
     loss: str
     evidence: tuple[Evidence, ...]
     beside: str = ""
+    code: DeviceCode | None = None
 
     def covers(self, version: str) -> bool:
         """Whether they are about ``version``, whatever its local label."""
@@ -38,6 +42,11 @@ class BuildFacts(NamedTuple):
     def go_with(self, cuda: CudaVersion) -> bool:
         """Whether they load the libraries of ``cuda``."""
         return self.cuda is None or self.cuda.contains(str(cuda))
+
+    def without_code_for(self, gpus: Iterable[ComputeCapability]) -> ComputeCapability | None:
+        """The first of ``gpus`` that their kernels do not run on."""
+        code = self.code
+        return None if code is None else next((gpu for gpu in gpus if code.runs_as(gpu) is None), None)
 
     @property
     def cuda_text(self) -> str:

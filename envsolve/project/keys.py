@@ -192,6 +192,7 @@ _ALL = (
     ),
     Key("exclude-newer", Kind.TEXT, "Leave out later uploads.", '"2026-11-20"', parse=parse_moment),
     Key("allow-builds", Kind.FLAG, "Whether packages without a wheel may be built, which runs their code.", "false"),
+    Key("pre", Kind.FLAG, "Whether pre-releases of packages may be taken.", "false"),
     Key(
         "outputs",
         Kind.OUTPUTS,

@@ -55,6 +55,7 @@ class Settings(NamedTuple):
     pytorch_index_url: str | None = None
     exclude_newer: str | None = None
     allow_builds: bool = False
+    pre: bool = False
     places: tuple[str, ...] = ()
     names_python: bool = False
 

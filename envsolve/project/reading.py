@@ -242,6 +242,7 @@ def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: M
         pytorch_index_url=asked.get("pytorch-index-url"),
         exclude_newer=asked.get("exclude-newer"),
         allow_builds=asked.get("allow-builds", False),
+        pre=asked.get("pre", False),
         places=(*(file for _ in own), *(PYPROJECT for _ in standard)),
         names_python=asked.get("names-python", False),
         **({"prefer": asked["prefer"]} if "prefer" in asked else {}),

@@ -141,7 +141,12 @@ class Bounds:
                     yield Limit(need.specifier, f"{release.package} {release.version} breaks without {need}")
 
     def _of_builds(self, name: str, cuda: CudaVersion) -> Iterator[Limit]:
-        """Versions of a package whose builds load the libraries of another CUDA."""
+        """Versions of a package whose builds load the libraries of another CUDA, or have no code for a GPU."""
+        for facts in self._facts_of(name):
+            gpu = facts.without_code_for(self._solution.problem.gpus)
+            if gpu is not None:
+                because = f"{name}{facts.versions} has no code for compute capability {gpu}"
+                yield Limit(str(facts.versions), because, is_exclusion=True)
         for facts in self._of_other_cuda(name, cuda):
             because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack is of CUDA {cuda}"
             yield Limit(str(facts.versions), because, is_exclusion=True)

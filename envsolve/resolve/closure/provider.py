@@ -428,7 +428,11 @@ class Provider(AbstractProvider[Ask, Pick, str]):
     def _stages(self, releases: Releases, asks: Iterable[Ask]) -> tuple[bool | None, ...]:
         """Which versions are tried: all together where a person asked for a pre-release, else final ones first."""
         name = releases.project.name
-        if name in self._root_prereleases or any(map(_names_prerelease, self._limits_of_people(name))):
+        if (
+            self.world.wanted.prereleases
+            or name in self._root_prereleases
+            or any(map(_names_prerelease, self._limits_of_people(name)))
+        ):
             return (None,)
         return (
             (False, True) if not releases.has_final or any(_names_prerelease(it.specifier) for it in asks) else (False,)

@@ -57,7 +57,8 @@ class Wanted(NamedTuple):
     """What files have to suit. ``newest_upload`` is a moment in RFC 3339, in UTC.
 
     ``hashes`` are those that alone the files of some projects may have, by the name of the project. With
-    ``as_if_built`` what only a build tells is taken for nothing, to find out what would have to be built.
+    ``as_if_built`` what only a build tells is taken for nothing, to find out what would have to be built. With
+    ``prereleases`` a pre-release is as good as another.
     """
 
     interpreter: Interpreter
@@ -65,6 +66,7 @@ class Wanted(NamedTuple):
     sources: Sources = Sources.NONE
     hashes: Mapping[str, frozenset[tuple[str, str]]] = {}
     as_if_built: bool = False
+    prereleases: bool = False
 
 
 class Fitting:

@@ -113,8 +113,9 @@ class World:
     def newest(self, releases: Releases, mask: int, *, prereleases: bool = False) -> int | None:
         """The newest of the versions in ``mask`` that can be had, from source where no wheel can, if that is allowed.
 
-        No yanked one, and a pre-release only with ``prereleases`` or where there is nothing else.
+        No yanked one, and a pre-release only with ``prereleases``, where they are wanted or there is nothing else.
         """
+        prereleases = prereleases or self.wanted.prereleases
         found = releases.newest(mask, prereleases=prereleases)
         self.lacks_wheels |= not self.wanted.sources and releases.newest_is_source(mask)
         if self.wanted.sources:

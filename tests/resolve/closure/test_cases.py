@@ -19,7 +19,7 @@ CASES = {
 }
 KEYS = {
     "name", "ask", "lines", "constraints", "packages", "second",
-    "python", "platform", "glibc", "held", "upgrade", "upgrade_package", "exclude_newer", "allow_builds",
+    "python", "platform", "glibc", "held", "upgrade", "upgrade_package", "exclude_newer", "allow_builds", "pre",
     "pins", "files", "exit", "code", "says", "never_says",
 }  # fmt: skip
 

@@ -76,7 +76,7 @@ def words_of(case: Mapping[str, Any], world: SmallWorld, folder: Path) -> list[s
         words += ["-o", _written(folder / "pylock.toml", _lock_of(case["held"]))]
     words += ["--exclude-newer", case["exclude_newer"]] if "exclude_newer" in case else []
     words += [word for name in case.get("upgrade_package", []) for word in ("-P", name)]
-    words += [f"--{key.replace('_', '-')}" for key in ("allow_builds", "upgrade") if case.get(key)]
+    words += [f"--{key.replace('_', '-')}" for key in ("allow_builds", "pre", "upgrade") if case.get(key)]
     return [*words, *map(world.filled, case.get("ask", []))]
 
 
