@@ -55,6 +55,19 @@ class Libraries(NamedTuple):
     opened: tuple[Opened, ...]
 
 
+class Built(NamedTuple):
+    """Where its files say what it was built for: the names of variables in the module ``file``.
+
+    Without ``cuda`` it is the path of ``file`` that says so.
+    """
+
+    file: str
+    version: str | None
+    cuda: str | None
+    cudnn: str | None
+    gpu: tuple[str, ...]
+
+
 class Framework(NamedTuple):
     """A framework; what each field means is in the README of ``data/frameworks``, under the key of that name."""
 
@@ -73,7 +86,9 @@ class Framework(NamedTuple):
     conda_code: tuple[str, ...]
     needs_xla_flags: bool
     installed: str
+    gpu_packages: str | None
     owners: Mapping[str, str]
+    built: Built
     libraries: Libraries
 
     @property
@@ -140,9 +155,16 @@ def _framework(name: str, document: Mapping[str, Any]) -> Framework:
         tuple(conda.get("code", ())),
         conda.get("needs-xla-flags", False),
         installed["packages"],
+        installed.get("gpu"),
         installed.get("owners", {}),
+        _built(document["built"]),
         _libraries(document["libraries"]),
     )
+
+
+def _built(table: Mapping[str, Any]) -> Built:
+    get = table.get
+    return Built(table["file"], get("version"), get("cuda"), get("cudnn"), tuple(get("gpu", ())))
 
 
 def _libraries(table: Mapping[str, Any]) -> Libraries:

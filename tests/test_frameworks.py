@@ -81,9 +81,9 @@ def names_in(path: Path) -> set[str]:
 
 RULES_OF_ONE = {
     *("app/beside_conda", "app/conda_needs", "app/held_build", "app/lock_indexes"),
-    *("app/stack_wheels", "app/lock_result", "conda/name_table", "diagnose/environment/builds"),
+    *("app/stack_wheels", "app/lock_result", "conda/name_table"),
     *("diagnose/environment/checks/requirements", "lockfile/conda_specs"),
-    *("model/release", "resolve/preference", "validation/static/builds", "validation/static/packages"),
+    *("model/release", "resolve/preference"),
 }
 """Modules that name a framework for a rule that holds for it alone. None may be added: say it in data/frameworks."""
 

@@ -34,12 +34,6 @@ _PLUGIN = re.compile(r"jax-cuda\d+-plugin")
 _PJRT = re.compile(r"jax-cuda\d+-pjrt")
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 _LOCAL = re.compile(r"cu\d+|cpu|rocm[\d.]+|xpu")
-_ALIASES = (
-    re.compile(r"(intel-)?tensorflow(-.+)?|tf-nightly.*"),
-    re.compile(r"onnxruntime.*|ort-.+"),
-    re.compile(r"cupy.*"),
-)
-"""Packages that stand for one another: who requires tensorflow is served by tensorflow-cpu."""
 _OWN_IDS = {"numpy": "numpy-mismatch", "protobuf": "protobuf-mismatch"}
 _SHOWN = 8
 
@@ -126,8 +120,9 @@ def _unmet(wanted: Wanted, scene: Scene) -> str | None:
 
 
 def _stands_in(name: str, scene: Scene) -> bool:
-    families = [pattern for pattern in _ALIASES if pattern.fullmatch(name)]
-    return any(pattern.fullmatch(other) for pattern in families for other in scene.packages.by_name)
+    """Whether another package of the same framework is there: tensorflow-cpu serves who requires tensorflow."""
+    there = {it.name for it in frameworks_among(scene.packages.by_name)}
+    return any(it.name in there for it in frameworks_among([name]))
 
 
 def _said(requirement: Requirement) -> str:
@@ -169,7 +164,7 @@ def _variant(version: str | None) -> str | None:
 
 def _told_version(torch: Build, name: str) -> str | None:
     """The version that a companion's own module tells, which names the build in wheels of PyPI too."""
-    told = torch.framework.assigned(f"{name}/version.py", "__version__")
+    told = torch.framework.assigned(f"{name}/version.py").get("__version__")
     return told if isinstance(told, str) else None
 
 
