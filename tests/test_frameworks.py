@@ -6,11 +6,12 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
-from envsolve.frameworks import FRAMEWORKS, frameworks_among
+from envsolve.frameworks import FRAMEWORKS, Framework, Preload, frameworks_among
 from envsolve.matrix import Matrix
 from envsolve.validation import inside
 
@@ -31,6 +32,11 @@ def test_every_package_of_the_matrix_is_known(name: str) -> None:
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_every_framework_has_its_probe(name: str) -> None:
     assert Path(inside.__file__).with_name(f"{FRAMEWORKS[name].probe}.py").is_file()
+
+
+@pytest.mark.parametrize("it", FRAMEWORKS.values(), ids=FRAMEWORKS)
+def test_one_that_loads_cuda_where_it_is_told_to_has_the_call(it: Framework) -> None:
+    assert (it.libraries.preload is Preload.ASKED) == (it.preload_call is not None)
 
 
 def test_names_are_compared_in_any_spelling_and_each_framework_is_told_once() -> None:
@@ -67,29 +73,45 @@ def test_the_readme_says_what_each_key_means(path: Path) -> None:
     assert set(keys_of(tomllib.loads(path.read_text(encoding="utf-8")))) <= explained
 
 
+OPTION = re.compile(r"pytorch[-_]index[-_]url", re.IGNORECASE)
+"""The option that names PyTorch's own index."""
+
+
+def marks_of(known: Framework) -> set[str]:
+    """What a string has in it that is about a framework: its names, and those of its modules and packages."""
+    packages = {*known.wheels, *known.cpu_wheels, *known.rivals, *known.own_index}
+    of_conda = {*known.conda_packages, *known.conda_builds}
+    return {known.name, known.libraries.package, *known.aliases, *known.owners, *packages, *of_conda} - {"tf"}
+
+
+MARKS = re.compile("|".join((r"\btf[-_]", *map(re.escape, set().union(*map(marks_of, FRAMEWORKS.values()))))))
+
+
 def names_in(path: Path) -> set[str]:
-    """The names of frameworks and of their packages that a module has as strings."""
-    names = {
-        name
-        for it in FRAMEWORKS.values()
-        for name in (it.name, *it.wheels, *it.cpu_wheels, *it.rivals, *it.conda_packages)
-    }
+    """The strings of a module with a framework in them; a sentence, which has blanks, decides nothing."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return found & names
+    told = {id(it.value) for it in ast.walk(tree) if isinstance(it, ast.Expr)}  # docstrings
+    strings = [it.value for it in ast.walk(tree) if isinstance(it, ast.Constant) and id(it) not in told]
+    words = [it for it in strings if isinstance(it, str) and " " not in it]
+    return {it for it in words if MARKS.search(OPTION.sub("", it).lower())}
 
 
-RULES_OF_ONE = {
-    *("app/beside_conda", "app/conda_needs", "app/held_build", "app/lock_indexes"),
-    *("app/stack_wheels", "app/lock_result", "conda/name_table"),
-    *("diagnose/environment/checks/requirements", "lockfile/conda_specs"),
-    *("model/release", "resolve/preference"),
+MAY_NAME = {
+    "validation/inside/on_*": "the probes, one for each framework",
+    "diagnose/rules/*": "rules about what one program prints, which the tables in data/diagnosis call",
+    "diagnose/environment/checks/requirements": "pairs of packages that refuse one another, each by code of its own",
+    "diagnose/machine/overrides": "a variable that uv reads",
+    "diagnose/machine/variables": "variables that a program reads",
+    "model/release": "the sources, which are indexes and channels",
+    "model/cuda_packages": "a conda package that stands for CUDA",
+    "lockfile/wheels": "how two sources name their wheels and pages",
+    "conda/name_table": "what conda calls projects of all kinds",
 }
-"""Modules that name a framework for a rule that holds for it alone. None may be added: say it in data/frameworks."""
+"""Modules whose strings name a framework, and why. None may be added for a new one: say it in data/frameworks."""
 
 
 def test_no_framework_is_named_outside_its_file() -> None:
     package = ROOT / "envsolve"
-    found = {path.relative_to(package).with_suffix("").as_posix() for path in package.rglob("*.py") if names_in(path)}
-    found = {it for it in found if not it.startswith(("validation/inside/on_", "diagnose/rules/"))}
-    assert found == RULES_OF_ONE
+    modules = {path.relative_to(package).with_suffix("").as_posix(): path for path in package.rglob("*.py")}
+    naming = {name for name, path in modules.items() if names_in(path)}
+    assert {next((it for it in MAY_NAME if fnmatchcase(name, it)), name) for name in naming} == set(MAY_NAME)

@@ -63,7 +63,7 @@ def _shows_cpu(known: Framework, there: Installed | None, inventory: Inventory) 
         return f"the build of the conda package is {build}"
     if found is None or known.gpu_packages is None or "cuda" in (build or ""):
         return None
-    if any(re.match(known.gpu_packages, f"{it.name}=={it.version}") for it in inventory.distributions):
+    if any(known.has_gpu_code(it.name, it.version) for it in inventory.distributions):
         return None
     return f"{found.name} {found.version} is installed, and no package with its GPU code"
 

@@ -24,7 +24,7 @@ from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.remedies import install, mended
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import Wanted
-from envsolve.frameworks import frameworks_among
+from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.names import normalized
 
@@ -69,16 +69,16 @@ def jax_plugin(scene: Scene) -> Iterator[Finding]:
 
 
 def companions_of_one_cuda(scene: Scene) -> Iterator[Finding]:
-    """Companions of PyTorch, torchvision and torchaudio, that were built for another CUDA than PyTorch, or for none."""
-    torch = next((build for build in scene.builds if build.name == "pytorch"), None)
-    variant = _variant(torch.version if torch else None)
-    for name in ("torchvision", "torchaudio"):
-        package = scene.packages.get(name)
-        if torch is None or package is None or variant is None:
-            continue
-        other = _variant(_told_version(torch, name)) or _variant(package.version)
-        if other is not None and other != variant:
-            yield _variants(torch, package, variant, other, scene)
+    """Companions of a framework, as torchvision of PyTorch, that were built for another CUDA than it, or for none."""
+    for build in scene.builds:
+        variant = _variant(build.version)
+        for name in FRAMEWORKS[build.name].built_with:
+            package = scene.packages.get(name)
+            if package is None or variant is None:
+                continue
+            other = _variant(_told_version(build, name)) or _variant(package.version)
+            if other is not None and other != variant:
+                yield _variants(build, package, variant, other, scene)
 
 
 def constraints(scene: Scene) -> Iterator[Finding]:
@@ -162,9 +162,9 @@ def _variant(version: str | None) -> str | None:
     return match[0][:-1] if match[0].startswith("cu") else match[0].rstrip("0123456789.")
 
 
-def _told_version(torch: Build, name: str) -> str | None:
+def _told_version(build: Build, name: str) -> str | None:
     """The version that a companion's own module tells, which names the build in wheels of PyPI too."""
-    told = torch.framework.assigned(f"{name}/version.py").get("__version__")
+    told = build.framework.assigned(f"{name}/version.py").get("__version__")
     return told if isinstance(told, str) else None
 
 
@@ -202,18 +202,18 @@ def _plugin(plugin: Package, jaxlib: Package, scene: Scene) -> Finding:
     )
 
 
-def _variants(torch: Build, package: Package, variant: str, other: str, scene: Scene) -> Finding:
+def _variants(build: Build, package: Package, variant: str, other: str, scene: Scene) -> Finding:
     return Finding(
         _COMPANION,
-        f"{package.name} and PyTorch are not built for the same CUDA",
+        f"{package.name} and {build.title} are not built for the same CUDA",
         Severity.ERROR,
-        f"{package.name} is a build for {_spoken(other)} and PyTorch {torch.version} one for {_spoken(variant)}: its "
+        f"{package.name} is a build for {_spoken(other)} and {build.label} one for {_spoken(variant)}: its "
         "operations on the GPU are not there, or it does not load",
-        f"install {package.name} from the index that PyTorch was installed from",
+        f"install {package.name} from the index that {build.title} was installed from",
         mended(scene),
         (
-            f"torch/version.py says {torch.version}",
-            f"{package.name}: {_told_version(torch, package.name) or package.version}",
+            f"{build.framework.framework.built.file} says {build.version}",
+            f"{package.name}: {_told_version(build, package.name) or package.version}",
         ),
         about=package.name,
     )
