@@ -85,6 +85,8 @@ class Framework(NamedTuple):
     preload_call: str | None
     conda_packages: tuple[str, ...]
     conda_builds: tuple[str, ...]
+    conda_holds: Mapping[str, tuple[str, ...]]
+    conda_builds_hold: Mapping[str, Mapping[str, tuple[str, ...]]]
     conda_code: tuple[str, ...]
     needs_xla_flags: bool
     installed: str
@@ -171,6 +173,8 @@ def _framework(name: str, document: Mapping[str, Any]) -> Framework:
         wheels.get("preload"),
         tuple(conda["packages"]),
         tuple(conda["builds"]),
+        _tuples(conda.get("holds", {})),
+        {name: _tuples(held) for name, held in conda.get("builds-hold", {}).items()},
         tuple(conda.get("code", ())),
         conda.get("needs-xla-flags", False),
         installed["packages"],
@@ -180,6 +184,10 @@ def _framework(name: str, document: Mapping[str, Any]) -> Framework:
         _built(document["built"]),
         _libraries(document["libraries"]),
     )
+
+
+def _tuples(table: Mapping[str, Iterable[str]]) -> Mapping[str, tuple[str, ...]]:
+    return {name: tuple(values) for name, values in table.items()}
 
 
 def _built(table: Mapping[str, Any]) -> Built:

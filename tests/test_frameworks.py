@@ -56,7 +56,7 @@ def test_every_framework_of_the_matrix_is_known_and_no_other(matrix: Matrix) -> 
 def keys_of(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Each key with the table that it is in; names of packages are no keys."""
     for key, value in table.items():
-        if isinstance(value, dict) and key not in ("cpu", "owners"):
+        if isinstance(value, dict) and key not in ("cpu", "owners", "holds", "builds-hold"):
             yield from keys_of(value, f"[{key}]")
         elif key != "opened":
             yield prefix, key
