@@ -87,13 +87,43 @@ def marks_of(known: Framework) -> set[str]:
 MARKS = re.compile("|".join((r"\btf[-_]", *map(re.escape, set().union(*map(marks_of, FRAMEWORKS.values()))))))
 
 
-def names_in(path: Path) -> set[str]:
-    """The strings of a module with a framework in them; a sentence, which has blanks, decides nothing."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    told = {id(it.value) for it in ast.walk(tree) if isinstance(it, ast.Expr)}  # docstrings
-    strings = [it.value for it in ast.walk(tree) if isinstance(it, ast.Constant) and id(it) not in told]
-    words = [it for it in strings if isinstance(it, str) and " " not in it]
-    return {it for it in words if MARKS.search(OPTION.sub("", it).lower())}
+def names_in(text: str) -> set[str]:
+    """The strings of a module with a framework in them, but for docstrings and sentences, which decide nothing.
+
+    What is compared and what is a regular expression is no sentence, even with blanks.
+    """
+    nodes = list(ast.walk(ast.parse(text)))
+    told = {id(it.value) for it in nodes if isinstance(it, ast.Expr)}
+    deciding = [it for it in nodes if isinstance(it, ast.Compare) or (isinstance(it, ast.Call) and is_of_re(it.func))]
+    decide = {id(it) for node in deciding for it in ast.walk(node)}
+    constants = (it for it in nodes if isinstance(it, ast.Constant) and id(it) not in told)
+    strings = {it.value for it in constants if isinstance(it.value, str) and (" " not in it.value or id(it) in decide)}
+    return {it for it in strings if MARKS.search(OPTION.sub("", it).lower())}
+
+
+def is_of_re(called: ast.expr) -> bool:
+    """Whether a function of the module ``re`` is called."""
+    return isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "re"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'if name == "torch": pass',
+        'if "built for PyTorch" in line: pass',
+        'path.glob("torch/lib/*.so")',
+        'KNOWN = {"jax-cuda12-plugin": 12}',
+        'f"cupy-cuda{major}x"',
+        'environ["TF_FORCE_GPU_ALLOW_GROWTH"]',
+        're.compile(r"not compiled with (cuda|rocm), says paddle")',
+    ],
+)
+def test_a_framework_is_found_wherever_it_stands_in_a_string(line: str) -> None:
+    assert names_in(f"x = ({line})" if ":" not in line or line.startswith("f") else line)
+
+
+def test_what_people_read_may_name_a_framework() -> None:
+    assert not names_in('"""Of torch."""\nHint("name one: pytorch>=2.5", "--pytorch-index-url")')
 
 
 MAY_NAME = {
@@ -102,6 +132,7 @@ MAY_NAME = {
     "diagnose/environment/checks/requirements": "pairs of packages that refuse one another, each by code of its own",
     "diagnose/machine/overrides": "a variable that uv reads",
     "diagnose/machine/variables": "variables that a program reads",
+    "validation/symptoms": "what programs print when something fails",
     "model/release": "the sources, which are indexes and channels",
     "model/cuda_packages": "a conda package that stands for CUDA",
     "lockfile/wheels": "how two sources name their wheels and pages",
@@ -113,5 +144,5 @@ MAY_NAME = {
 def test_no_framework_is_named_outside_its_file() -> None:
     package = ROOT / "envsolve"
     modules = {path.relative_to(package).with_suffix("").as_posix(): path for path in package.rglob("*.py")}
-    naming = {name for name, path in modules.items() if names_in(path)}
+    naming = {name for name, path in modules.items() if names_in(path.read_text(encoding="utf-8"))}
     assert {next((it for it in MAY_NAME if fnmatchcase(name, it)), name) for name in naming} == set(MAY_NAME)
