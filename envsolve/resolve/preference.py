@@ -39,7 +39,6 @@ from fnmatch import fnmatchcase
 
 from packaging.version import Version
 
-from envsolve.frameworks import packages_of
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
 from envsolve.model.request import Held, Policy
@@ -181,6 +180,8 @@ class Preference:
 
     def _held_versions(self, release: Release) -> set[str]:
         """Versions of this framework under whatever package: pytorch and torch are one framework."""
+        from envsolve.frameworks import packages_of  # where something is held; a first answer does without its files
+
         names = {release.package, release.framework, *packages_of(release.framework)}
         return {self._held[name][0].partition("+")[0] for name in names if name in self._held}
 
