@@ -72,7 +72,7 @@ def indexes_for(solution: Solution | None, wanted: Given, packages: Packages, wh
     for choice in () if solution is None else solution.choices:
         index = index_of(choice.release, packages)
         if index is not None:
-            mapped |= dict.fromkeys(OWN_INDEX, index)
+            mapped |= {name: index for name, framework in OWN_INDEX.items() if framework == choice.release.framework}
     return Indexes((*where.extra, where.default), lines.pool, mapped, wanted.direct)
 
 
