@@ -91,6 +91,8 @@ class Framework(NamedTuple):
     needs_xla_flags: bool
     installed: str
     beside: str | None
+    pairs: Mapping[str, str]
+    same_version: Mapping[str, str]
     gpu_packages: str | None
     owners: Mapping[str, str]
     built: Built
@@ -179,6 +181,8 @@ def _framework(name: str, document: Mapping[str, Any]) -> Framework:
         conda.get("needs-xla-flags", False),
         installed["packages"],
         installed.get("beside"),
+        installed.get("pairs", {}),
+        installed.get("same-version", {}),
         installed.get("gpu"),
         installed.get("owners", {}),
         _built(document["built"]),

@@ -56,7 +56,7 @@ def test_every_framework_of_the_matrix_is_known_and_no_other(matrix: Matrix) -> 
 def keys_of(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Each key with the table that it is in; names of packages are no keys."""
     for key, value in table.items():
-        if isinstance(value, dict) and key not in ("cpu", "owners", "holds", "builds-hold"):
+        if isinstance(value, dict) and key not in ("cpu", "owners", "holds", "builds-hold", "pairs", "same-version"):
             yield from keys_of(value, f"[{key}]")
         elif key != "opened":
             yield prefix, key
@@ -129,7 +129,6 @@ def test_what_people_read_may_name_a_framework() -> None:
 MAY_NAME = {
     "validation/inside/on_*": "the probes, one for each framework",
     "diagnose/rules/*": "rules about what one program prints, which the tables in data/diagnosis call",
-    "diagnose/environment/checks/requirements": "pairs of packages that refuse one another, each by code of its own",
     "diagnose/machine/overrides": "a variable that uv reads",
     "diagnose/machine/variables": "variables that a program reads",
     "validation/symptoms": "what programs print when something fails",
