@@ -55,6 +55,19 @@ class Libraries(NamedTuple):
     opened: tuple[Opened, ...]
 
 
+class Built(NamedTuple):
+    """Where its files say what it was built for: the names of variables in the module ``file``.
+
+    Without ``cuda`` it is the path of ``file`` that says so.
+    """
+
+    file: str
+    version: str | None
+    cuda: str | None
+    cudnn: str | None
+    gpu: tuple[str, ...]
+
+
 class Framework(NamedTuple):
     """A framework; what each field means is in the README of ``data/frameworks``, under the key of that name."""
 
@@ -67,13 +80,22 @@ class Framework(NamedTuple):
     cpu_wheels: Mapping[str, str]
     mistaken: tuple[str, ...]
     rivals: tuple[str, ...]
+    own_index: tuple[str, ...]
+    built_with: tuple[str, ...]
     preload_call: str | None
     conda_packages: tuple[str, ...]
     conda_builds: tuple[str, ...]
+    conda_holds: Mapping[str, tuple[str, ...]]
+    conda_builds_hold: Mapping[str, Mapping[str, tuple[str, ...]]]
     conda_code: tuple[str, ...]
     needs_xla_flags: bool
     installed: str
+    beside: str | None
+    pairs: Mapping[str, str]
+    same_version: Mapping[str, str]
+    gpu_packages: str | None
     owners: Mapping[str, str]
+    built: Built
     libraries: Libraries
 
     @property
@@ -84,6 +106,14 @@ class Framework(NamedTuple):
     def is_installed_as(self, package: str) -> bool:
         """Whether an installed package of this normalized name is the framework, or holds it."""
         return re.fullmatch(self.installed, package) is not None
+
+    def is_beside(self, package: str) -> bool:
+        """Whether a package of this normalized name is a part of it, or goes with it alone."""
+        return self.beside is not None and re.fullmatch(self.beside, package) is not None
+
+    def has_gpu_code(self, package: str, version: str = "") -> bool:
+        """Whether a package of this normalized name is one that only builds for GPUs have."""
+        return self.gpu_packages is not None and re.match(self.gpu_packages, f"{package}=={version}") is not None
 
     def is_mentioned_in(self, line: str) -> bool:
         """Whether a line of a log names it."""
@@ -105,6 +135,12 @@ def rivals_of(framework: str) -> tuple[str, ...]:
     """Packages that install the same module as ``framework``; none for one of somebody's own matrix."""
     known = FRAMEWORKS.get(framework)
     return () if known is None else known.rivals
+
+
+def packages_of(framework: str) -> tuple[str, ...]:
+    """The packages of indexes and of conda that are ``framework``; none for one of somebody's own matrix."""
+    known = FRAMEWORKS.get(framework)
+    return () if known is None else (*known.wheels, *known.conda_packages)
 
 
 def needs_gpu(framework: str) -> bool:
@@ -134,15 +170,33 @@ def _framework(name: str, document: Mapping[str, Any]) -> Framework:
         wheels.get("cpu", {}),
         tuple(wheels.get("mistaken", ())),
         tuple(wheels.get("rivals", ())),
+        tuple(wheels.get("own-index", ())),
+        tuple(wheels.get("built-with", ())),
         wheels.get("preload"),
         tuple(conda["packages"]),
         tuple(conda["builds"]),
+        _tuples(conda.get("holds", {})),
+        {name: _tuples(held) for name, held in conda.get("builds-hold", {}).items()},
         tuple(conda.get("code", ())),
         conda.get("needs-xla-flags", False),
         installed["packages"],
+        installed.get("beside"),
+        installed.get("pairs", {}),
+        installed.get("same-version", {}),
+        installed.get("gpu"),
         installed.get("owners", {}),
+        _built(document["built"]),
         _libraries(document["libraries"]),
     )
+
+
+def _tuples(table: Mapping[str, Iterable[str]]) -> Mapping[str, tuple[str, ...]]:
+    return {name: tuple(values) for name, values in table.items()}
+
+
+def _built(table: Mapping[str, Any]) -> Built:
+    get = table.get
+    return Built(table["file"], get("version"), get("cuda"), get("cudnn"), tuple(get("gpu", ())))
 
 
 def _libraries(table: Mapping[str, Any]) -> Libraries:
@@ -171,6 +225,12 @@ FRAMEWORK_OF_CPU_WHEEL: Mapping[str, str] = {wheel: it.name for it in FRAMEWORKS
 
 ASKED_FOR_AS: Mapping[str, str] = {wheel: asked for it in FRAMEWORKS.values() for wheel, asked in it.cpu_wheels.items()}
 """The package that all others ask for, in whose place such a build stands."""
+
+OWN_INDEX: Mapping[str, str] = {name: it.name for it in FRAMEWORKS.values() for name in it.own_index}
+"""Packages of which the index of a framework's makers has a build for each CUDA."""
+
+BUILT_WITH: Mapping[str, str] = {name: it.name for it in FRAMEWORKS.values() for name in it.built_with}
+"""Those of them that refuse a build of the framework for another CUDA."""
 
 FRAMEWORK_OF_CONDA: Mapping[str, str] = {name: it.name for it in FRAMEWORKS.values() for name in it.conda_packages}
 """Conda packages that are a framework, or that are nothing but a name for one."""

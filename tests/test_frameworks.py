@@ -6,11 +6,12 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
-from envsolve.frameworks import FRAMEWORKS, frameworks_among
+from envsolve.frameworks import FRAMEWORKS, Framework, Preload, frameworks_among
 from envsolve.matrix import Matrix
 from envsolve.validation import inside
 
@@ -33,6 +34,11 @@ def test_every_framework_has_its_probe(name: str) -> None:
     assert Path(inside.__file__).with_name(f"{FRAMEWORKS[name].probe}.py").is_file()
 
 
+@pytest.mark.parametrize("it", FRAMEWORKS.values(), ids=FRAMEWORKS)
+def test_one_that_loads_cuda_where_it_is_told_to_has_the_call(it: Framework) -> None:
+    assert (it.libraries.preload is Preload.ASKED) == (it.preload_call is not None)
+
+
 def test_names_are_compared_in_any_spelling_and_each_framework_is_told_once() -> None:
     found = frameworks_among(["Tensorflow_GPU", "tensorflow", "Torch", "CuPy-CUDA13x", "numpy"])
     assert [it.name for it in found] == ["pytorch", "tensorflow", "cupy"]
@@ -50,7 +56,7 @@ def test_every_framework_of_the_matrix_is_known_and_no_other(matrix: Matrix) -> 
 def keys_of(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Each key with the table that it is in; names of packages are no keys."""
     for key, value in table.items():
-        if isinstance(value, dict) and key not in ("cpu", "owners"):
+        if isinstance(value, dict) and key not in ("cpu", "owners", "holds", "builds-hold", "pairs", "same-version"):
             yield from keys_of(value, f"[{key}]")
         elif key != "opened":
             yield prefix, key
@@ -67,29 +73,75 @@ def test_the_readme_says_what_each_key_means(path: Path) -> None:
     assert set(keys_of(tomllib.loads(path.read_text(encoding="utf-8")))) <= explained
 
 
-def names_in(path: Path) -> set[str]:
-    """The names of frameworks and of their packages that a module has as strings."""
-    names = {
-        name
-        for it in FRAMEWORKS.values()
-        for name in (it.name, *it.wheels, *it.cpu_wheels, *it.rivals, *it.conda_packages)
-    }
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return found & names
+OPTION = re.compile(r"pytorch[-_]index[-_]url", re.IGNORECASE)
+"""The option that names PyTorch's own index."""
 
 
-RULES_OF_ONE = {
-    *("app/beside_conda", "app/conda_needs", "app/held_build", "app/lock_indexes"),
-    *("app/stack_wheels", "app/lock_result", "conda/name_table", "diagnose/environment/builds"),
-    *("diagnose/environment/checks/requirements", "lockfile/conda_specs"),
-    *("model/release", "resolve/preference", "validation/static/builds", "validation/static/packages"),
+def marks_of(known: Framework) -> set[str]:
+    """What a string has in it that is about a framework: its names, and those of its modules and packages."""
+    packages = {*known.wheels, *known.cpu_wheels, *known.rivals, *known.own_index}
+    of_conda = {*known.conda_packages, *known.conda_builds}
+    return {known.name, known.libraries.package, *known.aliases, *known.owners, *packages, *of_conda} - {"tf"}
+
+
+MARKS = re.compile("|".join((r"\btf[-_]", *map(re.escape, set().union(*map(marks_of, FRAMEWORKS.values()))))))
+
+
+def names_in(text: str) -> set[str]:
+    """The strings of a module with a framework in them, but for docstrings and sentences, which decide nothing.
+
+    What is compared and what is a regular expression is no sentence, even with blanks.
+    """
+    nodes = list(ast.walk(ast.parse(text)))
+    told = {id(it.value) for it in nodes if isinstance(it, ast.Expr)}
+    deciding = [it for it in nodes if isinstance(it, ast.Compare) or (isinstance(it, ast.Call) and is_of_re(it.func))]
+    decide = {id(it) for node in deciding for it in ast.walk(node)}
+    constants = (it for it in nodes if isinstance(it, ast.Constant) and id(it) not in told)
+    strings = {it.value for it in constants if isinstance(it.value, str) and (" " not in it.value or id(it) in decide)}
+    return {it for it in strings if MARKS.search(OPTION.sub("", it).lower())}
+
+
+def is_of_re(called: ast.expr) -> bool:
+    """Whether a function of the module ``re`` is called."""
+    return isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "re"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'if name == "torch": pass',
+        'if "built for PyTorch" in line: pass',
+        'path.glob("torch/lib/*.so")',
+        'KNOWN = {"jax-cuda12-plugin": 12}',
+        'f"cupy-cuda{major}x"',
+        'environ["TF_FORCE_GPU_ALLOW_GROWTH"]',
+        're.compile(r"not compiled with (cuda|rocm), says paddle")',
+    ],
+)
+def test_a_framework_is_found_wherever_it_stands_in_a_string(line: str) -> None:
+    assert names_in(f"x = ({line})" if ":" not in line or line.startswith("f") else line)
+
+
+def test_what_people_read_may_name_a_framework() -> None:
+    assert not names_in('"""Of torch."""\nHint("name one: pytorch>=2.5", "--pytorch-index-url")')
+
+
+MAY_NAME = {
+    "validation/inside/on_*": "the probes, one for each framework",
+    "diagnose/rules/*": "rules about what one program prints, which the tables in data/diagnosis call",
+    "diagnose/machine/overrides": "a variable that uv reads",
+    "diagnose/machine/variables": "variables that a program reads",
+    "validation/symptoms": "what programs print when something fails",
+    "model/release": "the sources, which are indexes and channels",
+    "model/cuda_packages": "a conda package that stands for CUDA",
+    "lockfile/wheels": "how two sources name their wheels and pages",
+    "conda/name_table": "what conda calls projects of all kinds",
 }
-"""Modules that name a framework for a rule that holds for it alone. None may be added: say it in data/frameworks."""
+"""Modules whose strings name a framework, and why. None may be added for a new one: say it in data/frameworks."""
 
 
 def test_no_framework_is_named_outside_its_file() -> None:
     package = ROOT / "envsolve"
-    found = {path.relative_to(package).with_suffix("").as_posix() for path in package.rglob("*.py") if names_in(path)}
-    found = {it for it in found if not it.startswith(("validation/inside/on_", "diagnose/rules/"))}
-    assert found == RULES_OF_ONE
+    modules = {path.relative_to(package).with_suffix("").as_posix(): path for path in package.rglob("*.py")}
+    naming = {name for name, path in modules.items() if names_in(path.read_text(encoding="utf-8"))}
+    assert {next((it for it in MAY_NAME if fnmatchcase(name, it)), name) for name in naming} == set(MAY_NAME)

@@ -8,8 +8,8 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
-from envsolve.lockfile.wheels import PYTORCH_INDEX
 from envsolve.model.names import normalized
+from envsolve.model.release import PYTORCH_INDEX
 from envsolve.model.request import natural
 
 Values = dict[str, object]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target
-from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places
+from envsolve.app.lock_indexes import Lines, Places
 from envsolve.app.stack_wheels import (
     Limits,
     bounds_of,
@@ -27,7 +27,7 @@ from envsolve.app.stack_wheels import (
 from envsolve.app.targets import glibc_of
 from envsolve.conda.names import present_projects
 from envsolve.errors import Hint, UnsolvableError
-from envsolve.frameworks import FRAMEWORK_OF_WHEEL, rivals_of
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
 from envsolve.index.fitting import Interpreter
 from envsolve.matrix.load import Matrix
 from envsolve.model.asker import Asker
@@ -174,6 +174,7 @@ def _frameworks(pins: Iterable[Pin], solution: Solution | None) -> Iterator[str]
 
 def _companions(pins: Iterable[Pin], present: Mapping[str, Present]) -> frozenset[str]:
     """What of PyTorch's family has compiled code among ``pins``, where PyTorch itself is conda's."""
-    if "torch" not in present:
-        return frozenset()
-    return frozenset(it.name for it in pins if it.name in OF_PYTORCH and not it.files[0].name.endswith(_PURE))
+    of_conda = {it.name for it in FRAMEWORKS.values() if any(wheel in present for wheel in it.wheels)}
+    return frozenset(
+        it.name for it in pins if OWN_INDEX.get(it.name) in of_conda and not it.files[0].name.endswith(_PURE)
+    )

@@ -16,16 +16,16 @@ from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.channel_builds import takes
 from envsolve.app.conda_asked import PIP_SECTION, CondaAsked, Listing, Split
 from envsolve.app.lock_frameworks import pythons_of_stack
-from envsolve.app.lock_indexes import OF_PYTORCH
 from envsolve.app.lock_stacks import interpreter_of
 from envsolve.conda.names import conda_names
 from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions
 from envsolve.errors import Hint, UnsolvableError
-from envsolve.frameworks import FRAMEWORK_OF_WHEEL
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, OWN_INDEX
 from envsolve.lockfile.lock import MAIN, Asked
 from envsolve.model.asker import Asker
 from envsolve.model.need import Markers, Need, parse_need
+from envsolve.model.release import Source
 from envsolve.model.solution import Problem, Solution
 
 
@@ -132,9 +132,8 @@ def _constraints(given: Given) -> Iterator[str]:
 def _is_companion(name: str, solution: Solution | None) -> bool:
     """Whether ``name`` is built against a PyTorch that conda installs: its wheels are built against PyTorch's own."""
     choices = () if solution is None else solution.choices
-    return name in OF_PYTORCH and any(
-        it.release.framework == "pytorch" and not it.release.source.is_wheel for it in choices
-    )
+    framework = OWN_INDEX.get(name)
+    return any(it.release.framework == framework and not it.release.source.is_wheel for it in choices)
 
 
 def companions(names: frozenset[str], listed: Listing, asker: Asker) -> Iterator[Asked]:
@@ -162,7 +161,7 @@ def _no_companion(need: Need, asker: Asker, wheel_for: str | None = None) -> Uns
 
 
 def _of_wheels(asker: Asker) -> str:
-    return f"{asker.saying('sources', 'pytorch')}, or {asker.saying('sources', 'pypi')}"
+    return f"{asker.saying('sources', Source.PYTORCH)}, or {asker.saying('sources', Source.PYPI)}"
 
 
 def may_be_conda(need: Need, origin: str) -> bool:

@@ -12,15 +12,16 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given
-from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places, places, settings_of
+from envsolve.app.lock_indexes import Lines, Places, places, settings_of
 from envsolve.app.network import Network
 from envsolve.boundary.secrets import without_secrets
+from envsolve.frameworks import OWN_INDEX
 from envsolve.index.client import Indexes, package_file
 from envsolve.index.fitting import Interpreter
-from envsolve.lockfile.wheels import PYTORCH_INDEX
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.package import PackageFile
+from envsolve.model.release import PYTORCH_INDEX
 from envsolve.model.request import Request
 from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Sources, Unfit, Wanted
 
@@ -137,5 +138,5 @@ def _of_pytorch(named: Mapping[str, str], asking: Asking, where: Places) -> Iter
             local = Version(version).local
         except ValueError:
             continue
-        if local is not None and name in OF_PYTORCH:
+        if local is not None and name in OWN_INDEX:
             yield name, f"{root}/{local}/"

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
+from envsolve.frameworks import FRAMEWORKS, Framework
 from envsolve.lockfile.lock import Stack
 from envsolve.model.names import normalized
 from envsolve.model.release import CudaLibraries, Release
+from envsolve.resolve.closure.bounds import cuda_major_of
 
-_JAX_PLUGIN = re.compile(r"jax-cuda(\d\d)-(?:plugin|pjrt)")
-"""What makes a JAX one for CUDA (https://docs.jax.dev/en/latest/installation.html)."""
 _CUDA_EXTRA = re.compile(r"cuda(\d\d)?(?:-[a-z]+)?")
 _EXTRAS = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*\[([A-Za-z0-9._,\s-]+)\]")
 _COMMENT = re.compile(r"(?:^|\s)#.*$", re.MULTILINE)
@@ -41,8 +41,11 @@ def extras_in(text: str) -> dict[str, frozenset[str]]:
 
 def installed_of(rows: tuple[Release, ...], beside: Beside, recorded: Stack | None) -> tuple[Release, ...]:
     """Those of ``rows``, builds of one framework in one version, that the file installs; all where it does not tell."""
-    by_packages = _of_jax if rows and rows[0].framework == "jax" else _of_libraries
-    left = tuple(by_packages(rows, beside)) or rows
+    known = FRAMEWORKS.get(rows[0].framework) if rows else None
+    if known is not None and known.gpu_packages is not None and not known.has_gpu_code(rows[0].package):
+        left = tuple(_of_parts(rows, beside, known)) or rows
+    else:
+        left = tuple(_of_libraries(rows, beside)) or rows
     return recorded_in(left, recorded) or left
 
 
@@ -53,13 +56,16 @@ def recorded_in(rows: Iterable[Release], recorded: Stack | None) -> tuple[Releas
     return tuple(it for it in rows if (it.framework, str(it.version), it.source.value, it.build) in named)
 
 
-def _of_jax(rows: Iterable[Release], beside: Beside) -> Iterator[Release]:
-    plugins = {int(found[1]) for name in beside.versions if (found := _JAX_PLUGIN.fullmatch(name))}
-    local = _local(beside.versions.get("jaxlib", ""))
-    asked = [found for it in beside.extras.get("jax", ()) if (found := _CUDA_EXTRA.fullmatch(it))]
-    majors = {int(found[1]) for found in asked if found[1]}
+def _of_parts(rows: Iterable[Release], beside: Beside, known: Framework) -> Iterator[Release]:
+    """Of a framework whose wheel is for every CUDA, as jax is: parts of it beside the wheel are for one."""
+    named = (cuda_major_of(name) for name in beside.versions if known.has_gpu_code(name))
+    plugins = {it for it in named if it is not None}
+    locals_of_parts = (_local(version) for name, version in beside.versions.items() if known.is_beside(name))
+    local = next(filter(None, locals_of_parts), None)
     for row in rows:
         major = None if row.cuda is None else row.cuda.major
+        asked = [it for name in beside.extras.get(row.package, ()) if (it := _CUDA_EXTRA.fullmatch(name))]
+        majors = {int(found[1]) for found in asked if found[1]}
         if plugins:
             fits = major in plugins
         elif local is not None:

@@ -22,6 +22,7 @@ from envsolve.model.package import Pin
 from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem, Solution
+from envsolve.resolve.closure.bounds import cuda_major_of
 
 _CUDA_EXTRA = re.compile(r"and-cuda|cuda(\d\d)?(?:-pip)?")
 _PYTHONS = range(8, 20)
@@ -102,7 +103,10 @@ def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> Spe
 
 def _cuda_asked_by(need: Need) -> Iterator[str | None]:
     """The CUDA majors in the extras of a framework and in its name; None for CUDA of any major."""
-    for word in (*need.extras, need.name.removeprefix("cupy-").removesuffix("x")):
+    named = cuda_major_of(need.name)
+    if named is not None:
+        yield str(named)
+    for word in need.extras:
         found = _CUDA_EXTRA.fullmatch(word)
         if found is not None:
             yield found[1]

@@ -16,6 +16,7 @@ from envsolve.app.asked_packages import Given
 from envsolve.app.network import Network
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
+from envsolve.frameworks import OWN_INDEX
 from envsolve.index.address import address_of
 from envsolve.index.client import Indexes, Pool
 from envsolve.index.fetch import PAGE_LIMIT, Response
@@ -24,16 +25,14 @@ from envsolve.index.local import WithFolders, path_of
 from envsolve.index.one_index import Trust
 from envsolve.index.settings import IndexSettings, default_index, read_settings
 from envsolve.index.store import Store, store_at
-from envsolve.lockfile.wheels import PYTORCH_INDEX
 from envsolve.model.note import Note
+from envsolve.model.release import PYTORCH_INDEX
 from envsolve.model.request import Request
 from envsolve.resolve.closure.workers import Aside, Workers
 
 if TYPE_CHECKING:
     from envsolve.index.http import HttpFetcher
 
-OF_PYTORCH = ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "torchcodec", "torchao", "pytorch-triton")
-"""What has a build for each CUDA in PyTorch's own index (https://download.pytorch.org/whl)."""
 _EARLY = 16
 
 
@@ -72,7 +71,7 @@ class Lines:
         Of PyTorch's packages nobody knows yet which index they are from, unless there is only one.
         """
         indexes = Indexes((*where.extra, where.default), self.pool, where.mapped)
-        known = [name for name in names if not (where.is_plain and name in OF_PYTORCH)]
+        known = [name for name in names if not (where.is_plain and name in OWN_INDEX)]
         asked = [name for name in known if not indexes.at_hand(name)[0]]
         if asked and not all(it.startswith("file:") for it in (*where.extra, where.default)):
             self._fetcher.prepare()

@@ -9,12 +9,11 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.command import command_of, way_out
-from envsolve.app.lock_indexes import OF_PYTORCH
 from envsolve.app.refusal import refusal
 from envsolve.app.stack_wheels import index_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
-from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, rivals_of
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
 from envsolve.index.fitting import Interpreter
 from envsolve.model.asker import Asker
 from envsolve.model.need import parse_need
@@ -317,7 +316,7 @@ def _of_folders(lacking: list[Ask], conflict: Conflict, solution: Solution | Non
 def _nowhere(conflict: Conflict) -> Iterator[Ask]:
     """What a stack asks for and no index that was asked knows, where a folder of PyTorch's index for another may."""
     for ask, _ in conflict.causes:
-        if ask.origin == THE_STACK and ask.releases is None and ask.name in OF_PYTORCH:
+        if ask.origin == THE_STACK and ask.releases is None and ask.name in OWN_INDEX:
             yield ask
 
 

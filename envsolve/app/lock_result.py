@@ -16,7 +16,7 @@ from envsolve.app.stack_wheels import index_of, notes_of, runs_in_part
 from envsolve.app.targets import Target
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import UnsolvableError
-from envsolve.frameworks import FRAMEWORK_OF_CPU_WHEEL, FRAMEWORKS
+from envsolve.frameworks import FRAMEWORK_OF_CPU_WHEEL, FRAMEWORKS, OWN_INDEX
 from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.lock import Lock, Made
@@ -26,7 +26,7 @@ from envsolve.model.host import COMMON_GLIBC, Platform
 from envsolve.model.need import Markers
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
-from envsolve.model.release import CudaLibraries
+from envsolve.model.release import PYTORCH_INDEX, CudaLibraries
 from envsolve.model.request import Request, spoken
 from envsolve.model.solution import Solution
 from envsolve.resolve.stack import SHARED_DEPENDENCIES
@@ -197,6 +197,6 @@ def _of_default_builds(attempt: Attempt) -> Iterator[Note]:
             "no NVIDIA GPU was found, and the index that is named has no CPU build: these are the default builds, "
             "which run without a GPU as well and bring CUDA libraries along",
         )
-    if any(it.framework == "pytorch" for it in problem.frameworks):
-        naming = attempt.request.asker.saying("pytorch-index-url", "https://download.pytorch.org/whl")
+    if any(it.framework in OWN_INDEX.values() for it in problem.frameworks):
+        naming = attempt.request.asker.saying("pytorch-index-url", PYTORCH_INDEX.rstrip("/"))
         yield Note("index-of-cpu-builds", f"PyTorch's CPU builds are in its own index: {naming}")

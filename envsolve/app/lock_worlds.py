@@ -18,10 +18,10 @@ from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.lock_frameworks import python_of
-from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places
+from envsolve.app.lock_indexes import Lines, Places
 from envsolve.app.stack_wheels import Limits, Rivals, index_of, is_lockable, places_of, required_by_builds
 from envsolve.app.targets import glibc_of
-from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL, rivals_of
+from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL, OWN_INDEX, rivals_of
 from envsolve.index.client import Indexes
 from envsolve.index.extended import Elsewhere
 from envsolve.index.fitting import Interpreter
@@ -281,7 +281,7 @@ class Worlds:
             local = row.full_version.local
             for package, versions in row.companions:
                 version = versions.removeprefix("==")
-                if package in OF_PYTORCH and version != versions and local:
+                if package in OWN_INDEX and version != versions and local:
                     place = Elsewhere(index, f"{version}+{local}")
                     found.setdefault(package, {}).setdefault(version, []).append(place)
         return found
@@ -473,7 +473,7 @@ def _for_python(rows: Sequence[Release], minor: Version | None) -> Iterator[int]
 
 def _that_go_with(facts: BuildFacts, name: str, rows: Sequence[Release]) -> Iterator[int]:
     for number, row in enumerate(rows):
-        is_own_index = row.source is Source.PYTORCH and name in OF_PYTORCH
+        is_own_index = row.source is Source.PYTORCH and name in OWN_INDEX
         if row.cuda is None or is_own_index or facts.go_with(row.cuda):
             yield number
 

@@ -10,25 +10,23 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given
-from envsolve.app.lock_indexes import OF_PYTORCH, Lines, Places
+from envsolve.app.lock_indexes import Lines, Places
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError
-from envsolve.frameworks import rivals_of
+from envsolve.frameworks import BUILT_WITH, OWN_INDEX, rivals_of
 from envsolve.index.client import Indexes
-from envsolve.lockfile.wheels import PYTORCH_INDEX, find_links_of, goes_by_folder
+from envsolve.lockfile.wheels import find_links_of, goes_by_folder
 from envsolve.matrix.load import Matrix
 from envsolve.model.need import Need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
-from envsolve.model.release import Release, Source
+from envsolve.model.release import PYTORCH_INDEX, Release, Source
 from envsolve.model.request import Packages
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.bounds import THE_STACK, Bounds
 from envsolve.resolve.closure.virtual import Virtual, among
 from envsolve.resolve.closure.world import Judge, Limit
 
-_BUILT_TOGETHER = ("torchvision", "torchaudio")
-"""What has a build for each CUDA, and checks that PyTorch is for the same (``_check_cuda_version`` in each)."""
 _PURE = "-none-any.whl"
 _SOURCE = (".tar.gz", ".zip")
 
@@ -74,7 +72,7 @@ def indexes_for(solution: Solution | None, wanted: Given, packages: Packages, wh
     for choice in () if solution is None else solution.choices:
         index = index_of(choice.release, packages)
         if index is not None:
-            mapped |= dict.fromkeys(OF_PYTORCH, index)
+            mapped |= {name: index for name, framework in OWN_INDEX.items() if framework == choice.release.framework}
     return Indexes((*where.extra, where.default), lines.pool, mapped, wanted.direct)
 
 
@@ -84,15 +82,16 @@ def strangers(solution: Solution | None, pins: Iterable[Pin], packages: Packages
     A folder of PyTorch's index, or of its mirror, that lacks a companion leaves it to the other indexes, whose one
     build is for the CUDA of their own torch. One that says it is for the CUDA of the stack is right wherever it is.
     """
-    release = next((it.release for it in solution.choices if it.release.package == "torch"), None) if solution else None
-    own = None if release is None else index_of(release, packages)
-    if release is None or own is None:
-        return
-    folder, build = without_secrets(own).rstrip("/"), release.full_version.local
-    for pin in pins:
-        is_elsewhere = pin.name in _BUILT_TOGETHER and pin.index_url is not None and pin.index_url.rstrip("/") != folder
-        if is_elsewhere and Version(pin.version).local != build and not pin.files[0].name.endswith(_PURE):
-            yield release, pin
+    pins = tuple(pins)
+    for release in () if solution is None else (it.release for it in solution.choices):
+        companions = [pin for pin in pins if BUILT_WITH.get(pin.name) == release.framework]
+        own = index_of(release, packages) if companions else None
+        folder = "" if own is None else without_secrets(own).rstrip("/")
+        for pin in companions if folder else ():
+            is_elsewhere = pin.index_url is not None and pin.index_url.rstrip("/") != folder
+            is_for_it = Version(pin.version).local == release.full_version.local
+            if is_elsewhere and not is_for_it and not pin.files[0].name.endswith(_PURE):
+                yield release, pin
 
 
 def bounds_of(solution: Solution, matrix: Matrix, present: Collection[str] = (), *, in_part: bool = False) -> Bounds:
@@ -105,16 +104,14 @@ def bounds_of(solution: Solution, matrix: Matrix, present: Collection[str] = (),
         it.release.package: frozenset(rivals_of(it.release.framework)) - {it.release.package, *present}
         for it in solution.choices
     }
-    elsewhere = any(
-        it.release.framework == "pytorch" and it.release.source is not Source.PYPI for it in solution.choices
-    )
+    elsewhere = {it.release.framework for it in solution.choices if it.release.source is not Source.PYPI}
     return Bounds(
         solution,
         lambda: matrix.components,
         cudnn,
         rivals,
         (lambda name: tuple(it for it in matrix.build_facts(name) if not it.loss)) if in_part else matrix.build_facts,
-        OF_PYTORCH if elsewhere else (),
+        tuple(name for name, framework in OWN_INDEX.items() if framework in elsewhere),
     )
 
 

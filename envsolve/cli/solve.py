@@ -48,10 +48,7 @@ _FILE = FileName("file")
     multiple=True,
     type=Parsed("spec", str),
     shell_complete=known_values.frameworks,
-    help=(
-        "tensorflow, pytorch, jax, cupy, onnxruntime or paddlepaddle, with versions if you like: 'pytorch>=2.5'. "
-        "Repeatable."
-    ),
+    help="A framework of `envsolve matrix list`, with versions if you like: 'pytorch>=2.5'. Repeatable.",
 )
 @option(
     "-r",

@@ -6,7 +6,7 @@ all builds of a package ever held, bundled copies of other projects among them: 
 
 In 828 of its rows the conda name is no spelling of the project's. Here are all that are for Python packages in a sample
 of the channels conda-forge and pytorch (2,838 names), those whose project something in tests/index/recorded requires,
-and some for GPUs and data that were picked by hand.
+and some for GPUs and data that were picked by hand. What packages of frameworks hold is in data/frameworks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ RENAMED: dict[str, tuple[str, ...]] = {
     "brotli-python": ("brotli",),
     "cccl-python": ("cuda-cccl",),
     "crosshair": ("crosshair-tool",),
-    "cupy-core": ("cupy",),
     "cvxpy-base": ("cvxpy",),
     "cython-blis": ("blis",),
     "dask-core": ("dask",),
@@ -71,7 +70,6 @@ RENAMED: dict[str, tuple[str, ...]] = {
     "nvidia-ml": ("nvidia-ml-py3",),
     "nvmath-python-core": ("nvmath-python",),
     "ollama-python": ("ollama",),
-    "onnxruntime-novec": ("onnxruntime",),
     "openexr-python": ("openexr",),
     "openusd": ("usd-core",),
     "oras-py": ("oras",),
@@ -149,8 +147,6 @@ RENAMED: dict[str, tuple[str, ...]] = {
     "python-xxhash": ("xxhash",),
     "python-zlib-ng": ("zlib-ng",),
     "python-zstd": ("zstd",),
-    "pytorch": ("torch",),
-    "pytorch-cpu": ("torch",),
     "pytorch_cluster": ("torch-cluster",),
     "pytorch_geometric": ("torch-geometric",),
     "pytorch_scatter": ("torch-scatter",),
@@ -179,7 +175,6 @@ RENAMED: dict[str, tuple[str, ...]] = {
     "surrealdb-python": ("surrealdb",),
     "tantivy-py": ("tantivy",),
     "tbb4py": ("tbb",),
-    "tensorflow-base": ("tensorflow",),
     "tiledb-py": ("tiledb",),
     "tiledbsoma-py": ("tiledbsoma",),
     "tiny-cuda-nn": ("tinycudann",),
@@ -210,12 +205,12 @@ cv2.xfeatures2d), faiss is the module of faiss-cpu, and ruamel_yaml is not ruame
 
 OF_THE_SAME_NAME = frozenset(
     """
-    asf_search astropy avro build cupy cvxpy dask duckdb dvc fastapi fsspec geojsonio geopandas geoviews gmsh
+    asf_search astropy avro build cvxpy dask duckdb dvc fastapi fsspec geojsonio geopandas geoviews gmsh
     google-cloud-bigquery google-cloud-bigquery-storage hist hyperspy ibis-framework jira jupyterhub marisa-trie
-    matplotlib mlflow mne modal modin napari nbconvert nvmath-python onnxruntime opencv-python-headless osmnx
+    matplotlib mlflow mne modal modin napari nbconvert nvmath-python opencv-python-headless osmnx
     pandera panel pennylane photutils polars pvlib pyarrow pyct pygpu pymbar pymc python-lsp-server pytorch-ignite
     qtconsole river rosettasciio sagemaker seaborn sentencepiece silx spyder sqlalchemy-utils starlette tantivy
-    tensorflow torch-geometric torch-scatter torchaudio torchvision triton uproot uritemplate vtk xeus-python-shell
+    torch-geometric torch-scatter torchaudio torchvision triton uproot uritemplate vtk xeus-python-shell
     xgboost xraylarch zxing-cpp
     """.split()  # noqa: SIM905 - a list would be one word a line
 )
@@ -245,10 +240,5 @@ Some have the name of a project that is something else (bullet, krb5).
 
 IN_CUDA_BUILDS: dict[str, dict[str, tuple[str, ...]]] = {
     "faiss": {"cuda": ("faiss-gpu",)},
-    "jaxlib": {
-        "cuda12": ("jax-cuda12-pjrt", "jax-cuda12-plugin"),
-        "cuda13": ("jax-cuda13-pjrt", "jax-cuda13-plugin"),
-    },
-    "onnxruntime": {"cuda": ("onnxruntime-gpu",)},
 }
 """What builds hold as well, by a word in the name of the build."""

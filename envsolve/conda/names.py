@@ -1,7 +1,7 @@
 """What a conda package is called on package indexes, and where on conda channels a project of an index is found.
 
 Most Python packages have one name everywhere, spelled with dashes, underscores or dots; envsolve.conda.name_table holds
-the others.
+the others, and data/frameworks those of frameworks.
 """
 
 from __future__ import annotations
@@ -10,9 +10,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from envsolve.conda.name_table import IN_CUDA_BUILDS, OF_THE_SAME_NAME, RENAMED, WITHOUT_PROJECT
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.conda import CondaPackage
 from envsolve.model.names import is_name, normalized
 from envsolve.model.package import Present
+
+HELD = RENAMED | {name: held for it in FRAMEWORKS.values() for name, held in it.conda_holds.items()}
+"""The projects that a conda package holds, where these are not what its name says."""
+HELD_BY_BUILDS = IN_CUDA_BUILDS | {
+    name: held for it in FRAMEWORKS.values() for name, held in it.conda_builds_hold.items()
+}
+"""What builds of a conda package hold as well, by a word in the name of the build."""
+SAME_NAME = OF_THE_SAME_NAME | {
+    name for it in FRAMEWORKS.values() for held in it.conda_holds.values() for name in held if name in it.conda_packages
+}
+"""Conda packages of the same name as a project that others hold as well."""
 
 
 def python_names(package: CondaPackage) -> tuple[str, ...]:
@@ -20,17 +32,15 @@ def python_names(package: CondaPackage) -> tuple[str, ...]:
     if not package.is_python_package or package.name in WITHOUT_PROJECT:
         return ()
     own = normalized(package.name)
-    names = RENAMED.get(package.name, (own,) if is_name(own) else ())
-    builds = IN_CUDA_BUILDS.get(package.name, {})
+    names = HELD.get(package.name, (own,) if is_name(own) else ())
+    builds = HELD_BY_BUILDS.get(package.name, {})
     return (*names, *(name for word, more in builds.items() if word in package.build for name in more))
 
 
 def conda_names(project: str) -> tuple[str, ...]:
     """The conda packages that may be ``project``, the likeliest first; whether a channel has them is not known here."""
     name = normalized(project)
-    return _carriers().get(name) or tuple(
-        it for it in _spellings(name) if it not in RENAMED and it not in WITHOUT_PROJECT
-    )
+    return _carriers().get(name) or tuple(it for it in _spellings(name) if it not in HELD and it not in WITHOUT_PROJECT)
 
 
 def present_projects(packages: Iterable[CondaPackage]) -> Mapping[str, Present]:
@@ -52,9 +62,9 @@ def _with_the_files(packages: Sequence[CondaPackage]) -> CondaPackage:
 @cache
 def _carriers() -> Mapping[str, tuple[str, ...]]:
     """Projects with a conda package of another name: all that there are, one of the same name first."""
-    found: dict[str, list[str]] = {normalized(it): [it] for it in sorted(OF_THE_SAME_NAME)}
-    in_builds = [(it, name) for it, builds in IN_CUDA_BUILDS.items() for names in builds.values() for name in names]
-    for package, name in (*((it, name) for it, names in RENAMED.items() for name in names), *in_builds):
+    found: dict[str, list[str]] = {normalized(it): [it] for it in sorted(SAME_NAME)}
+    in_builds = [(it, name) for it, builds in HELD_BY_BUILDS.items() for names in builds.values() for name in names]
+    for package, name in (*((it, name) for it, names in HELD.items() for name in names), *in_builds):
         carriers = found.setdefault(name, [])
         carriers.insert(0 if normalized(package) == name else len(carriers), package)
     return {name: tuple(carriers) for name, carriers in found.items()}

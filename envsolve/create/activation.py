@@ -56,7 +56,7 @@ def write_xla_flags(prefix: Path) -> bool:
         return False
     below = root.relative_to(prefix)
     place = "$CONDA_PREFIX" if below == Path() else f"$CONDA_PREFIX/{below.as_posix()}"
-    reason = "TensorFlow compiles kernels with XLA, which looks for libdevice in no conda environment"
+    reason = "XLA, which compiles kernels, looks for libdevice in no conda environment"
     _write(prefix, "xla-flags", "XLA_FLAGS", f"--xla_gpu_cuda_data_dir={place}", " ", reason)
     return True
 

@@ -18,10 +18,9 @@ from envsolve.index.metadata import Metadata
 from envsolve.index.page import ACCEPT, RawFile, may_lead
 from envsolve.index.project import Project
 from envsolve.model.package import PackageFile
+from envsolve.model.release import PYTORCH_INDEX
 
 _OK, _NOT_MODIFIED, _UNAUTHORIZED, _FORBIDDEN, _NOT_THERE = 200, 304, 401, 403, (404, 410)
-
-_PYTORCH = "https://download.pytorch.org/"
 
 T = TypeVar("T")
 
@@ -255,7 +254,7 @@ class Index:
 
     def _forbids_what_is_absent(self, response: Response) -> bool:
         """PyTorch's index is a store whose contents may not be listed: it forbids what it does not have."""
-        return response.status == _FORBIDDEN and self.url.startswith(_PYTORCH)
+        return response.status == _FORBIDDEN and self.url.startswith(PYTORCH_INDEX)
 
     def _of_kept(self, name: str, kept: Kept) -> Project | None:
         if kept.versions is None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from packaging.version import Version
 
 from envsolve.lockfile.wheels import is_exact
+from envsolve.model.cuda_packages import PYTORCH_CUDA
 from envsolve.model.release import CudaLibraries, Release, Source, Toolkit
 from envsolve.model.solution import Choice, Solution
 
@@ -24,6 +25,7 @@ headers that kernels are compiled with at run time, the compiler, and the librar
 _FIRST_WITH_PYTORCH_CUDA = Version("1.13")
 """From 1.13 on the builds of the channel pytorch ask for pytorch-cuda, which pins NVIDIA's packages; before, for
 cudatoolkit (records of the channel)."""
+_PYTORCH = str(Source.PYTORCH_CHANNEL.channel)
 _ANY_BUILD = "*"
 """The toolkit beside it chooses the build."""
 
@@ -42,7 +44,7 @@ def channels_of(solution: Solution) -> list[str]:
     given = list(solution.request.channels)
     names = [*map(channel_name, given)]
     missing = [it for it in _own_channels(solution) if it not in names]
-    at = names.index("pytorch") + 1 if missing and "pytorch" in names else 0
+    at = names.index(_PYTORCH) + 1 if missing and _PYTORCH in names else 0
     return list(with_conda_forge([*given[:at], *missing, *given[at:]]))
 
 
@@ -61,7 +63,7 @@ def _own_channels(solution: Solution) -> tuple[str, ...]:
     """PyTorch's channel, and NVIDIA's for the CUDA that its builds ask for."""
     if not _of_the_pytorch_channel(solution):
         return ()
-    return ("pytorch",) if solution.toolkit is None else ("pytorch", "nvidia")
+    return (_PYTORCH,) if solution.toolkit is None else (_PYTORCH, "nvidia")
 
 
 def _of_the_pytorch_channel(solution: Solution) -> list[Release]:
@@ -118,7 +120,7 @@ def _toolkit(solution: Solution) -> tuple[str, str]:
     version = solution.toolkit.version
     package = "cuda-version" if version.major >= _FIRST_MODULAR_CUDA else "cudatoolkit"
     if any(release.version >= _FIRST_WITH_PYTORCH_CUDA for release in _of_the_pytorch_channel(solution)):
-        package = "pytorch-cuda"
+        package = PYTORCH_CUDA
     windows = all(machine.windows_driver for machine in solution.problem.machines)
     floor = solution.toolkit.floor(windows=windows)
     return f"{package}={version}", f"runs from NVIDIA driver {floor} on"

@@ -23,10 +23,9 @@ from envsolve.lockfile.header import lock_header
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.remarks import needs_library_path, use_remarks
 from envsolve.lockfile.requirements_txt import index_options, lines_of_pins, read_lines
-from envsolve.lockfile.wheels import PYTORCH_INDEX
 from envsolve.model.host import Platform
 from envsolve.model.package import Pin
-from envsolve.model.release import Release
+from envsolve.model.release import PYTORCH_INDEX, Release
 from envsolve.model.versions import LibcVersion
 
 SYNTAX = "# syntax=docker/dockerfile:1"
@@ -47,9 +46,9 @@ _MACHINES = {Platform.LINUX_64: "linux/amd64", Platform.LINUX_AARCH64: "linux/ar
 """Docker's names of the platforms that NVIDIA's container toolkit gives a driver to."""
 _RUNS_ENVSOLVE = (3, 11)
 """The oldest Python that envsolve itself runs in."""
-_TRITON = frozenset({"triton", "pytorch-triton"})
-"""Packages that call a C compiler when they run: "Failed to find C compiler" (github.com/pytorch/pytorch/issues/116696,
-triton-lang/triton, python/triton/runtime/build.py)."""
+_TRITON = "triton"
+"""It calls a C compiler when it runs, under whatever name it is packaged: "Failed to find C compiler"
+(github.com/pytorch/pytorch/issues/116696, triton-lang/triton, python/triton/runtime/build.py)."""
 
 
 class _Base(NamedTuple):
@@ -156,7 +155,7 @@ def _how_to_use(lock: Lock) -> Iterator[str]:
     yield f"# Prove:  docker run --rm{gpus} {_proof(lock)}"
     yield "# Extend: FROM NAME in a Dockerfile of your own, as this one is written anew. A .dockerignore beside that"
     yield "#   keeps what no image needs (.git, .venv, data, checkpoints) out of what is sent to build it."
-    if any(pin.name in _TRITON for pin in lock.pins):
+    if any(_TRITON in pin.name.split("-") for pin in lock.pins):
         yield "#   Triton, and with it torch.compile, calls a C compiler, which this image has not:"
         yield "#   USER root, RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev, USER user"
 

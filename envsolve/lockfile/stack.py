@@ -13,11 +13,12 @@ from envsolve.lockfile.pip_specs import pip_specs, wheels_of
 from envsolve.lockfile.remarks import needs_library_path, use_remarks
 from envsolve.lockfile.wheels import find_links_of, goes_by_folder, index_of, requirements_of
 from envsolve.model.conda import VirtualPackage
+from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.release import Release
 from envsolve.model.solution import Solution
 from envsolve.model.versions import CudaVersion, LibcVersion
 
-_RUNTIME = re.compile(r"nvidia-cuda-runtime(?:-cu\d\d)?|cuda-version|cudatoolkit|pytorch-cuda")
+_RUNTIME = re.compile("|".join((r"nvidia-cuda-runtime(?:-cu\d\d)?", *CUDA_PACKAGES)))
 """The CUDA runtime, whose version begins with that of the toolkit it is of, as no other part's does throughout; of
 conda packages those that say the version for all parts."""
 _CUDNN = re.compile(r"nvidia-cudnn-cu\d\d|cudnn|libcudnn")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.model.release import CudaLibraries, Release, Source
+from envsolve.model.release import PYTORCH_INDEX, CudaLibraries, Release, Source
 from envsolve.model.solution import Solution
 
-PYTORCH_INDEX = "https://download.pytorch.org/whl/"
 JAX_RELEASES = "https://storage.googleapis.com/jax-releases/jax_cuda_releases.html"
 _LAST_ON_A_PAGE = Version("1.10.2")
 """Up to here PyTorch documents one page of links, from 1.11 on a folder for each build

@@ -13,6 +13,9 @@ from envsolve.model.fact import Evidence
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
 
+PYTORCH_INDEX = "https://download.pytorch.org/whl/"
+"""Where ``Source.PYTORCH`` has a folder for each build."""
+
 
 class Source(StrEnum):
     """Who packages a release."""

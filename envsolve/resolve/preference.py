@@ -180,7 +180,9 @@ class Preference:
 
     def _held_versions(self, release: Release) -> set[str]:
         """Versions of this framework under whatever package: pytorch and torch are one framework."""
-        names = {release.package, release.framework, "torch" if release.framework == "pytorch" else release.framework}
+        from envsolve.frameworks import packages_of  # where something is held; a first answer does without its files
+
+        names = {release.package, release.framework, *packages_of(release.framework)}
         return {self._held[name][0].partition("+")[0] for name in names if name in self._held}
 
     def toolkits(self, toolkits: Iterable[Toolkit], limits: Iterable[object]) -> list[Toolkit]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.driver_errors import ERRORS, LIBRARY_MISSING
 from envsolve.validation.places import Place
@@ -259,9 +260,9 @@ _OWN = (
     ),
     Explanation(
         "preload-needed",
-        "{framework} finds its CUDA libraries only after preload_dlls()",
+        "{framework} finds its CUDA libraries only after it is told to",
         "The CUDA libraries are in the environment, where {framework} does not look by itself.",
-        "Call onnxruntime.preload_dlls() before the first session, or import a PyTorch of the same CUDA first.",
+        "Before its first use run `{preload}`, or import a PyTorch of the same CUDA.",
         severity=Severity.WARNING,
     ),
 )
@@ -281,7 +282,8 @@ def finding(
     ``told`` are sentences on this very case, and follow the cause. With ``places`` only the advice for these is given.
     """
     known = EXPLANATIONS.get(identifier) or _of_driver(identifier, places)
-    words = {"name": name, "framework": framework}
+    its_own = FRAMEWORKS.get(name)
+    words = {"name": name, "framework": framework, "preload": its_own and its_own.preload_call}
     return Finding(
         id=known.id,
         title=known.title.format_map(words),

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.child import Children, Outcome
 from envsolve.validation.inside.library_versions import component_of
@@ -36,7 +37,7 @@ _SPOKEN_OF = {
 }
 _NAMES_CUDA = re.compile(
     r"nvidia-(cublas|cuda|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink|nvtx|cufile|nvshmem).*"
-    r"|cupy(-cuda\d+x?)?|jax-cuda.+|(torch|tensorflow|onnxruntime|ort-nightly|paddlepaddle|tf-nightly)-gpu"
+    r"|.+-cuda\d.*"
 )
 """Distributions that are of use on NVIDIA GPUs alone."""
 _OF_CUDA = re.compile(r"\+cu\d")
@@ -44,7 +45,12 @@ _DRIVER_MISSING = re.compile(r"libcuda\.so\.1: cannot open shared object file: N
 """What glibc's loader says where a library is linked to the driver's, as a part of cuDNN 9.28 is (its wheel)."""
 _DRIVER_SYMBOL = re.compile(r"undefined symbol: (cu[A-Z]\w*)")
 """The driver API's functions begin so; those of the toolkit's libraries with cuda, cublas, cudnn, ... (cuda.h)."""
-_IN_SITE_PACKAGES = ("nvidia/*/lib", "nvidia/*/bin", "nvidia/*/bin/*", "torch/lib", "paddle/libs", "cupy/.data/lib")
+_IN_SITE_PACKAGES = dict.fromkeys(
+    (
+        *("nvidia/*/lib", "nvidia/*/bin", "nvidia/*/bin/*"),
+        *(directory for it in FRAMEWORKS.values() for directory in it.libraries.dll_directories),
+    )
+)
 _IN_PREFIX = ("lib", "targets/*/lib", "Library/bin")
 
 
@@ -71,6 +77,10 @@ def library_files(inventory: Inventory) -> tuple[Path, ...]:
 def is_for_gpus(inventory: Inventory) -> bool:
     """Whether the environment was made for NVIDIA GPUs: it brings CUDA libraries, or a build that looks for them."""
     if any(_NAMES_CUDA.fullmatch(it.name) or _OF_CUDA.search(it.version) for it in inventory.distributions):
+        return True
+    names = [it.name for it in inventory.distributions]
+    for_gpus = frameworks_among(name for name in names if name.endswith("-gpu"))
+    if for_gpus or any(it.needs_gpu for it in frameworks_among(names)):
         return True
     return bool(library_files(inventory))
 

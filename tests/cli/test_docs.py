@@ -37,9 +37,9 @@ MIRROR = "https://mirror.example.org"
 PROGRAM = """\
 import sys
 import distlib.index
-from envsolve.lockfile import wheels
+from envsolve.model import release
 distlib.index.DEFAULT_INDEX = {url!r} + "/pypi"
-wheels.PYTORCH_INDEX = {whl!r}
+release.PYTORCH_INDEX = {whl!r}
 from envsolve.cli import main
 sys.argv[0] = "envsolve"
 main(sys.argv[1:])

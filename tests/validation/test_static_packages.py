@@ -43,16 +43,16 @@ CPU_BUILDS: dict[str, tuple[Callable[[Environment], None], str]] = {
     "PyTorch without CUDA": (lambda it: it.torch(version="2.8.0", cuda=None), "torch/version.py says cuda = None"),
     "PyTorch from the CPU index": (
         lambda it: it.torch(version="2.8.0+cpu", cuda=None),
-        "torch/version.py says __version__ = '2.8.0+cpu'",
+        "torch/version.py says cuda = None",
     ),
     "TensorFlow without CUDA": (
         _tensorflow,
         "tensorflow/python/platform/build_info.py says is_cuda_build = False",
     ),
-    "tensorflow-cpu": (_tensorflow_cpu, "the installed package is tensorflow-cpu 2.15.0"),
-    "onnxruntime": (_onnxruntime, "onnxruntime 1.20.0 holds no provider for CUDA; onnxruntime-gpu does"),
+    "tensorflow-cpu": (_tensorflow_cpu, "tensorflow-cpu 2.15.0 is installed, and no package with its GPU code"),
+    "onnxruntime": (_onnxruntime, "onnxruntime 1.20.0 is installed, and no package with its GPU code"),
     "PaddlePaddle without CUDA": (_paddle, "paddle/version/__init__.py says cuda_version = 'False'"),
-    "JAX without a plugin": (_jax, "jax 0.7.0 is installed without a plugin for CUDA"),
+    "JAX without a plugin": (_jax, "jax 0.7.0 is installed, and no package with its GPU code"),
 }
 
 

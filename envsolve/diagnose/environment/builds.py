@@ -16,7 +16,7 @@ from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion
-from envsolve.validation.static.builds import built_cuda
+from envsolve.validation.static.builds import built_cuda, built_version
 from envsolve.validation.static.installed import Files, Installed
 
 
@@ -89,8 +89,7 @@ def _build(framework: Installed, packages: Packages, conda: CondaMeta, matrix: M
     name = framework.name
     package = next(_packages(framework, packages), None)
     record = _conda_package(framework, package, conda)
-    told = framework.assigned("torch/version.py", "__version__") if name == "pytorch" else None
-    version = str(told) if isinstance(told, str) else package.version if package else record.version if record else None
+    version = built_version(framework) or (package.version if package else record.version if record else None)
     build = Build(framework, version, package, record, built_cuda(framework), ())
     listed = matrix.framework(name, platform).releases if platform.has_cuda else ()
     return build._replace(releases=tuple(release for release in listed if _may_be(release, build)))
@@ -127,10 +126,11 @@ def _may_be(release: Release, build: Build) -> bool:
 
 def _is_wheel(release: Release, build: Build, version: Version | None) -> bool:
     """Whether it is the wheel of that row: of one in PyTorch's index the local version says which, 2.8.0+cu126."""
-    if build.package is not None and build.name != "jax" and release.package != build.package.name:
+    known = FRAMEWORKS[build.name]
+    if build.package is not None and build.package.name != release.package and known.is_installed_as(release.package):
         return False
     local = version.local if version is not None else None
-    if build.name == "pytorch" and local is not None:
+    if local is not None:
         return release.source is Source.PYTORCH and release.build == local
     if release.source is not Source.PYPI:
         return False

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 
-from envsolve.frameworks import frameworks_among
+from envsolve.frameworks import FRAMEWORKS, frameworks_among
 
-_BESIDE = re.compile(
-    r"torchvision|torchaudio|torchtext|torchdata|pytorch-(triton|lightning|cuda|mutex)|triton|xformers|flash-attn|vllm"
-    r"|bitsandbytes|jaxlib|jax-(cuda|rocm).+|flax|keras|tf-keras|tensorboard|tensorflow-.+|ml-dtypes|tensorrt.*"
-    r"|onnxruntime-.+|ort-.+|cuda-.+|cudatoolkit|libtorch|numpy"
-)
+_BESIDE = re.compile(r"cuda-.+|cudatoolkit|tensorrt.*|numpy")
 _NVIDIA = re.compile(r"nvidia-(?P<component>[a-z0-9-]+?)(?:-cu(?P<major>\d+))?")
 _COMPONENTS = {
     "cuda-runtime": "cudart",
@@ -41,7 +37,7 @@ def is_of_gpu_stacks(name: str) -> bool:
     """Whether a distribution or conda package of this normalized name matters to a GPU stack."""
     if name.startswith("nvidia-") or _BESIDE.fullmatch(name) is not None:
         return True
-    return component_in(name) is not None or is_framework(name)
+    return component_in(name) is not None or is_framework(name) or any(it.is_beside(name) for it in FRAMEWORKS.values())
 
 
 def is_framework(name: str) -> bool:

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.families import cuda_suffix
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.resolve.closure.bounds import cuda_major_of
 from envsolve.validation.report import Library
 
 _LOCAL = re.compile(r"\+cu(\d+)(\d)\b")
-_CUPY = re.compile(r"cupy-cuda(\d\d)x")
 _OWN_VERSION = ("cuda-toolkit", "cudatoolkit")
 
 
@@ -50,9 +49,8 @@ def _cuda_of(package: Package, scene: Scene) -> str | None:
         return f"{match[1]}.{match[2]}"
     if package.name in _OWN_VERSION:
         return ".".join(package.version.split(".")[:2])
-    named = _CUPY.fullmatch(package.name)
-    suffix = cuda_suffix(package.name)
-    return named[1] if named is not None else str(suffix) if suffix is not None else None
+    major = cuda_major_of(package.name)
+    return str(major) if major is not None else None
 
 
 def _framework(build: Build) -> dict[str, object]:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from packaging.version import Version
 
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.matrix.load import ComponentTable
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import ComputeCapability
@@ -29,8 +30,6 @@ NEVER = "<0.dev0"
 """A specifier that no version lies in."""
 _MAJOR_IN_NAME = re.compile(r"-cu(?:da)?(\d\d)(?:\d|x)?(?=-|\Z)")
 """nvidia-cudnn-cu12, jax-cuda12-plugin, cupy-cuda12x, cupy-cuda112."""
-_OF_FRAMEWORKS = ("jax-cuda", "cupy-cuda")
-"""Parts of frameworks, which have one CUDA."""
 _FIRST_WITHOUT_SUFFIX = 13
 """From CUDA 13 on NVIDIA's toolkit packages carry no -cuNN."""
 _OF_THE_MAJOR = ("cuda-toolkit", "cuda-bindings", "cuda-python")
@@ -70,7 +69,10 @@ def may_stand_beside(name: str, major: int, facts_of: FactsOf) -> bool:
     named = cuda_major_of(name)
     if any(it.cuda is not None for it in facts_of(name)):
         return True
-    return named is None or named == major or (named < major and not name.startswith(_OF_FRAMEWORKS))
+    if named is None or named == major:
+        return True
+    is_of_framework = any(it.is_installed_as(name) or it.has_gpu_code(name) for it in FRAMEWORKS.values())
+    return named < major and not is_of_framework
 
 
 class Bounds:

@@ -7,39 +7,45 @@ from collections.abc import Mapping
 
 from envsolve.validation.static.installed import Installed
 
-TENSORFLOW_BUILD = "tensorflow/python/platform/build_info.py"
-_JAX_PLUGIN = re.compile(r"(?:xla_cuda|jax_cuda)(\d+)")
-_CUPY = re.compile(r"cupy_cuda(\d\d)")
+_IN_A_PATH = re.compile(r"_cuda(\d\d)")
 _VERSION = re.compile(r"\d+(?:\.\d+)?")
 
 
 def built_cuda(framework: Installed) -> str | None:
     """The CUDA it was built for, ``12.5`` or, where only the major is told, ``12``; None for a CPU build or unknown."""
-    name = framework.name
-    told: object = None
-    if name == "pytorch":
-        told = framework.assigned("torch/version.py", "cuda")
-    elif name == "tensorflow":
-        told = tensorflow_build(framework).get("cuda_version")
-    elif name == "paddlepaddle":
-        told = framework.assigned("paddle/version/__init__.py", "cuda_version")
-    elif name == "onnxruntime":
-        told = framework.assigned("onnxruntime/capi/build_and_package_info.py", "cuda_version")
-    elif name == "jax":
-        plugins = [
-            _JAX_PLUGIN.search(file.parent.name) for file in framework.files("jax_plugins/xla_cuda*/__init__.py")
-        ]
-        told = next((match[1] for match in plugins if match is not None), None)
-    elif name == "cupy":
-        folders = (_CUPY.match(file.name) for file in framework.files("cupy_cuda*.dist-info"))
-        told = next((match[1] for match in folders if match is not None), None)
+    built = framework.framework.built
+    if built.cuda is None:
+        paths = (str(file.relative_to(framework.directory)) for file in framework.files(built.file))
+        named = (_IN_A_PATH.search(path) for path in paths)
+        return next((match[1] for match in named if match is not None), None)
+    told = _account(framework).get(built.cuda)
     match = _VERSION.match(told) if isinstance(told, str) else None
     return None if match is None else match[0]
 
 
-def tensorflow_build(framework: Installed) -> Mapping[str, object]:
-    """TensorFlow's own account of its build; empty where it has none that can be read."""
-    told = framework.assigned(TENSORFLOW_BUILD, "build_info")
-    if isinstance(told, list):
-        told = dict(told)
-    return told if isinstance(told, dict) else {}
+def built_cudnn(framework: Installed) -> str | None:
+    """The major of the cuDNN it was built for; None where it does not say."""
+    told = str(_account(framework).get(framework.framework.built.cudnn or "", ""))
+    return told.partition(".")[0] or None
+
+
+def built_version(framework: Installed) -> str | None:
+    """Its version as the module itself has it, with the build; None where it does not say."""
+    told = _account(framework).get(framework.framework.built.version or "")
+    return told if isinstance(told, str) else None
+
+
+def says_no_gpu(framework: Installed) -> str | None:
+    """Where it says that it was built without GPUs; None where it does not."""
+    built, account = framework.framework.built, _account(framework)
+    told = [name for name in built.gpu if name in account]
+    if not told or any(account[name] not in (None, False, "False") for name in told):
+        return None
+    return f"{built.file} says {told[0]} = {account[told[0]]!r}"
+
+
+def _account(framework: Installed) -> Mapping[str, object]:
+    """Its own account of its build; empty where it has none that can be read."""
+    assigned = framework.assigned(framework.framework.built.file)
+    nested = (value for value in assigned.values() if isinstance(value, dict))
+    return {**assigned, **{name: told for table in nested for name, told in table.items()}}

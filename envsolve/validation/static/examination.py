@@ -106,7 +106,10 @@ def _own_files(files: Files) -> Iterator[Path]:
     """The libraries that are judged whether or not anything loads them."""
     yield from files.libraries
     for framework in files.frameworks:
-        yield from framework.files(*framework.libraries.roots, *framework.libraries.code, "torch/lib/*.so*")
+        loaded = framework.files(*framework.libraries.roots, *framework.libraries.code)
+        yield from loaded
+        for directory in dict.fromkeys(file.parent for file in loaded):
+            yield from sorted(directory.glob("*.so*"))
 
 
 def _failed(loadings: Sequence[Loading]) -> Iterator[Path]:

@@ -6,6 +6,7 @@ import ast
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -50,13 +51,18 @@ class Installed(NamedTuple):
         """Its files of these patterns, in their order."""
         return tuple(file for pattern in patterns for file in sorted(self.directory.glob(pattern)))
 
-    def assigned(self, module: str, name: str) -> object:
-        """The value that the file ``module`` assigns to ``name`` as a literal, without running it; None without one."""
+    def assigned(self, module: str) -> Mapping[str, object]:
+        """The values that the file ``module`` assigns to names as literals, by name, without running it."""
+        found: dict[str, object] = {}
         for node in _statements(self.directory / module):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(isinstance(it, ast.Name) and it.id == name for it in targets) and node.value is not None:
-                return _literal(node.value)
-        return None
+            if node.value is not None:
+                with suppress(ValueError, TypeError):
+                    value = _literal(node.value)
+                    for it in targets:
+                        if isinstance(it, ast.Name):
+                            found.setdefault(it.id, value)
+        return found
 
 
 class Files:
@@ -140,10 +146,7 @@ def _statements(path: Path) -> Iterator[ast.Assign | ast.AnnAssign]:
 
 
 def _literal(node: ast.expr) -> object:
-    """The value; of a call such as OrderedDict([...]) that of its only argument."""
+    """The value; of a call such as OrderedDict([...]) a dictionary. Raises ValueError or TypeError for no literal."""
     if isinstance(node, ast.Call) and len(node.args) == 1:
-        node = node.args[0]
-    try:
-        return ast.literal_eval(node)
-    except ValueError:
-        return None
+        return dict(ast.literal_eval(node.args[0]))
+    return ast.literal_eval(node)

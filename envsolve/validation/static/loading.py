@@ -14,7 +14,7 @@ from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.frameworks import Preload
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.validation.inside.library_versions import component_of
-from envsolve.validation.static.builds import built_cuda, tensorflow_build
+from envsolve.validation.static.builds import built_cuda, built_cudnn
 from envsolve.validation.static.cudnn_parts import CUDNN_PARTS
 from envsolve.validation.static.installed import Files, Installed
 
@@ -129,7 +129,7 @@ class Loader:
 
     def _cudnn(self, framework: Installed) -> str:
         """The name of cuDNN: of the major that the build tells, else of the one that the environment has."""
-        told = str(tensorflow_build(framework).get("cudnn_version", "")).partition(".")[0]
+        told = built_cudnn(framework)
         majors = (told,) if told else tuple(CUDNN_PARTS)
         known = [f"libcudnn.so.{major}" for major in majors]
         return next((name for name in known if name in self._files.own), known[0])

@@ -109,8 +109,7 @@ def _preload(loading: Loading, own: Sequence[str], scene: Scene) -> Finding:
         Severity.INFO,
         f"the libraries of {loading.title} name no directory to look in; what they need lies in the packages of "
         "NVIDIA, where the loader does not look by itself",
-        "call onnxruntime.preload_dlls() before the first session, or import torch first where it is built for the "
-        "same CUDA",
+        f"before its first use run `{loading.framework.framework.preload_call}`, or import a PyTorch of the same CUDA",
         evidence=tuple(f"{name} is {scene.files.own[name]}" for name in own),
         about=loading.framework.name,
     )

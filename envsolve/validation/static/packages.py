@@ -6,10 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from envsolve.frameworks import FRAMEWORKS
+from envsolve.frameworks import FRAMEWORKS, Framework
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inventory import Distribution, Inventory
-from envsolve.validation.static.builds import tensorflow_build
+from envsolve.validation.static.builds import says_no_gpu
 from envsolve.validation.static.installed import Files, Installed
 from envsolve.validation.static.records import conda_build
 
@@ -19,14 +19,11 @@ _LIBRARY = re.compile(r"\.(?:so(?:\.\d+)*|dll)$")
 
 def cpu_builds(files: Files) -> Iterator[Finding]:
     """Frameworks without CUDA, for a machine that has a GPU."""
-    for framework in files.frameworks:
-        shows = _shows_cpu(framework, files.inventory)
+    there = {it.name: it for it in files.frameworks}
+    for known in FRAMEWORKS.values():
+        shows = _shows_cpu(known, there.get(known.name), files.inventory) if files.is_wanted(known.name) else None
         if shows is not None:
-            yield _cpu_build(framework.name, framework.title, shows)
-    if files.is_wanted("jax") and not any(it.name == "jax" for it in files.frameworks):
-        shows = _jax_without_plugin(files.inventory)
-        if shows is not None:
-            yield _cpu_build("jax", "JAX", shows)
+            yield _cpu_build(known.name, known.title, shows)
 
 
 def two_owners(files: Files) -> Iterator[Finding]:
@@ -52,64 +49,23 @@ def two_owners(files: Files) -> Iterator[Finding]:
             yield _two_owners(owners, libraries[0].rpartition("/")[2], *libraries)
 
 
-def _shows_cpu(framework: Installed, inventory: Inventory) -> str | None:
-    """How it shows that this is a CPU build; None for any other."""
-    name = framework.name
-    if name == "paddlepaddle":
-        return _paddle(framework)
-    shown = {"pytorch": _pytorch, "tensorflow": _tensorflow, "onnxruntime": _onnxruntime}
-    return shown[name](framework, inventory) if name in shown else None
-
-
-def _pytorch(framework: Installed, inventory: Inventory) -> str | None:
-    version = str(framework.assigned("torch/version.py", "__version__") or "")
-    if version.endswith("+cpu"):
-        return f"torch/version.py says __version__ = {version!r}"
-    others = (framework.assigned("torch/version.py", name) for name in ("cuda", "hip", "xpu"))
-    if version and not any(others):
-        return "torch/version.py says cuda = None"
-    return _conda_cpu(inventory, "pytorch")
-
-
-def _tensorflow(framework: Installed, inventory: Inventory) -> str | None:
-    build = tensorflow_build(framework)
-    if build.get("is_cuda_build") is False and build.get("is_rocm_build") is not True:
-        return "tensorflow/python/platform/build_info.py says is_cuda_build = False"
-    found = inventory.distribution("tensorflow-cpu", "intel-tensorflow")
-    if found is not None and inventory.distribution("tensorflow", "tensorflow-gpu") is None:
-        return f"the installed package is {found.name} {found.version}"
-    return _conda_cpu(inventory, "tensorflow-base", "tensorflow")
-
-
-def _onnxruntime(framework: Installed, inventory: Inventory) -> str | None:
-    held = framework.files("onnxruntime/capi/*onnxruntime_providers_cuda.*")
-    found = inventory.distribution("onnxruntime", "ort-nightly")
-    if held or found is None:
+def _shows_cpu(known: Framework, there: Installed | None, inventory: Inventory) -> str | None:
+    """How it shows that this is a CPU build; None for any other. ``there`` is None where its module is not."""
+    if there is not None:
+        says = says_no_gpu(there)
+        if says is not None:
+            return says
+        if any("cuda" in file.name for file in there.files(*known.libraries.code)):
+            return None
+    found = next((it for it in inventory.distributions if known.is_installed_as(it.name)), None)
+    build = conda_build(inventory.prefix, *known.conda_builds) if inventory.is_conda and (there or found) else None
+    if build is not None and re.match(r"(cpu|mkl)", build):
+        return f"the build of the conda package is {build}"
+    if found is None or known.gpu_packages is None or "cuda" in (build or ""):
         return None
-    others = [it for it in inventory.distributions if it.name.startswith(("onnxruntime-", "ort-nightly-"))]
-    return None if others else f"onnxruntime {found.version} holds no provider for CUDA; onnxruntime-gpu does"
-
-
-def _paddle(framework: Installed) -> str | None:
-    told = framework.assigned("paddle/version/__init__.py", "cuda_version")
-    return "paddle/version/__init__.py says cuda_version = 'False'" if told in ("False", False) else None
-
-
-def _jax_without_plugin(inventory: Inventory) -> str | None:
-    jax, jaxlib = inventory.distribution("jax"), inventory.distribution("jaxlib")
-    if jax is None or (jaxlib is not None and "+cuda" in jaxlib.version):
+    if any(known.has_gpu_code(it.name, it.version) for it in inventory.distributions):
         return None
-    build = conda_build(inventory.prefix, "jaxlib") if inventory.is_conda else None
-    if build is not None and "cuda" in build:
-        return None
-    if any(re.fullmatch(r"jax-(cuda|rocm).*", it.name) for it in inventory.distributions):
-        return None
-    return f"jax {jax.version} is installed without a plugin for CUDA"
-
-
-def _conda_cpu(inventory: Inventory, *names: str) -> str | None:
-    build = conda_build(inventory.prefix, *names) if inventory.is_conda else None
-    return f"the build of the conda package is {build}" if build is not None and re.match(r"(cpu|mkl)", build) else None
+    return f"{found.name} {found.version} is installed, and no package with its GPU code"
 
 
 def _cpu_build(name: str, title: str, shows: str) -> Finding:

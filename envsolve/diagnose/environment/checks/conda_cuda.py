@@ -21,7 +21,7 @@ from envsolve.model.versions import CudaVersion
 
 _WITH_BUILDS = (
     *(name for framework in FRAMEWORKS.values() for name in framework.conda_builds),
-    *("libtorch", "libmagma", "py-xgboost"),
+    *("libmagma", "py-xgboost"),
 )
 """Conda packages that have builds for the CPU and for CUDA."""
 _FOR_CPU = re.compile(r"(?:^|_)(?:cpu|mkl)(?:_|$)")

@@ -24,22 +24,13 @@ from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.remedies import install, mended
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import Wanted
-from envsolve.frameworks import frameworks_among
+from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.names import normalized
 
 _COMPANION = "companion-mismatch"
-_BESIDE_TORCH = ("torchvision", "torchaudio", "torchtext", "xformers")
-_PLUGIN = re.compile(r"jax-cuda\d+-plugin")
-_PJRT = re.compile(r"jax-cuda\d+-pjrt")
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 _LOCAL = re.compile(r"cu\d+|cpu|rocm[\d.]+|xpu")
-_ALIASES = (
-    re.compile(r"(intel-)?tensorflow(-.+)?|tf-nightly.*"),
-    re.compile(r"onnxruntime.*|ort-.+"),
-    re.compile(r"cupy.*"),
-)
-"""Packages that stand for one another: who requires tensorflow is served by tensorflow-cpu."""
 _OWN_IDS = {"numpy": "numpy-mismatch", "protobuf": "protobuf-mismatch"}
 _SHOWN = 8
 
@@ -66,25 +57,27 @@ def requirements(scene: Scene) -> Iterator[Finding]:
         yield _not_met(label, sentences, severities[label], scene)
 
 
-def jax_plugin(scene: Scene) -> Iterator[Finding]:
-    """A CUDA plugin of JAX whose version is not that of jaxlib: it is not used, and JAX runs on the CPU."""
-    jaxlib = scene.packages.get("jaxlib")
-    for package in scene.packages.by_name.values():
-        if jaxlib is not None and _PLUGIN.fullmatch(package.name) and _numbers(package) != _numbers(jaxlib):
-            yield _plugin(package, jaxlib, scene)
+def parts_of_one_version(scene: Scene) -> Iterator[Finding]:
+    """Parts of a framework in another version than it takes, as CUDA plugins of JAX: it runs on the CPU."""
+    for known in FRAMEWORKS.values():
+        for parts, taker in known.same_version.items():
+            takes = scene.packages.get(taker)
+            for package in scene.packages.by_name.values() if takes is not None else ():
+                if takes and re.fullmatch(parts, package.name) and _numbers(package) != _numbers(takes):
+                    yield _part(known, package, takes, scene)
 
 
 def companions_of_one_cuda(scene: Scene) -> Iterator[Finding]:
-    """Companions of PyTorch, torchvision and torchaudio, that were built for another CUDA than PyTorch, or for none."""
-    torch = next((build for build in scene.builds if build.name == "pytorch"), None)
-    variant = _variant(torch.version if torch else None)
-    for name in ("torchvision", "torchaudio"):
-        package = scene.packages.get(name)
-        if torch is None or package is None or variant is None:
-            continue
-        other = _variant(_told_version(torch, name)) or _variant(package.version)
-        if other is not None and other != variant:
-            yield _variants(torch, package, variant, other, scene)
+    """Companions of a framework, as torchvision of PyTorch, that were built for another CUDA than it, or for none."""
+    for build in scene.builds:
+        variant = _variant(build.version)
+        for name in FRAMEWORKS[build.name].built_with:
+            package = scene.packages.get(name)
+            if package is None or variant is None:
+                continue
+            other = _variant(_told_version(build, name)) or _variant(package.version)
+            if other is not None and other != variant:
+                yield _variants(build, package, variant, other, scene)
 
 
 def constraints(scene: Scene) -> Iterator[Finding]:
@@ -102,8 +95,8 @@ def constraints(scene: Scene) -> Iterator[Finding]:
 
 
 def _concerns(wanted: Wanted) -> bool:
-    """Whether it matters to the GPU stack who requires, or what is required; JAX's plugin has a check of its own."""
-    if _PLUGIN.fullmatch(wanted.name):
+    """Whether it matters to the GPU stack who requires or what is required; parts of one version have another check."""
+    if any(re.fullmatch(parts, wanted.name) for it in FRAMEWORKS.values() for parts in it.same_version):
         return False
     return is_of_gpu_stacks(wanted.requirer.name) or is_of_gpu_stacks(wanted.name)
 
@@ -126,8 +119,9 @@ def _unmet(wanted: Wanted, scene: Scene) -> str | None:
 
 
 def _stands_in(name: str, scene: Scene) -> bool:
-    families = [pattern for pattern in _ALIASES if pattern.fullmatch(name)]
-    return any(pattern.fullmatch(other) for pattern in families for other in scene.packages.by_name)
+    """Whether another package of the same framework is there: tensorflow-cpu serves who requires tensorflow."""
+    there = {it.name for it in frameworks_among(scene.packages.by_name)}
+    return any(it.name in there for it in frameworks_among([name]))
 
 
 def _said(requirement: Requirement) -> str:
@@ -136,17 +130,14 @@ def _said(requirement: Requirement) -> str:
 
 def _is_pair(wanted: Wanted) -> bool:
     """Whether the two are of one mould."""
-    if wanted.requirer.name in _BESIDE_TORCH:
-        return wanted.name == "torch"
-    return (wanted.requirer.name, wanted.name) == ("jax", "jaxlib") or (
-        _PLUGIN.fullmatch(wanted.requirer.name) is not None and _PJRT.fullmatch(wanted.name) is not None
-    )
+    pairs = (pair for it in FRAMEWORKS.values() for pair in it.pairs.items())
+    return any(re.fullmatch(one, wanted.requirer.name) and re.fullmatch(other, wanted.name) for one, other in pairs)
 
 
 def _breaks(wanted: Wanted, installed: Package) -> bool:
-    """Whether the difference keeps it from loading; of PyTorch a patch release keeps its interface."""
+    """Whether the difference keeps it from loading; of a framework a patch release keeps its interface."""
     version = parsed(installed.version)
-    if wanted.name != "torch" or version is None:
+    if not frameworks_among([wanted.name]) or version is None:
         return True
     pinned = [parsed(it.version) for it in wanted.requirement.specifier if it.operator in ("==", "===", "~=")]
     return not any(it is not None and it.release[:2] == version.release[:2] for it in pinned)
@@ -167,25 +158,20 @@ def _variant(version: str | None) -> str | None:
     return match[0][:-1] if match[0].startswith("cu") else match[0].rstrip("0123456789.")
 
 
-def _told_version(torch: Build, name: str) -> str | None:
+def _told_version(build: Build, name: str) -> str | None:
     """The version that a companion's own module tells, which names the build in wheels of PyPI too."""
-    told = torch.framework.assigned(f"{name}/version.py", "__version__")
+    told = build.framework.assigned(f"{name}/version.py").get("__version__")
     return told if isinstance(told, str) else None
 
 
 def _pair(wanted: Wanted, installed: Package, scene: Scene) -> Finding:
     requirer = wanted.requirer
-    of_torch = wanted.name == "torch"
-    fails = (
-        f"its extensions do not load into PyTorch {installed.version}"
-        if of_torch
-        else "JAX refuses to start, or leaves the GPU unused"
-    )
     return Finding(
         _COMPANION,
         f"{requirer.name} {requirer.version} is not for {installed.name} {installed.version}",
         Severity.ERROR,
-        f"{requirer.label} was built for {_said(wanted.requirement)}, and {installed.version} is installed: {fails}",
+        f"{requirer.label} was built for {_said(wanted.requirement)}, and {installed.version} is installed: they do "
+        "not load together, or leave the GPU unused",
         f"install the {requirer.name} that goes with {installed.name} {installed.version}, or both anew from one lock",
         (*mended(scene), f"pip install -U {requirer.name} {installed.name}"),
         (f"{requirer.folder.name}: Requires-Dist: {wanted.requirement}", f"{installed.folder.name} is installed"),
@@ -193,32 +179,32 @@ def _pair(wanted: Wanted, installed: Package, scene: Scene) -> Finding:
     )
 
 
-def _plugin(plugin: Package, jaxlib: Package, scene: Scene) -> Finding:
+def _part(known: Framework, part: Package, takes: Package, scene: Scene) -> Finding:
     return Finding(
         _COMPANION,
-        f"{plugin.name} {plugin.version} is not for jaxlib {jaxlib.version}",
+        f"{part.name} {part.version} is not for {takes.name} {takes.version}",
         Severity.ERROR,
-        f"{plugin.label} is installed beside {jaxlib.label}: jaxlib does not use a plugin of another version, warns "
-        "of it, and JAX runs on the CPU",
+        f"{part.label} is installed beside {takes.label}: {takes.name} does not use it in another version than its "
+        f"own, and {known.title} runs on the CPU",
         "install both in one version",
-        (*mended(scene), f"pip install {plugin.name}=={jaxlib.version}"),
-        (f"{plugin.folder.name}", f"{jaxlib.folder.name}"),
-        about=plugin.name,
+        (*mended(scene), f"pip install {part.name}=={takes.version}"),
+        (f"{part.folder.name}", f"{takes.folder.name}"),
+        about=part.name,
     )
 
 
-def _variants(torch: Build, package: Package, variant: str, other: str, scene: Scene) -> Finding:
+def _variants(build: Build, package: Package, variant: str, other: str, scene: Scene) -> Finding:
     return Finding(
         _COMPANION,
-        f"{package.name} and PyTorch are not built for the same CUDA",
+        f"{package.name} and {build.title} are not built for the same CUDA",
         Severity.ERROR,
-        f"{package.name} is a build for {_spoken(other)} and PyTorch {torch.version} one for {_spoken(variant)}: its "
+        f"{package.name} is a build for {_spoken(other)} and {build.label} one for {_spoken(variant)}: its "
         "operations on the GPU are not there, or it does not load",
-        f"install {package.name} from the index that PyTorch was installed from",
+        f"install {package.name} from the index that {build.title} was installed from",
         mended(scene),
         (
-            f"torch/version.py says {torch.version}",
-            f"{package.name}: {_told_version(torch, package.name) or package.version}",
+            f"{build.framework.framework.built.file} says {build.version}",
+            f"{package.name}: {_told_version(build, package.name) or package.version}",
         ),
         about=package.name,
     )
