@@ -204,6 +204,20 @@ def test_a_bound_in_a_file_is_to_be_changed_there(
     assert "--framework pytorch==2.7.1" not in result.err
 
 
+@pytest.mark.parametrize(
+    ("gpu", "version"), [("8.6", "0.20.0"), ("7.0", "0.8.5"), ("6.1", None)], ids=["newest", "older", "none"]
+)
+def test_a_package_without_code_for_the_gpu_is_never_taken(
+    gpu: str, version: str | None, envsolve: Envsolve, world: IndexServer
+) -> None:
+    """vLLM holds code from 7.0 on, from 0.20 on from 7.5."""
+    world.add("vllm", [wheel("vllm", it, ["torch"]) for it in ("0.2.7", "0.8.5", "0.20.0")])
+    result = lock(envsolve, world, "vllm", "--gpu", gpu, "--driver", "580.65.06")
+    assert pins_in(result.out).get("vllm") == version
+    told = "cause: vllm is bounded: no vllm that was looked into has code for compute capability 6.1\n"
+    assert (result.code, result.err.count(told)) == ((0, 0) if version else (1, 1))
+
+
 class TestTwoPackagesOfOneModule:
     @pytest.fixture(autouse=True)
     def _packages(self, world: IndexServer) -> None:

@@ -144,10 +144,14 @@ class Bounds:
 
     def _of_builds(self, name: str, cuda: CudaVersion) -> Iterator[Limit]:
         """Versions of a package whose builds load the libraries of another CUDA, or have no code for a GPU."""
-        for facts in self._facts_of(name):
-            gpu = facts.without_code_for(self._solution.problem.gpus)
+        looked_into = [it for it in self._facts_of(name) if it.code is not None]
+        lacking = [(it, it.without_code_for(self._solution.problem.gpus)) for it in looked_into]
+        of_all = all(gpu is not None for _, gpu in lacking)
+        for facts, gpu in lacking:
             if gpu is not None:
-                because = f"{name}{facts.versions} has no code for compute capability {gpu}"
+                which = f"no {name} that was looked into" if of_all else f"{name}{facts.versions}"
+                has = "has code" if of_all else "has no code"
+                because = f"{which} {has} for compute capability {gpu}"
                 yield Limit(str(facts.versions), because, is_exclusion=True)
         for facts in self._of_other_cuda(name, cuda):
             because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack is of CUDA {cuda}"
