@@ -124,7 +124,6 @@ class Worlds:
         """Why there is no answer, world by world."""
         self._worlds: list[World] = []
         self._alike: dict[tuple[str, str], RawFile] = {}
-        self._known_constraints: dict[str, tuple[Need, ...]] = {}
         self._shared: dict[str, tuple[frozenset[int] | None, ...]] = {}
 
     def close(self) -> None:
@@ -378,14 +377,22 @@ class Worlds:
             identifier = framework_identifier(framework)
             if name in rivals_of(framework):
                 yield among(identifier, ())
-            bound = [number for number, row in enumerate(rows) if not _admits(self._constraints(row), name, version)]
+            constraints = self._constraints[framework].get(name, ())
+            bound = {
+                number for number, need in constraints if version not in SpecifierSet(need.specifier, prereleases=True)
+            }
             if bound:
-                yield among(identifier, set(range(len(rows))).difference(bound))
+                yield among(identifier, set(range(len(rows))) - bound)
 
-    def _constraints(self, row: Release) -> tuple[Need, ...]:
-        if row.label not in self._known_constraints:
-            self._known_constraints[row.label] = tuple(constraints_of(row, self._matrix.build_facts))
-        return self._known_constraints[row.label]
+    @cached_property
+    def _constraints(self) -> Mapping[str, Mapping[str, list[tuple[int, Need]]]]:
+        """The packages that builds of each framework break with in other versions, each with the number of a build."""
+        found: dict[str, dict[str, list[tuple[int, Need]]]] = {framework: {} for framework in self.builds}
+        for framework, rows in self.builds.items():
+            for number, row in enumerate(rows):
+                for need in constraints_of(row, self._matrix.build_facts):
+                    found[framework].setdefault(need.name, []).append((number, need))
+        return found
 
     def _is_asked(self, minor: Version) -> bool:
         return self._problem.python is None or minor_lies_in(minor, self._problem.python)
@@ -470,12 +477,6 @@ def _that_go_with(facts: BuildFacts, name: str, rows: Sequence[Release]) -> Iter
         is_own_index = row.source is Source.PYTORCH and name in OF_PYTORCH
         if row.cuda is None or is_own_index or facts.go_with(row.cuda):
             yield number
-
-
-def _admits(constraints: Iterable[Need], name: str, version: str) -> bool:
-    """Whether no constraint on ``name`` excludes ``version``."""
-    needs = (need for need in constraints if need.name == name)
-    return all(SpecifierSet(need.specifier).contains(version, prereleases=True) for need in needs)
 
 
 def _leads_to(packages: Iterable[str], name: str, world: World) -> bool:
