@@ -28,7 +28,7 @@ from envsolve.index.fitting import Interpreter
 from envsolve.index.page import RawFile
 from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
-from envsolve.model.need import Markers, Need
+from envsolve.model.need import Need
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Packages, Request
 from envsolve.model.solution import Problem
@@ -234,7 +234,7 @@ class Worlds:
             interpreter = Interpreter(
                 python_of(self._problem.python, minor), self._problem.platform, glibc_for(self._problem, None)
             )
-            wanted = for_target(self._wanted, Markers(interpreter.marker_values()))
+            wanted = for_target(self._wanted, self._lines.pool.markers(interpreter.marker_values()))
             of_builds = [
                 (among(framework_identifier(it), _for_python(rows, minor)), THE_STACK)
                 for it, rows in self.builds.items()

@@ -182,7 +182,7 @@ class _Lock:
             return None
         if builds:
             problem = for_python(problem, self._held.python or "")
-        attempt = attempt_of(builds, self._request, problem, self._matrix, self._solver)
+        attempt = attempt_of(builds, self._request, problem, self._solver)
         if attempt is None or next(strangers(attempt.solution, pins, self._request.packages), None) is not None:
             return None
         found = self._result.finished(attempt, tuple(self._asked_now(pins, attempt)))
@@ -280,7 +280,7 @@ class _Lock:
             problem = for_python(problem, f"{major}.{minor}")
         attempt = Attempt(self._request, problem, None)
         if not self._is_plain:
-            solved = attempt_of(chosen.builds, self._request, problem, self._matrix, self._solver)
+            solved = attempt_of(chosen.builds, self._request, problem, self._solver)
             if solved is None:
                 raise self._without(it.label for it in list(chosen.builds.values())[1:])
             attempt = solved

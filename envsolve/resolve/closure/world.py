@@ -18,7 +18,7 @@ from envsolve.index.metadata import Metadata
 from envsolve.index.one_index import identity
 from envsolve.index.page import RawFile, version_of
 from envsolve.model.names import normalized
-from envsolve.model.need import Markers, Need
+from envsolve.model.need import Need
 from envsolve.model.package import Present
 from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit, Wanted
 from envsolve.resolve.closure.virtual import Virtual, VirtualReleases, file_of
@@ -73,10 +73,7 @@ class World:
         self.wanted = wanted
         self.limits = limits
         self.present = present
-        self._markers_key = f"markers {sorted(wanted.interpreter.marker_values().items())}"
-        known = indexes.pool.known_markers(self._markers_key)
-        self.markers = Markers(wanted.interpreter.marker_values(), known)
-        self._markers_known = len(self.markers.known)
+        self.markers = indexes.pool.markers(wanted.interpreter.marker_values())
         self.fitting = Fitting(wanted)
         self.workers = Workers(_CONNECTIONS)
         self._releases: dict[str, Releases | None] = {}
@@ -315,7 +312,5 @@ class World:
     def close(self) -> None:
         """End the threads. Raises what went wrong in one of them."""
         self.workers.close()
-        if len(self.markers.known) > self._markers_known:
-            self.indexes.pool.keep_markers(self._markers_key, dict(self.markers.known))
         if self.workers.failure is not None:
             raise self.workers.failure
