@@ -39,7 +39,7 @@ from envsolve.resolve.closure.releases import Fit, Sources, Wanted
 from envsolve.resolve.closure.resolve import Conflict, Progress
 from envsolve.resolve.closure.told import contested
 from envsolve.resolve.closure.virtual import Virtual, among
-from envsolve.resolve.closure.world import Judge, World
+from envsolve.resolve.closure.world import Judge, Known, World
 from envsolve.resolve.parts import CUDA, CUDNN, OWNER, framework_identifier, minor_lies_in
 from envsolve.resolve.preference import is_a_year_old
 from envsolve.resolve.provider import Provider as RowsProvider
@@ -125,6 +125,7 @@ class Worlds:
         self._worlds: list[World] = []
         self._alike: dict[tuple[str, str], RawFile] = {}
         self._shared: dict[str, tuple[frozenset[int] | None, ...]] = {}
+        self._known: dict[Interpreter, Known] = {}
 
     def close(self) -> None:
         """End the threads that look ahead. Raises OutsideError where one of them failed."""
@@ -261,6 +262,7 @@ class Worlds:
             self._judged,
             self._alike,
             self._framework_of,
+            None if sources is Sources.ANY else self._known.setdefault(interpreter, Known({}, set())),
         )
         self._worlds.append(world)
         return world
