@@ -11,8 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import tomli
-
+from envsolve.boundary.document import Kept, read_document
 from envsolve.model.names import normalized
 
 
@@ -154,7 +153,7 @@ def _read() -> Iterable[tuple[int, Framework]]:
     shipped = package / "_frameworks"
     directory = shipped if shipped.is_dir() else package.parent / "data" / "frameworks"
     for path in directory.glob("*.toml"):
-        document = tomli.loads(path.read_text(encoding="utf-8"))
+        document: Mapping[str, Any] = read_document(path, Kept(path, wanted=True))
         yield document["order"], _framework(path.stem, document)
 
 

@@ -12,13 +12,11 @@ from envsolve.app.lock_frameworks import asks_for_cuda, constraint_on, python_of
 from envsolve.app.targets import Target, glibc_of
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.fitting import Interpreter
-from envsolve.matrix.load import Matrix
 from envsolve.model.names import normalized
 from envsolve.model.package import Pin
 from envsolve.model.release import Release
 from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Problem, Solution
-from envsolve.resolve.newer import with_newer_drivers
 from envsolve.resolve.solver import Solver
 
 
@@ -49,27 +47,14 @@ def problem_of(target: Target, wanted: Given) -> Problem:
     return problem
 
 
-def attempt_of(
-    builds: Mapping[str, Release], request: Request, problem: Problem, matrix: Matrix, every: Solver
-) -> Attempt | None:
-    """The stack of ``builds``, each by its framework, with the facts behind it; None where they do not go together.
-
-    ``every`` knows the builds that waited for a newer driver alone.
-    """
+def attempt_of(builds: Mapping[str, Release], request: Request, problem: Problem, solver: Solver) -> Attempt | None:
+    """The stack of ``builds``, each by its framework, with the facts behind it; None where they do not go together."""
     frameworks = tuple(it for it in problem.frameworks if it.framework in builds)
     request, problem = request._replace(frameworks=frameworks), problem._replace(frameworks=frameworks)
     if not frameworks:
         return Attempt(request, problem, None)
-    labels = {row.label for row in builds.values()}
-    solver = Solver(
-        matrix, lambda table: table._replace(releases=tuple(it for it in table.releases if it.label in labels))
-    )
-    solution = solver.solve(request, problem)
-    if solution is None:
-        return None
-    solution = with_newer_drivers(solution, every.providers(request, problem))
-    choices = tuple(it._replace(release=builds[it.release.framework]) for it in solution.choices)
-    return Attempt(request, problem, solution._replace(choices=choices))
+    solution = solver.stack_of([builds[it.framework] for it in frameworks], request, problem)
+    return None if solution is None else Attempt(request, problem, solution)
 
 
 def for_python(attempted: Problem, python: str) -> Problem:

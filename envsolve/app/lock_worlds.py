@@ -28,7 +28,7 @@ from envsolve.index.fitting import Interpreter
 from envsolve.index.page import RawFile
 from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
-from envsolve.model.need import Markers, Need
+from envsolve.model.need import Need
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Packages, Request
 from envsolve.model.solution import Problem
@@ -39,7 +39,7 @@ from envsolve.resolve.closure.releases import Fit, Sources, Wanted
 from envsolve.resolve.closure.resolve import Conflict, Progress
 from envsolve.resolve.closure.told import contested
 from envsolve.resolve.closure.virtual import Virtual, among
-from envsolve.resolve.closure.world import Judge, World
+from envsolve.resolve.closure.world import Judge, Known, World
 from envsolve.resolve.parts import CUDA, CUDNN, OWNER, framework_identifier, minor_lies_in
 from envsolve.resolve.preference import is_a_year_old
 from envsolve.resolve.provider import Provider as RowsProvider
@@ -125,8 +125,8 @@ class Worlds:
         self.rivals: Rivals = {}
         self._worlds: list[World] = []
         self._alike: dict[tuple[str, str], RawFile] = {}
-        self._known_constraints: dict[str, tuple[Need, ...]] = {}
         self._shared: dict[str, tuple[frozenset[int] | None, ...]] = {}
+        self._known: dict[Interpreter, Known] = {}
 
     def close(self) -> None:
         """End the threads that look ahead. Raises OutsideError where one of them failed."""
@@ -235,7 +235,7 @@ class Worlds:
         for minor in pythons:
             python = python_of(self._problem.python, minor)
             interpreter = Interpreter(python, self._problem.platform, glibc_of(self._problem))
-            wanted = for_target(self._wanted, Markers(interpreter.marker_values()))
+            wanted = for_target(self._wanted, self._lines.pool.markers(interpreter.marker_values()))
             of_builds = [
                 (among(framework_identifier(it), _for_python(rows, minor)), THE_STACK)
                 for it, rows in self.builds.items()
@@ -262,6 +262,7 @@ class Worlds:
             self._judged,
             self._alike,
             self._framework_of,
+            None if sources is Sources.ANY else self._known.setdefault(interpreter, Known({}, set())),
         )
         self._worlds.append(world)
         return world
@@ -384,14 +385,22 @@ class Worlds:
             identifier = framework_identifier(framework)
             if name in rivals_of(framework):
                 yield among(identifier, ())
-            bound = [number for number, row in enumerate(rows) if not _admits(self._constraints(row), name, version)]
+            constraints = self._constraints[framework].get(name, ())
+            bound = {
+                number for number, need in constraints if version not in SpecifierSet(need.specifier, prereleases=True)
+            }
             if bound:
-                yield among(identifier, set(range(len(rows))).difference(bound))
+                yield among(identifier, set(range(len(rows))) - bound)
 
-    def _constraints(self, row: Release) -> tuple[Need, ...]:
-        if row.label not in self._known_constraints:
-            self._known_constraints[row.label] = tuple(constraints_of(row, self._matrix.build_facts))
-        return self._known_constraints[row.label]
+    @cached_property
+    def _constraints(self) -> Mapping[str, Mapping[str, list[tuple[int, Need]]]]:
+        """The packages that builds of each framework break with in other versions, each with the number of a build."""
+        found: dict[str, dict[str, list[tuple[int, Need]]]] = {framework: {} for framework in self.builds}
+        for framework, rows in self.builds.items():
+            for number, row in enumerate(rows):
+                for need in constraints_of(row, self._matrix.build_facts):
+                    found[framework].setdefault(need.name, []).append((number, need))
+        return found
 
     def _is_asked(self, minor: Version) -> bool:
         return self._problem.python is None or minor_lies_in(minor, self._problem.python)
@@ -476,12 +485,6 @@ def _that_go_with(facts: BuildFacts, name: str, rows: Sequence[Release]) -> Iter
         is_own_index = row.source is Source.PYTORCH and name in OWN_INDEX
         if row.cuda is None or is_own_index or facts.go_with(row.cuda):
             yield number
-
-
-def _admits(constraints: Iterable[Need], name: str, version: str) -> bool:
-    """Whether no constraint on ``name`` excludes ``version``."""
-    needs = (need for need in constraints if need.name == name)
-    return all(SpecifierSet(need.specifier).contains(version, prereleases=True) for need in needs)
 
 
 def _leads_to(packages: Iterable[str], name: str, world: World) -> bool:

@@ -136,13 +136,14 @@ def _solved(request: Request, locks: Sequence[Locked], beside: Iterable[Note]) -
 
 
 class _Made(NamedTuple):
-    """A stack with every package around it.
+    """A stack with every package around it, and the ``best`` stack, whatever packages go with it.
 
     ``floors`` are the versions that were chosen of what was asked for by name, ``undecided`` the names of which a newer
     version was still looked for when the time was over.
     """
 
     attempt: Attempt
+    best: Attempt
     found: Found
     floors: Mapping[str, str]
     undecided: tuple[str, ...] = ()
@@ -184,7 +185,7 @@ class _Lock:
             return None
         if builds:
             problem = for_python(problem, self._held.python or "")
-        attempt = attempt_of(builds, self._request, problem, self._matrix, self._solver)
+        attempt = attempt_of(builds, self._request, problem, self._solver)
         if attempt is None or next(strangers(attempt.solution, pins, self._request.packages), None) is not None:
             return None
         found = self._result.finished(attempt, tuple(self._asked_now(pins, attempt)))
@@ -234,7 +235,7 @@ class _Lock:
                 continue
             self._require_recent(made, lines)
             beside = (
-                *self._held_back(made, problem, lines),
+                *self._held_back(made, lines),
                 *self._beyond_glibc(made),
                 *self._met_by_rivals(made.found.pins),
                 *_not_decided(made),
@@ -259,14 +260,15 @@ class _Lock:
 
     def _best(self, problem: Problem, lines: Lines) -> _Made:
         """The best answer. Raises _LeftOutError where a build of it cannot be had, UnsolvableError, OutsideError."""
-        if self._best_stack(problem) is None:
+        best = self._best_stack(problem)
+        if best is None:
             return self._explained(problem, None, lines)
         for in_part in (False, True):
             worlds = self._worlds(problem, lines, in_part=in_part)
             try:
                 chosen = worlds.best(self._versions, self._held, self._end, self._asked.progress)
                 if chosen is not None:
-                    return self._made_of(chosen, worlds, problem, lines)
+                    return self._made_of(chosen, worlds, problem, best, lines)
             finally:
                 worlds.close()
             if not worlds.met_what_runs_in_part:
@@ -280,14 +282,14 @@ class _Lock:
         parts = self._solver, self._matrix, self._where, lines
         return Worlds(self._request, problem, asked, self._wanted, *parts, in_part=in_part, as_if_built=as_if_built)
 
-    def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, lines: Lines) -> _Made:
+    def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, lines: Lines) -> _Made:
         """The packages of what was chosen. Raises _LeftOutError where one of its builds cannot be had."""
         if chosen.builds:
             major, minor, _ = chosen.interpreter.python
             problem = for_python(problem, f"{major}.{minor}")
         attempt = Attempt(self._request, problem, None)
         if not self._is_plain:
-            solved = attempt_of(chosen.builds, self._request, problem, self._matrix, self._solver)
+            solved = attempt_of(chosen.builds, self._request, problem, self._solver)
             if solved is None:
                 raise self._without(it.label for it in list(chosen.builds.values())[1:])
             attempt = solved
@@ -304,7 +306,7 @@ class _Lock:
         if stranger is not None:
             raise self._without_folder(*stranger)
         self._rivals |= worlds.rivals
-        return _Made(attempt, found, floors, chosen.answer.undecided)
+        return _Made(attempt, best, found, floors, chosen.answer.undecided)
 
     def _limits(self, attempt: Attempt, *, in_part: bool) -> Limits:
         solution = attempt.solution
@@ -388,7 +390,7 @@ class _Lock:
     def _there(self, table: FrameworkTable) -> FrameworkTable:
         return table._replace(releases=tuple(it for it in table.releases if it.label not in self._left_out))
 
-    def _held_back(self, made: _Made, problem: Problem, lines: Lines) -> Iterator[Note]:
+    def _held_back(self, made: _Made, lines: Lines) -> Iterator[Note]:
         """What is not at its newest and what keeps it there: a framework in any case, others after half a year."""
         of_stack = {it.package for it in _releases(made.attempt)}
         for it in made.found.behind:
@@ -398,7 +400,7 @@ class _Lock:
             age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is taken, not"
             because, command = " and ".join(it.held_by[:_FEW]), None
             if not because:
-                refused = self._against(it, made, problem if it.name in of_stack else None, lines)
+                refused = self._against(it, made, lines, is_of_stack=it.name in of_stack)
                 because = "newer ones do not fit" if refused is None else said(refused)
                 command = (
                     None if refused is None else next((hint.command for hint in refused.hints if hint.command), None)
@@ -407,7 +409,7 @@ class _Lock:
             told = Note("held-back", text, command)
             yield told.about(name=it.name, version=it.version, newest=it.newest, months=round(months), because=because)
 
-        yield from self._of_older_cuda(made, problem, lines)
+        yield from self._of_older_cuda(made, lines)
 
     def _beyond_glibc(self, made: _Made) -> Iterator[Note]:
         """Newer versions that only another C library would allow."""
@@ -427,25 +429,21 @@ class _Lock:
                 told = Note("met-by-another-package", f"{text}: install it with pip install --no-deps or uv pip sync")
                 yield told.about(name=pin.name, version=pin.version, required=rival, met_by=own)
 
-    def _of_older_cuda(self, made: _Made, problem: Problem, lines: Lines) -> Iterator[Note]:
+    def _of_older_cuda(self, made: _Made, lines: Lines) -> Iterator[Note]:
         """The builds of the newest version that are for an older CUDA than the one that runs here."""
-        best = self._best_stack(problem)
-        newest = {it.framework: it for it in (() if best is None else _releases(best))}
+        newest = {it.framework: it for it in _releases(made.best)}
         for it in _releases(made.attempt):
             better = newest.get(it.framework, it)
             if better.version == it.version and better.cuda and it.cuda and better.cuda.major > it.cuda.major:
-                refused = self._refusal_of(best or made.attempt, made.floors, lines)
+                refused = self._refusal_of(made.best, made.floors, lines)
                 because = "" if refused is None else f": {said(refused)}"
                 yield Note("older-cuda", f"{it.label} is taken, not the build for CUDA {better.cuda}{because}")
 
-    def _against(self, it: Behind, made: _Made, problem: Problem | None, lines: Lines) -> UnsolvableError | None:
-        """Why the newest version does not go with the rest, found out by asking for it.
-
-        That of a framework is asked for with its best stack for ``problem``.
-        """
-        if problem is None:
-            return self._refusal_of(made.attempt, {it.name: it.newest}, lines)
-        return self._refusal_of(self._best_stack(problem) or made.attempt, made.floors, lines)
+    def _against(self, it: Behind, made: _Made, lines: Lines, *, is_of_stack: bool = False) -> UnsolvableError | None:
+        """Why the newest version does not go with the rest, found out by asking for it, or for the best stack."""
+        if is_of_stack:
+            return self._refusal_of(made.best, made.floors, lines)
+        return self._refusal_of(made.attempt, {it.name: it.newest}, lines)
 
     def _refusal_of(self, attempt: Attempt, floors: Mapping[str, str], lines: Lines) -> UnsolvableError | None:
         """Why no packages go with a stack, none of them below its floor; None where some do, or it cannot be known."""
@@ -474,7 +472,7 @@ class _Lock:
         if old and not is_bounded:
             from envsolve.app.lock_refusal import outdated
 
-            raise outdated(old[0], self._against(old[0], made, None, lines), self._asked.request)
+            raise outdated(old[0], self._against(old[0], made, lines), self._asked.request)
 
     def _is_bounded(self) -> bool:
         """Whether the request says that something may not be newer."""
@@ -493,7 +491,7 @@ class _Lock:
 
         if self._passed:
             raise self._passed[0]
-        if worlds is None or self._best_stack(problem) is None:
+        if worlds is None:
             on_python = depends_on_python(self._wanted)
             raise stack_refusal(
                 self._request, problem, self._solver, self._wanted, typed=self._asked.request, on_python=on_python
@@ -513,7 +511,8 @@ class _Lock:
             narrowed = problem if python is None else for_python(problem, str(python))
             while (attempt := self._best_stack(narrowed)) is not None:
                 try:
-                    return _Made(attempt, self._found(attempt, self._limits(attempt, in_part=True), lines), {})
+                    found = self._found(attempt, self._limits(attempt, in_part=True), lines)
+                    return _Made(attempt, self._best_stack(problem) or attempt, found, {})
                 except Conflict as conflict:
                     refusal = packages_refusal(conflict, self._request, attempt.solution, attempt.interpreter)
                     refused.append((rank_of(conflict, refusal), refusal))

@@ -159,7 +159,7 @@ def _refuse_environment_files(request: Request) -> None:
 
 def _held_by(output: str | None, *, anything: bool) -> Any:
     """What the file of -o holds already, if there is one; ``anything`` may be in it, which then holds nothing."""
-    if output in (None, "-"):
+    if output is None or output == "-" or (PLATFORM not in output and not os.path.lexists(output)):
         return None
     from envsolve.app.held_locks import as_far_as_read, held_by_python_lock, locks_in
     from envsolve.model.request import Held

@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.matrix.document import Document, Kept, read_document
+from envsolve.boundary.document import Document, Kept, read_document
 from envsolve.model.finding import Severity
 
 DEFAULT_RANK = 50

@@ -17,6 +17,7 @@ from envsolve.index.metadata import Metadata
 from envsolve.index.one_index import Index, Later, MetadataReader, Shelf, Trust, file_address, now
 from envsolve.index.page import RawFile
 from envsolve.index.project import Project
+from envsolve.model.need import Markers
 from envsolve.model.package import PackageFile
 
 
@@ -36,6 +37,8 @@ class Pool:
     ) -> None:
         self._parts = fetcher, shelf, trust or Trust(), read, later
         self._indexes: dict[str, Index] = {}
+        self._markers: dict[str, tuple[Markers, int]] = {}
+        """The markers of each interpreter, and how many of them were known before."""
 
     def index(self, url: str) -> Index:
         """The index at ``url``."""
@@ -47,14 +50,17 @@ class Pool:
         """Write what was learned to the shelf."""
         for index in list(self._indexes.values()):
             index.keep()
+        for key, (markers, before) in self._markers.items():
+            if len(markers.known) > before:
+                self._parts[1].write("results", key, written_plain(dict(markers.known)))
 
-    def known_markers(self, key: str) -> dict[tuple[str, str], bool]:
-        """Which markers hold for the interpreter that ``key`` names, as far as that was worked out before."""
-        return read_markers(self._parts[1].read("results", key))
-
-    def keep_markers(self, key: str, known: dict[tuple[str, str], bool]) -> None:
-        """Keep which markers hold."""
-        self._parts[1].write("results", key, written_plain(known))
+    def markers(self, environment: Mapping[str, str]) -> Markers:
+        """Which markers hold for the interpreter with these values, as far as that was worked out before."""
+        key = f"markers {sorted(environment.items())}"
+        if key not in self._markers:
+            known = read_markers(self._parts[1].read("results", key))
+            self._markers[key] = Markers(environment, known), len(known)
+        return self._markers[key][0]
 
 
 class Indexes:

@@ -24,8 +24,8 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
+from envsolve.boundary.cache_directory import cache_directory
 from envsolve.errors import UsageError
-from envsolve.model.cache_directory import cache_directory
 
 DEFAULT_LIMIT = 1_000_000_000
 """Bytes that the cache may have; ENVSOLVE_CACHE_SIZE sets another bound."""

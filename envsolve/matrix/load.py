@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeVar
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.boundary.document import WHOLE_DIRECTORY, Document, Kept, read_document
 from envsolve.errors import Hint, MatrixError
-from envsolve.matrix.document import WHOLE_DIRECTORY, Document, Kept, read_document
 from envsolve.matrix.names import GpuNames, gpu_rows, read_gpus, read_pci_ids
 from envsolve.matrix.parse import (
     Library,

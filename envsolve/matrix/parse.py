@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
-from envsolve.matrix.document import Document
+from envsolve.boundary.document import Document
 from envsolve.matrix.row import Mistakes, Row, RowError
 from envsolve.model.build_facts import BuildFacts, Place
 from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from envsolve.matrix.document import Document
+from envsolve.boundary.document import Document
 from envsolve.matrix.parse import read_specifiers, read_target, read_version
 from envsolve.model.capability import DeviceCode
 from envsolve.model.fact import Evidence, EvidenceKind

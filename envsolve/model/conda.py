@@ -1,7 +1,5 @@
 """Packages of conda channels: what a channel lists, and what a lock takes from it."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

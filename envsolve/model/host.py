@@ -1,7 +1,5 @@
 """One machine as far as GPU stacks care: platform, driver, GPUs, C library, and where each of these was learned."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Packages of a Python index: the files of a release, the pins a lock is made of, and what is there beside them."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 Hashes = tuple[tuple[str, str], ...]

@@ -1,7 +1,5 @@
 """What the compatibility matrix knows: framework builds, CUDA toolkits, driver branches, GPU generations, cuDNN."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What was asked for, in the user's own terms; every remedy is such a request again."""
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 from typing import NamedTuple

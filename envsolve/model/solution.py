@@ -1,7 +1,5 @@
 """What a solve decides: a stack that runs on every target, with the facts behind it; or why there is none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple

@@ -15,8 +15,6 @@ Machines' facts have one candidate each, so a rule about them either holds or is
 A requirement says why only when it is asked: a solve makes thousands of them, and an answer shows a few.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -137,7 +137,10 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return known
 
     def _admitted(self, identifier: str, limits: Sequence[Requirement]) -> list[Candidate]:
-        found = [it for it in self._of(identifier) if all(asked.limit.admits(it.thing) for asked in limits)]
+        if not limits:
+            return list(self._of(identifier))
+        *before, last = limits
+        found = [it for it in self.matches(identifier, before) if last.limit.admits(it.thing)]
         if identifier == CUDA and len(found) > 1:
             by_toolkit = {id(candidate.thing): candidate for candidate in found}
             toolkits = [it.thing for it in found if isinstance(it.thing, Toolkit)]

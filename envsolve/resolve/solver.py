@@ -15,7 +15,7 @@ from resolvelib.resolvers import Criterion
 
 from envsolve.matrix.load import CudaTable, FrameworkTable, Matrix
 from envsolve.model.host import Platform
-from envsolve.model.release import Source, Toolkit
+from envsolve.model.release import Release, Source, Toolkit
 from envsolve.model.request import Policy, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.catalogue import Builds, Catalogue, Libraries
@@ -71,6 +71,12 @@ class Solver:
         """The best stack whatever sources come first; of equals that of the first."""
         found = list(self._by_group(request, problem))
         return _best(request, found, self.catalogue(problem).libraries) if found else None
+
+    def stack_of(self, builds: Sequence[Release], request: Request, problem: Problem) -> Solution | None:
+        """The best stack of ``builds``, one for each framework of ``problem``; None where they do not go together."""
+        sources = tuple(dict.fromkeys(it.source for it in builds))
+        solution = self._from_group(sources, request, problem, builds)
+        return None if solution is None else with_newer_drivers(solution, self.providers(request, problem))
 
     def can_solve(self, request: Request, problem: Problem) -> bool:
         """Whether there is any stack for ``problem``, which costs less than finding the best."""
@@ -133,8 +139,12 @@ class Solver:
         solution = self._from_group(group, request._replace(sources=()), problem)
         return [] if solution is None else [solution]
 
-    def _from_group(self, group: Sequence[Source], request: Request, problem: Problem) -> Solution | None:
-        for provider in self._in_turn(group, request, problem):
+    def _from_group(
+        self, group: Sequence[Source], request: Request, problem: Problem, builds: Sequence[Release] = ()
+    ) -> Solution | None:
+        settled = [Candidate(framework_identifier(it.framework), it) for it in builds]
+        for every in self._in_turn(group, request, problem):
+            provider = every.keeping(settled)
             chosen = _resolve(provider)
             if chosen is not None:
                 requirements = provider.requirements(chosen.values())

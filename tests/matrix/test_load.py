@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from envsolve.boundary.document import Document, Kept, read_document
 from envsolve.errors import MatrixError
 from envsolve.matrix import Matrix, find_matrix
-from envsolve.matrix.document import Document, Kept, read_document
 from envsolve.matrix.load import PLATFORM_TABLES
 from envsolve.matrix.sound import evidence_of, part_of, releases_of
 from envsolve.model.host import Platform
@@ -274,7 +274,7 @@ def test_where_nothing_may_stand_beside_the_toml_its_form_is_kept_in_the_users_c
     told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.dont_write_bytecode", told == "by a variable")
-    monkeypatch.setattr("envsolve.matrix.document.cache_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr("envsolve.boundary.document.cache_directory", lambda: tmp_path / "cache")
     source = tmp_path / "installed" / "some.toml"
     source.parent.mkdir()
     source.write_text("a = 1\n", encoding="utf-8")
@@ -293,7 +293,7 @@ def test_where_nothing_may_stand_beside_the_toml_its_form_is_kept_in_the_users_c
 
 def test_a_user_without_a_home_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.dont_write_bytecode", True)
-    monkeypatch.setattr("envsolve.matrix.document.cache_directory", lambda: None)
+    monkeypatch.setattr("envsolve.boundary.document.cache_directory", lambda: None)
     source = tmp_path / "some.toml"
     source.write_text("a = 1\n", encoding="utf-8")
     assert [read(source) for _ in range(2)] == [{"a": 1}, {"a": 1}]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import NamedTuple, Protocol
 
-from envsolve.matrix.document import Document
+from envsolve.boundary.document import Document
 from envsolve.matrix.load import ComponentTable, CudaTable, FrameworkTable, Matrix
 from envsolve.matrix.names import GpuModel, read_gpus
 from envsolve.matrix.row import Mistakes

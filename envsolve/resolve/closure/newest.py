@@ -230,8 +230,9 @@ def newest_positions(worlds: Iterable[Candidates], names: Iterable[str]) -> dict
     for it in worlds:
         provider = Provider(it.world, it.asked, {})
         for name in filter(it.names.__contains__, names):
-            releases = it.world.releases(name)
-            newest = None if releases is None else it.world.newest(releases, provider.root_mask(name))
+            releases, known = it.world.releases(name), found.get(name, -1) + 1
+            newer = provider.root_mask(name) >> known << known
+            newest = it.world.newest(releases, newer) if releases is not None and newer else None
             if newest is not None:
-                found[name] = max(newest, found.get(name, newest))
+                found[name] = newest
     return found

@@ -18,7 +18,7 @@ from envsolve.index.metadata import Metadata
 from envsolve.index.one_index import identity
 from envsolve.index.page import RawFile, version_of
 from envsolve.model.names import normalized
-from envsolve.model.need import Markers, Need
+from envsolve.model.need import Need
 from envsolve.model.package import Present
 from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit, Wanted
 from envsolve.resolve.closure.virtual import Virtual, VirtualReleases, file_of
@@ -50,12 +50,20 @@ Judge = Callable[[str, str, tuple[Need, ...]], tuple[Need, ...]]
 """What a version of a project requires in truth, by its name, its version and what its metadata say."""
 
 
+class Known(NamedTuple):
+    """What worlds of one Python share: which wheels of a project suit it, and what was asked ahead."""
+
+    releases: dict[str, Releases | None]
+    visited: set[tuple[str, str, int]]
+
+
 class World:
     """The packages of ``indexes`` for one target, and those that are ``present``, for which no index is asked.
 
     ``limits`` bound the versions of projects by name. ``virtual`` are projects that are in no index, and ``judge`` says
     what the metadata of others leave out. Worlds that share ``alike`` read one wheel for all of a version, as uv does:
-    so much is enough to choose between them. What is ``late`` is decided after what requires it.
+    so much is enough to choose between them. What is ``late`` is decided after what requires it. Worlds of one Python
+    that share ``known`` look at each project once; only one that may take source in place of wheels has its own.
     """
 
     def __init__(
@@ -68,18 +76,16 @@ class World:
         judge: Judge | None = None,
         alike: dict[tuple[str, str], RawFile] | None = None,
         late: Collection[str] = (),
+        known: Known | None = None,
     ) -> None:
         self.indexes = indexes
         self.wanted = wanted
         self.limits = limits
         self.present = present
-        self._markers_key = f"markers {sorted(wanted.interpreter.marker_values().items())}"
-        known = indexes.pool.known_markers(self._markers_key)
-        self.markers = Markers(wanted.interpreter.marker_values(), known)
-        self._markers_known = len(self.markers.known)
+        self.markers = indexes.pool.markers(wanted.interpreter.marker_values())
         self.fitting = Fitting(wanted)
         self.workers = Workers(_CONNECTIONS)
-        self._releases: dict[str, Releases | None] = {}
+        self._releases, self._visited = known or Known({}, set())
         if present:
             from envsolve.resolve.closure.present import releases_of
 
@@ -100,7 +106,6 @@ class World:
             self._releases[it.name] = VirtualReleases(it, self.fitting)
             for position, needs in enumerate(it.needs):
                 self._needs[identity(file_of(it.name, position)), ""] = needs
-        self._visited: set[tuple[str, str, int]] = set()
 
     def releases(self, name: str) -> Releases | None:
         """The versions of a project; None where no index knows it. Raises OutsideError."""
@@ -316,7 +321,5 @@ class World:
     def close(self) -> None:
         """End the threads. Raises what went wrong in one of them."""
         self.workers.close()
-        if len(self.markers.known) > self._markers_known:
-            self.indexes.pool.keep_markers(self._markers_key, dict(self.markers.known))
         if self.workers.failure is not None:
             raise self.workers.failure

@@ -1,4 +1,4 @@
-"""Where this user's cache is. Below both rooms that keep something there: the parsed matrix, and pages of indexes."""
+"""Where this user's cache is. Below all rooms that keep something there: parsed tables, and pages of indexes."""
 
 from __future__ import annotations
 

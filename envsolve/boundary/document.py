@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
+from envsolve.boundary.cache_directory import cache_directory
 from envsolve.boundary.files import FileError, decoded, read_bytes, toml_document
 from envsolve.errors import Hint, MatrixError
-from envsolve.model.cache_directory import cache_directory
 
 Document = dict[str, object]
 WHOLE_DIRECTORY = Hint("--matrix and ENVSOLVE_MATRIX take a directory that holds every file of the matrix")
