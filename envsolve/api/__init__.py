@@ -251,9 +251,9 @@ def validate(
     if isinstance(chosen, tuple) and any(gpu < 0 for gpu in chosen):
         raise UsageError("usage", "gpus: GPUs are numbered from 0; `nvidia-smi -L` lists them")
     if device not in ("auto", "cuda", "cpu"):
-        raise UsageError("usage", f"device: {device!r} is none of auto, cuda, cpu")
+        raise UsageError("usage", f"device: {device!r} is not one of auto, cuda, cpu")
     if device == "cpu" and chosen is not None:
-        raise UsageError("contradictory-options", "device='cpu' leaves GPUs out, and gpus names some")
+        raise UsageError("contradictory-options", "device='cpu' tests no GPU, but gpus selects some")
     if not burn >= 0 or (timeout is not None and not timeout >= 0):
         raise UsageError("usage", "burn and timeout are seconds, and not below 0")
     asked = Asked(
@@ -299,7 +299,7 @@ def explain(
     named = gpus_of(gpus)
     require_one(host=host, gpus=named or None)
     if "none" in named:
-        raise UsageError("usage", "gpus: 'none' says nothing of the machine that a text is from: leave it out")
+        raise UsageError("usage", "gpus: 'none' describes no machine: omit it")
     if python is not None and not re.fullmatch(r"[23]\.\d{1,2}(\.\d{1,2})?", python):
         raise UsageError("usage", f"python: {python!r} is not a version of Python such as 3.12")
     asked = Asked(
@@ -365,7 +365,7 @@ def _request(
         raise UsageError("no-framework", "which framework?", hints=(Hint("name one: 'pytorch>=2.5'"),))
     policy = read("prefer", prefer, member_of(Policy))
     if policy is Policy.LOCKED:
-        raise UsageError("nothing-to-keep", "prefer='locked' keeps what a file holds, and none is read here")
+        raise UsageError("nothing-to-keep", "prefer='locked' needs an existing lock, and there is none here")
     return Request(
         frameworks=asked,
         python=value("python", python, SpecifierSet, parse_versions),

@@ -52,7 +52,7 @@ def value(name: str, given: str | T | None, kind: type[T], parse: Callable[[str]
     if given is None or isinstance(given, kind):
         return given
     if not isinstance(given, str):
-        raise UsageError("usage", f"{name}: {given!r} is neither a text nor a {kind.__name__}")
+        raise UsageError("usage", f"{name}: {given!r} is neither a string nor a {kind.__name__}")
     return read(name, given, parse)
 
 

@@ -78,15 +78,15 @@ def _notes(seen: Seen, case: Case) -> Iterator[Note]:
 
 
 OF_LINUX = (
-    "{library} is a file of Linux (WSL is Linux, too), which no program for {given} asks for: the answer is for "
-    "{platform}, as the text has it"
+    "{library} is a Linux file (WSL is Linux, too), which no program for {given} loads: the answer is for "
+    "{platform}, like the text"
 )
-LEFT_OUT = "{:,} lines in the middle of this log were not compared: more than envsolve looks at may matter in it"
+LEFT_OUT = "{:,} lines in the middle of this log were skipped: it is too long to compare all of them"
 COLLECT = (
-    "the whole output from the first line with an error or a warning on, not only the last line",
-    "`nvidia-smi`, whose first lines name the driver",
+    "the whole output from the first error or warning on, not only the last line",
+    "the first lines of `nvidia-smi`, which show the driver",
     "`python -m torch.utils.collect_env` with PyTorch, else `pip list` or `conda list`",
-    "`envsolve doctor` and `envsolve validate` in the environment, which look for themselves",
+    "the output of `envsolve doctor` and `envsolve validate` in the environment",
 )
 """What tells more where a text tells nothing."""
 
@@ -148,8 +148,8 @@ def _packages_in(prefix: str | None) -> dict[str, str]:
     from envsolve.model.names import normalized
 
     if not is_environment(Path(prefix)):
-        hint = Hint("name the directory of a virtual or conda environment", "envsolve explain --prefix .venv TEXT")
-        raise UsageError("no-environment", f"{prefix} is no environment of Python", hints=(hint,))
+        hint = Hint("give the directory of a virtual or conda environment", "envsolve explain --prefix .venv TEXT")
+        raise UsageError("no-environment", f"{prefix} is not a Python environment", hints=(hint,))
     inventory = inventory_from_files(Path(prefix))
     return {normalized(it.name): it.version or "" for it in inventory.distributions}
 

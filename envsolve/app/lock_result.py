@@ -110,7 +110,7 @@ class Result:
             notes = (*notes, *_for_the_cpu(pins))
         if passed:
             more = f", and {len(passed) - 1} more after it" if len(passed) > 1 else ""
-            text = f"a build was passed over{more}: {said(passed[0])}{_instead(solution)}"
+            text = f"a better build was skipped{more}: {said(passed[0])}{_instead(solution)}"
             notes = (Note("build-passed-over", text).about(count=len(passed), because=passed[0].message), *notes)
         return Locked(attempt.problem.platform, locked, answer, solution, notes)
 
@@ -127,7 +127,7 @@ class Result:
         notes = [] if self._target.fell_to_cpu and not attempt.problem.cpu else list(self._target.notes)
         if self._request.python is None:
             named = attempt.request.asker.named("python")
-            text = f"the lock is for Python {solution.python}; {named} names another one"
+            text = f"locked for Python {solution.python} (use {named} to choose another version)"
             notes.append(Note(PYTHON_CHOSEN, text).about(python=str(solution.python)))
         notes += self._without_cuda(solution)
         return (*notes, *(it for it in solution.notes if it.code != SHARED_DEPENDENCIES))
@@ -140,7 +140,7 @@ class Result:
                 continue
             cudnn = f" and cuDNN {spoken(release.cudnn_requires)}" if release.cudnn_requires is not None else ""
             text = (
-                f"{release.package} {release.full_version} does not install CUDA: the machine must have "
+                f"{release.package} {release.full_version} does not install CUDA: the machine needs "
                 f"CUDA {release.cuda}{cudnn} on its library path"
             )
             command = None
@@ -162,7 +162,7 @@ def _for_the_cpu(pins: Iterable[Pin]) -> Iterator[Note]:
         framework = FRAMEWORKS.get(FRAMEWORK_OF_CPU_WHEEL.get(pin.name, ""))
         if framework is not None:
             other = framework.wheels[0]
-            text = f"{pin.name} is a build for the CPU, asked for by that name: {other} is the one for this GPU"
+            text = f"{pin.name} is a CPU build and required by that name: {other} is the one for this GPU"
             yield Note("build-for-cpu", text).about(name=pin.name, for_gpu=other)
 
 
@@ -178,9 +178,9 @@ def _of_default_builds(attempt: Attempt) -> Iterator[Note]:
     if problem.frameworks:
         yield Note(
             "default-builds",
-            "no NVIDIA GPU was found, and the index that is named has no CPU build: these are the default builds, "
-            "which run without a GPU as well and bring CUDA libraries along",
+            "no NVIDIA GPU was found, and the given index has no CPU builds: these are the default builds, "
+            "which also run without a GPU and install CUDA libraries",
         )
     if any(it.framework == "pytorch" for it in problem.frameworks):
         naming = attempt.request.asker.saying("pytorch-index-url", "https://download.pytorch.org/whl")
-        yield Note("index-of-cpu-builds", f"PyTorch's CPU builds are in its own index: {naming}")
+        yield Note("index-of-cpu-builds", f"PyTorch's CPU builds are on its own index: {naming}")

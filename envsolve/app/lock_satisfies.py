@@ -66,7 +66,7 @@ def differences(lock: Lock, request: Request, target: Target) -> tuple[Differenc
     the request names cannot be read.
     """
     if lock.made is None:
-        return (Difference(Note("not-recorded", "envsolve did not write it, or it does not say what for"), None),)
+        return (Difference(Note("not-recorded", "envsolve did not write it, or it does not record its request"), None),)
     asked = CondaAsked()
     if request.format in (*PYTHON_FORMATS, *CONDA_FORMATS):
         asked = asked_in(request, target.problem.platform, lock.python)
@@ -124,7 +124,7 @@ def _of_requirements(lock: Lock, made: Made, request: Request, asked: CondaAsked
     beside = any((asked.categories, python.hashed, python.index_url, python.extra_index_urls))
     is_other = request.format in CONDA_FORMATS and dict(asked.variables) != dict(lock.variables)
     if made.asked_digest not in (None, digest) and (beside or is_other or not found):
-        text = "files of requirements have other hashes, indexes, variables or categories"
+        text = "requirement files have other hashes, indexes, variables or categories"
         yield Difference(Note("files-changed", text), is_met=None)
 
 

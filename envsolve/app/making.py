@@ -119,7 +119,7 @@ def _install_conda(
     scripts = missing_scripts(prefix)
     if not scripts:
         return []
-    text = f"{' and '.join(scripts)}: a script for after the installation, which is not run, as with pixi"
+    text = f"{' and '.join(scripts)}: the post-link script was not run (like pixi)"
     return [Note("script-not-run", text)]
 
 

@@ -120,12 +120,12 @@ def _possible(file: LockedFile, matrix: Matrix) -> Possible | None:
     drivers = {str(machine.driver) for machine in best.problem.machines if machine.driver is not None}
     stack, held = _told(best, locked), _told(locked, best)
     if not (_toolkit(best) > _toolkit(locked) and best.toolkit is not None and drivers):
-        return Possible(stack, held, None, f"{stack} would run here, and {held} is locked")
+        return Possible(stack, held, None, f"{stack} would run here, but {held} is locked")
     several = len(drivers) > 1
     named = f"driver{'s' * several} {' and '.join(sorted(drivers))}"
     allowed = f"{named} allow{'s' * (not several)} CUDA {best.toolkit.version}"
     would = f": {stack} would run here" if _differing(best, locked) else ""
-    return Possible(stack, held, allowed, f"{allowed}{would}, and {held} is locked")
+    return Possible(stack, held, allowed, f"{allowed}{would}, but {held} is locked")
 
 
 def _is_newer(best: Solution, locked: Solution) -> bool:

@@ -111,7 +111,7 @@ def _refused(error: UnsolvableError) -> Advice:
     """Why no environment mends it, and the ways out that the solver has checked."""
     ways: Sequence[tuple[str, str]] = [(it.text, it.command) for it in error.hints if it.command is not None]
     texts = [f"No environment fits this hardware: {error.message}."]
-    texts += [f"A way out: {text}." for text, _ in ways[:_MOST_HINTS]]
+    texts += [f"Alternative: {text}." for text, _ in ways[:_MOST_HINTS]]
     return Advice(" ".join(texts), tuple(command for _, command in ways[:_MOST_HINTS]))
 
 

@@ -62,8 +62,8 @@ async def _require_in(cache: Any, records: Iterable[Any]) -> None:
     index = await cache.index()
     missing = [record.file_name for record in records if not index.contains_record(record)]
     if missing:
-        several = f"{len(missing)} packages are not in the cache, {missing[0]} among them"
-        raise MissingError(several if len(missing) > 1 else f"{missing[0]} is not in the cache")
+        several = f"{len(missing)} packages, such as {missing[0]}, are not cached"
+        raise MissingError(several if len(missing) > 1 else f"{missing[0]} is not cached")
 
 
 def _record(package: Job) -> Any:

@@ -113,17 +113,17 @@ def _not_found(versions: SpecifierSet, uv: str | None) -> OutsideError:
     minor = next((found[1] for it in versions if (found := _MINOR.match(str(it))) is not None), None)
     hints = []
     if uv is None:
-        hints.append(Hint("install uv, with which envsolve fetches the Python that is missing", "pip install uv"))
+        hints.append(Hint("install uv to let envsolve fetch the missing Python", "pip install uv"))
     elif minor is not None:
-        hints.append(Hint("install that Python, or have uv fetch it", f"uv python install {minor}"))
+        hints.append(Hint("install that Python, or fetch it with uv", f"uv python install {minor}"))
     else:
-        hints.append(Hint("install a Python of these versions and have it on the PATH"))
+        hints.append(Hint("install one of these Python versions and add it to the PATH"))
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    hints.append(Hint(f"or make the lock for a Python that is here: --python {here}"))
-    hints.append(Hint("or lock conda packages, which bring their own Python: conda-lock.yml"))
+    hints.append(Hint(f"or lock for an installed Python: --python {here}"))
+    hints.append(Hint("or lock conda packages, which include Python: conda-lock.yml"))
     return OutsideError(
         "python-not-found",
-        f"the lock is for Python {said}, and this machine has no CPython of that kind",
-        ("looked for by uv and on the PATH" if uv is not None else "looked for on the PATH; uv is not installed",),
+        f"the lock is for Python {said}, but this machine has no such CPython",
+        ("searched with uv and on the PATH" if uv is not None else "searched on the PATH; uv is not installed",),
         tuple(hints),
     )

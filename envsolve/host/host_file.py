@@ -181,7 +181,7 @@ def _gpu(table: _Table) -> Gpu:
     name = table.get("name", str)
     capability = table.parse("compute_capability", ComputeCapability.parse)
     if name is not None and not name.isprintable():
-        raise table.error(table.place + "name", "must hold no control characters", name)
+        raise table.error(table.place + "name", "must not contain control characters", name)
     if name is None and capability is None:
         raise table.error(table.place + "compute_capability", "must be given for a GPU without a name", None)
     return Gpu(

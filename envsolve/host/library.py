@@ -50,7 +50,7 @@ def reading_of(ended: Ended, source: Source) -> Reading:
     try:
         return _reading(ended.answer, source)
     except (ValueError, TypeError, RecursionError):
-        text = f"the process that asked {_NAMES[source]} gave an answer that cannot be read"
+        text = f"the process that queried {_NAMES[source]} sent an unreadable result"
         return Reading(source, problem=Problem(Trouble.PROBE_FAILED, text))
 
 
@@ -63,7 +63,7 @@ def _ending(ended: Ended, name: str) -> Problem | None:
     if code < 0:
         return Problem(Trouble.CRASH, f"{name} died with signal {-code}", -code)
     if code > 0 or not ended.answer:
-        return Problem(Trouble.CRASH, f"{name} ended the process that asked it, with exit code {code}", code)
+        return Problem(Trouble.CRASH, f"{name} ended the process that queried it, with exit code {code}", code)
     return None
 
 

@@ -46,7 +46,7 @@ def package_of(stated: CondaPackage) -> CondaPackage:
         channel=without_secrets(stated.channel or channel).rstrip("/"),
     )
     if not _is_sound(package):
-        raise FileError(f"{shown(stated.name or stated.url)} is no sound package of conda")
+        raise FileError(f"{shown(stated.name or stated.url)} is not a valid conda package")
     return package
 
 

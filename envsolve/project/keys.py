@@ -51,7 +51,7 @@ class Key(NamedTuple):
 
 def _line(text: str) -> str:
     if not text.strip() or not text.isprintable():
-        raise ValueError(f"{text!r} is empty or holds control characters")
+        raise ValueError(f"{text!r} is empty or contains control characters")
     return text
 
 
@@ -77,7 +77,7 @@ def requirement(text: str) -> str:
 
 def _address(text: str) -> str:
     if "://" not in one_word(text):
-        raise ValueError(f"{text!r} is no address such as https://example.org/simple")
+        raise ValueError(f"{text!r} is not a URL such as https://example.org/simple")
     return text
 
 

@@ -275,7 +275,7 @@ def test_a_plan_with_another_python_says_why_in_one_line(fake_driver: FakeDriver
     done = doctor(environ, "--prefix", str(prefix), "--fix-plan")
     (line,) = [it for it in done.stderr.splitlines() if "is not kept" in it]
     assert done.returncode == 0
-    assert line.startswith("note: Python 3.13 is not kept: pytorch 1.12.")
+    assert line.startswith("note: Python 3.13 cannot stay: pytorch 1.12.")
     assert "was built for Python" in line
     assert "\ntorch==1.12.1" in done.stdout
 
@@ -299,9 +299,9 @@ def test_a_plan_with_another_version_says_why_and_keeps_the_python(fake_driver: 
     (prefix / "pyvenv.cfg").write_text("home = /nonexistent\nversion = 3.12.1\n")
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_5090])
     done = doctor(environ, "--prefix", str(prefix), "--fix-plan")
-    (line,) = [it for it in done.stderr.splitlines() if "not kept" in it]
+    (line,) = [it for it in done.stderr.splitlines() if "cannot stay" in it]
     assert done.returncode == 0
-    assert line.startswith("note: the installed versions are not kept: pytorch 1.12.")
+    assert line.startswith("note: the installed versions cannot stay: pytorch 1.12.")
     assert "\n# Resolved for: Python 3.12\n" in done.stdout
 
 
@@ -324,7 +324,7 @@ def test_the_commands_that_are_named_run_as_they_are_printed(fake_driver: FakeDr
     done = doctor(environ, "--prefix", str(prefix))
     plan = f"envsolve doctor --prefix '{prefix}' --fix-plan"
     assert f"  {plan}\n" in done.stdout
-    assert f"`envsolve validate --prefix '{prefix}'` proves it" in done.stdout.splitlines()[-1]
+    assert f"`envsolve validate --prefix '{prefix}'` to test the GPU" in done.stdout.splitlines()[-1]
     planned = subprocess.run(
         ["sh", "-c", plan.replace("envsolve", f"'{sys.executable}' -m envsolve", 1)],
         env={**environ, "PYTHONPATH": str(Path(__file__).parents[2])},

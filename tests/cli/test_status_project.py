@@ -100,9 +100,9 @@ def test_of_a_file_of_the_project_that_no_machine_here_judges_the_way_is_told(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
-    told = "note: `envsolve status` without a file judges by the machines that the project names\n"
+    told = "note: `envsolve status` without a file uses the machines of the project\n"
     done = project.envsolve("status", "locks/pylock.toml", "--platform", "linux-64")
-    assert ("there is none here" in done.out, told in done.err) == (True, False)
+    assert ("no GPU was found here" in done.out, told in done.err) == (True, False)
     monkeypatch.chdir(project.directory / "locks")
     done = project.envsolve("status", "pylock.toml")
     assert (done.code, told in done.err) == (1, True), done.out
@@ -125,7 +125,7 @@ def test_the_keys_that_differ_are_told_and_not_two_commands(project: Project) ->
 def test_a_lock_for_a_gpu_in_a_project_for_the_cpu_is_stale(project: Project) -> None:
     project.say("envsolve.toml", 'gpus = ["8.6"]\ndriver = "535.183.01"\n', 'gpus = "none"\n')
     assert project.reasons == [
-        "it is for a GPU, and the CPU is asked for",
+        "it is for a GPU, and the request is for the CPU",
         "the CPU instead of compute capability 8.6",
     ]
 
@@ -149,9 +149,12 @@ def test_a_file_in_conflict_does_not_stop_the_others(project: Project) -> None:
     text = (project.directory / "requirements.txt").read_text(encoding="utf-8")
     project.write("requirements.txt", f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n")
     conflict, other = project.files
-    assert (conflict["status"], conflict["reasons"]) == ("unreadable", ["line 1 begins a conflict of a merge"])
+    assert (conflict["status"], conflict["reasons"]) == ("unreadable", ["unresolved merge conflict in line 1"])
     assert other["status"] == "fits"
-    assert "requirements.txt (linux-64): cannot be read\n  because: line 1" in project.envsolve("status").out
+    assert (
+        "requirements.txt (linux-64): cannot be read\n  because: unresolved merge conflict in line 1"
+        in project.envsolve("status").out
+    )
 
 
 def test_what_an_environment_yml_asks_for_now_is_compared(

@@ -118,14 +118,14 @@ class Bounds:
         major = toolkit.version.major
         named = cuda_major_of(name)
         if not may_stand_beside(name, major, self._facts_of):
-            yield Limit(NEVER, f"it is for CUDA {named}, and this stack is of CUDA {major}")
+            yield Limit(NEVER, f"it is for CUDA {named}, and this stack has CUDA {major}")
         elif name in _OF_THE_MAJOR:
-            yield Limit(f"=={major}.*", f"this stack is of CUDA {major}")
+            yield Limit(f"=={major}.*", f"this stack has CUDA {major}")
         if self._follows_toolkit(name):
             yield self._of_part(name)
         elif named is None and major < _FIRST_WITHOUT_SUFFIX and self._is_part_without_suffix(name):
             yield Limit(
-                NEVER, f"without -cu{major} in its name it is for CUDA 13 or newer, this stack is of CUDA {major}"
+                NEVER, f"without -cu{major} in its name it is for CUDA 13 or newer, this stack has CUDA {major}"
             )
         if name == f"nvidia-cudnn-cu{major}":
             yield from self._of_cudnn()
@@ -143,7 +143,7 @@ class Bounds:
     def _of_builds(self, name: str, cuda: CudaVersion) -> Iterator[Limit]:
         """Versions of a package whose builds load the libraries of another CUDA."""
         for facts in self._of_other_cuda(name, cuda):
-            because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack is of CUDA {cuda}"
+            because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack has CUDA {cuda}"
             yield Limit(str(facts.versions), because, is_exclusion=True)
 
     def _of_other_cuda(self, name: str, cuda: CudaVersion) -> Iterator[BuildFacts]:

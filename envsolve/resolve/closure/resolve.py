@@ -173,7 +173,7 @@ def too_long(provider: Provider | None) -> UnsolvableError:
     """The error where the time is over before there is an answer; ``provider`` is that of the last search."""
     names = sorted(provider.troubled - provider.world.virtual)[:_FEW] if provider is not None else []
     causes = [f"versions of {', '.join(names)} were still being tried"] if names else []
-    hint = Hint("bound the versions of the packages that matter, for example 'name>=2'")
+    hint = Hint("limit the versions of the main packages, for example 'name>=2'")
     return UnsolvableError("search-too-long", f"no answer was found in {SECONDS:.0f} seconds", tuple(causes), (hint,))
 
 
