@@ -244,7 +244,7 @@ def validate(
     Raises UsageError where the environment cannot be made out or does not have a framework that is named,
     OutsideError where its interpreter does not run. An environment that fails is no error: see ``ok``.
     """
-    from envsolve.app.validating import Asked, validation_of
+    from envsolve.app.validating import ValidateRequest, validation_of
 
     require_one(prefix=prefix, python=python)
     chosen = gpus if gpus is None or gpus == "all" else tuple(dict.fromkeys(gpus)) or None
@@ -256,7 +256,7 @@ def validate(
         raise UsageError("contradictory-options", "device='cpu' tests no GPU, but gpus selects some")
     if not burn >= 0 or (timeout is not None and not timeout >= 0):
         raise UsageError("usage", "burn and timeout are seconds, and not below 0")
-    asked = Asked(
+    asked = ValidateRequest(
         _Silence(),
         prefix=file(prefix),
         python=file(python),
@@ -293,7 +293,7 @@ def explain(
     Raises UsageError for a file that cannot be read or a ``prefix`` that is no environment. A text in which nothing
     is known is no error: it has no findings.
     """
-    from envsolve.app.explaining import Asked
+    from envsolve.app.explaining import ExplainRequest
     from envsolve.app.explaining import explain as explained
 
     named = gpus_of(gpus)
@@ -302,7 +302,7 @@ def explain(
         raise UsageError("usage", "gpus: 'none' describes no machine: omit it")
     if python is not None and not re.fullmatch(r"[23]\.\d{1,2}(\.\d{1,2})?", python):
         raise UsageError("usage", f"python: {python!r} is not a version of Python such as 3.12")
-    asked = Asked(
+    asked = ExplainRequest(
         gpus=named,
         driver=value("driver", driver, DriverVersion, DriverVersion.parse),
         host=file(host),
@@ -327,10 +327,10 @@ def doctor(*, prefix: File | None = None, python: File | None = None, matrix: Fi
     ``prefix``, ``python`` and ``matrix`` are as for :func:`validate`. Nothing is changed, no framework is imported.
     Raises UsageError where the environment that is named is none.
     """
-    from envsolve.app.doctoring import Asked, diagnose
+    from envsolve.app.doctoring import DoctorRequest, diagnose
 
     require_one(prefix=prefix, python=python)
-    asked = Asked(
+    asked = DoctorRequest(
         _Silence(),
         prefix=file(prefix),
         python=file(python),

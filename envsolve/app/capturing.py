@@ -136,11 +136,10 @@ def _problems(
     findings: Sequence[Finding] = (*found.findings, *activation.findings, *report.findings)
     problems = [it.title for it in findings if it.severity is Severity.ERROR]
     if asked.validate and found.runs:
-        from envsolve.app.validating import Asked as Validating
-        from envsolve.app.validating import validation_of
+        from envsolve.app.validating import ValidateRequest, validation_of
 
         python, directory = str(found.inventory.executable), asked.matrix_directory
-        request = Validating(asked.progress, python=python, device="here", matrix_directory=directory)
+        request = ValidateRequest(asked.progress, python=python, device="here", matrix_directory=directory)
         validation = validation_of(request, environ)
         if not validation.report.is_unbroken:
             problems += [it.title for it in validation.report.findings if it.severity is Severity.ERROR]

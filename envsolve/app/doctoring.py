@@ -43,7 +43,7 @@ _PROJECT = re.compile(r"[a-z][a-z0-9-]*(?=[=<>\[~! ])")
 """The name that a requirement begins with."""
 
 
-class Asked(NamedTuple):
+class DoctorRequest(NamedTuple):
     """What is to be looked at; None stands for the active environment."""
 
     progress: Progress
@@ -85,7 +85,7 @@ class Diagnosed(NamedTuple):
         return not any(it.severity is Severity.ERROR for it in self.findings)
 
 
-def diagnose(asked: Asked, environ: Mapping[str, str]) -> Diagnosed:
+def diagnose(asked: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
     """Examine the machine and the environment that is meant.
 
     Raises UsageError where the environment that is named is none.
@@ -130,7 +130,7 @@ def _table_of(matrix: Matrix) -> PciTable:
 
 
 def _environment(
-    asked: Asked, environ: Mapping[str, str], host: Host, matrix: Matrix
+    asked: DoctorRequest, environ: Mapping[str, str], host: Host, matrix: Matrix
 ) -> tuple[FoundEnvironment, EnvironmentReport, Activation]:
     with Children() as children:
         found = find_environment(asked.prefix, asked.python, environ, children, timeout=INVENTORY_SECONDS)
@@ -196,7 +196,7 @@ def _frameworks(found: FoundEnvironment, report: EnvironmentReport) -> tuple[tup
     return tuple(installed.items())
 
 
-def fix_plan(diagnosed: Diagnosed, asked: Asked, environ: Mapping[str, str]) -> tuple[str, tuple[Note, ...]]:
+def fix_plan(diagnosed: Diagnosed, asked: DoctorRequest, environ: Mapping[str, str]) -> tuple[str, tuple[Note, ...]]:
     """The environment that would mend it, as text, and what to tell beside it.
 
     For an environment of conda that is an environment.yml, for any other what pip reads. It is for the frameworks that

@@ -26,7 +26,7 @@ LONGEST_LINE = 400
 """Characters of a line of evidence that are shown."""
 
 
-class Asked(NamedTuple):
+class ExplainRequest(NamedTuple):
     """What is to be explained, and what is known of machine and environment beside the text.
 
     ``gpus`` are product names, capabilities or ``auto`` for this machine; ``frameworks`` are requirements as typed.
@@ -52,7 +52,7 @@ class Explained(NamedTuple):
     notes: tuple[Note, ...] = ()
 
 
-def explain(stream: BinaryIO, asked: Asked, environ: Mapping[str, str]) -> Explained:
+def explain(stream: BinaryIO, asked: ExplainRequest, environ: Mapping[str, str]) -> Explained:
     """Read ``stream`` to its end and explain it.
 
     Raises UsageError for options that cannot be understood or a prefix that is no environment, and OSError where the
@@ -91,7 +91,7 @@ COLLECT = (
 """What tells more where a text tells nothing."""
 
 
-def _given(asked: Asked, matrix: Matrix, environ: Mapping[str, str]) -> Given:
+def _given(asked: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]) -> Given:
     from envsolve.app.targets import detected_host
     from envsolve.host.host_file import read_host_file
 
@@ -154,7 +154,9 @@ def _packages_in(prefix: str | None) -> dict[str, str]:
     return {normalized(it.name): it.version or "" for it in inventory.distributions}
 
 
-def _with_this_machine(given: Given, seen: Seen, asked: Asked, matrix: Matrix, environ: Mapping[str, str]) -> Given:
+def _with_this_machine(
+    given: Given, seen: Seen, asked: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]
+) -> Given:
     """With this machine's driver and GPUs where the text is plainly of it: an environment that it names is here."""
     if given.host is not None or asked.gpus or asked.driver is not None or asked.platform is not None:
         return given

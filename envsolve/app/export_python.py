@@ -27,7 +27,7 @@ _NOT_KEPT = "not-kept"
 _FEW = 5
 
 
-class Asked(NamedTuple):
+class PythonExport(NamedTuple):
     """A lock to export, its format, that of the result, the name of its file, and how indexes are asked.
 
     ``from_indexes`` says that they may be; else what is kept of them is all there is. ``command`` is how the same is
@@ -51,7 +51,7 @@ class _Places(NamedTuple):
     extra: tuple[str, ...]
 
 
-def export_python(asked: Asked, environ: Mapping[str, str]) -> Exported:
+def export_python(asked: PythonExport, environ: Mapping[str, str]) -> Exported:
     """The lock in its new format.
 
     Raises NotWholeError, UsageError ``lock-without-addresses`` or ``lock-without-hashes`` where an index has to be
@@ -98,7 +98,7 @@ def _pin(pin: Pin, default: str) -> Pin:
 
 
 def _from_indexes(
-    asked: Asked,
+    asked: PythonExport,
     missing: Sequence[Pin],
     target: Interpreter | None,
     where: _Places,
@@ -165,7 +165,7 @@ def _named(file: PackageFile) -> set[str]:
     return {f"{algorithm}:{digest}" for algorithm, digest in file.hashes}
 
 
-def _not_asked(asked: Asked, missing: Sequence[Pin]) -> UsageError:
+def _not_asked(asked: PythonExport, missing: Sequence[Pin]) -> UsageError:
     bare = [pin for pin in missing if not strong_digests(pin)]
     what = "hashes" if bare else "addresses"
     named = list(dict.fromkeys(pin.name for pin in bare or missing))
@@ -221,7 +221,7 @@ def _of_frameworks(read: Lock) -> Iterator[str]:
             yield index[framework.package]
 
 
-def _lost(asked: Asked) -> Iterator[str]:
+def _lost(asked: PythonExport) -> Iterator[str]:
     if asked.was not in VENV_FORMATS:
         yield f"only the main dependencies of {asked.name} are exported: no extras, no groups, not the project"
     if asked.format_name == REQUIREMENTS and asked.was != REQUIREMENTS:

@@ -117,7 +117,7 @@ def _require_python(asked: ExportRequest) -> None:
 
 
 def _of_python(asked: ExportRequest, kind: str, text: str, environ: Mapping[str, str]) -> Exported:
-    from envsolve.app.export_python import Asked, export_python
+    from envsolve.app.export_python import PythonExport, export_python
 
     (lock,) = locks_in(kind, text)
     if kind == asked.format_name and not lock.open and all(map(strong_digests, lock.pins)):
@@ -128,7 +128,7 @@ def _of_python(asked: ExportRequest, kind: str, text: str, environ: Mapping[str,
     require_whole(lock.open)
     command = ["envsolve", "export", str(asked.path), "--format", asked.format_name, "--ask-index"]
     return export_python(
-        Asked(
+        PythonExport(
             lock.with_requirers(),
             kind,
             asked.format_name,

@@ -145,7 +145,7 @@ def _compared(kind: str, wanted: Sequence[_Wanted], recorded: Sequence[str]) -> 
         else:
             told, code = f"{named}{it.text} is new", f"{kind}-new"
         held = " and ".join(f"{package.name} {package.version}".strip() for package in it.found) or None
-        but = f", and the lock file has {held or f'no {it.name}'}" if it.is_met is False else ""
+        but = f", but the lock file has {held or f'no {it.name}'}" if it.is_met is False else ""
         note = Note(code, f"{place}{told}{but}").about(name=it.name, wanted=it.text, recorded=before, locked=held)
         yield Difference(note, it.is_met)
     for name, text in gone.items():  # a lock does not tell which packages it alone brought

@@ -136,6 +136,6 @@ def _write_activation(plan: Plan, prefix: Path, platform: Platform, matrix: Matr
     if with_xla is not None and not write_xla_flags(prefix):
         yield Note(
             "libdevice-missing",
-            f"{with_xla.title} compiles some kernels with XLA, which needs libdevice, and no package here brings it: "
-            "where it says 'libdevice not found', ask for cuda-nvcc as well",
+            f"{with_xla.title} compiles some kernels with XLA, which needs libdevice, but this lock does not have it. "
+            "If an error says 'libdevice not found', add cuda-nvcc",
         )

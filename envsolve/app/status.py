@@ -216,10 +216,10 @@ def _against_builds(held: HeldStack, target: Target, matrix: Matrix) -> Iterator
     problem = target.problem._replace(frameworks=asked, python=python, cuda=cuda, of_lock=True)
     solver = Solver(matrix, narrowed)
     if solver.solve(request, problem) is None:
-        yield from _told(request, problem, solver)
+        yield from _refusal_lines(request, problem, solver)
 
 
-def _told(request: Request, problem: Problem, solver: Solver) -> Iterator[str]:
+def _refusal_lines(request: Request, problem: Problem, solver: Solver) -> Iterator[str]:
     from envsolve.app.refusal import refusal
 
     error: UnsolvableError = refusal(request, problem, solver)

@@ -39,7 +39,7 @@ class Progress(Protocol):
         """It is done."""
 
 
-class Asked(NamedTuple):
+class ValidateRequest(NamedTuple):
     """What is to be validated, as it was asked for; None and () stand for what is found.
 
     ``device`` is ``auto`` for the GPU where the machine or the environment has to do with one, ``here`` for the GPU
@@ -65,7 +65,7 @@ class Validation(NamedTuple):
     host: Host
 
 
-def validation_of(asked: Asked, environ: Mapping[str, str]) -> Validation:
+def validation_of(asked: ValidateRequest, environ: Mapping[str, str]) -> Validation:
     """Validate the environment that is meant.
 
     Raises UsageError where it cannot be made out or a framework that is named is not in it, OutsideError where its
@@ -102,7 +102,7 @@ def _of_environment(findings: tuple[Finding, ...], seconds: float) -> ProbeRepor
 
 
 def _plan(
-    asked: Asked,
+    asked: ValidateRequest,
     environ: Mapping[str, str],
     inventory: Inventory,
     frameworks: Sequence[Framework],
@@ -139,8 +139,8 @@ def _this_host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
     return detect(thorough=False, environ=environ, pci_table=look_up)
 
 
-def _device(asked: Asked, host: Host, inventory: Inventory) -> Device:
-    """Where operations run; see :class:`Asked`. Who names GPUs means them."""
+def _device(asked: ValidateRequest, host: Host, inventory: Inventory) -> Device:
+    """Where operations run; see :class:`ValidateRequest`. Who names GPUs means them."""
     if asked.device in ("cpu", "cuda"):
         return asked.device
     if asked.device == "here":

@@ -220,9 +220,9 @@ class _Questions:
             return WhyNot(
                 text, fits=False, message=error.message, facts=facts, constraints=error.constraints, hints=error.hints
             )
-        hint = Hint(f"to get {_told(solution)}", command_of(_typed(request, solution)))
-        if _told(solution) == _told(self._solution):
-            return WhyNot(text, True, f"the answer already contains it: {_told(solution)}", (), (), ())
+        hint = Hint(f"to get {_solution_text(solution)}", command_of(_typed(request, solution)))
+        if _solution_text(solution) == _solution_text(self._solution):
+            return WhyNot(text, True, f"the answer already contains it: {_solution_text(solution)}", (), (), ())
         return WhyNot(text, True, self._liked_less(solution, _framework_of(text, self._matrix)), (), (), (hint,))
 
     def _liked_less(self, other: Solution, about: str) -> str:
@@ -234,7 +234,7 @@ class _Questions:
             return f"{about} was not requested; {there[about].label} fits with the rest"
         paid = [name for name in here if there[name].version < here[name].version and name != about]
         if about not in there or (not paid and there[about].version == here[about].version):
-            return f"{_told(other)} also fits; {policy} chooses {_told(self._solution)}"
+            return f"{_solution_text(other)} also fits; {policy} chooses {_solution_text(self._solution)}"
         mine, its = here[about], there[about]
         if paid:
             return f"{its.label} also fits, with {there[paid[0]].label} instead of {here[paid[0]].version}"
@@ -291,7 +291,7 @@ def _is_floor(requirement: Requirement) -> bool:
     return isinstance(requirement.limit, DriverFloor)
 
 
-def _told(solution: Solution) -> str:
+def _solution_text(solution: Solution) -> str:
     frameworks = " with ".join(choice.release.label for choice in solution.choices)
     cuda = "" if solution.toolkit is None else f" on CUDA {solution.toolkit.version}"
     return f"{frameworks}{cuda} and Python {solution.python}"

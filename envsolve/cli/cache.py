@@ -49,7 +49,7 @@ def show_size(given: str | None, as_json: bool) -> None:
     amount = _with(store.size(), _repodata(store).size())
     _refuse_failed(store)
     facts = {"directory": str(_directory(store)), **amount._asdict(), "limit": store.limit}
-    deliver(json.dumps(facts, indent=2, ensure_ascii=False) + "\n" if as_json else f"{_told(amount)}\n", None)
+    deliver(json.dumps(facts, indent=2, ensure_ascii=False) + "\n" if as_json else f"{_amount_text(amount)}\n", None)
 
 
 @cache.command()
@@ -60,7 +60,7 @@ def prune(given: str | None) -> None:
     store = _store(given)
     amount = _with(store.prune(), _repodata(store).prune())
     _refuse_failed(store)
-    deliver(f"removed {_told(amount)}\n", None)
+    deliver(f"removed {_amount_text(amount)}\n", None)
 
 
 @cache.command()
@@ -74,11 +74,11 @@ def clear(given: str | None) -> None:
     left = _with(store.size(), repodata.size())
     _refuse_failed(store)
     if left.files:
-        message = f"the cache in {store.directory} still has {_told(left)}"
+        message = f"the cache in {store.directory} still has {_amount_text(left)}"
         raise OutsideError(
             "cache-failed", message, hints=(Hint("check who owns these files and which program uses them"),)
         )
-    deliver(f"removed {_told(amount)}\n", None)
+    deliver(f"removed {_amount_text(amount)}\n", None)
 
 
 def _store(given: str | None) -> Store:
@@ -111,7 +111,7 @@ def _refuse_failed(store: Store) -> None:
         raise OutsideError("cache-failed", store.failure, hints=(Hint("choose another directory with --cache-dir"),))
 
 
-def _told(amount: Amount) -> str:
+def _amount_text(amount: Amount) -> str:
     """``12 files, 3.4 MB``; a kB has 1000 bytes, as in ENVSOLVE_CACHE_SIZE."""
     size, unit = float(amount.bytes), "bytes"
     for larger in ("kB", "MB", "GB"):

@@ -16,7 +16,7 @@ from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.replacing import refuse_to_overwrite
 from envsolve.cli.report import note
 from envsolve.errors import UsageError
-from envsolve.lockfile.formats import format_told_by
+from envsolve.lockfile.formats import format_of_name
 
 _FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
 
@@ -99,6 +99,6 @@ def capture(**options: Any) -> int:
 
 def _format(name: str | None, output: str | None) -> str | None:
     """The format that is named, or that the file name of -o asks for; None where neither says one."""
-    if name is None and (output is None or format_told_by(Path(output.replace(PLATFORM, ""))) is None):
+    if name is None and (output is None or format_of_name(Path(output.replace(PLATFORM, ""))) is None):
         return None
     return wanted_format(name, output, _FORMATS)

@@ -93,11 +93,11 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
 
     What was found goes to stderr, as stdout holds the path of the environment.
     """
-    from envsolve.app.validating import Asked, validation_of
+    from envsolve.app.validating import ValidateRequest, validation_of
     from envsolve.cli.validation_text import as_text
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
-    asked = Asked(progress, python=str(python), device="here", matrix_directory=_matrix(options).directory)
+    asked = ValidateRequest(progress, python=str(python), device="here", matrix_directory=_matrix(options).directory)
     with interruptible():
         validation = validation_of(asked, os.environ)
     if not options["quiet"] or not validation.report.is_unbroken:

@@ -18,7 +18,7 @@ from envsolve.errors import UsageError
 from envsolve.model.note import Note
 
 if TYPE_CHECKING:
-    from envsolve.app.doctoring import Asked, Diagnosed
+    from envsolve.app.doctoring import Diagnosed, DoctorRequest
 
 
 @click.command()
@@ -73,12 +73,12 @@ def _tell(notes: tuple[Note, ...], options: dict[str, Any]) -> None:
         note(it, quiet=options["quiet"])
 
 
-def _asked(options: dict[str, Any]) -> Asked:
-    from envsolve.app.doctoring import Asked
+def _asked(options: dict[str, Any]) -> DoctorRequest:
+    from envsolve.app.doctoring import DoctorRequest
     from envsolve.cli.progress import Progress
 
     directory = options["matrix_directory"]
-    return Asked(
+    return DoctorRequest(
         prefix=options["prefix"],
         python=options["python"],
         matrix_directory=None if directory is None else Path(directory),

@@ -24,7 +24,7 @@ from envsolve.model.versions import CudaVersion, DriverVersion
 from envsolve.model.words import gpu_name
 
 if TYPE_CHECKING:
-    from envsolve.app.explaining import Asked, Explained
+    from envsolve.app.explaining import Explained, ExplainRequest
 
 _LONGEST_NAME = 4096
 _SUFFIXES = (".log", ".txt", ".out", ".err")
@@ -174,13 +174,13 @@ def _unreadable(name: str, why: str) -> UsageError:
     return UsageError("log-unreadable", f"{name} cannot be read: {why}", hints=(_HINT,))
 
 
-def _asked(options: dict[str, Any]) -> Asked:
-    from envsolve.app.explaining import Asked
+def _asked(options: dict[str, Any]) -> ExplainRequest:
+    from envsolve.app.explaining import ExplainRequest
 
     if options["host"] is not None and options["gpus"]:
         raise UsageError("contradictory-options", "--host and --gpu both set the GPUs: give only one")
     directory = options["matrix_directory"]
-    return Asked(
+    return ExplainRequest(
         gpus=options["gpus"],
         driver=options["driver"],
         host=options["host"],

@@ -14,7 +14,7 @@ from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_overwrite
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import format_told_by
+from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import Platform
 
 _FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "environment")
@@ -111,7 +111,7 @@ def export(**options: Any) -> int:
 
 def wanted_format(name: str | None, output: str | None, formats: tuple[str, ...]) -> str:
     """The format that is named, or that the file name of -o asks for. Raises UsageError where there is none."""
-    found = name or (format_told_by(Path(output)) if output is not None else None)
+    found = name or (format_of_name(Path(output)) if output is not None else None)
     if found in formats:
         return found
     what = "no format given" if found is None else f"{found!r} is not a lock format"

@@ -142,7 +142,7 @@ def init(**options: Any) -> int:
         unnamed = tuple(_without_framework(project))
         refused = [it for it in outputs if it not in new and _is_foreign(it)]
     left = _left(kept, refused, [it for it in kept if it in outputs and it not in refused])
-    told: tuple[Note | str, ...] = (*adopted.notes, *unnamed, *notes, *_told(new, adopted, options), *left)
+    told: tuple[Note | str, ...] = (*adopted.notes, *unnamed, *notes, *_summary_lines(new, adopted, options), *left)
     for it in told:
         note(it, quiet=options["quiet"])
     return 0
@@ -351,7 +351,7 @@ def _is_foreign(name: str) -> bool:
     return False
 
 
-def _told(new: Mapping[str, str], adopted: Adopted, options: Mapping[str, Any]) -> Iterator[str]:
+def _summary_lines(new: Mapping[str, str], adopted: Adopted, options: Mapping[str, Any]) -> Iterator[str]:
     if adopted.files:
         yield f"imported from {' and '.join(adopted.files)}"
     yield f"{'would be written' if options['dry_run'] else 'written'}: {', '.join(new)}"

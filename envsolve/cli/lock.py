@@ -209,7 +209,7 @@ def _notes(changes: Sequence[FileChange], locked: LockedProject, verb: str) -> I
     for it in _alike(changes):
         if it.is_current:
             continue
-        yield f"{it.path}: {_told(it, verb)}"
+        yield f"{it.path}: {_change_text(it, verb)}"
         yield from (f"{it.path}: {reason.text}" for reason in it.reasons)
     if all(it.is_current for it in changes):
         yield f"{', '.join(it.path for it in changes)}: up to date"
@@ -221,7 +221,7 @@ def _notes(changes: Sequence[FileChange], locked: LockedProject, verb: str) -> I
         yield f"{', '.join(paths)}: {found.text}; run `{_UPGRADE}` to upgrade"
 
 
-def _told(change: FileChange, verb: str) -> str:
+def _change_text(change: FileChange, verb: str) -> str:
     if change.is_new:
         return verb if verb == "written" else "missing"
     if change.changes is None:

@@ -22,7 +22,7 @@ from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_told_by
+from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_of_name
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.request import Held, Packages, Policy, Request, parse_cuda_versions, parse_versions
@@ -331,7 +331,7 @@ def _format(options: dict[str, Any]) -> str:
             raise UsageError("contradictory-options", f"--json and --format {named} are two formats: give only one")
         return "json"
     if named is None:
-        return (None if output is None else format_told_by(Path(output))) or "environment"
+        return (None if output is None else format_of_name(Path(output))) or "environment"
     known = (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS)
     if named not in known:
         raise UsageError("unknown-format", f"unknown format {named!r}", (f"known: {', '.join(known)}",))

@@ -88,13 +88,13 @@ def status(**options: Any) -> int:
     )
     by_itself = len(options["files"]) == 1
     found = status_of(files, request, matrix, os.environ, by_itself=by_itself)
-    code = _told(found, options)
+    code = _deliver(found, options)
     if any(map(_of_machines_of_project, found)) and _asks_of_project({**options, "files": ()}):
         note("`envsolve status` without a file uses the machines of the project", quiet=options["quiet"])
     return code
 
 
-def _told(found: list[FileStatus], options: dict[str, Any], *, of_project: bool = False) -> int:
+def _deliver(found: list[FileStatus], options: dict[str, Any], *, of_project: bool = False) -> int:
     deliver(_json(found) if options["as_json"] else _text(found, of_project=of_project), None)
     for told in dict.fromkeys(each for it in found for each in it.notes):
         note(told, quiet=options["quiet"])
@@ -139,7 +139,7 @@ def _of_project(file: Path, matrix: Matrix, options: dict[str, Any]) -> int:
     project = read_project(file)
     with chdir(project.directory):
         found = project_status(project, matrix, os.environ)
-    return _told(found, options, of_project=True)
+    return _deliver(found, options, of_project=True)
 
 
 def _found() -> tuple[str, ...]:

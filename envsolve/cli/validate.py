@@ -16,7 +16,7 @@ from envsolve.cli.report import Palette, note
 from envsolve.errors import Hint, UsageError
 
 if TYPE_CHECKING:
-    from envsolve.app.validating import Asked, Validation
+    from envsolve.app.validating import ValidateRequest, Validation
 
 _LONGEST = 7 * 24 * 3600.0
 _MOST_GPUS = 1023
@@ -142,12 +142,12 @@ def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
     return 0 if validation.report.ok else 1
 
 
-def _asked(options: dict[str, Any]) -> Asked:
-    from envsolve.app.validating import Asked
+def _asked(options: dict[str, Any]) -> ValidateRequest:
+    from envsolve.app.validating import ValidateRequest
     from envsolve.cli.progress import Progress
 
     directory = options["matrix_directory"]
-    return Asked(
+    return ValidateRequest(
         prefix=options["prefix"],
         python=options["python"],
         frameworks=tuple(dict.fromkeys(options["frameworks"])),

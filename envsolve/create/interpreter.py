@@ -47,7 +47,7 @@ def find_python(versions: SpecifierSet | None, uv: str | None, environ: Mapping[
         if found is not None:
             return found
     for program in dict.fromkeys(_candidates(wanted, environ)):
-        found = _told(program, wanted, environ)
+        found = _query(program, wanted, environ)
         if found is not None:
             return found
     if uv is not None and not offline:
@@ -62,7 +62,7 @@ def pythons_here(environ: Mapping[str, str], versions: SpecifierSet | None = Non
     """The minor versions of Python that :func:`find_python` finds without uv, as ``3.12``, the newest first."""
     wanted = versions or _ANY
     programs = dict.fromkeys(_candidates(wanted, environ))
-    found = {Version(it.version) for program in programs if (it := _told(program, wanted, environ)) is not None}
+    found = {Version(it.version) for program in programs if (it := _query(program, wanted, environ)) is not None}
     return tuple(dict.fromkeys(f"{it.major}.{it.minor}" for it in sorted(found, reverse=True)))
 
 
@@ -77,7 +77,7 @@ def runs(python: Path, environ: Mapping[str, str]) -> bool:
 def _by_uv(uv: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
     command = [uv, "python", "find", "--system", *_UV, "--no-python-downloads", _for_uv(versions)]
     asked = run_program(command, environ, PATIENCE)
-    return _told(asked.last_line, versions, environ) if asked.exit_code == 0 and asked.last_line else None
+    return _query(asked.last_line, versions, environ) if asked.exit_code == 0 and asked.last_line else None
 
 
 def _for_uv(versions: SpecifierSet) -> str:
@@ -94,7 +94,7 @@ def _candidates(versions: SpecifierSet, environ: Mapping[str, str]) -> Iterator[
     yield str(getattr(sys, "_base_executable", sys.executable))
 
 
-def _told(program: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
+def _query(program: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
     """What a program says of itself, if it is a CPython of ``versions`` with its lock: wheels are locked for that."""
     try:
         facts = ask_python(program, _FACTS, environ)

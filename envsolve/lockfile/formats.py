@@ -172,7 +172,7 @@ def format_for_file(path: PurePath) -> str | None:
     return _BY_SUFFIX.get(path.suffix.casefold())
 
 
-def format_told_by(path: PurePath) -> str | None:
+def format_of_name(path: PurePath) -> str | None:
     """As :func:`format_for_file`, for a file that is to be written.
 
     Raises UsageError for the lock of another tool, and for a name that says no more than that it is some lock or some

@@ -263,14 +263,14 @@ def _table(heading: str, held: _Dependencies) -> Iterator[str]:
         yield ""
         yield heading
     for package, (dependency, reasons) in held.items():
-        yield commented(f"{_key(package)} = {_told(dependency)}", "; ".join(reasons))
+        yield commented(f"{_key(package)} = {_dependency_text(dependency)}", "; ".join(reasons))
 
 
 def _key(name: str) -> str:
     return name if _BARE_KEY.match(name) else string(name)
 
 
-def _told(dependency: _Dependency) -> str:
+def _dependency_text(dependency: _Dependency) -> str:
     fields = _fields(dependency)
     return value(dependency.version if fields.keys() == {"version"} else fields)
 

@@ -275,7 +275,7 @@ class Matrix:
         parse = parse_release(name, uses_cudnn=_uses_cudnn(document, mistakes))
         releases = parse_rows("release", document, parse, evidence, mistakes, platform=platform)
         if platform is None and not releases:
-            mistakes.add("release", "is missing: a framework without releases is no use")
+            mistakes.add("release", "is missing: a framework needs releases")
         return self._framework_table(name, document, releases, evidence, mistakes)
 
     @staticmethod

@@ -97,7 +97,7 @@ def refuse_value(project: Project, key: tuple[str, ...], error: UsageError) -> N
 def refuse(path: Path, mistakes: Sequence[tuple[int | None, Mistake]], prefix: tuple[str, ...]) -> NoReturn:
     """Raise UsageError with every mistake and where it is, in the order of the file."""
     in_order = sorted(mistakes, key=lambda it: it[0] or 0)
-    told = [_told(path, line, it, prefix) for line, it in in_order]
+    told = [_mistake_text(path, line, it, prefix) for line, it in in_order]
     many = "a mistake" if len(told) == 1 else f"{len(told)} mistakes"
     raise ProjectError(
         "project-invalid",
@@ -181,7 +181,7 @@ def _line_of(
     return line_of_entry(text, mistake.path, mistake.entry) or _line(lines_of(text), mistake.path)
 
 
-def _told(path: Path, line: int | None, mistake: Mistake, prefix: tuple[str, ...]) -> str:
+def _mistake_text(path: Path, line: int | None, mistake: Mistake, prefix: tuple[str, ...]) -> str:
     """A mistake with the file, the line and the key where it stands."""
     file = path if mistake.entry is None else _standard_file(path)
     key = ".".join((*(prefix if mistake.entry is None else ()), *mistake.path))

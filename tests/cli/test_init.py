@@ -366,6 +366,6 @@ def test_what_standard_output_cannot_show_is_escaped(name: str, monkeypatch: pyt
 def test_the_keys_and_their_schema_are_told(envsolve: Envsolve) -> None:
     keys = envsolve("init", "--keys")
     assert keys.code == 0
-    assert 'frameworks = ["pytorch>=2.5", "jax"]\n    The frameworks, with versions if you like.\n' in keys.out
+    assert 'frameworks = ["pytorch>=2.5", "jax"]\n    The frameworks, optionally with versions.\n' in keys.out
     schema = envsolve("init", "--schema")
     assert schema.out == (Path(__file__).parents[2] / "docs" / "envsolve.schema.json").read_text(encoding="utf-8")

@@ -113,7 +113,7 @@ def test_a_mistake_is_reported_with_file_and_key(directory: Path, old: str, new:
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        ("cuda_components", 'cuda = "12.6"', 'cuda = "12.7"', "is no release of CUDA 12.7"),
+        ("cuda_components", 'cuda = "12.6"', 'cuda = "12.7"', "is not a release of CUDA 12.7"),
         ("cuda_components", 'nvidia-cublas-cu12 = "==', 'nvidia-cublas-cu12 = "<', "components"),
         ("cuda_components", "[[patch]]", "[[path]]", "is not a table or key"),
         ("pci_ids", '"1b06" = ', '"1b6" = ', "device.1b6: is not a device id"),
