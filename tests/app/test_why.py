@@ -124,7 +124,7 @@ def test_what_cannot_be_asked_for_says_what_can(other: str, envsolve: Envsolve) 
 def test_the_source_is_not_blamed_for_what_the_policy_took(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "widest-gpu", "--why-not", "pytorch==2.13.0")
     assert "widest-gpu chooses pytorch 1.10.2 (conda-forge, cuda112)" in result.out
-    assert "source that comes first" not in result.out
+    assert "the preferred source" not in result.out
 
 
 def test_the_newest_release_is_told_as_such(envsolve: Envsolve) -> None:

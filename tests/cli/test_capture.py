@@ -164,16 +164,19 @@ def test_tools_of_the_environment_are_left_out_unless_something_requires_them(ve
 
 FILE = "file:///home/user/beta-2.0-py3-none-any.whl"
 ELSEWHERE = {
-    "editable": ({"url": "file:///home/user/beta", "dir_info": {"editable": True}}, "a project that is being edited"),
+    "editable": ({"url": "file:///home/user/beta", "dir_info": {"editable": True}}, "it is an editable install"),
     "a folder": ({"url": "file:///home/user/beta", "dir_info": {}}, "it was installed from a folder"),
     "a repository": (
         {"url": "https://user:secret@example.org/beta.git", "vcs_info": {"vcs": "git", "commit_id": "0" * 40}},
         "it was installed from a repository (https://example.org/beta.git)",
     ),
-    "a file without digest": ({"url": FILE, "archive_info": {}}, "its digest was not recorded"),
+    "a file without digest": (
+        {"url": FILE, "archive_info": {}},
+        "it was installed from a file without a recorded digest",
+    ),
     "another file": (
         {"url": FILE, "archive_info": {"hashes": {"sha256": "0" * 64}}},
-        "no index has one with its digest",
+        "no index has a file with its digest",
     ),
     "an address without digest": (
         {"url": "https://example.org/beta-2.0-py3-none-any.whl", "archive_info": {}},
@@ -238,7 +241,7 @@ def test_another_package_of_the_same_name_and_version_is_not_taken_for_the_insta
     venv.index.withdraw("beta")
     venv.index.add("beta", [wheel("beta", "2.0", ["evil"])])
     done = venv.refused("packages-not-captured", "--no-cache")
-    assert "beta 2.0: the index has another package under this name and version" in done.err
+    assert "beta 2.0: the package on the index with this name and version has different metadata" in done.err
 
 
 def test_a_version_that_is_on_no_index_is_named(venv: Capturing) -> None:
@@ -367,16 +370,16 @@ def test_what_was_captured_of_a_conda_prefix_makes_it_again(conda: Capturing) ->
 def test_of_a_conda_prefix_the_wheels_alone_are_requirements(conda: Capturing) -> None:
     done = conda("--format", "requirements")
     assert (done.code, pins_in(done.out)) == (0, {"alpha": "1.0", "beta": "2.0"})
-    assert "only the wheels are exported" in done.err
+    assert "only the wheels are captured" in done.err
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"url": "file:///home/user/channel/noarch/gamma-1.0-0.conda"}, "it is from a local folder"),
-        ({"url": ""}, "its record has no address"),
+        ({"url": ""}, "its record has no URL"),
         ({"md5": None, "sha256": None}, "its record has no digest"),
-        ({"version": "1.0\nevil"}, "is no sound package of conda"),
+        ({"version": "1.0\nevil"}, "is not a valid conda package"),
     ],
     ids=["local", "no address", "no digest", "unsound"],
 )

@@ -134,7 +134,7 @@ def test_of_several_causes_the_first_is_told_as_the_likeliest(envsolve: Envsolve
         in envsolve("explain", text).out
     )
     sure = "The NVIDIA driver on your system is too old (found version 11040)"
-    assert "likeliest" not in envsolve("explain", sure).out
+    assert "most likely" not in envsolve("explain", sure).out
 
 
 def test_a_newer_driver_beside_the_text_is_not_to_be_updated(envsolve: Envsolve) -> None:

@@ -173,7 +173,7 @@ def test_an_index_that_is_away_is_told_with_the_setting_that_names_it(
     done = locking.envsolve(*words[:at], *words[at + 2 :])
     assert done.code == 3
     assert "cause: that index is set in PIP_INDEX_URL\n" in done.err
-    assert "names that index" not in locking("--no-cache").err
+    assert "that index is set in" not in locking("--no-cache").err
 
 
 def test_an_index_in_a_folder_that_is_not_there_is_no_index_without_the_package(

@@ -173,7 +173,7 @@ def test_no_python_is_told_as_asked_for_that_was_not(envsolve: Envsolve, tmp_pat
         output = str(tmp_path / "{platform}.yml")
         assert envsolve(*more, "--gpu", "none", *BOTH, "--platform", "osx-arm64", "-o", output).code == 0
         for path in tmp_path.iterdir():
-            assert "was asked for" not in path.read_text(encoding="utf-8")
+            assert "was requested" not in path.read_text(encoding="utf-8")
 
 
 def test_a_question_leaves_the_file_of_the_answer_alone(envsolve: Envsolve, tmp_path: Path) -> None:
