@@ -2,7 +2,7 @@
 
     .venv-test/bin/python -m benchmarks.conda_locking [--channel DIRECTORY] [--conda EXE] [--runs 5]
 
-Without ``--channel`` the recorded channel of the tests is served; without ``--conda`` conda-lock is left out. Cold:
+Without ``--channel`` the recorded channel of the tests is served; without ``--conda`` conda-lock is ignored. Cold:
 nothing is kept. Warm: the same command again, the output taken away before. conda-lock keeps nothing of a channel, so
 that both cost it the same. Tools take turns after a round that does not count, ratios are those of runs of one round,
 and medians are shown.
@@ -189,7 +189,7 @@ def page(bench: CondaBench, *, conda: str | None) -> Iterator[str]:
     yield from bench.failures
     yield from list(differences(bench.locked)) or ["All tools lock the same packages, with the same builds."]
     if conda is None:
-        yield "conda-lock was left out, since no conda client was named (--conda EXE)."
+        yield "conda-lock was ignored, since no conda client was named (--conda EXE)."
 
 
 def options() -> argparse.Namespace:
@@ -221,7 +221,7 @@ def tools_of(asked: argparse.Namespace, channels: ChannelDirectory, directory: P
 
 
 def main() -> None:
-    """Measure what the command line asks for and print the tables."""
+    """Measure what the command line requires and print the tables."""
     asked = options()
     conda = None
     if asked.conda is not None:

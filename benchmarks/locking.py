@@ -140,7 +140,7 @@ def page(bench: Bench) -> Iterator[str]:
 
 
 def main() -> None:
-    """Measure what the command line asks for and print the tables."""
+    """Measure what the command line requires and print the tables."""
     asked = options()
     python = asked.python.absolute()
     tools = [uv_at(asked.uv.absolute(), python), envsolve_at(asked.envsolve.absolute())]

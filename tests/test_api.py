@@ -238,10 +238,10 @@ def test_a_refusal_is_an_error_with_the_data_of_the_command(envsolve: Envsolve) 
     ("asked", "code", "says"),
     [
         ({}, "no-framework", "which framework"),
-        ({"frameworks": "pytorch", "python": 3.1}, "usage", "python: 3.1 is neither a text nor a SpecifierSet"),
+        ({"frameworks": "pytorch", "python": 3.1}, "usage", "python: 3.1 is neither a string nor a SpecifierSet"),
         ({"frameworks": "pytorch", "driver": "new"}, "usage", "driver: 'new' is not an NVIDIA driver"),
-        ({"frameworks": "pytorch", "platforms": "linux"}, "usage", "platforms: 'linux' is none of linux-64"),
-        ({"frameworks": "pytorch", "channels": "a b"}, "usage", "channels: 'a b' is empty or holds spaces"),
+        ({"frameworks": "pytorch", "platforms": "linux"}, "usage", "platforms: 'linux' is not one of linux-64"),
+        ({"frameworks": "pytorch", "channels": "a b"}, "usage", "channels: 'a b' is empty or contains spaces"),
         ({"frameworks": "pytorch", "index_url": ""}, "usage", "index_url: '' is empty"),
         ({"frameworks": "pytorch", "gpus": "a\nb"}, "usage", "control characters"),
         ({"frameworks": "pytorch", "gpus": ["none", "8.6"]}, "contradictory-options", "none"),

@@ -250,19 +250,19 @@ def validate(
     Raises UsageError where the environment cannot be made out or does not have a framework that is named,
     OutsideError where its interpreter does not run. An environment that fails is no error: see ``ok``.
     """
-    from envsolve.app.validating import Asked, validation_of
+    from envsolve.app.validating import ValidateRequest, validation_of
 
     require_one(prefix=prefix, python=python)
     chosen = gpus if gpus is None or gpus == "all" else tuple(dict.fromkeys(gpus)) or None
     if isinstance(chosen, tuple) and any(gpu < 0 for gpu in chosen):
         raise UsageError("usage", "gpus: GPUs are numbered from 0; `nvidia-smi -L` lists them")
     if device not in ("auto", "cuda", "cpu"):
-        raise UsageError("usage", f"device: {device!r} is none of auto, cuda, cpu")
+        raise UsageError("usage", f"device: {device!r} is not one of auto, cuda, cpu")
     if device == "cpu" and chosen is not None:
-        raise UsageError("contradictory-options", "device='cpu' leaves GPUs out, and gpus names some")
+        raise UsageError("contradictory-options", "device='cpu' tests no GPU, but gpus selects some")
     if not burn >= 0 or (timeout is not None and not timeout >= 0):
         raise UsageError("usage", "burn and timeout are seconds, and not below 0")
-    asked = Asked(
+    asked = ValidateRequest(
         _Silence(),
         prefix=file(prefix),
         python=file(python),
@@ -299,16 +299,16 @@ def explain(
     Raises UsageError for a file that cannot be read or a ``prefix`` that is no environment. A text in which nothing
     is known is no error: it has no findings.
     """
-    from envsolve.app.explaining import Asked
+    from envsolve.app.explaining import ExplainRequest
     from envsolve.app.explaining import explain as explained
 
     named = gpus_of(gpus)
     require_one(host=host, gpus=named or None)
     if "none" in named:
-        raise UsageError("usage", "gpus: 'none' says nothing of the machine that a text is from: leave it out")
+        raise UsageError("usage", "gpus: 'none' describes no machine: omit it")
     if python is not None and not re.fullmatch(r"[23]\.\d{1,2}(\.\d{1,2})?", python):
         raise UsageError("usage", f"python: {python!r} is not a version of Python such as 3.12")
-    asked = Asked(
+    asked = ExplainRequest(
         gpus=named,
         driver=value("driver", driver, DriverVersion, DriverVersion.parse),
         host=file(host),
@@ -333,10 +333,10 @@ def doctor(*, prefix: File | None = None, python: File | None = None, matrix: Fi
     ``prefix``, ``python`` and ``matrix`` are as for :func:`validate`. Nothing is changed, no framework is imported.
     Raises UsageError where the environment that is named is none.
     """
-    from envsolve.app.doctoring import Asked, diagnose
+    from envsolve.app.doctoring import DoctorRequest, diagnose
 
     require_one(prefix=prefix, python=python)
-    asked = Asked(
+    asked = DoctorRequest(
         _Silence(),
         prefix=file(prefix),
         python=file(python),
@@ -372,7 +372,7 @@ def _request(
         raise UsageError("no-framework", "which framework?", hints=(Hint("name one: 'pytorch>=2.5'"),))
     policy = read("prefer", prefer, member_of(Policy))
     if policy is Policy.LOCKED:
-        raise UsageError("nothing-to-keep", "prefer='locked' keeps what a file holds, and none is read here")
+        raise UsageError("nothing-to-keep", "prefer='locked' needs an existing lock, and there is none here")
     return Request(
         frameworks=asked,
         python=value("python", python, SpecifierSet, parse_versions),

@@ -52,7 +52,7 @@ def value(name: str, given: str | T | None, kind: type[T], parse: Callable[[str]
     if given is None or isinstance(given, kind):
         return given
     if not isinstance(given, str):
-        raise UsageError("usage", f"{name}: {given!r} is neither a text nor a {kind.__name__}")
+        raise UsageError("usage", f"{name}: {given!r} is neither a string nor a {kind.__name__}")
     return read(name, given, parse)
 
 
@@ -114,10 +114,10 @@ def require_one(**given: object) -> None:
     """Raise UsageError where two arguments are given that say the same."""
     if all(it is not None for it in given.values()):
         names = " and ".join(given)
-        raise UsageError("contradictory-options", f"{names} both say what it is about: give one of them")
+        raise UsageError("contradictory-options", f"{names} exclude each other: give only one")
 
 
 def require_format(name: str, known: tuple[str, ...]) -> None:
     """Raise UsageError for a format that is none of these."""
     if name not in known:
-        raise UsageError("unknown-format", f"there is no format {name!r} here", (f"known: {', '.join(known)}",))
+        raise UsageError("unknown-format", f"unknown format {name!r}", (f"known: {', '.join(known)}",))

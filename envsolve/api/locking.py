@@ -27,8 +27,8 @@ def python_lock(request: Request, matrix: Matrix, network: Network, existing: st
 
     of_conda = [*request.channels, *filter(is_environment_file, request.packages.files)]
     if of_conda:
-        message = f"{of_conda[0]} is conda's, and the format {request.format!r} is made from package indexes"
-        raise UsageError("contradictory-options", message, hints=(Hint("make a lock for conda: format='conda-lock'"),))
+        message = f"{of_conda[0]} is a conda file, but the format {request.format!r} uses package indexes"
+        raise UsageError("contradictory-options", message, hints=(Hint("make a conda lock: format='conda-lock'"),))
     asked = LockRequest(request, network)
     if existing is not None:
         asked = asked._replace(held=held_by_python_lock(locks_in(_file_for(existing))))

@@ -158,5 +158,5 @@ class Diagnosis(NamedTuple):
 
 def _only(values: tuple[T, ...]) -> T:
     if len(values) != 1:
-        raise UsageError("several-platforms", f"there are {len(values)} of them: take each from the tuple of all")
+        raise UsageError("several-platforms", f"there are {len(values)} of them: use the tuple of all")
     return values[0]

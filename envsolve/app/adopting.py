@@ -75,7 +75,7 @@ def _aside(directory: Path, taken: str) -> Iterator[str]:
     """The files of people that are there, too, and were not read."""
     others = [it for it in (*_ENVIRONMENTS, *_INPUTS, _PIXI) if it != taken and (directory / it).is_file()]
     if others and taken not in _CONDA_LOCKS:
-        yield f"{', '.join(others)} {'is' if len(others) == 1 else 'are'} left out, as {taken} comes first"
+        yield f"ignored {', '.join(others)}: {taken} takes precedence"
 
 
 def _of_pixi(path: Path, _platform: Platform, _matrix: Matrix) -> Adopted:
@@ -90,10 +90,10 @@ def _of_pyproject(path: Path, _platform: Platform, _matrix: Matrix) -> Adopted:
     pixi, poetry = table_of(tool.get("pixi")), table_of(tool.get("poetry"))
     if pixi.get("dependencies") or pixi.get("pypi-dependencies"):
         values, notes = values_of_pixi(pixi, "[tool.pixi]", str(project.get("name", "")))
-        return Adopted(values, (f"[tool.pixi] of {path.name}",), notes)
+        return Adopted(values, (f"[tool.pixi] in {path.name}",), notes)
     if poetry.get("dependencies") and not project.get("dependencies"):
         values, notes = values_of_poetry(poetry)
-        return Adopted(values, (f"[tool.poetry] of {path.name}",), notes)
+        return Adopted(values, (f"[tool.poetry] in {path.name}",), notes)
     return Adopted({})
 
 
@@ -119,7 +119,7 @@ def _of_lock(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
     if stack is None or not stack.releases:
         return Adopted({})
     taken = _of_stack(path, stack)
-    told = f"{path.name} does not say what was asked for: its frameworks are taken, add the rest under requirements"
+    told = f"{path.name} does not record the request: only its frameworks are imported, add the rest under requirements"
     return taken._replace(notes=(told,))
 
 

@@ -15,8 +15,8 @@ from envsolve.model.request import natural
 Values = dict[str, object]
 
 OF_PYTORCH = (
-    "is left out: envsolve chooses the build for the GPUs and the driver, "
-    'and sources = ["pytorch"] keeps to PyTorch\'s own index'
+    "is ignored: envsolve chooses the build for the GPUs and the driver; "
+    'sources = ["pytorch"] restricts it to PyTorch\'s own index'
 )
 """What becomes of an index of PyTorch's that somebody chose by its CUDA."""
 
@@ -57,7 +57,7 @@ class Packages:
             self._append("requirements", f"{text}; {marker}" if marker else text)
             return
         if listed:
-            self.tell(f"the extras {', '.join(listed)} of {name} are left out: envsolve chooses the build")
+            self.tell(f"the extras {', '.join(listed)} of {name} are ignored: envsolve chooses the build")
         self._append("frameworks", f"{framework}{versions}")
 
     def finished(self) -> Values:

@@ -47,7 +47,7 @@ def values_of_pixi(document: Mapping[str, Any], where: str, own_name: str = "") 
             _package(name, asked, found)
     _options(table_of(document.get("pypi-options")), found)
     for text in _left_out(document):
-        found.tell(f"{text} left out")
+        found.tell(text)
     return {**found.finished(), "outputs": ["conda-lock.yml"]}, found.notes
 
 
@@ -55,7 +55,7 @@ def _workspace(workspace: Mapping[str, Any], found: Packages) -> None:
     listed = workspace.get("channels")
     channels = [it.get("channel") if isinstance(it, dict) else it for it in listed] if isinstance(listed, list) else []
     if any(isinstance(it, dict) and "priority" in it for it in listed or ()):
-        found.tell("the priorities of channels are left out: here they count in their order")
+        found.tell("channel priorities are ignored: envsolve uses the order of the channels")
     platforms = texts_of(workspace.get("platforms"))
     known = [it for it in platforms if it in list(Platform)]
     for key, values in (("channels", texts_of(channels)), ("platforms", known)):
@@ -63,10 +63,10 @@ def _workspace(workspace: Mapping[str, Any], found: Packages) -> None:
             found.values[key] = values
     others = [it for it in platforms if it not in known]
     if others:
-        found.tell(f"{counted(others, 'platform', 'platforms')} left out: envsolve does not know of it")
+        found.tell(f"{counted(others, 'platform', 'platforms')} ignored: envsolve does not support it")
     settings = [key for key in workspace if key not in _ABOUT]
     if settings:
-        found.tell(f"{counted(settings, 'setting', 'settings')} left out")
+        found.tell(f"{counted(settings, 'setting', 'settings')} ignored")
 
 
 def _package(name: str, asked: object, found: Packages) -> None:
@@ -75,10 +75,10 @@ def _package(name: str, asked: object, found: Packages) -> None:
     specifier = specifier_of(version.replace(" ", "")) if isinstance(version, str) else None
     if specifier is None:
         how = ", ".join(key for key in table if key != "version") or repr(version)
-        found.tell(f"{name} is left out: no key says how it is asked for ({how})")
+        found.tell(f"{name} is ignored: a project has no key for this kind of requirement ({how})")
         return
     if name == "pip":
-        found.tell(f"{name} is left out: it comes with an environment")
+        found.tell(f"{name} is ignored: every environment includes it")
     elif name == "python":
         found.bound("python", specifier)
     elif name in CUDA_PACKAGES:
@@ -87,11 +87,11 @@ def _package(name: str, asked: object, found: Packages) -> None:
         found.add(name, specifier, texts_of(table.get("extras", [])), str(table.get("env-markers", "")))
     if "index" in table:
         address = without_secrets(str(table["index"]))
-        adds = f'is left out: extra-index-urls = ["{address}"] adds it for all'
+        adds = f'is ignored: add extra-index-urls = ["{address}"] to use it for all packages'
         found.tell(f"the index of {name} {OF_PYTORCH if is_of_pytorch(address) else adds}")
     more = [key for key in table if key not in (*_OF_A_PACKAGE, "index")]
     if more:
-        found.tell(f"of {name} {counted(more, 'key', 'keys')} left out")
+        found.tell(f"{name}: {counted(more, 'key', 'keys')} ignored")
 
 
 def _options(options: Mapping[str, Any], found: Packages) -> None:
@@ -100,23 +100,23 @@ def _options(options: Mapping[str, Any], found: Packages) -> None:
         if key in ("index-url", "extra-index-urls") and listed and all("://" in it for it in listed):
             found.values[key] = value
         else:
-            found.tell(f"{key} of pypi-options is left out")
+            found.tell(f"pypi-options.{key} is ignored")
 
 
 def _left_out(document: Mapping[str, Any]) -> Iterator[str]:
     for key, (one, many) in _NAMED.items():
         named = table_of(document.get(key))
         if named:
-            yield f"{counted(named, one, many)}"
+            yield f"{counted(named, one, many)} ignored"
     machine = table_of(document.get("system-requirements"))
     if machine:
-        told = ", ".join(f"{key} = {_spoken(value)}" for key, value in machine.items())
-        yield f"system-requirements ({told}) is about the machine, which gpus, driver and platforms say here, and is"
+        listed = ", ".join(f"{key} = {_as_text(value)}" for key, value in machine.items())
+        yield f"system-requirements ({listed}) is ignored: set gpus, driver and platforms instead"
     others = [key for key in document if key not in (*_TAKEN, *_NAMED, "system-requirements", "$schema")]
     if others:
-        yield counted(others, "table", "tables")
+        yield f"{counted(others, 'table', 'tables')} ignored"
 
 
-def _spoken(value: object) -> str:
+def _as_text(value: object) -> str:
     table = table_of(value)
     return " ".join(f"{key} {it}" for key, it in table.items()) if table else str(value)

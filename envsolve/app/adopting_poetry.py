@@ -70,24 +70,24 @@ def _package(name: str, table: Mapping[str, Any], found: Packages) -> None:
     version = table.get("version", "*")
     specifier = poetry_specifier(version) if isinstance(version, str) else None
     if place is not None:
-        found.tell(f"{name} is left out: it is asked for by its {place}, and not by versions")
+        found.tell(f"{name} is ignored: it is specified by {place}, not by version")
     elif table.get("optional"):
-        found.tell(f"{name} is left out: it is optional")
+        found.tell(f"{name} is ignored: it is optional")
     elif specifier is None:
-        found.tell(f"{name} is left out: no key says {version!r}")
+        found.tell(f"{name} is ignored: version {version!r} is not supported")
     elif name.lower() == "python":
         found.bound("python", specifier)
     else:
         marker = _marker(table)
         if marker is None:
-            found.tell(f"{name} is left out: no marker says python = {table['python']!r}")
+            found.tell(f"{name} is ignored: python = {table['python']!r} cannot be written as a marker")
             return
         found.add(name, specifier, texts_of(table.get("extras", [])), marker)
         if "source" in table:
-            found.tell(f"the source {table['source']} of {name} is left out: a package is taken from where it is found")
+            found.tell(f"the source {table['source']} of {name} is ignored: any index can provide it")
         more = [key for key in table if key not in (*_OF_A_PACKAGE, *_HARMLESS)]
         if more:
-            found.tell(f"of {name} {counted(more, 'key', 'keys')} left out")
+            found.tell(f"{name}: {counted(more, 'key', 'keys')} ignored")
 
 
 def _marker(table: Mapping[str, Any]) -> str | None:
@@ -115,12 +115,12 @@ def _of_python(operator: str, version: str) -> str:
 def _left_out(poetry: Mapping[str, Any]) -> Iterator[str]:
     groups = [*table_of(poetry.get("group"))] + (["dev"] if poetry.get("dev-dependencies") else [])
     if groups:
-        yield f"{counted(dict.fromkeys(groups), 'group', 'groups')} left out"
+        yield f"{counted(dict.fromkeys(groups), 'group', 'groups')} ignored"
     extras = table_of(poetry.get("extras"))
     if extras:
-        yield f"{counted(extras, 'extra', 'extras')} left out"
+        yield f"{counted(extras, 'extra', 'extras')} ignored"
     sources = poetry.get("source")
     for source in filter(None, map(table_of, sources if isinstance(sources, list) else ())):
         address = without_secrets(str(source.get("url", "")))
-        adds = f'is left out: extra-index-urls = ["{address}"] adds it' if address else "is left out"
+        adds = f'is ignored: add extra-index-urls = ["{address}"] to use it' if address else "is ignored"
         yield f"the source {source.get('name')} {OF_PYTORCH if is_of_pytorch(address) else adds}"

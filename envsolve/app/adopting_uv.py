@@ -14,9 +14,9 @@ from envsolve.app.adopting_packages import OF_PYTORCH, counted, is_of_pytorch, t
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _LEFT_OUT = {
-    "constraint-dependencies": 'left out: in a file they count, which constraint-files = ["constraints.txt"] names',
-    "override-dependencies": "left out: a lock keeps to what packages require",
-    "dev-dependencies": "left out: in [dependency-groups] they can be asked for",
+    "constraint-dependencies": 'ignored: put them into a file and add constraint-files = ["constraints.txt"]',
+    "override-dependencies": "ignored: a project has no overrides",
+    "dev-dependencies": "ignored: move them to [dependency-groups] to include them",
 }
 
 
@@ -24,16 +24,16 @@ def left_of_pyproject(document: Mapping[str, Any]) -> Iterator[str]:
     """What to tell of ``document``, whose [project] dependencies are taken over."""
     extras = table_of(table_of(document.get("project")).get("optional-dependencies"))
     if extras:
-        yield f"{counted(extras, 'extra', 'extras')} left out: extras = {_listed(extras)} takes what is in there"
+        yield f"{counted(extras, 'extra', 'extras')} ignored: add extras = {_listed(extras)} to include them"
     groups = table_of(document.get("dependency-groups"))
     if groups:
-        takes = f"dependency-groups = {_listed(groups)} takes what is in there"
-        yield f"{counted(groups, 'group', 'groups')} left out: {takes}"
+        includes = f"add dependency-groups = {_listed(groups)} to include them"
+        yield f"{counted(groups, 'group', 'groups')} ignored: {includes}"
     tool = table_of(document.get("tool"))
     yield from _of_uv(table_of(tool.get("uv")))
     poetry = [it for it in table_of(table_of(tool.get("poetry")).get("dependencies")) if it != "python"]
     if poetry:
-        yield f"[tool.poetry.dependencies] is left out, as [project] has dependencies: {', '.join(poetry)}"
+        yield f"[tool.poetry.dependencies] is ignored because [project] has dependencies: {', '.join(poetry)}"
 
 
 def _of_uv(uv: Mapping[str, Any]) -> Iterator[str]:
@@ -49,7 +49,7 @@ def _of_uv(uv: Mapping[str, Any]) -> Iterator[str]:
         for source in map(table_of, sources if isinstance(sources, list) else [sources]):
             told.setdefault(_place(source, addresses), []).append(name)
     for place, packages in told.items():
-        yield f"[tool.uv.sources] takes {', '.join(dict.fromkeys(packages))} from {place}"
+        yield f"[tool.uv.sources] for {', '.join(dict.fromkeys(packages))}: {place}"
 
 
 def _place(source: Mapping[str, Any], addresses: Mapping[str, str]) -> str:
@@ -57,10 +57,10 @@ def _place(source: Mapping[str, Any], addresses: Mapping[str, str]) -> str:
     index = source.get("index")
     if index is None:
         kind = next((key for key in ("git", "url", "path", "workspace") if key in source), "elsewhere")
-        return f"its {kind}, which is left out: a lock takes it from an index"
+        return f"the {kind} is ignored: the lock uses an index"
     if is_of_pytorch(addresses.get(str(index), "")):
-        return f"the index {index}, which {OF_PYTORCH}"
-    return f"the index {index} alone, which is left out: every index counts for every package"
+        return f"the index {index} {OF_PYTORCH}"
+    return f"the restriction to the index {index} is ignored: every index can provide every package"
 
 
 def _listed(names: Mapping[str, Any]) -> str:

@@ -124,7 +124,7 @@ def for_target(asked: Given, markers: Markers) -> Given:
     files = _files(found)
     for need, origin in (*found.needs, *found.constraints):
         if need.url and _direct(need, origin).url != files[need.name].url:
-            raise _refused(need, origin, "two files are named for one project")
+            raise _refused(need, origin, "the requirements name two different files for it")
     return found._replace(direct=files)
 
 
@@ -150,7 +150,7 @@ def _need(line: Line) -> Need:
         check_marker(need.marker)
     except ValueError as error:
         said = str(error) if repr(line.text) in str(error) else f"{line.text!r}: {error}"
-        hints = (Hint("a requirement is a name with versions, such as 'pandas>=2'"),)
+        hints = (Hint("write a name with versions, such as 'pandas>=2'"),)
         raise UsageError("requirement-invalid", f"{_where(line)}{said}", hints=hints) from None
     return _hashed(need, line) if line.hashes else need
 
@@ -163,21 +163,21 @@ def _hashed(need: Need, line: Line) -> Need:
     """
     if need.url and not any(f"{it}=" in need.url.partition("#")[2] for it in _DIGESTS):
         if len(line.hashes) > 1:
-            raise _refused(need, line.origin, "several hashes are given, and the file there has one: leave that one")
+            raise _refused(need, line.origin, "several hashes are given for one file: keep only the hash of that file")
         ((algorithm, digest),) = line.hashes
         return need._replace(url=f"{need.url.rstrip('#')}#{algorithm}={digest}")
     if not (need.url or _ONE_VERSION.fullmatch(need.specifier)):
-        message = f"{_where(line)}{str(need)!r} has hashes, and names no one version that they are of"
-        hint = Hint(f"pin it with ==, as in '{need.name}==1.0 --hash=sha256:...', or take its hashes out")
+        message = f"{_where(line)}{str(need)!r} has hashes but is not pinned to one version"
+        hint = Hint(f"pin it with ==, as in '{need.name}==1.0 --hash=sha256:...', or remove the hashes")
         raise UsageError("requirement-invalid", message, hints=(hint,))
     return need
 
 
 def _nameless(line: Line) -> UsageError:
-    message = f"{_where(line)}{without_secrets(line.text)!r} is a place, and a lock is made of packages by name"
+    message = f"{_where(line)}{without_secrets(line.text)!r} is a path or URL without a package name"
     hints = (
-        Hint("name a package of an index, such as 'pandas>=2'"),
-        Hint("or a wheel with its digest: 'NAME @ https://...whl#sha256=...'"),
+        Hint("give a package name, such as 'pandas>=2'"),
+        Hint("or a wheel with its hash: 'NAME @ https://...whl#sha256=...'"),
     )
     return UsageError("direct-reference-not-supported", message, hints=hints)
 
@@ -192,9 +192,7 @@ def _direct(need: Need, origin: str) -> PackageFile:
     scheme, path = urlsplit(address).scheme, urlsplit(address).path
     shown, _, _ = without_secrets(need.url).partition("#")
     if scheme not in ("http", "https"):
-        raise _refused(
-            need, origin, f"{shown} is not an address of a file over http, and only such a file has a digest"
-        )
+        raise _refused(need, origin, f"{shown} is not an http or https URL")
     digests = tuple(
         (algorithm, digest.lower())
         for part in fragment.split("&")
@@ -203,15 +201,14 @@ def _direct(need: Need, origin: str) -> PackageFile:
     )
     name = unquote(path.rpartition("/")[2])
     if not name.endswith(".whl"):
-        raise _refused(need, origin, f"{shown} is no wheel: what has to be built has no fixed content")
-    project = name.partition("-")[0]
+        raise _refused(need, origin, f"{shown} is not a wheel: the result of a build has no fixed hash")
     if version_of(need.name, name) is None or key_of(name.split("-")[1]) is None:
-        raise _refused(need, origin, f"{name} is not the name of a wheel of {need.name}, but of {project or 'nothing'}")
+        raise _refused(need, origin, f"{name} is not the file name of a wheel of {need.name}")
     if not digests:
-        raise _refused(need, origin, f"{shown} has no digest: add #sha256=... so that nobody can exchange it")
+        raise _refused(need, origin, f"{shown} has no hash: add #sha256=... to the URL")
     return PackageFile(name, address, digests)
 
 
 def _refused(need: Need, origin: str, reason: str) -> UsageError:
-    hint = Hint(f"give a wheel with its digest, or a version that an index has: {need.name}==...")
+    hint = Hint(f"give a wheel with its hash, or a version from an index: {need.name}==...")
     return UsageError("direct-reference-not-supported", f"{need.name} ({origin}): {reason}", hints=(hint,))

@@ -129,12 +129,10 @@ def python_among(packages: Iterable[CondaPackage], problem: Problem, asker: Aske
     """
     python = next((it for it in packages if it.name == "python"), None)
     if python is None:
-        message = "wheels are installed by a Python, and conda installs none"
-        raise UnsolvableError(
-            "no-python", message, hints=(Hint(f"ask conda for one: {asker.saying('python', '3.12')}"),)
-        )
+        message = "wheels need a Python, and conda installs none"
+        raise UnsolvableError("no-python", message, hints=(Hint(f"request one: {asker.saying('python', '3.12')}"),))
     if _OTHER_PYTHON.search(python.build):
-        message = f"wheels are resolved for the usual CPython, and conda installs {python.version} {python.build}"
+        message = f"wheels are resolved for standard CPython only, and conda installs {python.version} {python.build}"
         raise UnsolvableError("python-not-supported", message)
     major, minor, patch = (*Version(python.version).release, 0, 0)[:3]
     return Interpreter((major, minor, patch), problem.platform, glibc_of(problem))
@@ -151,16 +149,17 @@ def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present], a
     for release in () if solution is None else (choice.release for choice in solution.choices):
         for name in (release.package, *rivals_of(release.framework)):
             if release.source.is_wheel and name in present:
+                wheel = f"{release.package} {release.version}"
                 raise UnsolvableError(
                     "packages-conflict",
-                    f"conda installs {present[name]}, and pip would put {release.package} {release.version} over it",
-                    hints=(Hint(f"take both from conda: {asker.saying('sources', 'conda-forge')}"),),
+                    f"conda installs {present[name]}, and pip would overwrite it with {wheel}",
+                    hints=(Hint(f"install both from conda: {asker.saying('sources', 'conda-forge')}"),),
                 )
 
 
 def _notes(found: Found, present: Mapping[str, Present]) -> Iterator[Note]:
     for name, extra in found.bare:
-        text = f"conda installs {present[name]}, without extras: what {name}[{extra}] would bring is not in the lock"
+        text = f"conda installs {present[name]} without extras: the lock lacks the dependencies of {name}[{extra}]"
         yield Note("extra-not-locked", text)
     for pin in found.pins:
         yield from notes_of(pin)

@@ -25,8 +25,8 @@ from envsolve.resolve.fits import runnable
 from envsolve.resolve.parts import minor_lies_in
 
 _GPU_HINTS = (
-    Hint("see what each source says", "envsolve detect"),
-    Hint("name the GPU, by product or by compute capability, for example", "envsolve matrix list --gpu 'RTX 3090'"),
+    Hint("show what each source reports", "envsolve detect"),
+    Hint("name the GPU by product or compute capability, for example", "envsolve matrix list --gpu 'RTX 3090'"),
 )
 """Ways out where this machine's GPU cannot be told: a listing needs one to judge by."""
 
@@ -177,8 +177,8 @@ def _concerns(entry: KnownBad, release: Release) -> bool:
 
 def _no_release(asked: tuple[FrameworkRequest, ...]) -> UnsolvableError:
     named = ", ".join(str(request) for request in asked)
-    hint = Hint("see every version", f"envsolve matrix show {asked[0].framework}")
-    return UnsolvableError("no-such-release", f"the matrix holds no build of {named}", hints=(hint,))
+    hint = Hint("list all versions", f"envsolve matrix show {asked[0].framework}")
+    return UnsolvableError("no-such-release", f"the matrix has no build of {named}", hints=(hint,))
 
 
 def _no_build(filters: Filters, asked: tuple[FrameworkRequest, ...]) -> UnsolvableError:
@@ -188,7 +188,7 @@ def _no_build(filters: Filters, asked: tuple[FrameworkRequest, ...]) -> Unsolvab
     told += [f"GPU {gpu}" for gpu in filters.gpus]
     told += [f"driver {filters.driver}"] if filters.driver is not None else []
     named = ", ".join(str(request) for request in asked) if filters.frameworks else "any framework"
-    hints = [Hint("ask for less: the filters all have to hold")]
+    hints = [Hint("use fewer filters: a build must match all of them")]
     if filters.frameworks and (filters.gpus or filters.driver is not None) and len(filters.platforms) <= 1:
         request = Request(
             frameworks=asked,
@@ -199,6 +199,6 @@ def _no_build(filters: Filters, asked: tuple[FrameworkRequest, ...]) -> Unsolvab
             platforms=filters.platforms,
             sources=filters.sources,
         )
-        hints.insert(0, Hint("the solver says why, and what to do", command_of(request)))
-    message = f"the matrix holds no build of {named} for {', '.join(told)}"
+        hints.insert(0, Hint("run the solver to see why, and what to change", command_of(request)))
+    message = f"the matrix has no build of {named} for {', '.join(told)}"
     return UnsolvableError("no-such-build", message, hints=tuple(hints))

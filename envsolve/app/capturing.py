@@ -95,7 +95,7 @@ def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
     """
     matrix = Matrix(asked.matrix_directory or find_matrix())
     try:
-        asked.progress.show("asking the environment's Python")
+        asked.progress.show("querying the environment's Python")
         host = detect(thorough=False, environ=environ, pci_table=_table_of(matrix))
         with Children() as children:
             found = find_environment(asked.prefix, asked.python, environ, children)
@@ -109,7 +109,7 @@ def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
     finally:
         asked.progress.clear()
     if problems:
-        broken = f"the environment has errors, which go with the lock: {'; '.join(problems[:_FEW])}"
+        broken = f"the environment has errors that the lock will reproduce: {'; '.join(problems[:_FEW])}"
         notes = (Note("environment-unsound", broken), *notes)
     return Exported(((host.platform.value, text),), notes)
 
@@ -136,11 +136,10 @@ def _problems(
     findings: Sequence[Finding] = (*found.findings, *activation.findings, *report.findings)
     problems = [it.title for it in findings if it.severity is Severity.ERROR]
     if asked.validate and found.runs:
-        from envsolve.app.validating import Asked as Validating
-        from envsolve.app.validating import validation_of
+        from envsolve.app.validating import ValidateRequest, validation_of
 
         python, directory = str(found.inventory.executable), asked.matrix_directory
-        request = Validating(asked.progress, python=python, device="here", matrix_directory=directory)
+        request = ValidateRequest(asked.progress, python=python, device="here", matrix_directory=directory)
         validation = validation_of(request, environ)
         if not validation.report.is_unbroken:
             problems += [it.title for it in validation.report.findings if it.severity is Severity.ERROR]
@@ -152,11 +151,11 @@ def _unsound(asked: CaptureRequest, inventory: Inventory, problems: Sequence[str
     named_by = shlex.join(_named(asked) or ["--prefix", str(inventory.prefix)])
     return UnsolvableError(
         "environment-unsound",
-        f"{inventory.prefix} has errors, and a lock of it would have them again",
+        f"{inventory.prefix} has errors that a lock would reproduce",
         tuple(problems[:_FEW]),
         (
-            Hint("see what is wrong, and what mends it", f"envsolve doctor {named_by}"),
-            Hint("capture it as it is", f"envsolve capture {named_by} --force"),
+            Hint("show the problems and their fixes", f"envsolve doctor {named_by}"),
+            Hint("capture it anyway", f"envsolve capture {named_by} --force"),
         ),
     )
 
@@ -177,8 +176,8 @@ def _looked_at(found: FoundEnvironment, host: Host) -> _Environment:
     if packages:
         raise UsageError(
             "python-not-found",
-            f"the Python of {inventory.prefix} does not run, so it cannot be told which wheels it takes",
-            hints=(Hint("mend it first", f"envsolve doctor --prefix {shlex.quote(str(inventory.prefix))}"),),
+            f"the Python of {inventory.prefix} does not run, so its compatible wheels are unknown",
+            hints=(Hint("fix it first", f"envsolve doctor --prefix {shlex.quote(str(inventory.prefix))}"),),
         )
     return _Environment(inventory, host, conda, (), {}, None)
 
@@ -190,8 +189,8 @@ def _below(folder: Path, prefix: Path) -> str:
 def _interpreter(inventory: Inventory, host: Host) -> Interpreter:
     """The Python of the environment. Raises UnsolvableError for one that takes other wheels than CPython does."""
     if not inventory.takes_usual_wheels:
-        message = f"wheels are looked up for the usual CPython of 64 bits, and {inventory.executable} is another one"
-        hints = (Hint("write down what is installed with the Python itself", "python -m pip freeze"),)
+        message = f"wheels are looked up for 64-bit CPython only, and {inventory.executable} is not that"
+        hints = (Hint("list the installed packages with that Python", "python -m pip freeze"),)
         raise UnsolvableError("python-not-supported", message, hints=hints)
     major, minor, patch = (*map(int, _NUMBERS.findall(inventory.python)), 0, 0)[:3]
     return Interpreter((major, minor, patch), host.platform, this_glibc())
@@ -204,12 +203,16 @@ def _format(asked: CaptureRequest, environment: _Environment) -> str:
     if name in CONDA_FORMATS and not is_conda:
         raise UsageError(
             "nothing-to-capture",
-            f"{prefix} is no conda environment, and {name} holds conda packages",
-            hints=(Hint("name another format: --format requirements or pylock"),),
+            f"{prefix} is not a conda environment, and {name} is a format for conda packages",
+            hints=(Hint("choose another format: --format requirements or pylock"),),
         )
     if name in VENV_FORMATS and not environment.wheels:
-        what = "no wheels: all that is in it is conda's" if is_conda else "nothing installed"
-        hint = Hint("name another format: --format conda-lock or explicit") if is_conda else Hint("install something")
+        what = "only conda packages, no wheels" if is_conda else "no packages"
+        hint = (
+            Hint("choose another format: --format conda-lock or explicit")
+            if is_conda
+            else Hint("install packages first")
+        )
         raise UsageError("nothing-to-capture", f"{prefix} has {what}", hints=(hint,))
     return name
 
@@ -234,7 +237,7 @@ def _written(
         virtual = _virtual_packages(environment.host, matrix, environ)
         return _conda_text(_conda_lock(environment, wheels, files, command, virtual), format_name), notes
     if environment.inventory.is_conda:
-        notes += (Note("left-out", "these are the wheels alone: conda's packages, Python among them, are left out"),)
+        notes += (Note("left-out", "only the wheels are captured: the conda packages, including Python, are left out"),)
     return write_python_lock(_python_lock(interpreter, wheels, files, command), format_name), notes
 
 
@@ -242,30 +245,28 @@ def _require_complete(asked: CaptureRequest, missing: Sequence[Missing]) -> None
     if not missing or asked.allow_missing:
         return
     again = shlex.join(["envsolve", "capture", *_named(asked), "--allow-missing"])
-    hints = [Hint("leave them out, which a note then says", again)]
+    hints = [Hint("leave them out; a note will list them", again)]
     unfit = {it.unfit for it in missing}
     if Unfit.NO_FILE in unfit:
-        hints.insert(0, Hint("name the index that they are from: --index-url or --extra-index-url"))
+        hints.insert(0, Hint("name their index with --index-url or --extra-index-url"))
     if Unfit.SOURCE_ONLY in unfit:
-        hints.insert(0, Hint("take packages that only source is there of: --allow-builds"))
+        hints.insert(0, Hint("allow packages that only have a source distribution: --allow-builds"))
     count = "one package" if len(missing) == 1 else f"{len(missing)} packages"
-    raise UnsolvableError(
-        "packages-not-captured", f"{count} cannot be in a lock", tuple(map(str, missing)), tuple(hints)
-    )
+    raise UnsolvableError("packages-not-captured", f"{count} cannot be locked", tuple(map(str, missing)), tuple(hints))
 
 
 def _notes(environment: _Environment, wheels: InstalledWheels, missing: Sequence[Missing]) -> tuple[Note, ...]:
     notes = [note for pin in wheels.pins for note in notes_of(pin)]
     outside = lies_outside(environment.wheels, environment.inventory.prefix)
     if outside and environment.inventory.owns_prefix:
-        text = f"in the lock, though outside of {environment.inventory.prefix}: {', '.join(outside[:_FEW])}"
+        text = f"included from outside {environment.inventory.prefix}: {', '.join(outside[:_FEW])}"
         notes.append(Note("outside-of-environment", text))
     if missing:
         notes.append(Note("left-out", f"left out: {'; '.join(map(str, missing))}"))
         gone = {it.name for it in missing}
         needy = [pin.name for pin in wheels.pins if environment.requires[pin.name] & gone]
         if needy:
-            text = f"what was left out is required by {', '.join(needy)}: pip installs the lock with --no-deps"
+            text = f"left-out packages are required by {', '.join(needy)}: install the lock with pip's --no-deps"
             notes.append(Note("left-out-is-required", text))
     return tuple(notes)
 

@@ -72,9 +72,9 @@ def recorded_command(request: Request) -> str:
     """The command that an answer says it was made with. Machines that a project names are told as the project does."""
     if not request.named_hosts:
         return command_of(request)
-    asked = command_of(request._replace(hosts=(), platforms=())).removeprefix("envsolve ")
+    options = command_of(request._replace(hosts=(), platforms=())).removeprefix("envsolve ")
     machines = "; ".join(f"{it.name}: {it.typed}" for it in request.named_hosts)
-    return f"envsolve lock  # {asked} for {machines}"
+    return f"envsolve lock  # {options} for {machines}"
 
 
 def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:

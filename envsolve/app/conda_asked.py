@@ -151,8 +151,8 @@ def _refuse_lock(name: str) -> None:
     if format_at(Path(name)) == "conda-lock":
         raise UsageError(
             "environment-invalid",
-            f"{name} is a lock, and -r reads what is asked for",
-            hints=(Hint(f"to keep what it holds, name it with -o: -r environment.yml -o {name}"),),
+            f"{name} is a lock, and -r reads requirements",
+            hints=(Hint(f"to keep its versions, name it with -o: -r environment.yml -o {name}"),),
         )
 
 
@@ -271,7 +271,7 @@ def split(
     stack = [Asked(*it, of_stack=True) for it in conda_specs(solution)] if solution else []
     if solution is None and (found.conda or found.by_pip or problem.python is not None):
         versions = conda_versions(str(problem.python or ""))
-        stack.append(Asked(f"python {versions}".strip(), "what is asked for runs in it"))
+        stack.append(Asked(f"python {versions}".strip(), "runs the requested packages"))
     needs_pip = bool(found.by_pip) or any(it.release.source.is_wheel for it in (solution.choices if solution else ()))
     if needs_pip:
         stack.append(Asked("pip", "installs the wheels"))

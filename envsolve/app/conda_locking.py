@@ -230,7 +230,7 @@ class _Locking:
         yield from self.parts.index_notes
         yield from self._hidden
         if self.parts.has_logins and not self._hidden:
-            yield Note("logins-left-out", "logins and tokens in the addresses of channels are left out")
+            yield Note("logins-left-out", "logins and tokens in channel URLs are not written")
 
 
 def _for_stack(request: Request) -> tuple[object, ...]:

@@ -84,7 +84,7 @@ def split_needs(
         companion = _is_companion(need.name, solution)
         of_stack = None if solution is None or companion or need.name in anyway else str(solution.python)
         spec = as_conda(need, found, of_stack) if is_for_conda(need, origin) else None
-        category, reason = asked.categories.get(need.name, MAIN), f"asked for by {origin}"
+        category, reason = asked.categories.get(need.name, MAIN), f"requested by {origin}"
         if spec is not None:
             conda.append(Asked(spec, reason, category))
             continue
@@ -113,11 +113,11 @@ def _refuse_hashes_of_conda(hashed: Collection[str], solution: Solution | None) 
         if names and not release.source.is_wheel:
             raise UnsolvableError(
                 "hash-mismatch",
-                f"conda installs {names[0]}, which cannot have the hashes of a wheel that are asked for",
-                (f"{names[0]} is asked for with the hashes of its files (--hash), and the stack has {release.label}",),
+                f"conda installs {names[0]}, and the required hashes are those of a wheel",
+                (f"{names[0]} is required with file hashes (--hash), and the stack has {release.label}",),
                 (
-                    Hint(f"take out the hashes of {names[0]}: the lock proves conda's package with its own"),
-                    Hint(f"or take the wheel: {_of_wheels(solution.request.asker)}"),
+                    Hint(f"remove the hashes of {names[0]}: the lock has those of the conda package"),
+                    Hint(f"or use the wheel: {_of_wheels(solution.request.asker)}"),
                 ),
             )
 
@@ -147,17 +147,17 @@ def companions(names: frozenset[str], listed: Listing, asker: Asker) -> Iterator
         spec = as_conda(need, found, None)
         if spec is None:
             raise _no_companion(need, asker)
-        yield Asked(spec, "wheels require it, and its own wheels are built against PyTorch's")
+        yield Asked(spec, "required by wheels; its own wheels need the wheel of PyTorch")
 
 
 def _no_companion(need: Need, asker: Asker, wheel_for: str | None = None) -> UnsolvableError:
     """``wheel_for`` is who wants a wheel of it, whatever the channels have."""
-    who = f"no channel has {need}" if wheel_for is None else f"{wheel_for} asks for a wheel of {need.name}"
-    message = f"{who}, and its wheels are built against PyTorch's own wheels, not against conda's build"
-    hint = Hint(f"take PyTorch as a wheel too: {_of_wheels(asker)}")
+    who = f"no channel has {need}" if wheel_for is None else f"{wheel_for} requires a wheel of {need.name}"
+    message = f"{who}, and its wheels are built against PyTorch's wheels, not conda's build"
+    hint = Hint(f"use a PyTorch wheel too: {_of_wheels(asker)}")
     if wheel_for is None:
         return UnsolvableError("no-companion", message, hints=(hint,))
-    return UnsolvableError("no-companion", message, hints=(Hint(f"have conda install {need.name}"), hint))
+    return UnsolvableError("no-companion", message, hints=(Hint(f"install {need.name} with conda"), hint))
 
 
 def _of_wheels(asker: Asker) -> str:

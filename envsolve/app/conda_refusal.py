@@ -27,16 +27,19 @@ _PHRASES = (
     (" can be installed with any of the following options:", ""),
     (", which cannot be installed because there are no viable options:", ""),
     (" cannot be installed because there are no viable options:", ""),
-    (", for which no candidates were found.", ", which is not to be had beside the rest"),
-    (", which conflicts with any installable versions previously reported", ", which the versions above are not"),
+    (", for which no candidates were found.", ", which is not available with the rest"),
+    (
+        ", which conflicts with any installable versions previously reported",
+        ", which conflicts with the versions above",
+    ),
     (", which conflicts with the versions reported above.", ""),
 )
 _TIED = re.compile(r"""\[channel=(['"]?)[^]'"]*\1\]""")
 """By which the engine holds a spec to the first channel that has the name."""
 _UNUSUAL_PYTHON = re.compile(r"the constraint python \[build=.*\] cannot be fulfilled")
-_NO_USUAL_PYTHON = "no python like this is the usual CPython: PyPy and builds without its lock count only by name"
+_NO_USUAL_PYTHON = "no such python is standard CPython; PyPy and free-threaded builds must be requested by name"
 _REQUIRES = (" would require", " would constrain")
-_VERBS = {" would require": "requires", " would constrain": "goes only with"}
+_VERBS = {" would require": "requires", " would constrain": "works only with"}
 _MOST_CAUSES = 12
 
 
@@ -68,12 +71,12 @@ def conda_refusal(unfit: Unfit, request: Request) -> UnsolvableError:
     causes = tuple(f"{it.spec}: {it.reason}" for it in reasons) + tuple(sentences)
     shown = causes[:_MOST_CAUSES]
     if len(causes) > _MOST_CAUSES:
-        shown += (f"and {len(causes) - _MOST_CAUSES} more facts like these",)
+        shown += (f"and {len(causes) - _MOST_CAUSES} more",)
     stack = "" if unfit.solution is None else f" with {' and '.join(it.release.label for it in unfit.solution.choices)}"
     if missing:
         code, message = "conda-package-not-found", f"{channels} has no {' or '.join(missing)} for {platform}"
     else:
-        code, message = "conda-packages-conflict", f"the conda packages for {platform} do not go together{stack}"
+        code, message = "conda-packages-conflict", f"no compatible set of conda packages for {platform}{stack}"
     return UnsolvableError(code, message, shown, tuple(_hints(unfit, request, missing)), conflict=steps)
 
 
@@ -81,13 +84,13 @@ def not_on_channels(solution: Solution, channels: Sequence[str], request: Reques
     """The error where the matrix knows a stack and the channels do not have its packages."""
     labels = " with ".join(it.release.label for it in solution.choices)
     message = (
-        f"{' and '.join(channels)} does not have a build that runs here; the best that is known for "
+        f"no build on {' or '.join(channels)} runs here; the best known build for "
         f"{solution.problem.platform} is {labels}"
     )
     cause = tuple(f"{choice.release.label}: {choice.release.reference}" for choice in solution.choices)
     hints = (
-        Hint(f"name the channel that has it with {request.asker.named('channels')}"),
-        *_python_lock("or take wheels", request),
+        Hint(f"add the channel that has it with {request.asker.named('channels')}"),
+        *_python_lock("or use wheels", request),
     )
     return UnsolvableError("release-not-on-channel", message, cause, hints)
 
@@ -100,16 +103,16 @@ def _reasons(unfit: Unfit, sentences: Sequence[str]) -> Iterator[Asked]:
             yield it
     for virtual in unfit.virtual_packages:
         if virtual.name in words:
-            yield Asked(str(virtual), "this is what the machine has")
+            yield Asked(str(virtual), "provided by the machine")
 
 
 def _hints(unfit: Unfit, request: Request, missing: Sequence[str]) -> Iterator[Hint]:
     if missing:
-        yield Hint(f"check the spelling, or name the channel that has it with {request.asker.named('channels')}")
+        yield Hint(f"check the spelling, or add the channel that has it with {request.asker.named('channels')}")
         return
     if unfit.solution is not None and any(it.release.source.channel for it in unfit.solution.choices):
-        yield from _python_lock("wheels have other dependencies: a Python lock may have an answer", request)
-    yield Hint("loosen one of the requirements above, or put one of them into an environment of its own")
+        yield from _python_lock("try a Python lock: wheels have other dependencies", request)
+    yield Hint("relax one of these requirements, or move one into a separate environment")
 
 
 def _python_lock(text: str, request: Request) -> Iterator[Hint]:

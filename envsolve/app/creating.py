@@ -67,7 +67,7 @@ def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], pro
         python = plan.kind.interpreter(prefix, windows=windows) if plan.has_python else None
         if place.record is not None and place.record.state is State.FINISHED:
             if not asked.force and place.record.is_of(plan):
-                progress(f"asking {python}")
+                progress(f"querying {python}")
                 _require_whole(place, python, environ)
                 return Created(prefix, plan.kind, python, Outcome.UP_TO_DATE, plan.notes)
             _require_force(asked, place, plan)
@@ -92,11 +92,11 @@ def _plan(asked: CreateRequest, platform: Platform, matrix: Matrix, environ: Map
 
         plan = with_addresses(path, plan, platform, matrix, asked.session, environ)
     if plan.kind is Kind.CONDA and asked.python is not None:
-        hint = Hint("leave --python out, or make a lock for that Python")
-        message = "--python says which interpreter a venv gets, and this lock brings its own Python"
+        hint = Hint("omit --python, or make a lock for that Python")
+        message = "--python is for venvs, and this lock includes its own Python"
         raise UsageError("contradictory-options", message, hints=(hint,))
     if plan.lock.pins and not plan.has_python:
-        raise not_exact(path, "it has wheels, and no Python that they could be installed for")
+        raise not_exact(path, "it has wheels but no Python to install them for")
     if plan.lock.pins and plan.lock_name != "pylock.toml":
         refuse_variables(path, plan.text)
     if not asked.builds:
@@ -107,8 +107,8 @@ def _plan(asked: CreateRequest, platform: Platform, matrix: Matrix, environ: Map
 def _require_file(lock: Path) -> None:
     """Raise UsageError for a pipe or the like: a lock is read more than once, and a pipe is empty then."""
     if lock.exists() and not lock.is_file() and not lock.is_dir():
-        hint = Hint("write it to a file first, and name that")
-        message = f"cannot read {lock}: it is no file, but a pipe or a device"
+        hint = Hint("write it to a file first")
+        message = f"cannot read {lock}: it is a pipe or a device, not a file"
         raise UsageError("lock-unreadable", message, hints=(hint,))
 
 
@@ -120,14 +120,14 @@ def _require_force(asked: CreateRequest, place: Place, plan: Plan) -> None:
     made_of = "another lock"
     if isinstance(asked.lock, Path) and record.lock_path == str(asked.lock.absolute()):
         is_same = record.lock_sha256 == record_of(plan, "", State.FINISHED).lock_sha256
-        made_of = f"{asked.lock} for another Python" if is_same else f"an earlier state of {asked.lock}"
+        made_of = f"{asked.lock} for another Python" if is_same else f"an earlier version of {asked.lock}"
     raise UsageError(
         "prefix-in-use",
-        f"{place.path} is a finished environment of {made_of}",
-        (f"it was made by: {record.request}",),
+        f"{place.path} is an environment made from {made_of}",
+        (f"it was made with: {record.request}",),
         (
-            Hint("give another PREFIX, and keep both"),
-            Hint("or have it replaced; the old one stays until the new one is finished: --force"),
+            Hint("choose another PREFIX to keep both"),
+            Hint("or replace it with --force; the old one remains until the new one is complete"),
         ),
     )
 
@@ -136,9 +136,9 @@ def _require_whole(place: Place, python: Path | None, environ: Mapping[str, str]
     """Raise UsageError ``environment-broken`` where the Python of a finished environment does not start."""
     if python is None or runs(python, environ):
         return
-    hint = Hint("have it made again; the old one stays until the new one is finished: --force")
-    message = f"{place.path} was made from this very lock, and its Python does not run"
-    raise UsageError("environment-broken", message, (f"it is {python}",), (hint,))
+    hint = Hint("recreate it with --force; the old one remains until the new one is complete")
+    message = f"{place.path} was made from this lock, but its Python does not run"
+    raise UsageError("environment-broken", message, (f"its Python is {python}",), (hint,))
 
 
 def _set_aside(prefix: Path) -> None:

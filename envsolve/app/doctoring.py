@@ -43,7 +43,7 @@ _PROJECT = re.compile(r"[a-z][a-z0-9-]*(?=[=<>\[~! ])")
 """The name that a requirement begins with."""
 
 
-class Asked(NamedTuple):
+class DoctorRequest(NamedTuple):
     """What is to be looked at; None stands for the active environment."""
 
     progress: Progress
@@ -85,7 +85,7 @@ class Diagnosed(NamedTuple):
         return not any(it.severity is Severity.ERROR for it in self.findings)
 
 
-def diagnose(asked: Asked, environ: Mapping[str, str]) -> Diagnosed:
+def diagnose(asked: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
     """Examine the machine and the environment that is meant.
 
     Raises UsageError where the environment that is named is none.
@@ -96,7 +96,7 @@ def diagnose(asked: Asked, environ: Mapping[str, str]) -> Diagnosed:
         host = _host(matrix, environ)
         surroundings = Surroundings(Machine(host.platform, environ), host, limits=Limits(seconds=WALK_SECONDS))
         machine = examine_machine(surroundings, matrix)
-        asked.progress.show("asking the environment's Python")
+        asked.progress.show("querying the environment's Python")
         found, environment, activation = _environment(asked, environ, host, matrix)
     finally:
         asked.progress.clear()
@@ -130,7 +130,7 @@ def _table_of(matrix: Matrix) -> PciTable:
 
 
 def _environment(
-    asked: Asked, environ: Mapping[str, str], host: Host, matrix: Matrix
+    asked: DoctorRequest, environ: Mapping[str, str], host: Host, matrix: Matrix
 ) -> tuple[FoundEnvironment, EnvironmentReport, Activation]:
     with Children() as children:
         found = find_environment(asked.prefix, asked.python, environ, children, timeout=INVENTORY_SECONDS)
@@ -196,7 +196,7 @@ def _frameworks(found: FoundEnvironment, report: EnvironmentReport) -> tuple[tup
     return tuple(installed.items())
 
 
-def fix_plan(diagnosed: Diagnosed, asked: Asked, environ: Mapping[str, str]) -> tuple[str, tuple[Note, ...]]:
+def fix_plan(diagnosed: Diagnosed, asked: DoctorRequest, environ: Mapping[str, str]) -> tuple[str, tuple[Note, ...]]:
     """The environment that would mend it, as text, and what to tell beside it.
 
     For an environment of conda that is an environment.yml, for any other what pip reads. It is for the frameworks that
@@ -213,8 +213,8 @@ def fix_plan(diagnosed: Diagnosed, asked: Asked, environ: Mapping[str, str]) -> 
     if not known:
         raise UsageError(
             "nothing-to-plan",
-            "the environment holds no framework that envsolve knows, so there is nothing to plan for",
-            hints=(Hint("ask for one", "envsolve --framework pytorch --gpu auto"),),
+            "the environment has no framework that envsolve knows, so there is nothing to fix",
+            hints=(Hint("request one", "envsolve --framework pytorch --gpu auto"),),
         )
     kept = [f"{name}=={'.'.join(version.partition('+')[0].split('.')[:2])}.*" for name, version in known]
     minor = ".".join(diagnosed.environment.python.split(".")[:2])
@@ -279,9 +279,9 @@ def _changes(refusals: Sequence[EnvsolveError], minor: str, *, versions: bool, p
     just before it. Python was given up for the last refusal.
     """
     if versions:
-        yield f"the installed versions are not kept: {_reason(refusals[1 if minor else 0])}"
+        yield f"the installed versions cannot stay: {_reason(refusals[1 if minor else 0])}"
     if python:
-        yield f"Python {minor} is not kept: {_reason(refusals[-1])}"
+        yield f"Python {minor} cannot stay: {_reason(refusals[-1])}"
 
 
 def _reason(error: EnvsolveError) -> str:

@@ -53,14 +53,14 @@ def with_addresses(
     except CondaConflict as conflict:
         raise UnsolvableError(
             "builds-not-found",
-            f"the channels of {path} have not all of its builds, or these do not go together",
+            f"the channels of {path} do not have all of its builds, or the builds conflict",
             tuple(clean(line) for line in conflict.text.splitlines()[:4] if line.strip()),
-            (Hint("solve it anew without the builds, as a request", again),),
+            (Hint("solve it again without the builds, as a request", again),),
         ) from None
     named = {it.name for it in lock.conda}
     left_out = next((it.name for it in packages if it.name not in named), None)
     if left_out is not None:
-        raise not_exact(path, f"it leaves out {left_out}, which they need", again)
+        raise not_exact(path, f"its packages need {left_out}, which it does not list", again)
     return plan._replace(lock=lock._replace(conda=packages))
 
 

@@ -26,7 +26,7 @@ LONGEST_LINE = 400
 """Characters of a line of evidence that are shown."""
 
 
-class Asked(NamedTuple):
+class ExplainRequest(NamedTuple):
     """What is to be explained, and what is known of machine and environment beside the text.
 
     ``gpus`` are product names, capabilities or ``auto`` for this machine; ``frameworks`` are requirements as typed.
@@ -52,7 +52,7 @@ class Explained(NamedTuple):
     notes: tuple[Note, ...] = ()
 
 
-def explain(stream: BinaryIO, asked: Asked, environ: Mapping[str, str]) -> Explained:
+def explain(stream: BinaryIO, asked: ExplainRequest, environ: Mapping[str, str]) -> Explained:
     """Read ``stream`` to its end and explain it.
 
     Raises UsageError for options that cannot be understood or a prefix that is no environment, and OSError where the
@@ -78,20 +78,20 @@ def _notes(seen: Seen, case: Case) -> Iterator[Note]:
 
 
 OF_LINUX = (
-    "{library} is a file of Linux (WSL is Linux, too), which no program for {given} asks for: the answer is for "
-    "{platform}, as the text has it"
+    "{library} is a Linux file (WSL is Linux, too), which no program for {given} loads: the answer is for "
+    "{platform}, like the text"
 )
-LEFT_OUT = "{:,} lines in the middle of this log were not compared: more than envsolve looks at may matter in it"
+LEFT_OUT = "{:,} lines in the middle of this log were skipped: it is too long to compare all of them"
 COLLECT = (
-    "the whole output from the first line with an error or a warning on, not only the last line",
-    "`nvidia-smi`, whose first lines name the driver",
+    "the whole output from the first error or warning on, not only the last line",
+    "the first lines of `nvidia-smi`, which show the driver",
     "`python -m torch.utils.collect_env` with PyTorch, else `pip list` or `conda list`",
-    "`envsolve doctor` and `envsolve validate` in the environment, which look for themselves",
+    "the output of `envsolve doctor` and `envsolve validate` in the environment",
 )
 """What tells more where a text tells nothing."""
 
 
-def _given(asked: Asked, matrix: Matrix, environ: Mapping[str, str]) -> Given:
+def _given(asked: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]) -> Given:
     from envsolve.app.targets import detected_host
     from envsolve.host.host_file import read_host_file
 
@@ -148,13 +148,15 @@ def _packages_in(prefix: str | None) -> dict[str, str]:
     from envsolve.model.names import normalized
 
     if not is_environment(Path(prefix)):
-        hint = Hint("name the directory of a virtual or conda environment", "envsolve explain --prefix .venv TEXT")
-        raise UsageError("no-environment", f"{prefix} is no environment of Python", hints=(hint,))
+        hint = Hint("give the directory of a virtual or conda environment", "envsolve explain --prefix .venv TEXT")
+        raise UsageError("no-environment", f"{prefix} is not a Python environment", hints=(hint,))
     inventory = inventory_from_files(Path(prefix))
     return {normalized(it.name): it.version or "" for it in inventory.distributions}
 
 
-def _with_this_machine(given: Given, seen: Seen, asked: Asked, matrix: Matrix, environ: Mapping[str, str]) -> Given:
+def _with_this_machine(
+    given: Given, seen: Seen, asked: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]
+) -> Given:
     """With this machine's driver and GPUs where the text is plainly of it: an environment that it names is here."""
     if given.host is not None or asked.gpus or asked.driver is not None or asked.platform is not None:
         return given

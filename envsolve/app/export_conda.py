@@ -66,12 +66,12 @@ def _categories(locks: Sequence[Lock]) -> Iterator[str]:
     others = sorted({name for lock in locks for name in lock.categories})
     if others:
         named = f"{'category' if len(others) == 1 else 'categories'} {' and '.join(map(shown, others))}"
-        yield f"the packages of the {named} are among the others: no other format has categories"
+        yield f"the packages of the {named} are merged with the others: no other format has categories"
 
 
 def _of_no_platform(stated: str) -> NotWholeError:
-    why = f"{shown(stated)} is no platform that envsolve knows" if stated else "it names none"
-    reason = f"it does not say for which platform it is: {why} (a comment says it: # platform: NAME)"
+    why = f"{shown(stated)} is not a platform that envsolve knows" if stated else "it names no platform"
+    reason = f"its platform is unknown: {why} (add a comment: # platform: NAME)"
     return NotWholeError(reason)
 
 
@@ -86,10 +86,10 @@ def _require_whole(lock: Lock) -> None:
     require_whole(lock.open)
     unknown = next((pin for pin in lock.pins if not pin.version), None)
     if unknown is not None:
-        raise NotWholeError(f"it has no version of {shown(unknown.name)}")
+        raise NotWholeError(f"it has no version for {shown(unknown.name)}")
     bare = next((pin for pin in lock.pins if not strong_digests(pin)), None)
     if bare is not None:
-        raise NotWholeError(f"it has no sha256 of {shown(f'{bare.name} {bare.version}')}")
+        raise NotWholeError(f"it has no sha256 for {shown(f'{bare.name} {bare.version}')}")
 
 
 def _require_platforms(found: Sequence[Lock], platforms: Sequence[Platform], name: str) -> None:
@@ -98,11 +98,11 @@ def _require_platforms(found: Sequence[Lock], platforms: Sequence[Platform], nam
     missing = next((it for it in platforms if it not in there), None)
     if missing is not None or not found:
         named = " and ".join(there) or "no platform that envsolve knows"
-        wanted = "" if missing is None else f", and {missing} was asked for"
+        wanted = "" if missing is None else f", not for {missing}"
         raise UsageError(
             "lock-for-other-platform",
             f"{name} is for {named}{wanted}",
-            hints=(Hint("leave --platform out to take what is there"),),
+            hints=(Hint("omit --platform to export every platform in it"),),
         )
 
 
@@ -113,8 +113,8 @@ def _require_digests(locks: Sequence[Lock], name: str, format_name: str) -> None
         if wanted is not None:
             raise UsageError(
                 "lock-without-hashes",
-                f"{name} has no {wanted} of {package.file_name}, which the format {format_name} needs",
-                hints=(Hint("make the lock anew from the request, which asks the channel for it"),),
+                f"{name} has no {wanted} for {package.file_name}, which the format {format_name} needs",
+                hints=(Hint("make the lock again from the request, to get it from the channel"),),
             )
 
 
@@ -130,14 +130,11 @@ def _lost(kind: str, locks: Sequence[Lock], format_name: str) -> Iterator[str]:
     """What the formats do not share."""
     packages = [it for lock in locks for it in lock.conda]
     if kind == "explicit" and format_name == CONDA_LOCK:
-        yield (
-            "an explicit file does not say what its packages depend on: conda-lock.yml lists them without "
-            "dependencies, and each with the one digest that was there"
-        )
+        yield "an explicit file has no dependencies and one digest for each package, so neither has this conda-lock.yml"
     if format_name == "explicit" and any(it.md5 and it.sha256 for it in packages):
-        yield "of the digests an explicit file holds the md5 alone"
+        yield "an explicit file has only the md5 digests"
     if format_name == "environment":
-        yield "an environment.yml names single builds, without addresses and digests of conda packages"
+        yield "an environment.yml names exact builds, without URLs and digests of conda packages"
 
 
 def _wheels_alone(locks: Sequence[Lock], left_out: Sequence[str], name: str, format_name: str) -> Exported:
@@ -146,13 +143,13 @@ def _wheels_alone(locks: Sequence[Lock], left_out: Sequence[str], name: str, for
     if not with_wheels:
         raise UsageError(
             "nothing-to-export",
-            f"{name} holds conda packages alone, and {format_name} has no words for them",
-            hints=(Hint("solve the request anew for package indexes", f"envsolve ... --format {format_name}"),),
+            f"{name} has only conda packages, which the format {format_name} cannot list",
+            hints=(Hint("solve the request again for package indexes", f"envsolve ... --format {format_name}"),),
         )
     texts = tuple((it.platform, write_python_lock(it, format_name)) for it in with_wheels)
     note = (
-        "these are the wheels alone, each by its address: the conda packages that they are installed beside, Python "
-        "among them, are left out"
+        "only the wheels are exported, each by its URL: the conda packages that they need, including Python, "
+        "are left out"
     )
     return Exported(texts, tuple(Note(NOT_EXPORTED, text) for text in (*left_out, note)))
 

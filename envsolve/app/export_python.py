@@ -27,7 +27,7 @@ _NOT_KEPT = "not-kept"
 _FEW = 5
 
 
-class Asked(NamedTuple):
+class PythonExport(NamedTuple):
     """A lock to export, its format, that of the result, the name of its file, and how indexes are asked.
 
     ``from_indexes`` says that they may be; else what is kept of them is all there is. ``command`` is how the same is
@@ -51,7 +51,7 @@ class _Places(NamedTuple):
     extra: tuple[str, ...]
 
 
-def export_python(asked: Asked, environ: Mapping[str, str]) -> Exported:
+def export_python(asked: PythonExport, environ: Mapping[str, str]) -> Exported:
     """The lock in its new format.
 
     Raises NotWholeError, UsageError ``lock-without-addresses`` or ``lock-without-hashes`` where an index has to be
@@ -81,7 +81,7 @@ def export_python(asked: Asked, environ: Mapping[str, str]) -> Exported:
 def _is_incomplete(pin: Pin, format_name: str) -> bool:
     if pin.index_url is None:
         if not strong_digests(pin):
-            raise NotWholeError(f"it has no sha256 of {pin.name}, which is a file by its address")
+            raise NotWholeError(f"it has no sha256 for {pin.name}, which is given by URL")
         return False
     return not strong_digests(pin) or (format_name == PYLOCK and any(not file.url for file in pin.files))
 
@@ -90,7 +90,7 @@ def _pin(pin: Pin, default: str) -> Pin:
     """A package that is known well enough, with the digests alone that prove what it is."""
     if pin.index_url is None:
         if not pin.version:
-            raise NotWholeError(f"the address of {pin.name} does not say which version it is")
+            raise NotWholeError(f"the URL of {pin.name} does not contain its version")
         return pin
     proven = all(strong_digests(pin._replace(files=(file,))) for file in pin.files)
     files = pin.files if proven else bare_files(strong_digests(pin))
@@ -98,7 +98,7 @@ def _pin(pin: Pin, default: str) -> Pin:
 
 
 def _from_indexes(
-    asked: Asked,
+    asked: PythonExport,
     missing: Sequence[Pin],
     target: Interpreter | None,
     where: _Places,
@@ -133,8 +133,8 @@ def _listed(pin: Pin, files: ExactFiles, tell: Callable[[Note], None]) -> Pin:
     if listed is None:
         raise UsageError(
             "not-on-index",
-            f"the indexes have no {pin.name} {pin.version}",
-            hints=(Hint("name the index that it is from: --index-url or --extra-index-url"),),
+            f"no index has {pin.name} {pin.version}",
+            hints=(Hint("name its index with --index-url or --extra-index-url"),),
         )
     chosen = _chosen(pin, listed, tell)
     return pin._replace(files=chosen, index_url=listed.index_url, requires_python=chosen[0].requires_python)
@@ -150,13 +150,13 @@ def _chosen(pin: Pin, listed: Listed, tell: Callable[[Note], None]) -> tuple[Pac
     if not chosen:
         raise UsageError(
             "hash-not-on-index",
-            f"none of the digests of {pin.name} {pin.version} is of a file that the index lists",
+            f"the index lists no file of {pin.name} {pin.version} with the digests in the lock",
             (f"the index is {listed.index_url}",),
-            (Hint("name the index that the lock was made from: --index-url"),),
+            (Hint("name the index that the lock was made from with --index-url"),),
         )
     gone = proofs - {it for file in chosen for it in _named(file)}
     if gone:
-        text = f"of {pin.name} {pin.version} the index lists no file with {len(gone)} of the digests: left out"
+        text = f"{pin.name} {pin.version}: {len(gone)} digests are left out, because the index lists no file with them"
         tell(Note("file-not-on-index", text))
     return chosen
 
@@ -165,7 +165,7 @@ def _named(file: PackageFile) -> set[str]:
     return {f"{algorithm}:{digest}" for algorithm, digest in file.hashes}
 
 
-def _not_asked(asked: Asked, missing: Sequence[Pin]) -> UsageError:
+def _not_asked(asked: PythonExport, missing: Sequence[Pin]) -> UsageError:
     bare = [pin for pin in missing if not strong_digests(pin)]
     what = "hashes" if bare else "addresses"
     named = list(dict.fromkeys(pin.name for pin in bare or missing))
@@ -173,9 +173,9 @@ def _not_asked(asked: Asked, missing: Sequence[Pin]) -> UsageError:
     more = " and others" if len(named) > _FEW else ""
     return UsageError(
         f"lock-without-{what}",
-        f"{asked.name} has no {what} of files, which the format {asked.format_name} needs",
-        (f"there are none of {names}{more}, and the cache has not all of them",),
-        (Hint("have them asked for at the package index", asked.command),),
+        f"{asked.name} has no file {what}, which the format {asked.format_name} needs",
+        (f"missing for {names}{more}, and the cache does not have them all",),
+        (Hint("fetch them from the package index", asked.command),),
     )
 
 
@@ -221,20 +221,20 @@ def _of_frameworks(read: Lock) -> Iterator[str]:
             yield index[framework.package]
 
 
-def _lost(asked: Asked) -> Iterator[str]:
+def _lost(asked: PythonExport) -> Iterator[str]:
     if asked.was not in VENV_FORMATS:
-        yield f"only the main dependencies of {asked.name} are in it: no extras, no dependency groups, not the project"
+        yield f"only the main dependencies of {asked.name} are exported: no extras, no groups, not the project"
     if asked.format_name == REQUIREMENTS and asked.was != REQUIREMENTS:
         if asked.asking.index_url is None and any(map(_is_of_unsaid_index, asked.read.pins)):
             yield (
-                f"{asked.name} does not say which index its packages are from: pip takes the one it is set up "
-                "with, unless --index-url names one here"
+                f"{asked.name} does not record the index of its packages: pip uses its configured index, "
+                "unless you give --index-url here"
             )
-        yield "a requirements file has the digests of files alone: no addresses, no sizes, no table of dependencies"
+        yield "a requirements file has only digests: no URLs, no sizes, no dependency table"
         if asked.read.requires_python and asked.read.made is None:
-            yield f"it is for Python {asked.read.requires_python}, which a requirements file cannot say"
+            yield f"the lock is for Python {asked.read.requires_python}, which a requirements file cannot record"
     elif asked.was == REQUIREMENTS and asked.format_name == PYLOCK and _has_no_requirements(asked.read):
-        yield "the requirements do not say what requires what, and so the pylock.toml has no table of dependencies"
+        yield "the pylock.toml has no dependency table, because the requirements file has no dependencies"
 
 
 def _has_no_requirements(lock: Lock) -> bool:

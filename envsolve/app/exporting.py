@@ -28,7 +28,7 @@ _LOCKS = Hint(
     "give a requirements file, a pylock.toml, a uv.lock, a poetry.lock, a pdm.lock, a conda-lock.yml, an explicit file "
     "or a pixi.lock"
 )
-_MEND = Hint("take what is named out of the lock, or lock it anew from a channel or an index")
+_MEND = Hint("remove that entry from the lock, or lock again from a channel or an index")
 REQUIREMENTS, PYLOCK = VENV_FORMATS
 _OF_WHEELS = (*VENV_FORMATS, "uv.lock", "poetry.lock", "pdm.lock")
 _OF_CONDA = (*CONDA_FORMATS, "pixi.lock")
@@ -80,12 +80,12 @@ def _require_lock(asked: ExportRequest, kind: str) -> None:
     if kind == "environment":
         raise UsageError(
             "lock-not-exact",
-            f"{asked.path} cannot be exported: an environment.yml has no addresses of packages, and most leave open "
-            "which packages they are",
-            hints=(Hint("have it solved", f"envsolve -r {shlex.quote(str(asked.path))} --format {asked.format_name}"),),
+            f"{asked.path} cannot be exported: an environment.yml has no package URLs, and most do not pin "
+            "exact builds",
+            hints=(Hint("solve it", f"envsolve -r {shlex.quote(str(asked.path))} --format {asked.format_name}"),),
         )
     if kind not in (*_OF_WHEELS, *_OF_CONDA):
-        raise FileError("it is no lock that becomes another one")
+        raise FileError("it is not a lock that can be exported")
     if kind == asked.format_name and kind != REQUIREMENTS:
         raise _same_format(asked)
 
@@ -94,8 +94,8 @@ def _same_format(asked: ExportRequest) -> UsageError:
     others = ", ".join(it for it in FORMATS if it != asked.format_name)
     return UsageError(
         "nothing-to-export",
-        f"{asked.path} is in the format {asked.format_name} already",
-        hints=(Hint(f"name another format: {others}"),),
+        f"{asked.path} already has the format {asked.format_name}",
+        hints=(Hint(f"choose another format: {others}"),),
     )
 
 
@@ -104,31 +104,31 @@ def _require_python(asked: ExportRequest) -> None:
     if asked.format_name not in VENV_FORMATS:
         raise UsageError(
             "nothing-to-export",
-            f"{asked.path} is a lock of wheels, and {asked.format_name} holds conda packages, which are other builds",
-            hints=(Hint("solve the request anew for channels", f"envsolve ... --format {asked.format_name}"),),
+            f"{asked.path} is a lock of wheels, and {asked.format_name} is a format for conda packages",
+            hints=(Hint("solve the request again for channels", f"envsolve ... --format {asked.format_name}"),),
         )
     if asked.platforms or asked.environment is not None:
         option = "--platform" if asked.platforms else "--environment"
         raise UsageError(
             "contradictory-options",
-            f"{option} chooses a part of a lock of conda packages, and {asked.path} is a Python lock",
-            hints=(Hint(f"leave {option} out"),),
+            f"{option} is for locks of conda packages, and {asked.path} is a Python lock",
+            hints=(Hint(f"omit {option}"),),
         )
 
 
 def _of_python(asked: ExportRequest, kind: str, text: str, environ: Mapping[str, str]) -> Exported:
-    from envsolve.app.export_python import Asked, export_python
+    from envsolve.app.export_python import PythonExport, export_python
 
     (lock,) = locks_in(kind, text)
     if kind == asked.format_name and not lock.open and all(map(strong_digests, lock.pins)):
         raise _same_format(asked)
     if lock.find_links:
         option = shown(f"--find-links {lock.find_links[0]}")
-        raise NotWholeError(f"it has the option {option}, which no other format can say")
+        raise NotWholeError(f"it has the option {option}, which no other format supports")
     require_whole(lock.open)
     command = ["envsolve", "export", str(asked.path), "--format", asked.format_name, "--ask-index"]
     return export_python(
-        Asked(
+        PythonExport(
             lock.with_requirers(),
             kind,
             asked.format_name,

@@ -66,7 +66,7 @@ def _package(told: Mapping[str, object]) -> CondaPackage | Missing:
     url = _text(told, "url")
     label = Missing(_text(told, "name"), _text(told, "version"), "")
     if not url.startswith(("http://", "https://")):
-        where = "from a folder of this machine" if url else "of no channel: its record has no address"
+        where = "from a local folder" if url else "from an unknown channel: its record has no URL"
         return label._replace(reason=f"it is {where}")
     try:
         package = package_of(

@@ -94,7 +94,7 @@ def origin_of(package: Package) -> Origin:
     if not package.described:
         return Origin(reason=f"{package.folder} has no metadata with a name and a version")
     if not package.is_wheel:
-        return Origin(reason="it was not installed as a wheel, so nothing tells where it is from")
+        return Origin(reason="it was not installed as a wheel, so its origin is unknown")
     try:
         told = direct_url(package.folder)
     except FileError as error:
@@ -105,14 +105,14 @@ def origin_of(package: Package) -> Origin:
 def _of_direct_url(told: Mapping[str, Any]) -> Origin:
     url = without_secrets(told["url"])
     if "vcs_info" in told:
-        return Origin(reason=f"it is from a repository ({url})")
+        return Origin(reason=f"it was installed from a repository ({url})")
     if "dir_info" in told:
         editable = told["dir_info"].get("editable") is True
-        return Origin(reason="it is a project that is being edited" if editable else "it is from a folder")
+        return Origin(reason="it is an editable install" if editable else "it was installed from a folder")
     hashes = _hashes(told["archive_info"])
     is_local = not url.startswith(("http://", "https://"))
     if not hashes and is_local:
-        return Origin(reason="it is from a file, and its digest was not recorded")
+        return Origin(reason="it was installed from a file without a recorded digest")
     if not is_local and not url.partition("#")[0].endswith(".whl"):
         return Origin(reason=f"it was built from {url}")
     return Origin(url, hashes, is_local)
@@ -148,7 +148,7 @@ def _pin(package: Package, files: ExactFiles) -> Pin | Missing:
         return label._replace(reason=_why_not(origin, listed.unfit), unfit=None if url else listed.unfit)
     chosen = _described_alike(package, chosen)
     if not chosen:
-        return label._replace(reason="the index has another package under this name and version: its metadata differ")
+        return label._replace(reason="the package on the index with this name and version has different metadata")
     return Pin(package.name, listed.version, chosen, listed.index_url, requires_python=chosen[0].requires_python)
 
 
@@ -165,10 +165,10 @@ def _described_alike(package: Package, files: Sequence[PackageFile]) -> tuple[Pa
 
 def _why_not(origin: Origin, unfit: Unfit | None) -> str:
     if origin.is_local:
-        return "it is from a file of this machine, and no index has one with its digest"
+        return "it was installed from a local file, and no index has a file with its digest"
     if origin.url:
-        return f"it is from {origin.url}, its digest was not recorded, and no index has it"
-    return "the index gives no digest of its files" if unfit is None else unfit.value
+        return f"it was installed from {origin.url} without a recorded digest, and no index has it"
+    return "the index has no digests for its files" if unfit is None else unfit.value
 
 
 def _requires(packages: Sequence[Package], markers: Markers) -> dict[str, set[str]]:

@@ -78,7 +78,7 @@ def left_out_of_stack(wanted: Given, there: AbstractSet[str], interpreter: Inter
     for need in _of_frameworks(wanted):
         if FRAMEWORK_OF_WHEEL[need.name] in there or not _is_about_python(need.marker) or markers.holds(need.marker):
             continue
-        text = f"{need} is left out: it is asked for where {need.marker}, and the lock is for Python {version}"
+        text = f"{need} is left out: its marker is {need.marker}, and the lock is for Python {version}"
         yield Note("left-out", text)
 
 
@@ -96,7 +96,7 @@ def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> Spe
     for major in _cuda_asked_by(need):
         cuda = with_major(cuda, major)
         if request.wants_cpu:
-            message = f"{request.asker.saying('gpus', 'none')} asks for CPU and {need} for CUDA: give one of them"
+            message = f"{request.asker.saying('gpus', 'none')} requests the CPU and {need} CUDA: give one of them"
             raise UsageError("contradictory-options", message)
     return cuda
 
@@ -192,8 +192,8 @@ def require_wheels(request: Request) -> None:
     """Raise UsageError where a source is named that has no wheels."""
     for source in request.sources:
         if not source.is_wheel:
-            hint = Hint("for conda packages write an environment: --format environment")
-            message = f"the source {source} has conda packages, which a Python lock cannot hold"
+            hint = Hint("to use conda packages, write an environment: --format environment")
+            message = f"the source {source} has conda packages, which a Python lock cannot contain"
             raise UsageError("contradictory-options", message, hints=(hint,))
 
 
@@ -229,7 +229,7 @@ def python_of(asked: SpecifierSet | None, minor: Version | None) -> tuple[int, i
         patch = _first_patch(asked, number)
         if patch is not None:
             return 3, number, patch
-    raise UsageError("python-not-supported", f"no CPython 3 lies in {asked}")
+    raise UsageError("python-not-supported", f"no CPython 3 satisfies {asked}")
 
 
 def _first_patch(asked: SpecifierSet | None, minor: int) -> int | None:

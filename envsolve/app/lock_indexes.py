@@ -136,7 +136,7 @@ class _WhenNeeded:
         with self._making:
             if self._made is None:
                 if self._is_closed:
-                    raise OutsideError("fetch-cancelled", "nothing is fetched any more, as the command is ending")
+                    raise OutsideError("fetch-cancelled", "the fetch was cancelled because the command is ending")
                 self._made = self._make()
             return self._made
 
@@ -169,7 +169,7 @@ def places(request: Request, given: Given, settings: IndexSettings) -> Places:
         settings = IndexSettings()
     named = named or settings.index_url
     extra = (*request.extra_index_urls, *given.extra_index_urls, *settings.extra_index_urls)
-    unread = settings.find_links and f"places of files (find-links of {settings.find_links_origin}) are not looked at"
+    unread = settings.find_links and f"find-links in {settings.find_links_origin} is ignored"
     default = named or default_index()
     if settings.index_url and default.startswith("file:"):
         _require_place(default, settings.origin)
@@ -191,8 +191,8 @@ def _require_place(url: str, named_by: str) -> None:
     if not url.startswith("file:"):
         address_of(url)
     elif not path_of(url).is_dir():
-        message = f"there is no folder {path_of(url)} for an index to be in"
-        raise UsageError("url-invalid", message, (f"{named_by} names it",), (Hint("check the name of the folder"),))
+        message = f"the folder of an index does not exist: {path_of(url)}"
+        raise UsageError("url-invalid", message, (f"it is set by {named_by}",), (Hint("check the name of the folder"),))
 
 
 def name_index(error: OutsideError, request: Request, where: Places | None) -> None:
@@ -200,12 +200,12 @@ def name_index(error: OutsideError, request: Request, where: Places | None) -> N
     from envsolve.index.failures import ANOTHER_INDEX
 
     of_pytorch = (request.packages.pytorch_index_url or PYTORCH_INDEX).rstrip("/")
-    key, what = "index-url", "another index, such as a mirror,"
+    key, what = "index-url", "use another index, such as a mirror,"
     if error.address.startswith(f"{without_secrets(of_pytorch)}/"):
-        key, what = "pytorch-index-url", "another index of PyTorch, such as a mirror,"
+        key, what = "pytorch-index-url", "use another PyTorch index, such as a mirror,"
     if where is not None and where.origin and _lies_below(error.address, where.default):
-        error.cause = (*error.cause, f"{where.origin} names that index")
-    hint = Hint(f"{what} is named with {request.asker.named(key)}")
+        error.cause = (*error.cause, f"that index is set in {where.origin}")
+    hint = Hint(f"{what} with {request.asker.named(key)}")
     error.hints = tuple(hint if it == ANOTHER_INDEX else it for it in error.hints)
 
 
@@ -238,4 +238,4 @@ class _Nobody:
         """There is nothing to end."""
 
     def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
-        raise OutsideError("offline", f"{without_secrets(url)} is not in the cache, and --offline asks nobody")
+        raise OutsideError("offline", f"{without_secrets(url)} is not cached, and --offline is set")

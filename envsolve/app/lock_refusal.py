@@ -48,7 +48,7 @@ def packages_refusal(
     causes = list(dict.fromkeys(_of_folders(lacking, conflict, solution, request.packages))) or sentences(conflict)
     shown = causes[:_MOST_CAUSES]
     if len(causes) > len(shown):
-        shown.append(f"and {len(causes) - len(shown)} more requirements like these")
+        shown.append(f"and {len(causes) - len(shown)} more")
     stack = _with(solution, ())
     target = f"Python {interpreter.full_version} on {interpreter.platform}"
     unknown = [name for name in _unknown(conflict) if name not in {ask.name for ask in nowhere}]
@@ -56,14 +56,14 @@ def packages_refusal(
     unfit = {name: found for name in contested(conflict) if (found := reasons_of(name, conflict))}
     reasons = {it for found in unfit.values() for it in found}
     if unknown:
-        code, message = "package-not-found", f"no package index of this request knows {' or '.join(unknown)}"
+        code, message = "package-not-found", f"no package index has {' or '.join(unknown)}"
     elif lacking:
         code, message = _lacking(lacking)
     elif reasons == {Unfit.YANKED}:
-        code, message = "yanked", f"what is asked for of {' and '.join(contested(conflict)[:_FEW_NAMES])} was withdrawn"
+        code, message = "yanked", f"the required {' and '.join(contested(conflict)[:_FEW_NAMES])} was withdrawn"
     elif reasons == {Unfit.PRERELEASE}:
         code = "version-not-found"
-        message = f"what is asked for of {' and '.join(contested(conflict)[:_FEW_NAMES])} has pre-releases alone"
+        message = f"the required {' and '.join(contested(conflict)[:_FEW_NAMES])} has only pre-releases"
     elif Unfit.OTHER_HASHES in reasons:
         code, message = "hash-mismatch", _of_other_hashes(unfit, beside)
     elif reasons:
@@ -71,19 +71,19 @@ def packages_refusal(
     elif beside:
         code = "packages-conflict"
         names = beside[:_FEW_NAMES]
-        message = f"what conda installs of {' and '.join(names)} does not meet the requirements for {target}{stack}"
+        message = f"the conda packages {' and '.join(names)} do not meet the requirements for {target}{stack}"
     else:
         names = contested(conflict)[:_FEW_NAMES]
         code = "packages-conflict"
         if conflict.provider.world.virtual.isdisjoint(names):
-            message = f"the requirements of {' and '.join(names)} do not go together for {target}{stack}"
+            message = f"the requirements for {' and '.join(names)} conflict, for {target}{stack}"
         else:
-            message = f"one package alone may have {' and '.join(names)}, for {target}{stack}"
+            message = f"only one package may install {' and '.join(names)}, for {target}{stack}"
     rivals = tuple(_rival_hints(conflict, request, solution))
     hints = (
         *rivals,
         *_framework_hints(contested(conflict), request),
-        *([Hint("have conda install a version that is asked for")] if beside and code != "hash-mismatch" else []),
+        *([Hint("install a required version with conda")] if beside and code != "hash-mismatch" else []),
         *(() if rivals else _hints(reasons, unknown, lacking, request, solution)),
         *_glibc_hints(conflict, request),
         *(_hash_hints(unfit, solution, beside, request.asker) if code == "hash-mismatch" else ()),
@@ -113,12 +113,12 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
     named = request.asker.named("pytorch-index-url")
     return UnsolvableError(
         NOT_ON_INDEX,
-        f"no package index of this request has a {stranger.name} that goes with torch {release.full_version}",
+        f"no package index has a {stranger.name} that works with torch {release.full_version}",
         (
             f"{folder} does not have {stranger.name}",
             f"{stranger.index_url} has {stranger.name} {stranger.version}, which is not built for {build}",
         ),
-        (Hint(f"name the index of PyTorch, or a mirror of it, that has {stranger.name} for {build} with {named}"),),
+        (Hint(f"name a PyTorch index or mirror that has {stranger.name} for {build} with {named}"),),
     )
 
 
@@ -132,15 +132,15 @@ def unbuilt_refusal(
     names = [f"{name} {version}" for name, version, _ in unbuilt]
     more = f" and {len(names) - _FEW_NAMES} more" if len(names) > _FEW_NAMES else ""
     message = (
-        f"{', '.join(names[:_FEW_NAMES])}{more} must be built to know what they require"
+        f"{', '.join(names[:_FEW_NAMES])}{more} must be built to read their requirements"
         if len(names) > 1
-        else f"{names[0]} must be built to know what it requires"
+        else f"{names[0]} must be built to read its requirements"
     )
     causes = [
         f"{name} {version} has only a source distribution (required by {', '.join(askers)})"
         for name, version, askers in unbuilt
     ]
-    causes.append(f"there may be an answer for Python {interpreter.full_version} on {interpreter.platform}")
+    causes.append(f"building them may solve it for Python {interpreter.full_version} on {interpreter.platform}")
     building = request._replace(packages=request.packages._replace(allow_builds=True))
     if request.python is None:
         building = building._replace(python=SpecifierSet(f"=={'.'.join(map(str, interpreter.python[:2]))}.*"))
@@ -152,15 +152,15 @@ def outdated(old: Behind, refused: UnsolvableError | None, request: Request) -> 
     """The error where the newest version that fits is long out of date; ``refused`` says why newer ones do not."""
     assert old.months is not None
     causes = () if refused is None else (refused.message, *refused.cause)
-    why = _asking_for(old.name, f">={old.newest}", "see what stands in the way of the newest", request)
+    why = _asking_for(old.name, f">={old.newest}", "show why the newest does not fit", request)
     return UnsolvableError(
         "outdated",
-        f"the newest {old.name} that goes with this request is {old.version}, {old.months:.0f} months older than "
+        f"the newest {old.name} that fits this request is {old.version}, {old.months:.0f} months older than "
         f"{old.newest}",
         causes[:_MOST_CAUSES],
         (
             *((why,) if refused is None else refused.hints),
-            _asking_for(old.name, f"=={old.version}", "take it all the same", request),
+            _asking_for(old.name, f"=={old.version}", "use it anyway", request),
         ),
     )
 
@@ -169,7 +169,7 @@ def _asking_for(name: str, specifier: str, text: str, request: Request) -> Hint:
     """A hint to ask for other versions of ``name``; a command where it was typed."""
     typed = {text: parse_need(text) for text in request.packages.requirements}
     if name not in {need.name for need in typed.values()}:
-        return Hint(f"{text}: ask for {name}{specifier}")
+        return Hint(f"{text}: require {name}{specifier}")
     asked = tuple(
         str(need._replace(specifier=specifier)) if need.name == name else line for line, need in typed.items()
     )
@@ -195,7 +195,7 @@ def stack_refusal(
         )
     if on_python and typed.python is None:
         named = typed.asker.named("python")
-        error.hints = (Hint(f"what is asked of a framework depends on the Python: name one with {named}"),)
+        error.hints = (Hint(f"the framework requirements depend on the Python version: choose one with {named}"),)
     return error
 
 
@@ -222,15 +222,15 @@ def _build_of_other_kind(request: Request, problem: Problem) -> UnsolvableError 
     for spelled, local in asked:
         if problem.cpu and _CUDA_BUILD.fullmatch(local):
             code, kind = "gpu-build-without-gpu", "a CUDA build"
-            why = f"{for_cpu} asks for a build for the CPU" if request.wants_cpu else "no GPU was found or named"
-            way = f"name the GPU it is for with {request.asker.named('gpus')}"
+            why = f"{for_cpu} requests a CPU build" if request.wants_cpu else "no GPU was found or named"
+            way = f"name the target GPU with {request.asker.named('gpus')}"
         elif local == "cpu" and not problem.cpu:
-            code, kind, why = "cpu-build-with-gpu", "a build for the CPU", "the request is for a GPU"
-            way = f"{for_cpu} asks for builds for the CPU"
+            code, kind, why = "cpu-build-with-gpu", "a CPU build", "the request is for a GPU"
+            way = f"use {for_cpu} for CPU builds"
         else:
             continue
-        hints = (Hint(way), Hint(f"or leave out +{local}: envsolve chooses the build for the machine"))
-        return UnsolvableError(code, f"{spelled} is {kind}, and {why}", (f"{spelled} was asked for",), hints)
+        hints = (Hint(way), Hint(f"or omit +{local}: envsolve chooses the build for the machine"))
+        return UnsolvableError(code, f"{spelled} is {kind}, and {why}", (f"{spelled} is required",), hints)
     return None
 
 
@@ -243,23 +243,21 @@ def _with(solution: Solution | None, but: Collection[str]) -> str:
 def _of_other_hashes(unfit: Mapping[str, Mapping[Unfit, str]], of_conda: Collection[str]) -> str:
     names = [f"{name} {found[Unfit.OTHER_HASHES]}" for name, found in unfit.items() if Unfit.OTHER_HASHES in found]
     if of_conda:
-        return f"conda installs {' and '.join(of_conda)}, which cannot have the hashes of a wheel that are asked for"
-    return f"the index has other hashes of {' and '.join(names[:_FEW_NAMES])} than those that are asked for"
+        return f"conda installs {' and '.join(of_conda)}, and the required hashes are those of a wheel"
+    return f"the index has other hashes for {' and '.join(names[:_FEW_NAMES])} than required"
 
 
 def _hash_hints(
     unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None, of_conda: Collection[str], asker: Asker
 ) -> Iterator[Hint]:
     if of_conda:
-        yield Hint(f"take out the hashes of {' and '.join(of_conda)}: the lock proves conda's package with its own")
+        yield Hint(f"remove the hashes of {' and '.join(of_conda)}: the lock has those of the conda package")
         return
-    yield Hint("a file that changed on an index may be another's: find out who changed it before you trust it")
-    yield Hint("take out --hash, or put the hashes of this index there")
+    yield Hint("find out who changed the file on the index before you trust it")
+    yield Hint("remove --hash, or replace the hashes by those of this index")
     stack = {} if solution is None else {it.release.package: it.release.source for it in solution.choices}
     if any(stack.get(name) is Source.PYTORCH for name in unfit):
-        yield Hint(
-            f"for hashes of the wheels on PyPI, whose builds are others, take these: {asker.saying('sources', 'pypi')}"
-        )
+        yield Hint(f"if the hashes are those of the builds on PyPI, use them: {asker.saying('sources', 'pypi')}")
 
 
 def _glibc_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:
@@ -282,8 +280,8 @@ def _cannot_be_installed(unfit: Mapping[str, Mapping[Unfit, str]], target: str, 
 def _lacking(asks: list[Ask]) -> tuple[str, str]:
     asked = " and ".join(dict.fromkeys(versions(ask) for ask in asks))
     if all(ask.origin == THE_STACK for ask in asks):
-        return NOT_ON_INDEX, f"no package index of this request has {asked}, the best build for this machine"
-    return "version-not-found", f"no package index of this request has {asked}"
+        return NOT_ON_INDEX, f"no package index has {asked}, the best build for this machine"
+    return "version-not-found", f"no package index has {asked}"
 
 
 def _of_folders(lacking: list[Ask], conflict: Conflict, solution: Solution | None, packages: Packages) -> Iterator[str]:
@@ -294,11 +292,11 @@ def _of_folders(lacking: list[Ask], conflict: Conflict, solution: Solution | Non
         own = index_of(releases[ask.name], packages) if ask.name in releases else None
         folder = "" if own is None else without_secrets(own).rstrip("/")
         if ask.releases is None:
-            yield f"{ask.origin} asks for {versions(ask)}"
+            yield f"{ask.origin} requires {versions(ask)}"
             yield (
-                f"{folder} does not have {ask.name}, and no other index of this request has it"
+                f"{folder} does not have {ask.name}, and no other index has it"
                 if folder
-                else f"the indexes beside PyTorch's own do not have {ask.name}"
+                else f"no index other than PyTorch's has {ask.name}"
             )
             continue
         if not folder:
@@ -309,7 +307,7 @@ def _of_folders(lacking: list[Ask], conflict: Conflict, solution: Solution | Non
             held = (
                 " to ".join(dict.fromkeys((project.versions[0], project.versions[-1]))) if project.versions else "none"
             )
-            yield f"{ask.origin} asks for {versions(ask)}"
+            yield f"{ask.origin} requires {versions(ask)}"
             yield f"{folder} does not have {ask.name}, and {other} has {held}"
 
 
@@ -335,12 +333,12 @@ def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None
             if parent is None:
                 wanted = f"{release.package}{ask.specifier}"
                 yield Hint(
-                    f"ask for {wanted} instead of {versions(ask)} ({ask.origin}): it is the build for this machine"
+                    f"require {wanted} instead of {versions(ask)} ({ask.origin}): it is the build for this machine"
                 )
             else:
                 yield Hint(
-                    f"{parent.name} requires {ask.name} by that name: it gets that build where neither "
-                    f"{framework} nor {release.package} is asked for"
+                    f"{parent.name} requires {ask.name} by that name: to install that build, request neither "
+                    f"{framework} nor {release.package}"
                 )
 
 
@@ -355,7 +353,7 @@ def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
             asked = (*(it for it in request.frameworks if it.framework != meant.framework), meant)
             meaning = request._replace(frameworks=asked, packages=request.packages._replace(requirements=rest))
             command = None if request.asker.file else command_of(meaning)
-        yield Hint(f"the framework is asked for with {request.asker.saying('frameworks', _MEANT[name])}", command)
+        yield Hint(f"request the framework with {request.asker.saying('frameworks', _MEANT[name])}", command)
 
 
 def _hints(
@@ -366,27 +364,25 @@ def _hints(
         it.release.package for it in (solution.choices if solution else ()) if it.release.source is Source.PYTORCH
     }
     if of_pytorch & {*unknown, *(ask.name for ask in lacking)}:
-        yield Hint(
-            f"name the index of PyTorch, or a mirror of it, that has this build with {named('pytorch-index-url')}"
-        )
+        yield Hint(f"name a PyTorch index or mirror that has this build with {named('pytorch-index-url')}")
         return
     if unknown:
-        yield Hint(f"check the spelling, or name the index that has it with {named('extra-index-urls')}")
+        yield Hint(f"check the spelling, or add the index that has it with {named('extra-index-urls')}")
         return
     if lacking:
-        yield Hint(f"ask for other versions, or name the index that has these with {named('extra-index-urls')}")
+        yield Hint(f"require other versions, or add the index that has these with {named('extra-index-urls')}")
         return
     if reasons & {Unfit.SOURCE_ONLY, Unfit.NEEDS_BUILD} and not request.packages.allow_builds:
         building = request._replace(packages=request.packages._replace(allow_builds=True))
         yield way_out("allow building packages from source, which runs their code", building, request)
     if reasons & {Unfit.OTHER_PYTHON, Unfit.OTHER_PLATFORM}:
-        yield Hint(f"another Python may have it ({named('python')}), or another version of the package")
+        yield Hint(f"try another Python ({named('python')}) or another version of the package")
     if Unfit.YANKED in reasons:
-        yield Hint("a version that was withdrawn is taken where it is pinned: name it with ==")
+        yield Hint("pin it with == to install a withdrawn version")
     if Unfit.PRERELEASE in reasons:
         pre = request._replace(packages=request.packages._replace(pre=True))
         yield way_out("allow pre-releases, or name one behind >=", pre, request)
     if Unfit.TOO_NEW in reasons:
-        yield Hint(f"name a later day with {named('exclude-newer')}")
+        yield Hint(f"set a later date with {named('exclude-newer')}")
     if not reasons:
-        yield Hint("loosen one of the requirements above, or put one of them into an environment of its own")
+        yield Hint("relax one of these requirements, or move one into a separate environment")

@@ -112,7 +112,7 @@ class Result:
             notes = (*notes, *self._beyond_common_glibc(attempt.interpreter, pins))
         if passed:
             more = f", and {len(passed) - 1} more after it" if len(passed) > 1 else ""
-            text = f"a build was passed over{more}: {said(passed[0])}{_instead(solution)}"
+            text = f"a better build was skipped{more}: {said(passed[0])}{_instead(solution)}"
             notes = (Note("build-passed-over", text).about(count=len(passed), because=passed[0].message), *notes)
         return Locked(attempt.problem.platform, locked, answer, solution, notes)
 
@@ -129,7 +129,7 @@ class Result:
         notes = [] if self._target.fell_to_cpu and not attempt.problem.cpu else list(self._target.notes)
         if self._request.python is None:
             named = attempt.request.asker.named("python")
-            text = f"the lock is for Python {solution.python}; {named} names another one"
+            text = f"locked for Python {solution.python} (use {named} to choose another version)"
             notes.append(Note(PYTHON_CHOSEN, text).about(python=str(solution.python)))
         notes += self._without_cuda(solution)
         return (*notes, *(it for it in solution.notes if it.code != SHARED_DEPENDENCIES))
@@ -142,7 +142,7 @@ class Result:
                 continue
             cudnn = f" and cuDNN {spoken(release.cudnn_requires)}" if release.cudnn_requires is not None else ""
             text = (
-                f"{release.package} {release.full_version} does not install CUDA: the machine must have "
+                f"{release.package} {release.full_version} does not install CUDA: the machine needs "
                 f"CUDA {release.cuda}{cudnn} on its library path"
             )
             command = None
@@ -165,7 +165,7 @@ class Result:
             names = ", ".join(beyond[:_FEW]) + (f" and {len(beyond) - _FEW} more" if len(beyond) > _FEW else "")
             text = f"glibc {interpreter.glibc} is assumed, and {names} cannot be installed with {COMMON_GLIBC}"
             named = self._request.asker.named("glibc")
-            yield Note("glibc-assumed", f"{text} (RHEL 8): {named} says what the machine has")
+            yield Note("glibc-assumed", f"{text} (RHEL 8): set {named} to that of the machine")
 
 
 def said(error: UnsolvableError) -> str:
@@ -178,7 +178,7 @@ def _for_the_cpu(pins: Iterable[Pin]) -> Iterator[Note]:
         framework = FRAMEWORKS.get(FRAMEWORK_OF_CPU_WHEEL.get(pin.name, ""))
         if framework is not None:
             other = framework.wheels[0]
-            text = f"{pin.name} is a build for the CPU, asked for by that name: {other} is the one for this GPU"
+            text = f"{pin.name} is a CPU build and required by that name: {other} is the one for this GPU"
             yield Note("build-for-cpu", text).about(name=pin.name, for_gpu=other)
 
 
@@ -194,9 +194,9 @@ def _of_default_builds(attempt: Attempt) -> Iterator[Note]:
     if problem.frameworks:
         yield Note(
             "default-builds",
-            "no NVIDIA GPU was found, and the index that is named has no CPU build: these are the default builds, "
-            "which run without a GPU as well and bring CUDA libraries along",
+            "no NVIDIA GPU was found, and the given index has no CPU builds: these are the default builds, "
+            "which also run without a GPU and install CUDA libraries",
         )
     if any(it.framework in OWN_INDEX.values() for it in problem.frameworks):
         naming = attempt.request.asker.saying("pytorch-index-url", PYTORCH_INDEX.rstrip("/"))
-        yield Note("index-of-cpu-builds", f"PyTorch's CPU builds are in its own index: {naming}")
+        yield Note("index-of-cpu-builds", f"PyTorch's CPU builds are on its own index: {naming}")

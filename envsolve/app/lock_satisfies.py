@@ -66,7 +66,7 @@ def differences(lock: Lock, request: Request, target: Target) -> tuple[Differenc
     the request names cannot be read.
     """
     if lock.made is None:
-        return (Difference(Note("not-recorded", "envsolve did not write it, or it does not say what for"), None),)
+        return (Difference(Note("not-recorded", "envsolve did not write it, or it does not record its request"), None),)
     asked = CondaAsked()
     if request.format in (*PYTHON_FORMATS, *CONDA_FORMATS):
         asked = asked_in(request, target.problem.platform, lock.python)
@@ -124,7 +124,7 @@ def _of_requirements(lock: Lock, made: Made, request: Request, asked: CondaAsked
     beside = any((asked.categories, python.hashed, python.index_url, python.extra_index_urls))
     is_other = request.format in CONDA_FORMATS and dict(asked.variables) != dict(lock.variables)
     if made.asked_digest not in (None, digest) and (beside or is_other or not found):
-        text = "files of requirements have other hashes, indexes, variables or categories"
+        text = "requirement files have other hashes, indexes, variables or categories"
         yield Difference(Note("files-changed", text), is_met=None)
 
 
@@ -145,7 +145,7 @@ def _compared(kind: str, wanted: Sequence[_Wanted], recorded: Sequence[str]) -> 
         else:
             told, code = f"{named}{it.text} is new", f"{kind}-new"
         held = " and ".join(f"{package.name} {package.version}".strip() for package in it.found) or None
-        but = f", and the lock file has {held or f'no {it.name}'}" if it.is_met is False else ""
+        but = f", but the lock file has {held or f'no {it.name}'}" if it.is_met is False else ""
         note = Note(code, f"{place}{told}{but}").about(name=it.name, wanted=it.text, recorded=before, locked=held)
         yield Difference(note, it.is_met)
     for name, text in gone.items():  # a lock does not tell which packages it alone brought

@@ -397,7 +397,7 @@ class _Lock:
             months = it.months or 0
             if it.name not in of_stack and months < _FEW_MONTHS:
                 continue
-            age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is taken, not"
+            age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is used, not"
             because, command = " and ".join(it.held_by[:_FEW]), None
             if not because:
                 refused = self._against(it, made, lines, is_of_stack=it.name in of_stack)
@@ -437,7 +437,7 @@ class _Lock:
             if better.version == it.version and better.cuda and it.cuda and better.cuda.major > it.cuda.major:
                 refused = self._refusal_of(made.best, made.floors, lines)
                 because = "" if refused is None else f": {said(refused)}"
-                yield Note("older-cuda", f"{it.label} is taken, not the build for CUDA {better.cuda}{because}")
+                yield Note("older-cuda", f"{it.label} is used, not the build for CUDA {better.cuda}{because}")
 
     def _against(self, it: Behind, made: _Made, lines: Lines, *, is_of_stack: bool = False) -> UnsolvableError | None:
         """Why the newest version does not go with the rest, found out by asking for it, or for the best stack."""
@@ -553,11 +553,11 @@ def _folder(release: Release) -> tuple[Source, str]:
 
 def _corrected(found: Found) -> Iterator[Note]:
     for package, line in found.corrected:
-        text = f"{package} requires {line!r}, which is not valid and is read as {read_as(line)!r}"
+        text = f"{package} requires {line!r}, which is invalid and was read as {read_as(line)!r}"
         yield Note("metadata-corrected", f"{text}: pip 24.1 and newer refuse this package, uv installs it")
 
 
 def _not_decided(made: _Made) -> Iterator[Note]:
     if made.undecided:
         names = ", ".join(it for it in made.undecided)
-        yield Note("not-decided", f"the time was over before newer versions of {names} were looked for")
+        yield Note("not-decided", f"time ran out before newer versions of {names} were tried")

@@ -119,7 +119,7 @@ def _install_conda(
     scripts = missing_scripts(prefix)
     if not scripts:
         return []
-    text = f"{' and '.join(scripts)}: a script for after the installation, which is not run, as with pixi"
+    text = f"{' and '.join(scripts)}: the post-link script was not run (like pixi)"
     return [Note("script-not-run", text)]
 
 
@@ -136,6 +136,6 @@ def _write_activation(plan: Plan, prefix: Path, platform: Platform, matrix: Matr
     if with_xla is not None and not write_xla_flags(prefix):
         yield Note(
             "libdevice-missing",
-            f"{with_xla.title} compiles some kernels with XLA, which needs libdevice, and no package here brings it: "
-            "where it says 'libdevice not found', ask for cuda-nvcc as well",
+            f"{with_xla.title} compiles some kernels with XLA, which needs libdevice, but this lock does not have it. "
+            "If an error says 'libdevice not found', add cuda-nvcc",
         )

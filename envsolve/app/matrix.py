@@ -125,7 +125,7 @@ def check(matrix: Matrix) -> tuple[Verdict, ...]:
     mistakes = matrix.check()
     if mistakes:
         count = f"{len(mistakes)} mistakes" if len(mistakes) > 1 else "a mistake"
-        raise MatrixError("matrix-invalid", f"the compatibility matrix holds {count}", tuple(mistakes))
+        raise MatrixError("matrix-invalid", f"the compatibility matrix has {count}", tuple(mistakes))
     return judge(matrix, latest_date())
 
 
@@ -154,5 +154,5 @@ def _any_in(versions: SpecifierSet, releases: list[Release]) -> bool:
 
 
 def _nothing(name: str, versions: SpecifierSet) -> UnsolvableError:
-    hint = Hint("see every version", f"envsolve matrix show {name}")
-    return UnsolvableError("no-such-release", f"the matrix holds no {name}{versions}", hints=(hint,))
+    hint = Hint("list all versions", f"envsolve matrix show {name}")
+    return UnsolvableError("no-such-release", f"the matrix has no {name}{versions}", hints=(hint,))

@@ -46,7 +46,7 @@ def overridden(host: Host, cuda: CudaTable, environ: Mapping[str, str]) -> Host:
     driver = cuda.driver_for(version, windows=host.platform.is_windows or host.wsl)
     if driver is None:
         raise UsageError(
-            "invalid-environment-variable", f"{CONDA_CUDA}: no driver is known for CUDA {version} or older"
+            "invalid-environment-variable", f"{CONDA_CUDA}: no known driver supports CUDA {version} or older"
         )
     return with_origin(with_driver(host, driver, CONDA_CUDA)._replace(driver_cuda=version), "driver_cuda", CONDA_CUDA)
 
@@ -71,9 +71,9 @@ def require_known(capability: ComputeCapability, cuda: CudaTable, origin: str) -
     if capability not in known:
         raise UsageError(
             "unknown-gpu",
-            f"no NVIDIA GPU is known to have compute capability {capability} (from {origin})",
+            f"no known NVIDIA GPU has compute capability {capability} (from {origin})",
             (f"known: {', '.join(map(str, sorted(known)))}",),
-            (Hint(f"{origin} takes one of these"),),
+            (Hint(f"{origin} accepts one of these"),),
         )
 
 

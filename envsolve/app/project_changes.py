@@ -118,14 +118,14 @@ def _possible(file: LockedFile, matrix: Matrix) -> Possible | None:
     if best is None or not _is_newer(best, locked):
         return None
     drivers = {str(machine.driver) for machine in best.problem.machines if machine.driver is not None}
-    stack, held = _told(best, locked), _told(locked, best)
+    stack, held = _difference_text(best, locked), _difference_text(locked, best)
     if not (_toolkit(best) > _toolkit(locked) and best.toolkit is not None and drivers):
-        return Possible(stack, held, None, f"{stack} would run here, and {held} is locked")
+        return Possible(stack, held, None, f"{stack} would run here, but {held} is locked")
     several = len(drivers) > 1
     named = f"driver{'s' * several} {' and '.join(sorted(drivers))}"
     allowed = f"{named} allow{'s' * (not several)} CUDA {best.toolkit.version}"
     would = f": {stack} would run here" if _differing(best, locked) else ""
-    return Possible(stack, held, allowed, f"{allowed}{would}, and {held} is locked")
+    return Possible(stack, held, allowed, f"{allowed}{would}, but {held} is locked")
 
 
 def _is_newer(best: Solution, locked: Solution) -> bool:
@@ -143,7 +143,7 @@ def _differing(solution: Solution, other: Solution) -> list[Release]:
     return [it.release for it in solution.choices if of_other.get(it.release.framework) != it.release.version]
 
 
-def _told(solution: Solution, other: Solution) -> str:
+def _difference_text(solution: Solution, other: Solution) -> str:
     """The frameworks of ``solution`` whose version is another one in ``other``, with the CUDA where that differs."""
     named = " and ".join(f"{it.framework} {it.version}" for it in _differing(solution, other))
     if solution.toolkit is None or _toolkit(solution) == _toolkit(other):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _Found = TypeVar("_Found")
 _FEW = 4
 _NOT_RIGHT = (Verdict.STALE, Verdict.DOES_NOT_RUN, Verdict.MISSING)
-_KEEP = Hint("keep it under another name and ask for it in requirement-files, for example requirements.in")
+_KEEP = Hint("rename it, for example to requirements.in, and list it in requirement-files")
 
 
 class ProjectLock(NamedTuple):
@@ -338,7 +338,7 @@ def _let_go_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[N
     locks = [lock for it in files for lock in (it.held, it.lock) if lock is not None] if how.upgraded else []
     for name in how.upgraded:
         if not any(is_gone(package, (normalized(name),)) for lock in locks for package in lock.versions):
-            yield Note("not-locked", f"-P {name}: no lock of the project holds it").about(name=name)
+            yield Note("not-locked", f"-P {name}: not in any lock of the project").about(name=name)
 
 
 def _refuse_outputs(project: Project, asked: Sequence[Asked], matrix: Matrix, *, overwrites: bool) -> None:
@@ -362,11 +362,11 @@ def refuse_link(directory: Path, name: str) -> None:
         link = link_in(directory, name)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        message = f"{name} is not written: {reason}"
-        raise UsageError("output-not-writable", message, hints=(Hint("name another file"),)) from None
+        message = f"{name} was not written: {reason}"
+        raise UsageError("output-not-writable", message, hints=(Hint("choose another file"),)) from None
     if link is not None:
-        message = f"{name} is not written: {link} is a link"
-        raise UsageError("output-not-writable", message, hints=(Hint("remove the link, or name another file"),))
+        message = f"{name} was not written: {link} is a link"
+        raise UsageError("output-not-writable", message, hints=(Hint("remove the link, or choose another file"),))
 
 
 def _named(error: EnvsolveError, asked: Asked) -> EnvsolveError:
@@ -376,12 +376,12 @@ def _named(error: EnvsolveError, asked: Asked) -> EnvsolveError:
     if asked.as_recorded.named_hosts and isinstance(error, UnsolvableError):
         error.hints = (
             *(hint._replace(command=None) for hint in error.hints),
-            Hint("give a target of its own kind outputs of its own: [tool.envsolve.targets.NAME] outputs = [...]"),
+            Hint("give this target its own `outputs`: [tool.envsolve.targets.NAME] outputs = [...]"),
         )
     return error
 
 
 def _refuse_one_file(project: Project, asked: Asked, platforms: list[Platform]) -> NoReturn:
-    message = f"{asked.output.file} is for one platform, and the answer is for {' and '.join(platforms)}"
-    hint = Hint(f"name a file for each, with {PLATFORM} in its name")
+    message = f"{asked.output.file} is for one platform, but the lock is for {' and '.join(platforms)}"
+    hint = Hint(f"put {PLATFORM} into the file name to write one file for each")
     refuse_value(project, key_of(asked.part, "outputs"), UsageError("several-platforms", message, hints=(hint,)))

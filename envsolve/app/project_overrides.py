@@ -34,8 +34,8 @@ def _part(part: Part, given: Mapping[str, Any]) -> Part:
         named = ", ".join(it.name for it in part.machines)
         raise UsageError(
             "contradictory-options",
-            f"--{_OPTION[next(iter(machine))]} names a machine, and the project names its own: {named}",
-            hints=(Hint("change the target in the project, or leave the option out"),),
+            f"--{_OPTION[next(iter(machine))]} names a machine, but the project has its own: {named}",
+            hints=(Hint("change the target in the project, or omit the option"),),
         )
     if "hosts" in machine:
         machine = {"gpus": (), "driver": None, **machine}

@@ -67,8 +67,8 @@ def _refuse_inputs(project: Project, part: Part) -> None:
     read = {Path(name).resolve() for name in (*part.settings.requirement_files, *part.settings.constraint_files)}
     for output in part.outputs:
         if Path(output.file).resolve() in read:
-            message = f"{output.file} says what is asked for, and the lock would take its place"
-            hint = Hint("keep the two apart, for example requirements.in and requirements.txt")
+            message = f"{output.file} is a requirements file, and the lock would overwrite it"
+            hint = Hint("use two files, for example requirements.in and requirements.txt")
             refuse_value(project, key_of(part, "outputs"), UsageError("contradictory-options", message, hints=(hint,)))
 
 
@@ -112,8 +112,8 @@ def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str,
     named = tuple(it for machine in part.machines for it in _named(project, machine, request, matrix, environ))
     bare = [it for it in named if not it.host.gpus and it.host.status in (GpuStatus.NO_HARDWARE, GpuStatus.NO_GPU)]
     if bare and len(bare) < len(named):
-        message = f"{bare[0].name} has no NVIDIA GPU, and others that share the files have: no build is right for both"
-        hint = Hint("give it files of its own: outputs = [...] in the target")
+        message = f"{bare[0].name} has no NVIDIA GPU, but others that share its files have one: no build fits both"
+        hint = Hint("give this target its own `outputs`")
         name = max((it.name for it in part.machines if bare[0].name.startswith(it.name)), key=len)
         refuse_value(project, ("targets", name), UsageError("hosts-differ", message, hints=(hint,)))
     return request._replace(hosts=tuple(it.name for it in named), named_hosts=named)
@@ -143,7 +143,7 @@ def _machine_of_lock(part: Part, request: Request, matrix: Matrix, environ: Mapp
     told = None
     if known.is_gpu and not here.gpus and here.status in (GpuStatus.NO_HARDWARE, GpuStatus.NO_GPU, GpuStatus.READY):
         found = found._replace(status=GpuStatus.READY)
-        told = f"no NVIDIA GPU was found: this is for the machine that was locked for ({known})"
+        told = f"no NVIDIA GPU was found: the lock is still for the recorded machine ({known})"
     if found._replace(origin=here.origin) == here:
         return None
     noted = found if told is None else found._replace(notes=(*found.notes, told))
@@ -180,11 +180,11 @@ def _format(project: Project, part: Part, output: Output) -> str:
     if found in known and tool_of(PurePath(output.file)) is None:
         return str(found)
     if found is None:
-        message = f"the name {output.file} does not say which format it has: give it as {{ file = ..., format = ... }}"
+        message = f"cannot infer the format of {output.file} from its name: write {{ file = ..., format = ... }}"
     elif found in known:
-        message = f"{output.file} is the lock of another tool, which envsolve does not write"
+        message = f"{output.file} is a lock of another tool: envsolve cannot write it"
     else:
-        message = f"there is no format {found!r}"
+        message = f"unknown format {found!r}"
     refuse_value(
         project, key_of(part, "outputs"), UsageError("unknown-format", message, (f"known: {', '.join(known)}",))
     )

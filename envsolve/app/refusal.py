@@ -72,10 +72,10 @@ def _machines_in(minimal: Sequence[Constraint]) -> list[int]:
 def _hint(way: WayOut, asked: Request) -> Hint:
     """The way out as typed; where a driver has to be installed on another host, its file has to be written again."""
     if way.on and any(it.name == way.on[0] for it in asked.named_hosts):
-        return Hint(f"{way.text}; {asked.asker.named('driver')} then names it", kind=way.kind)
+        return Hint(f"{way.text}; then set it with {asked.asker.named('driver')}", kind=way.kind)
     if way.on:
         command = f"envsolve detect --json > {way.on[0]}"
-        return Hint(f"{way.text}; write its host file again there", command, way.kind)
+        return Hint(f"{way.text}; then write its host file again", command, way.kind)
     return way_out(way.text, way.request, asked, way.kind)
 
 
@@ -84,7 +84,7 @@ def _several_stacks(request: Request, problem: Problem, conflict: Conflict, solv
     groups = smallest_split(request, problem, solver)
     machines = [problem.machines[number] for number in _machines_in(conflict.minimal)]
     what = "hosts" if request.hosts else "GPUs"
-    message = f"no stack runs on all of these {what}: {' and '.join(map(_name_of, machines))} have none in common"
+    message = f"no stack runs on all {what}: {' and '.join(map(_name_of, machines))} have none in common"
     error = _error("hosts-need-several-stacks", message, conflict)
     error.groups = tuple(_host_group(request, problem, group) for group in groups)
     forcing = _forcing(request, problem, conflict.minimal, solver)

@@ -59,7 +59,7 @@ def advice_on(remedy: Remedy, case: Case, matrix: Matrix, about: str | None) -> 
             return None
         if attempt is not request and _only_compiled_at_start(solutions[0]):
             continue
-        return Advice(_told(solutions[0], request), (command_of(attempt),))
+        return Advice(_stack_text(solutions[0], request), (command_of(attempt),))
     return None if refused is None else _refused(refused)
 
 
@@ -96,7 +96,7 @@ def _only_compiled_at_start(solution: Solution) -> bool:
     return any(code.startswith("compute_") for choice in solution.choices for code in choice.runs_as.values())
 
 
-def _told(solution: Solution, request: Request) -> str:
+def _stack_text(solution: Solution, request: Request) -> str:
     """What was chosen, and for what."""
     names = " with ".join(choice.release.label for choice in solution.choices)
     cuda = "" if solution.toolkit is None else f", CUDA {solution.toolkit.version}"
@@ -111,7 +111,7 @@ def _refused(error: UnsolvableError) -> Advice:
     """Why no environment mends it, and the ways out that the solver has checked."""
     ways: Sequence[tuple[str, str]] = [(it.text, it.command) for it in error.hints if it.command is not None]
     texts = [f"No environment fits this hardware: {error.message}."]
-    texts += [f"A way out: {text}." for text, _ in ways[:_MOST_HINTS]]
+    texts += [f"Alternative: {text}." for text, _ in ways[:_MOST_HINTS]]
     return Advice(" ".join(texts), tuple(command for _, command in ways[:_MOST_HINTS]))
 
 

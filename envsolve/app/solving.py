@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from envsolve.lockfile.lock import Lock
 
 LEFT_OUT = Note(
-    "logins-left-out", "logins and tokens in addresses are left out: keep them in .netrc, .condarc or a keyring"
+    "logins-left-out", "logins and tokens in URLs are not written: store them in .netrc, .condarc or a keyring"
 )
 
 
@@ -219,7 +219,7 @@ def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
     hints = tuple(Hint(f"did you mean {found}?") for found in close)
     raise UsageError(
         "unknown-framework",
-        f"{name!r} is no framework that envsolve knows",
+        f"{name!r} is not a framework that envsolve knows",
         (f"known: {', '.join(matrix.framework_names)}",),
         hints,
     )

@@ -54,9 +54,9 @@ def index_of(release: Release, packages: Packages) -> str | None:
     if not is_lockable(release):
         raise UnsolvableError(
             "source-not-lockable",
-            f"{release.label} is on a page of links or in a folder without a version of its own, "
-            "which a lock with hashes cannot ask for",
-            hints=(Hint("an environment file can: --format environment"),),
+            f"{release.label} is on a find-links page or has no version of its own, "
+            "so a lock with hashes cannot pin it",
+            hints=(Hint("use an environment file: --format environment"),),
         )
     if release.source is not Source.PYTORCH:
         return None
@@ -193,7 +193,7 @@ class Limits:
 def notes_of(pin: Pin) -> Iterator[Note]:
     """What the user should know of one pin, as pip and uv tell it."""
     if any(file.name.endswith(_SOURCE) for file in pin.files) and not any(file.is_wheel for file in pin.files):
-        text = f"{pin.name} {pin.version} has only a source distribution: installing it builds it, which runs its code"
+        text = f"{pin.name} {pin.version} has only a source distribution: installing it runs its code"
         yield Note("built-at-install", text)
     for extra in pin.unknown_extras:
         told = Note("extra-unknown", f"{pin.name} {pin.version} has no extra {extra}")

@@ -25,8 +25,8 @@ from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
 from envsolve.resolve.solver import Solver
 
-_BY_OPTIONS = "name the machine that it is for with --gpu, --driver or --host"
-_IN_PROJECT = "name the machine that it is for in the project, under gpus"
+_BY_OPTIONS = "name the target machine with --gpu, --driver or --host"
+_IN_PROJECT = "name the target machine in the project, under gpus"
 _CONFLICT = re.compile(r"^<{7} .*?^={7}\s*?$.*?^>{7} ", re.MULTILINE | re.DOTALL)
 """How git writes both sides of a merge (https://git-scm.com/docs/git-merge)."""
 
@@ -104,9 +104,9 @@ def require_settled(path: Path) -> None:
     conflict = _CONFLICT.search(text or "")
     if text is not None and conflict is not None:
         line = text.count("\n", 0, conflict.start()) + 1
-        fault = FileError(f"line {line} begins a conflict of a merge")
+        fault = FileError(f"unresolved merge conflict in line {line}")
         message = f"cannot read {path}: {fault.reason}"
-        raise UsageError("held-unreadable", message, hints=(Hint("settle it, or lock again"),)) from fault
+        raise UsageError("held-unreadable", message, hints=(Hint("resolve it, or lock again"),)) from fault
 
 
 def unreadable(name: str, target: Target, error: UsageError) -> FileStatus:
@@ -149,13 +149,13 @@ def _of_stack(
     unsettled = [it for it in unknown if not is_for_the_cpu(it, held.lock.stack)]
     if unsettled:
         pins = (f"{it.name} {it.version} {it.build or ''}".strip() for it in unsettled)
-        return Verdict.UNKNOWN, builds, (f"the matrix does not know {_listed(pins)}",)
-    for_cpu = {str(framework_of(it)): f"{it.name} {it.version} (a build for the CPU)" for it in unknown}
+        return Verdict.UNKNOWN, builds, (f"the matrix does not have {_listed(pins)}",)
+    for_cpu = {str(framework_of(it)): f"{it.name} {it.version} (a CPU build)" for it in unknown}
     builds = (*builds, *for_cpu.values())
     verdict, reasons = _judged(held, for_cpu, target, matrix, way_out) if held.named else (Verdict.UNKNOWN, ())
     if held.unpinned:
         verdict = Verdict.UNKNOWN if verdict is Verdict.FITS else verdict
-        text = f"it pins no version of {_listed(held.unpinned)}: lock it to know which build it installs"
+        text = f"it does not pin {_listed(held.unpinned)}: lock it to know which build it installs"
         reasons = (*reasons, text)
     return verdict, builds, reasons
 
@@ -179,7 +179,7 @@ def _judged(
     known = {name: [row.label for row in rows] for name, rows in held.releases.items() if name not in for_gpu}
     labels = {**known, **{name: [label] for name, label in unknown.items()}}
     for_cpu = [label for name, told in labels.items() if not of_stack or name in of_stack for label in told]
-    on_cpu = (f"{_listed(for_cpu)} runs on the CPU alone, and there is an NVIDIA GPU",) if for_cpu else ()
+    on_cpu = (f"{_listed(for_cpu)} runs only on the CPU, but there is an NVIDIA GPU",) if for_cpu else ()
     reasons = ()
     if for_gpu:
         on_gpu = held._replace(releases=for_gpu)
@@ -197,8 +197,8 @@ def _recorded_frameworks(held: HeldStack) -> frozenset[str]:
 
 def _without_gpu(target: Target, way_out: str) -> str:
     if target.fell_to_cpu:
-        return f"there is none here: {way_out}"
-    return "the CPU is asked for" if target.request.wants_cpu else "the machine that is named has none"
+        return f"no GPU was found here: {way_out}"
+    return "the request is for the CPU" if target.request.wants_cpu else "the given machine has none"
 
 
 def _against_builds(held: HeldStack, target: Target, matrix: Matrix) -> Iterator[str]:
@@ -218,10 +218,10 @@ def _against_builds(held: HeldStack, target: Target, matrix: Matrix) -> Iterator
     problem = target.problem._replace(frameworks=asked, python=python, cuda=cuda, of_lock=True)
     solver = Solver(matrix, narrowed)
     if solver.solve(request, problem) is None:
-        yield from _told(request, problem, solver)
+        yield from _refusal_lines(request, problem, solver)
 
 
-def _told(request: Request, problem: Problem, solver: Solver) -> Iterator[str]:
+def _refusal_lines(request: Request, problem: Problem, solver: Solver) -> Iterator[str]:
     from envsolve.app.refusal import refusal
 
     error: UnsolvableError = refusal(request, problem, solver)
@@ -244,7 +244,7 @@ def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:
     asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in held.releases)
     today = matrix_date_of(problem._replace(frameworks=asked), matrix)
     if date is not None and date < today:
-        text = f"it was made from the matrix of {date}, and this one is of {today}: lock again to see what is new"
+        text = f"it was made with the matrix of {date}, and this one is of {today}: lock again to see what is new"
         yield Note("matrix-is-newer", text).about(recorded=date, matrix_date=today)
 
 

@@ -97,8 +97,8 @@ def _parts_by_platform(request: Request, matrix: Matrix) -> Iterator[tuple[Reque
     for platform in platforms:
         here = [(name, host) for name, host in zip(request.hosts, hosts, strict=True) if host.platform is platform]
         if not here:
-            message = f"{request.asker.saying('platforms', platform)} has no machine: none of the host files is of it"
-            raise UsageError("contradictory-options", message, hints=(Hint("give a host file of it, or leave it out"),))
+            message = f"{request.asker.saying('platforms', platform)} has no machine: no host file has that platform"
+            raise UsageError("contradictory-options", message, hints=(Hint("give a host file for it, or omit it"),))
         part = request._replace(platforms=(platform,), hosts=tuple(name for name, _ in here))
         yield part, tuple(host for _, host in here)
 
@@ -185,18 +185,18 @@ def _check_contradictions(request: Request) -> None:
         return UsageError("contradictory-options", message)
 
     if "none" in request.gpus and len(request.gpus) > 1:
-        raise refuse(f"{said('gpus', 'none')} asks for CPU and cannot stand beside other GPUs")
+        raise refuse(f"{said('gpus', 'none')} requests the CPU and cannot be combined with GPUs")
     if "auto" in request.gpus and len(request.gpus) > 1:
-        raise refuse(f"{said('gpus', 'auto')} takes this machine's GPUs and cannot stand beside others")
+        raise refuse(f"{said('gpus', 'auto')} uses this machine's GPUs and cannot be combined with others")
     if request.hosts and request.gpus:
         both = f"{request.asker.named('hosts')} and {request.asker.named('gpus')}"
-        raise refuse(f"{both} say which GPUs to run on: give one of them")
+        raise refuse(f"{both} both name GPUs: give one of them")
     for key, value in (("driver", request.driver), ("cuda", request.cuda)):
         if request.wants_cpu and value is not None:
             about = request.asker.named(key)
-            raise refuse(f"{said('gpus', 'none')} asks for CPU and {about} for a GPU: give one of them")
+            raise refuse(f"{said('gpus', 'none')} requests the CPU and {about} a GPU: give one of them")
     if request.glibc is not None and request.platforms and not any(it.is_linux for it in request.platforms):
-        raise refuse(f"{request.asker.named('glibc')} is about Linux, and the target is {request.platforms[0]}")
+        raise refuse(f"{request.asker.named('glibc')} applies only to Linux, and the target is {request.platforms[0]}")
 
 
 def _read_hosts(request: Request, matrix: Matrix) -> tuple[Host, ...]:
@@ -274,13 +274,15 @@ def _platform(request: Request, hosts: tuple[Host, ...]) -> Platform:
         return request.platform
     if len(platforms) > 1:
         names = ", ".join(sorted(platforms))
-        raise UsageError("several-platforms", f"the hosts have different platforms ({names}): solve for each in turn")
+        raise UsageError(
+            "several-platforms", f"the hosts have different platforms ({names}): solve for each one separately"
+        )
     return platforms.pop()
 
 
 def _contradicts_host_file(platforms: Sequence[Platform], other: Host, asker: Asker) -> UsageError:
     named = asker.saying("platforms", " and ".join(platforms))
-    message = f"{named} contradicts the host file, which is of {other.platform}"
+    message = f"{named} contradicts the host file, which is for {other.platform}"
     return UsageError("contradictory-options", message)
 
 
@@ -307,10 +309,10 @@ def _hosts_differ(hosts: Sequence[Host], without: Sequence[Host], request: Reque
     bare = names[True]
     more = f" and {len(bare) - _MOST_NAMED} more" if len(bare) > _MOST_NAMED else ""
     message = (
-        f"{', '.join(bare[:_MOST_NAMED])}{more} of the {len(hosts)} hosts have no NVIDIA GPU, the others have: "
-        "no build is right for both kinds"
+        f"{', '.join(bare[:_MOST_NAMED])}{more} of the {len(hosts)} hosts have no NVIDIA GPU: "
+        "no build fits hosts with and without one"
     )
-    text = "solve for the hosts with GPUs and for the others in turn"
+    text = "solve for the hosts with GPUs and for the others separately"
     if len(hosts) > _MOST_NAMED:
         return UsageError("hosts-differ", message, hints=(Hint(text),))
     parts = (request._replace(hosts=tuple(names[kind])) for kind in (False, True))
@@ -321,22 +323,22 @@ def _platform_notes(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable
     """What the numbers of an environment do not say of its machines: where a GB10 is, and how a Jetson gets CUDA."""
     capabilities = sorted({capability for host in hosts for capability in host.capabilities})
     if platform is not Platform.LINUX_AARCH64 and GB10 in capabilities:
-        text = f"compute capability {GB10} is that of the DGX Spark's GB10, whose machines are linux-aarch64"
+        text = f"compute capability {GB10} is the DGX Spark's GB10, a linux-aarch64 machine"
         naming = asker.saying("platforms", Platform.LINUX_AARCH64)
-        text = f"{text}, and this is an environment for {platform}: {naming} makes one for them"
+        text = f"{text}, but this environment is for {platform}: use {naming} to make one for it"
         yield Note("platform-of-gb10", text)
     for capability in capabilities:
         life = cuda.life_of(capability)
         if life is not None and life.is_jetson:
-            text = f"compute capability {capability} is that of Jetson modules, whose driver comes with JetPack"
-            text = f"{text} and not under the numbers used here: check which CUDA your JetPack runs"
+            text = f"compute capability {capability} is that of Jetson modules, which get their driver from JetPack"
+            text = f"{text} with other version numbers: check which CUDA your JetPack supports"
             yield Note("driver-of-jetson", text)
 
 
 def _cpu_note(host: Host, environ: Mapping[str, str], answer: str, asker: Asker) -> Note:
     if host.origin.get("gpus") == CONDA_CUDA and environ.get(CONDA_CUDA) == "":
-        return Note("no-gpu", f"{CONDA_CUDA} is empty, which says that there is no CUDA: {answer}")
-    text = f"no NVIDIA GPU was found: {answer}; name a GPU with {asker.named('gpus')} to plan for one"
+        return Note("no-gpu", f"{CONDA_CUDA} is empty, which means no CUDA: {answer}")
+    text = f"no NVIDIA GPU was found: {answer}; use {asker.named('gpus')} to solve for a GPU"
     return Note("no-gpu", text)
 
 
@@ -356,9 +358,9 @@ def _require_identified(host: Host, request: Request, cuda: CudaTable) -> None:
         _unidentified(strange[0]) if strange else _BLOCKED[host.status],
         host.notes or reasons,
         (
-            Hint("see what each source says", "envsolve detect"),
-            way_out("name the GPU, by product or by compute capability, for example", named, request),
-            way_out("or ask for a CPU environment", for_cpu, request),
+            Hint("show what each source reports", "envsolve detect"),
+            way_out("name the GPU by product or compute capability, for example", named, request),
+            way_out("or request a CPU environment", for_cpu, request),
         ),
     )
 
@@ -367,7 +369,7 @@ def _unidentified(gpu: Gpu) -> str:
     name = gpu.name or "an NVIDIA GPU"
     if gpu.compute_capability is None:
         return f"{name} is present, but its compute capability is unknown"
-    return f"{name} has compute capability {gpu.compute_capability}, which this version of envsolve does not know"
+    return f"{name} has compute capability {gpu.compute_capability}, which this version of envsolve does not support"
 
 
 _BLOCKED = {
@@ -441,8 +443,8 @@ def _for_platform(host: Host, request: Request) -> Host:
         return host
     if host.origin.get("driver") in (UV_DRIVER, CONDA_CUDA):
         return host
-    naming = f"name the target's with {request.asker.named('driver')}"
-    note = f"the driver of this {host.platform} machine says nothing about {target}: {naming}"
+    naming = f"give the target's driver with {request.asker.named('driver')}"
+    note = f"the driver of this {host.platform} machine is ignored for {target}: {naming}"
     kept = {key: value for key, value in host.origin.items() if key not in ("driver", "driver_cuda")}
     return host._replace(driver=None, driver_cuda=None, origin=kept, notes=(*host.notes, note))
 
@@ -456,6 +458,6 @@ def _require_on_platform(hosts: tuple[Host, ...], platform: Platform, cuda: Cuda
             if life is not None and life.is_jetson and platform is not Platform.LINUX_AARCH64:
                 raise UsageError(
                     "gpu-not-on-platform",
-                    f"compute capability {capability} is that of Jetson modules, which are no {platform} machines",
-                    hints=(way_out("name their platform", there, request),),
+                    f"compute capability {capability} is that of Jetson modules, which do not exist for {platform}",
+                    hints=(way_out("use their platform", there, request),),
                 )

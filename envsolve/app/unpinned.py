@@ -42,7 +42,7 @@ class Beside(NamedTuple):
             few = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
             is_pips = all(it.by_pip for it in self.asked)
             installer, lock = ("pip", "requirements") if is_pips else ("conda", "conda-lock")
-            text = f"{installer} chooses the versions of what is not pinned here ({few}); a lock pins them now"
+            text = f"{installer} chooses the versions of {few} later: a lock pins them now"
             hint = way_out(text, request._replace(format=lock), request)
             yield Note("not-pinned", hint.text, hint.command).about(packages=", ".join(names))
 
@@ -58,18 +58,18 @@ def with_packages(target: Target) -> Target:
         what = "hashes" if asked.python.hashed else "constraints"
         raise UsageError(
             "requirements-not-supported",
-            f"the format {request.format!r} pins no packages, and {what} are about what is pinned",
-            hints=(Hint("make a lock", command_of(request._replace(format="conda-lock"))),),
+            f"the format {request.format!r} does not support {what}: it pins no packages",
+            hints=(Hint("write a lock", command_of(request._replace(format="conda-lock"))),),
         )
     target = with_stack(target, asked, (*request.channels, *asked.channels))
     if not target.request.frameworks:
         raise UsageError(
             "no-framework",
             "which framework?",
-            (f"the format {request.format!r} is of a framework and what goes with it, and none is among the packages",),
+            (f"the format {request.format!r} needs a framework, and the request includes none",),
             (
                 Hint("name one: -f pytorch"),
-                Hint("or lock the packages alone", command_of(request._replace(format="conda-lock"))),
+                Hint("or lock only the packages", command_of(request._replace(format="conda-lock"))),
             ),
         )
     return target if asked.python is None else _with_indexes(target, asked.python)
@@ -97,7 +97,7 @@ def _of_python(asked: CondaAsked, target: Target, solution: Solution) -> Iterato
     by_pip = any(choice.release.source.is_wheel for choice in solution.choices)
     needs = {need: origin for need, origin in found.needs if need.name not in FRAMEWORK_OF_WHEEL or need.url}
     for need, origin in needs.items():
-        reason = f"asked for by {origin}"
+        reason = f"requested by {origin}"
         if by_pip or not may_be_conda(need, origin):
             yield Asked(str(need), reason, by_pip=True)
         else:

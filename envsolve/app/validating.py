@@ -39,7 +39,7 @@ class Progress(Protocol):
         """It is done."""
 
 
-class Asked(NamedTuple):
+class ValidateRequest(NamedTuple):
     """What is to be validated, as it was asked for; None and () stand for what is found.
 
     ``device`` is ``auto`` for the GPU where the machine or the environment has to do with one, ``here`` for the GPU
@@ -65,7 +65,7 @@ class Validation(NamedTuple):
     host: Host
 
 
-def validation_of(asked: Asked, environ: Mapping[str, str]) -> Validation:
+def validation_of(asked: ValidateRequest, environ: Mapping[str, str]) -> Validation:
     """Validate the environment that is meant.
 
     Raises UsageError where it cannot be made out or a framework that is named is not in it, OutsideError where its
@@ -76,7 +76,7 @@ def validation_of(asked: Asked, environ: Mapping[str, str]) -> Validation:
     matrix = Matrix(asked.matrix_directory or find_matrix())
     try:
         with Children() as children:
-            asked.progress.show(f"asking {python}")
+            asked.progress.show(f"querying {python}")
             inventory = take_inventory(python, environ, children)
             frameworks = _present(wanted, inventory)
             host = _this_host(matrix, environ)
@@ -102,7 +102,7 @@ def _of_environment(findings: tuple[Finding, ...], seconds: float) -> ProbeRepor
 
 
 def _plan(
-    asked: Asked,
+    asked: ValidateRequest,
     environ: Mapping[str, str],
     inventory: Inventory,
     frameworks: Sequence[Framework],
@@ -139,8 +139,8 @@ def _this_host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
     return detect(thorough=False, environ=environ, pci_table=look_up)
 
 
-def _device(asked: Asked, host: Host, inventory: Inventory) -> Device:
-    """Where operations run; see :class:`Asked`. Who names GPUs means them."""
+def _device(asked: ValidateRequest, host: Host, inventory: Inventory) -> Device:
+    """Where operations run; see :class:`ValidateRequest`. Who names GPUs means them."""
     if asked.device in ("cpu", "cuda"):
         return asked.device
     if asked.device == "here":
@@ -157,7 +157,7 @@ def _known(name: str) -> Framework:
             "unknown-framework",
             f"envsolve cannot prove {name!r}",
             (f"known: {', '.join(FRAMEWORKS)}",),
-            (Hint("leave -f out to prove every framework that is installed", "envsolve validate"),),
+            (Hint("omit -f to prove every installed framework", "envsolve validate"),),
         )
     return found
 
@@ -171,7 +171,7 @@ def _present(wanted: Sequence[Framework], inventory: Inventory) -> tuple[Framewo
             "framework-not-installed",
             f"{' and '.join(missing)} is not installed in {inventory.prefix}",
             (f"installed: {', '.join(it.name for it in installed) or 'no framework that envsolve knows'}",),
-            (Hint("name the environment that has it", "envsolve validate --python PREFIX/bin/python"),),
+            (Hint("choose the environment that has it", "envsolve validate --python PREFIX/bin/python"),),
         )
     return tuple(wanted) or installed
 
@@ -180,16 +180,16 @@ def _notes(device: Device, host: Host, frameworks: Sequence[Framework], inventor
     gpu_here, for_gpus = host.status is not GpuStatus.NO_HARDWARE, is_for_gpus(inventory)
     notes = []
     if not frameworks:
-        text = f"{inventory.prefix} holds no framework that envsolve knows: nothing was computed in it"
+        text = f"{inventory.prefix} has no framework that envsolve knows: no operation was run"
         notes.append(Note("no-framework", text))
     if device == "cuda" and not gpu_here:
-        whose = "the environment is for one" if for_gpus else "one was asked for"
-        text = f"no NVIDIA GPU is here, and {whose}: --device cpu proves the environment on the CPU"
+        whose = "the environment needs one" if for_gpus else "one was requested"
+        text = f"this machine has no NVIDIA GPU, but {whose}: use --device cpu to test on the CPU"
         notes.append(Note("no-gpu", text))
     if device == "cpu" and gpu_here:
-        text = "this machine has an NVIDIA GPU, and nothing was proven of it: --device cuda does that"
+        text = "this machine has an NVIDIA GPU, which was not tested: use --device cuda"
         notes.append(Note("gpu-not-proven", text))
     if device == "cpu" and for_gpus and not gpu_here:
-        text = "the environment is for NVIDIA GPUs: only `envsolve validate` on a machine with one proves it there"
+        text = "the environment is for NVIDIA GPUs: run `envsolve validate` on a machine with one to prove it"
         notes.append(Note("gpu-not-proven", text))
     return tuple(notes)

@@ -88,5 +88,5 @@ def _cuda_of(solution: Solution | None, hosts: Sequence[Host], cuda: CudaTable) 
 
 def _overridden(variable: str, name: str, value: str) -> VirtualPackage:
     if not value.replace(".", "").replace("_", "").replace("-", "").isalnum():
-        raise UsageError("variable-invalid", f"{variable} is {value!r}, which is no version")
+        raise UsageError("variable-invalid", f"{variable} is {value!r}, which is not a version")
     return VirtualPackage(name, "1", value) if name == "__archspec" else VirtualPackage(name, value)

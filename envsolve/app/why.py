@@ -128,7 +128,7 @@ class _Questions:
 
     def _unknown(self, name: str) -> UsageError:
         held = ", ".join(choice.release.framework for choice in self._solution.choices)
-        return UsageError("unknown-name", f"the answer holds nothing called {name!r}", (f"it holds: {held}, {_NAMES}",))
+        return UsageError("unknown-name", f"the answer contains no {name!r}", (f"it contains: {held}, {_NAMES}",))
 
     def _said(self, identifier: str) -> Iterator[Fact]:
         return (requirement.because for requirement in self._requirements.get(identifier, ()))
@@ -137,12 +137,12 @@ class _Questions:
         release = choice.release
         facts = [*self._said(framework_identifier(release.framework))]
         facts += [
-            Fact(f"it holds {runs_as}, which runs on compute capability {gpu}", release.reference)
+            Fact(f"it contains {runs_as}, which runs on compute capability {gpu}", release.reference)
             for gpu, runs_as in choice.runs_as.items()
         ]
         facts += self._newer_than(release)
         elsewhere = [it.note.text for it in self._solution.newer_elsewhere if it.framework == release.framework]
-        facts += [Fact(text, "an environment.yml takes conda-forge first") for text in elsewhere]
+        facts += [Fact(text, "an environment.yml prefers conda-forge") for text in elsewhere]
         return Why(name, release.label, tuple(facts))
 
     def _newer_than(self, release: Release) -> Iterator[Fact]:
@@ -152,13 +152,13 @@ class _Questions:
         newest = next((it for it, _ in builds.by_version if asked.specifier.contains(it)), release.version)
         policy = f"--prefer {self._request.prefer}"
         if newest <= release.version:
-            yield Fact(f"{release.version} is the newest {asked} that the matrix knows here", policy)
+            yield Fact(f"{release.version} is the newest {asked} in the matrix for this target", policy)
             return
         other = self._why_not(f"{release.framework}=={newest}")
         if other.fits:
             yield Fact(f"the newest is {newest}: {other.message}", policy)
         else:
-            yield Fact(f"the newest, {newest}, does not fit: {other.message}", "solved for it too")
+            yield Fact(f"the newest, {newest}, does not fit: {other.message}", "a separate solve")
 
     def _toolkit(self, name: str) -> Why:
         toolkit = self._solution.toolkit
@@ -169,17 +169,17 @@ class _Questions:
     def _choice_of_toolkit(self, toolkit: Toolkit) -> Fact:
         built = [it.release.label for it in self._solution.choices if it.release.cuda == toolkit.version]
         if built:
-            text = f"of the toolkits that all of this admits, {toolkit.version} is what {built[0]} was built with"
+            text = f"of the toolkits that satisfy all of this, {built[0]} was built with {toolkit.version}"
         else:
             text = (
-                f"of the toolkits that all of this admits, {toolkit.version} is the newest that every driver supports"
+                f"of the toolkits that satisfy all of this, {toolkit.version} is the newest that every driver supports"
             )
         return Fact(text, f"--prefer {self._request.prefer}")
 
     def _cudnn(self, name: str) -> Why:
         solution = self._solution
         if solution.cudnn is None:
-            none = Fact("no framework of the answer asks for cuDNN", "the compatibility matrix")
+            none = Fact("no framework in the answer requires cuDNN", "the compatibility matrix")
             return Why(name, "none", (none if solution.toolkit is not None else self._cpu_fact(),))
         facts = [*self._said(CUDNN)]
         bound = solution.cudnn_bound
@@ -220,9 +220,9 @@ class _Questions:
             return WhyNot(
                 text, fits=False, message=error.message, facts=facts, constraints=error.constraints, hints=error.hints
             )
-        hint = Hint(f"to get {_told(solution)}", command_of(_typed(request, solution)))
-        if _told(solution) == _told(self._solution):
-            return WhyNot(text, True, f"it is what the answer holds: {_told(solution)}", (), (), ())
+        hint = Hint(f"to get {_solution_text(solution)}", command_of(_typed(request, solution)))
+        if _solution_text(solution) == _solution_text(self._solution):
+            return WhyNot(text, True, f"the answer already contains it: {_solution_text(solution)}", (), (), ())
         return WhyNot(text, True, self._liked_less(solution, _framework_of(text, self._matrix)), (), (), (hint,))
 
     def _liked_less(self, other: Solution, about: str) -> str:
@@ -231,18 +231,18 @@ class _Questions:
         here = {it.release.framework: it.release for it in self._solution.choices}
         there = {it.release.framework: it.release for it in other.choices}
         if about in there and about not in here:
-            return f"{about} was not asked for; {there[about].label} fits beside the rest"
+            return f"{about} was not requested; {there[about].label} fits with the rest"
         paid = [name for name in here if there[name].version < here[name].version and name != about]
         if about not in there or (not paid and there[about].version == here[about].version):
-            return f"{_told(other)} fits too; {policy} takes {_told(self._solution)}"
+            return f"{_solution_text(other)} also fits; {policy} chooses {_solution_text(self._solution)}"
         mine, its = here[about], there[about]
         if paid:
-            return f"{its.label} fits too, with {there[paid[0]].label} instead of {here[paid[0]].version}"
+            return f"{its.label} also fits, with {there[paid[0]].label} instead of {here[paid[0]].version}"
         if mine.version > its.version:
-            return f"{its.label} fits too; {policy} takes {mine.label}, which is newer"
+            return f"{its.label} also fits; {policy} chooses {mine.label}, which is newer"
         if policy is Policy.NEWEST_FRAMEWORK and mine.source is not its.source:
-            return f"{its.label} fits too; the answer has {mine.label}, from the source that comes first"
-        return f"{its.label} fits too; {policy} takes {mine.label}"
+            return f"{its.label} also fits; the answer has {mine.label}, from the preferred source"
+        return f"{its.label} also fits; {policy} chooses {mine.label}"
 
     def _with(self, text: str) -> tuple[Request, Problem]:
         """The request that asks for the other thing; what it says of that thing itself gives way."""
@@ -269,13 +269,13 @@ def _parsed(text: str) -> tuple[str, SpecifierSet]:
     except ValueError as error:
         raise UsageError("invalid-requirement", f"{text!r} is not {_SPEC}") from error
     if name.lower() in (*_CUDNN_NAMES, "driver", "owner"):
-        raise UsageError("invalid-requirement", f"--why-not takes {_SPEC}: {name} follows from these")
+        raise UsageError("invalid-requirement", f"--why-not takes {_SPEC}: {name} depends on these")
     if name.lower() not in ("python", *_TOOLKIT_NAMES):
         return name, specifier
     read = parse_versions if name.lower() == "python" else parse_cuda_versions
     versions = str(specifier).removeprefix("==") if str(specifier).count("=") == 2 else str(specifier)  # noqa: PLR2004
     if not versions:
-        raise UsageError("invalid-requirement", f"which {name}? Name a version, such as {name}==12")
+        raise UsageError("invalid-requirement", f"{name} needs a version, such as {name}==12")
     return "python" if name.lower() == "python" else "cuda", read(versions)
 
 
@@ -291,7 +291,7 @@ def _is_floor(requirement: Requirement) -> bool:
     return isinstance(requirement.limit, DriverFloor)
 
 
-def _told(solution: Solution) -> str:
+def _solution_text(solution: Solution) -> str:
     frameworks = " with ".join(choice.release.label for choice in solution.choices)
     cuda = "" if solution.toolkit is None else f" on CUDA {solution.toolkit.version}"
     return f"{frameworks}{cuda} and Python {solution.python}"

@@ -32,7 +32,7 @@ def read_dll(path: Path) -> Dll:
         size = len(dll.__data__)
         whole = max((it.PointerToRawData + it.SizeOfRawData for it in dll.sections), default=0)
         if size < whole:
-            detail = f"ends after {size} bytes, and its own tables name {whole}"
+            detail = f"ends after {size} bytes, but its tables require {whole}"
             raise UnreadableLibraryError(path, Damage.TRUNCATED, detail)
         directories = ("IMAGE_DIRECTORY_ENTRY_IMPORT", "IMAGE_DIRECTORY_ENTRY_DELAY_IMPORT")
         import pefile
@@ -58,12 +58,12 @@ def opened_dll(path: Path) -> Iterator[PE]:
         if not head:
             raise UnreadableLibraryError(path, Damage.EMPTY, "is empty")
         if head != b"MZ":
-            raise UnreadableLibraryError(path, Damage.NO_LIBRARY, f"is no library: it begins with {head!r}")
+            raise UnreadableLibraryError(path, Damage.NO_LIBRARY, f"is not a library: it begins with {head!r}")
         dll = pefile.PE(str(path), fast_load=True)
     except OSError as error:
         raise unreadable(path, error) from error
     except pefile.PEFormatError as error:
-        raise UnreadableLibraryError(path, Damage.TRUNCATED, f"has no whole headers: {error.value}") from error
+        raise UnreadableLibraryError(path, Damage.TRUNCATED, f"has incomplete headers: {error.value}") from error
     try:
         yield dll
     except (pefile.PEFormatError, struct.error) as error:

@@ -114,10 +114,10 @@ def check_header(path: Path, file: BinaryIO) -> int:
     if not head:
         raise UnreadableLibraryError(path, Damage.EMPTY, "is empty")
     if head[:4] != MAGIC[: len(head)]:
-        raise UnreadableLibraryError(path, Damage.NO_LIBRARY, f"is no library: it begins with {head[:4]!r}")
+        raise UnreadableLibraryError(path, Damage.NO_LIBRARY, f"is not a library: it begins with {head[:4]!r}")
     wanted = _HEADER_SIZE.get(head[4] if len(head) > 4 else 2)  # noqa: PLR2004 - the byte after the magic
     if wanted is None:
-        raise UnreadableLibraryError(path, Damage.NO_LIBRARY, "is no library: of no known word size")
+        raise UnreadableLibraryError(path, Damage.NO_LIBRARY, "is not a library: unknown word size")
     if size < wanted:
         raise _truncated(path, size, wanted)
     return size
@@ -133,7 +133,7 @@ def _judged(path: Path, size: int = 0, whole: int = 0) -> Iterator[None]:
     except (ELFError, ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         if size < whole:
             raise _truncated(path, size, whole) from error
-        said = f"is no library: {str(error) or type(error).__name__}"
+        said = f"is not a library: {str(error) or type(error).__name__}"
         raise UnreadableLibraryError(path, Damage.NO_LIBRARY, said) from error
 
 
@@ -152,7 +152,7 @@ def _read(path: Path, file: BinaryIO, abi: Abi | None) -> SharedLibrary:
             raise _truncated(path, size, whole)
         segments = _segments(elf)
         if not segments:
-            raise UnreadableLibraryError(path, Damage.NO_LIBRARY, "is no library: it has nothing to load")
+            raise UnreadableLibraryError(path, Damage.NO_LIBRARY, "is not a library: it has nothing to load")
         whole = max([whole, *(it.end for it in segments)])
     with _judged(path, size, whole):
         tags = _dynamic_tags(elf, segments)
@@ -224,5 +224,5 @@ def _described(path: Path, abi: Abi, tags: dict[str, list[str | int]], size: int
 
 
 def _truncated(path: Path, size: int, whole: int) -> UnreadableLibraryError:
-    detail = f"ends after {size} bytes, and its own tables name {whole}"
+    detail = f"ends after {size} bytes, but its tables require {whole}"
     return UnreadableLibraryError(path, Damage.TRUNCATED, detail)

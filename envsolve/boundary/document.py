@@ -19,7 +19,7 @@ from envsolve.boundary.files import FileError, decoded, read_bytes, toml_documen
 from envsolve.errors import Hint, MatrixError
 
 Document = dict[str, object]
-WHOLE_DIRECTORY = Hint("--matrix and ENVSOLVE_MATRIX take a directory that holds every file of the matrix")
+WHOLE_DIRECTORY = Hint("--matrix and ENVSOLVE_MATRIX take a directory with every file of the matrix")
 
 _LONGEST = 16 * 1024 * 1024
 """Bytes of a file; the largest of the shipped ones has 600,000."""

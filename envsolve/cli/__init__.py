@@ -60,9 +60,7 @@ def _run(arguments: "Sequence[str] | None") -> int:
 
 def _without_memory() -> str:
     """As below, of constants alone: nothing can be imported any more."""
-    return (
-        "error: out-of-memory\n  envsolve ran out of memory\ncause: it had just begun\nhint: free memory, and try again"
-    )
+    return "error: out-of-memory\n  envsolve ran out of memory\ncause: at start-up\nhint: free memory, and try again"
 
 
 def _internal_error(error: Exception) -> str:
@@ -71,10 +69,10 @@ def _internal_error(error: Exception) -> str:
 
     text = without_secrets(f"{type(error).__name__}: {error}").encode("ascii", "backslashreplace").decode()
     text = text.splitlines()[0]
-    cause = "envsolve failed before it could print a better message"
-    hint = "set ENVSOLVE_DEBUG=1, run it again, and report what it prints"
+    cause = "envsolve failed at start-up"
+    hint = "run it again with ENVSOLVE_DEBUG=1 and report the output"
     if isinstance(error, ImportError):
-        cause, hint = "this installation of envsolve is not complete", "install envsolve again"
+        cause, hint = "this installation of envsolve is incomplete", "reinstall envsolve"
     return f"error: internal-error\n  {text}\ncause: {cause}\nhint: {hint}"
 
 

@@ -22,13 +22,13 @@ cache_dir_option = option(
     "given",
     type=FileName("directory"),
     metavar="DIR",
-    help="The directory of the cache, instead of this user's.",
+    help="Use this cache directory instead of the user's.",
 )
 
 
 @click.group()
 def cache() -> None:
-    """Look after what is kept of package indexes and conda channels."""
+    """Manage the cache of package indexes and conda channels."""
 
 
 @cache.command("dir")
@@ -44,39 +44,41 @@ def show_directory(given: str | None) -> None:
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
 @color_option
 def show_size(given: str | None, as_json: bool) -> None:
-    """Print how many files are kept and their bytes."""
+    """Print the number of cached files and their size."""
     store = _store(given)
     amount = _with(store.size(), _repodata(store).size())
     _refuse_failed(store)
     facts = {"directory": str(_directory(store)), **amount._asdict(), "limit": store.limit}
-    deliver(json.dumps(facts, indent=2, ensure_ascii=False) + "\n" if as_json else f"{_told(amount)}\n", None)
+    deliver(json.dumps(facts, indent=2, ensure_ascii=False) + "\n" if as_json else f"{_amount_text(amount)}\n", None)
 
 
 @cache.command()
 @cache_dir_option
 @color_option
 def prune(given: str | None) -> None:
-    """Remove what was not used for 90 days, and the longest unused beyond ENVSOLVE_CACHE_SIZE (default: 1GB)."""
+    """Remove files unused for 90 days, and the oldest beyond ENVSOLVE_CACHE_SIZE (default: 1GB)."""
     store = _store(given)
     amount = _with(store.prune(), _repodata(store).prune())
     _refuse_failed(store)
-    deliver(f"removed {_told(amount)}\n", None)
+    deliver(f"removed {_amount_text(amount)}\n", None)
 
 
 @cache.command()
 @cache_dir_option
 @color_option
 def clear(given: str | None) -> None:
-    """Remove everything that is kept of package indexes and conda channels."""
+    """Remove everything cached from package indexes and conda channels."""
     store = _store(given)
     repodata = _repodata(store)
     amount = _with(store.clear(), repodata.clear())
     left = _with(store.size(), repodata.size())
     _refuse_failed(store)
     if left.files:
-        message = f"the cache in {store.directory} still holds {_told(left)}"
-        raise OutsideError("cache-failed", message, hints=(Hint("see who owns these files, and who uses them now"),))
-    deliver(f"removed {_told(amount)}\n", None)
+        message = f"the cache in {store.directory} still has {_amount_text(left)}"
+        raise OutsideError(
+            "cache-failed", message, hints=(Hint("check who owns these files and which program uses them"),)
+        )
+    deliver(f"removed {_amount_text(amount)}\n", None)
 
 
 def _store(given: str | None) -> Store:
@@ -106,10 +108,10 @@ def _directory(store: Store) -> Path:
 
 def _refuse_failed(store: Store) -> None:
     if store.failure is not None:
-        raise OutsideError("cache-failed", store.failure, hints=(Hint("name another directory with --cache-dir"),))
+        raise OutsideError("cache-failed", store.failure, hints=(Hint("choose another directory with --cache-dir"),))
 
 
-def _told(amount: Amount) -> str:
+def _amount_text(amount: Amount) -> str:
     """``12 files, 3.4 MB``; a kB has 1000 bytes, as in ENVSOLVE_CACHE_SIZE."""
     size, unit = float(amount.bytes), "bytes"
     for larger in ("kB", "MB", "GB"):

@@ -16,7 +16,7 @@ from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.replacing import refuse_to_overwrite
 from envsolve.cli.report import note
 from envsolve.errors import UsageError
-from envsolve.lockfile.formats import format_told_by
+from envsolve.lockfile.formats import format_of_name
 
 _FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
 
@@ -36,31 +36,37 @@ _FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
     metavar="NAME",
     shell_complete=known_values.formats,
     help=(
-        f"{', '.join(_FORMATS)}. Default: as the file name of -o says, else conda-lock for a conda environment and "
+        f"{', '.join(_FORMATS)}. Default: by the file name of -o, else conda-lock for a conda environment and "
         "requirements for any other."
     ),
 )
 @output_option
-@option("--allow-missing", is_flag=True, help="Leave out what no lock can hold: editable, local, of no index.")
 @option(
-    "--allow-builds", is_flag=True, help="Take packages without a wheel too, whose source is built on installation."
+    "--allow-missing",
+    is_flag=True,
+    help="Leave out packages that cannot be locked: editable, local, or not on an index.",
+)
+@option(
+    "--allow-builds",
+    is_flag=True,
+    help="Allow packages that only have a source distribution. Installing them runs their code.",
 )
 @option(
     "--force",
     is_flag=True,
     help="Capture an environment that has errors, and overwrite the output file even if envsolve did not write it.",
 )
-@option("--validate", is_flag=True, help="Prove the environment by running kernels in it first.")
+@option("--validate", is_flag=True, help="First prove the environment by running kernels in it.")
 @index_options
 @network_options
-@option("--no-progress", is_flag=True, help="No progress on a terminal.")
+@option("--no-progress", is_flag=True, help="Do not show progress.")
 @matrix_option
 @output_options
 def capture(**options: Any) -> int:
-    """Write a lock of what is installed in an environment that works.
+    """Write a lock of the packages installed in a working environment.
 
-    conda's records give addresses and digests of its packages, the package indexes those of wheels. The environment is
-    examined first, and what no lock can hold is named.
+    URLs and digests come from conda's records and, for wheels, from the package indexes. The environment is checked
+    first. Packages that cannot be locked are listed.
     """
     from envsolve.app.capturing import CaptureRequest
     from envsolve.app.capturing import capture as captured
@@ -68,7 +74,7 @@ def capture(**options: Any) -> int:
     from envsolve.host.machine import this_platform
 
     if options["prefix"] is not None and options["python"] is not None:
-        raise UsageError("contradictory-options", "--prefix and --python both name the environment: give one of them")
+        raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
     directory = options["matrix_directory"]
     request = CaptureRequest(
         progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="capturing"),
@@ -93,6 +99,6 @@ def capture(**options: Any) -> int:
 
 def _format(name: str | None, output: str | None) -> str | None:
     """The format that is named, or that the file name of -o asks for; None where neither says one."""
-    if name is None and (output is None or format_told_by(Path(output.replace(PLATFORM, ""))) is None):
+    if name is None and (output is None or format_of_name(Path(output.replace(PLATFORM, ""))) is None):
         return None
     return wanted_format(name, output, _FORMATS)

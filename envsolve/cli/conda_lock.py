@@ -55,8 +55,8 @@ def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], 
     if options["why"] or options["why_not"]:
         raise UsageError(
             "contradictory-options",
-            "--why and --why-not ask about a stack, not about a lock",
-            hints=(Hint("ask without --format"),),
+            "--why and --why-not explain a stack, not a lock",
+            hints=(Hint("omit --format"),),
         )
     output, kind = options["output"], _KINDS.get(request.format)
     if kind is not None and not options["as_json"]:
@@ -120,7 +120,7 @@ def _left_out(output: str | None, platforms: Sequence[Platform]) -> tuple[str, .
     others = [it for it in platforms_in(Path(str(output))) if it not in platforms]
     if not others:
         return ()
-    return (f"{output} held {' and '.join(others)} too, and now does not: name every platform with --platform",)
+    return (f"{output} no longer has {' and '.join(others)}: list every platform with --platform",)
 
 
 def _held_by(output: str | None, request: Request, *, anything: bool) -> Callable[[Platform], Kept] | None:

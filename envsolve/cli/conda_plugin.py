@@ -32,13 +32,13 @@ class _Silent:
 
 def check(prefix: str, verbose: bool) -> None:
     """Print what is wrong with the GPU stack of ``prefix`` on this machine; all evidence with ``verbose``."""
-    from envsolve.app.doctoring import Asked, diagnose
+    from envsolve.app.doctoring import DoctorRequest, diagnose
     from envsolve.boundary.display import escaped, one_line
     from envsolve.cli.finding_text import EVIDENCE, finding_lines
     from envsolve.errors import EnvsolveError
 
     try:
-        diagnosed = diagnose(Asked(_Silent(), prefix=prefix), os.environ)
+        diagnosed = diagnose(DoctorRequest(_Silent(), prefix=prefix), os.environ)
     except EnvsolveError as error:
         click.echo(f"{_BAD} {NAME}: {one_line(error.message)}\n")
         return

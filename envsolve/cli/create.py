@@ -44,7 +44,7 @@ _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (
     shell_complete=known_values.formats,
     help=(
         f"The lock to make it from: {', '.join(VENV_FORMATS)} (a venv), {', '.join(CONDA_FORMATS)} (conda packages). "
-        "Default: conda packages where the stack that envsolve prints has any, else a venv."
+        "Default: conda packages if the solved stack has any, else a venv."
     ),
 )
 @option(
@@ -54,18 +54,18 @@ _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (
     type=FileName("file"),
     help="Make it from a lock: conda-lock.yml, explicit, exact environment.yml, pixi.lock, pylock.toml, requirements.",
 )
-@option("--force", is_flag=True, help="Replace an environment that envsolve made; never any other directory.")
-@option("--keep", is_flag=True, help="Leave an unfinished environment to look at where this fails.")
+@option("--force", is_flag=True, help="Replace an environment that envsolve made, but no other directory.")
+@option("--keep", is_flag=True, help="Keep the unfinished environment if this fails.")
 @option("--no-validate", is_flag=True, help="Do not run kernels in the new environment to prove it.")
-@option("--json", "print_json", is_flag=True, help="Print JSON: what was made, and what was proven of it.")
+@option("--json", "print_json", is_flag=True, help="Print JSON with the environment and the result of its validation.")
 @options_of_solve(_HOW)
 @matrix_option
 @output_options
 def create(**options: Any) -> int:
     """Make an environment in the directory PREFIX that runs on the GPU and the driver you have, and prove it.
 
-    What fails leaves nothing behind. A directory with anything in it that envsolve did not make is refused, an
-    environment of the same lock is up to date, and one of another lock is replaced with --force alone.
+    A failure leaves nothing behind. A directory with files that envsolve did not make is refused. An environment of
+    the same lock is up to date; one of another lock is replaced only with --force.
     """
     from envsolve.app.creating import Outcome, require_usable
 
@@ -75,7 +75,7 @@ def create(**options: Any) -> int:
     for it in created.notes:
         note(it, quiet=options["quiet"])
     if created.outcome is Outcome.UP_TO_DATE:
-        note(f"{created.prefix} is up to date: it was made from this very lock", quiet=options["quiet"])
+        note(f"{created.prefix} is up to date: it was made from this lock", quiet=options["quiet"])
     else:
         note(_how_to_use(created), quiet=options["quiet"])
     if not options["print_json"]:
@@ -93,11 +93,11 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
 
     What was found goes to stderr, as stdout holds the path of the environment.
     """
-    from envsolve.app.validating import Asked, validation_of
+    from envsolve.app.validating import ValidateRequest, validation_of
     from envsolve.cli.validation_text import as_text
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
-    asked = Asked(progress, python=str(python), device="here", matrix_directory=_matrix(options).directory)
+    asked = ValidateRequest(progress, python=str(python), device="here", matrix_directory=_matrix(options).directory)
     with interruptible():
         validation = validation_of(asked, os.environ)
     if not options["quiet"] or not validation.report.is_unbroken:
@@ -183,9 +183,8 @@ def _how_to_use(created: Created) -> str:
     from envsolve.create.plan import Kind
 
     if created.kind is Kind.CONDA:
-        return (
-            f"to work in it: conda activate {shlex.quote(str(created.prefix))}, or micromamba, mamba or pixi shell-hook"
-        )
+        prefix = shlex.quote(str(created.prefix))
+        return f"to activate it: conda activate {prefix}, or micromamba, mamba or pixi shell-hook"
     if os.name == "nt":
-        return f"to work in it: {created.prefix}\\Scripts\\activate"
-    return f"to work in it: source {shlex.quote(str(created.prefix / 'bin' / 'activate'))}"
+        return f"to activate it: {created.prefix}\\Scripts\\activate"
+    return f"to activate it: source {shlex.quote(str(created.prefix / 'bin' / 'activate'))}"

@@ -63,8 +63,8 @@ def _refuse_beside_a_lock() -> None:
         if of_request and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise UsageError(
                 "contradictory-options",
-                f"{parameter.opts[-1]} asks for something, and with --lock everything is decided",
-                hints=(Hint("leave --lock out, and what is asked for is solved"), Hint("or leave the rest out")),
+                f"{parameter.opts[-1]} cannot be used with --lock: the lock already decides it",
+                hints=(Hint("omit --lock to solve the request"), Hint("or omit the other options")),
             )
 
 
@@ -111,7 +111,7 @@ def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
                 "make it from the lock of this project", shlex.join(["envsolve", "create", prefix, "--lock", name])
             )
     if locks and not any(Path(lock).is_file() for lock in locks):
-        yield Hint("write the lock of this project, and name it with --lock", "envsolve lock")
+        yield Hint("write the lock of this project, then use it with --lock", "envsolve lock")
     yield Hint("name a framework", shlex.join(["envsolve", "create", prefix, "--framework", next(iter(FRAMEWORKS))]))
 
 
@@ -136,7 +136,7 @@ def _format() -> str | None:
         return None if named is None else str(named)
     if context.get_parameter_source("format_name") is not ParameterSource.COMMANDLINE:
         return None
-    message = f"an environment is made from a lock, and {named!r} is no format of one"
+    message = f"an environment is made from a lock, and {named!r} is not a lock format"
     raise UsageError("unknown-format", message, (f"known: {', '.join(known)}",))
 
 

@@ -22,12 +22,12 @@ from envsolve.model.host import Host
     "--output",
     type=FileName("file"),
     metavar="FILE",
-    help="Write to FILE, whole or not at all, instead of stdout.",
+    help="Write to FILE (atomically) instead of stdout.",
 )
 @matrix_option
 @output_options
 def detect(**options: Any) -> int:
-    """Print this machine: driver, GPUs, and where each fact comes from. Exits 0 with and without a GPU."""
+    """Print the driver and GPUs of this machine, and the source of each fact. Exits 0 with and without a GPU."""
     from envsolve.app.targets import detected_host
     from envsolve.host.host_file import host_as_json
     from envsolve.matrix import Matrix, find_matrix
@@ -69,4 +69,4 @@ def _reading(host: Host, number: int) -> str:
     said += [f"CUDA {reading.driver_cuda}"] if reading.driver_cuda is not None else []
     said += [f"{sum(gpu.count for gpu in reading.gpus)} GPUs"] if reading.gpus is not None else []
     said += [reading.problem.text] if reading.problem is not None else []
-    return f"  asked {reading.source}: {', '.join(said) or 'no answer'}"
+    return f"  source {reading.source}: {', '.join(said) or 'no result'}"

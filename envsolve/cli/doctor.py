@@ -18,7 +18,7 @@ from envsolve.errors import UsageError
 from envsolve.model.note import Note
 
 if TYPE_CHECKING:
-    from envsolve.app.doctoring import Asked, Diagnosed
+    from envsolve.app.doctoring import Diagnosed, DoctorRequest
 
 
 @click.command()
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     type=FileName("file"),
     help="The environment's interpreter. Default: that of the active environment.",
 )
-@option("--fix-plan", is_flag=True, help="Print the environment that would mend it, instead of the findings.")
+@option("--fix-plan", is_flag=True, help="Print an environment that fixes the problems, instead of the findings.")
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
-@option("--no-progress", is_flag=True, help="No progress on a terminal.")
+@option("--no-progress", is_flag=True, help="Do not show progress.")
 @matrix_option
 @output_options
 def doctor(**options: Any) -> int:
-    """Look at driver, devices, toolkits, variables, libraries and packages; exit 1 if something is broken.
+    """Check driver, devices, toolkits, variables, libraries and packages; exit 1 if something is broken.
 
-    Nothing is changed, and no framework is imported: `envsolve validate` runs them.
+    This changes nothing and imports no framework. Use `envsolve validate` to run them.
     """
     from envsolve.app.doctoring import diagnose, fix_plan
 
     if options["prefix"] is not None and options["python"] is not None:
-        raise UsageError("contradictory-options", "--prefix and --python both name the environment: give one of them")
+        raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
     if options["fix_plan"] and options["as_json"]:
-        raise UsageError("contradictory-options", "--fix-plan prints an environment and --json findings: give one")
+        raise UsageError("contradictory-options", "--fix-plan prints an environment and --json findings: give only one")
     asked = _asked(options)
     _leave_what_is_gone()
     with interruptible():
@@ -73,16 +73,16 @@ def _tell(notes: tuple[Note, ...], options: dict[str, Any]) -> None:
         note(it, quiet=options["quiet"])
 
 
-def _asked(options: dict[str, Any]) -> Asked:
-    from envsolve.app.doctoring import Asked
+def _asked(options: dict[str, Any]) -> DoctorRequest:
+    from envsolve.app.doctoring import DoctorRequest
     from envsolve.cli.progress import Progress
 
     directory = options["matrix_directory"]
-    return Asked(
+    return DoctorRequest(
         prefix=options["prefix"],
         python=options["python"],
         matrix_directory=None if directory is None else Path(directory),
-        progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="looking at"),
+        progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="checking"),
     )
 
 
@@ -114,16 +114,16 @@ def _as_text(diagnosed: Diagnosed, *, all_evidence: bool) -> str:
 def _origins(diagnosed: Diagnosed) -> Iterator[str]:
     """How driver, GPUs, environment and variables were found."""
     host, looked, inventory = diagnosed.host, diagnosed.environment, diagnosed.inventory
-    yield f"driver: {host.driver or 'none'} [{host.origin.get('driver', 'no source tells one')}]"
-    yield f"driver CUDA: {host.driver_cuda or 'none'} [{host.origin.get('driver_cuda', 'no source tells it')}]"
+    yield f"driver: {host.driver or 'none'} [{host.origin.get('driver', 'not reported')}]"
+    yield f"driver CUDA: {host.driver_cuda or 'none'} [{host.origin.get('driver_cuda', 'not reported')}]"
     for gpu in host.gpus:
         count = f"{gpu.count} x " if gpu.count > 1 else ""
         capability = gpu.compute_capability or "compute capability unknown"
         yield f"GPU: {count}{gpu.name or 'unnamed'} ({capability}) [{host.origin.get('gpus', '')}]"
     if not host.gpus:
-        yield f"GPU: none [{host.origin.get('gpus', 'no source tells one')}]"
+        yield f"GPU: none [{host.origin.get('gpus', 'not reported')}]"
     yield f"environment: {inventory.get('prefix') or 'none'} [{looked.origin}]"
-    yield f"Python: {looked.python or 'unknown'} [{'asked it' if looked.runs else 'its files'}]"
+    yield f"Python: {looked.python or 'unknown'} [{'its interpreter' if looked.runs else 'its files'}]"
     values = inventory.get("variables")
     for name, origin in looked.variables:
         value = values.get(name) if isinstance(values, dict) and origin == "the shell" else None
@@ -136,11 +136,11 @@ def _conclusion(diagnosed: Diagnosed) -> str:
     }
     told = [f"{count} {name}{'s' if count > 1 and name != 'info' else ''}" for name, count in counts.items() if count]
     where = str(diagnosed.inventory.get("prefix") or "this machine")
-    whole = f"{where}: {', '.join(told)}" if told else f"{where}: nothing is wrong that can be seen without running it"
+    whole = f"{where}: {', '.join(told)}" if told else f"{where}: no problems found by static checks"
     proof = diagnosed.environment.proof
     if proof is None:
-        return f"{whole}; its Python does not run, so nothing was proven by running kernels"
+        return f"{whole}; its Python does not run, so no kernel was run"
     if not diagnosed.frameworks and not diagnosed.host.gpus:
-        way = "`envsolve --framework pytorch` prints an environment with one that suits this machine"
-        return f"{whole}; it holds no framework that could be proven: {way}"
-    return f"{whole}; `{proof}` proves it by running kernels"
+        way = "`envsolve --framework pytorch` prints an environment for this machine"
+        return f"{whole}; it has no framework to test: {way}"
+    return f"{whole}; run `{proof}` to test the GPU"

@@ -24,7 +24,7 @@ from envsolve.model.versions import CudaVersion, DriverVersion
 from envsolve.model.words import gpu_name
 
 if TYPE_CHECKING:
-    from envsolve.app.explaining import Asked, Explained
+    from envsolve.app.explaining import Explained, ExplainRequest
 
 _LONGEST_NAME = 4096
 _SUFFIXES = (".log", ".txt", ".out", ".err")
@@ -59,7 +59,7 @@ def _cuda(text: str) -> str:
 
 def _gpu(text: str) -> str:
     if text.lower() == "none":
-        raise ValueError("'none' says nothing of the machine that a text is from: leave --gpu out")
+        raise ValueError("'none' describes no machine: omit --gpu")
     return gpu_name(text)
 
 
@@ -73,7 +73,7 @@ def _gpu(text: str) -> str:
     metavar="SPEC",
     type=Parsed("spec", str),
     shell_complete=known_values.frameworks,
-    help="The framework it is about, such as pytorch or tensorflow==2.10.0. Repeatable; default: as the text tells.",
+    help="The framework, such as pytorch or tensorflow==2.10.0. Repeatable; default: found in the text.",
 )
 @option(
     "--gpu",
@@ -86,7 +86,7 @@ def _gpu(text: str) -> str:
 @option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the machine.")
 @option("--host", metavar="FILE", type=FileName("file"), help="The machine, written by `envsolve detect --json`.")
 @option("--platform", type=Member("name", Platform), help="Platform of the machine.")
-@option("--prefix", metavar="DIR", type=FileName("directory"), help="The environment it happened in.")
+@option("--prefix", metavar="DIR", type=FileName("directory"), help="The environment in which it happened.")
 @option("--python", metavar="VERSION", type=Parsed("version", _python), help="The version of Python.")
 @option(
     "--cuda",
@@ -99,9 +99,9 @@ def _gpu(text: str) -> str:
 @matrix_option
 @output_options
 def explain(**options: Any) -> int:
-    """Read an error text or a log, and say cause and fix; exit 1 where nothing in it is known.
+    """Read an error text or a log, and print cause and fix; exit 1 if it contains no known error.
 
-    Without an argument standard input is read.
+    Without an argument, reads standard input.
     """
     from envsolve.app.explaining import explain as explained_of
 
@@ -120,10 +120,10 @@ def explain(**options: Any) -> int:
 def _stream(words: tuple[str, ...]) -> BinaryIO:
     """What is to be read: standard input, a file, or the text itself. Raises UsageError where there is nothing."""
     if not words and sys.stdin is not None and sys.stdin.isatty():
-        raise UsageError("nothing-to-explain", "there is no text to explain", hints=(_HINT,))
+        raise UsageError("nothing-to-explain", "no text to explain", hints=(_HINT,))
     if words in ((), ("-",)):
         if sys.stdin is None:
-            raise UsageError("nothing-to-explain", "there is no standard input to read", hints=(_HINT,))
+            raise UsageError("nothing-to-explain", "no standard input to read", hints=(_HINT,))
         return _opened("-", "standard input")
     text = " ".join(words)
     if len(words) == 1 and len(text) <= _LONGEST_NAME and _names_a_file(text):
@@ -174,13 +174,13 @@ def _unreadable(name: str, why: str) -> UsageError:
     return UsageError("log-unreadable", f"{name} cannot be read: {why}", hints=(_HINT,))
 
 
-def _asked(options: dict[str, Any]) -> Asked:
-    from envsolve.app.explaining import Asked
+def _asked(options: dict[str, Any]) -> ExplainRequest:
+    from envsolve.app.explaining import ExplainRequest
 
     if options["host"] is not None and options["gpus"]:
-        raise UsageError("contradictory-options", "--host and --gpu both say which GPUs it is about: give one of them")
+        raise UsageError("contradictory-options", "--host and --gpu both set the GPUs: give only one")
     directory = options["matrix_directory"]
-    return Asked(
+    return ExplainRequest(
         gpus=options["gpus"],
         driver=options["driver"],
         host=options["host"],
@@ -211,9 +211,7 @@ def _as_text(explained: Explained, *, all_evidence: bool) -> str:
     for finding in explained.findings:
         lines += [*finding_lines(finding, most=len(finding.evidence) if all_evidence else EVIDENCE), ""]
     if not explained.findings:
-        lines += [
-            "nothing in this text is known to envsolve: it names no failure of a GPU environment that it can tell"
-        ]
+        lines += ["no known GPU environment error found in this text"]
         lines += [f"recognised: {printable(text)}" for text in explained.recognised]
-        lines += [f"to tell more, collect: {printable(text)}" for text in explained.collect]
+        lines += [f"to find out more, collect: {printable(text)}" for text in explained.collect]
     return "".join(f"{line}\n" for line in lines).rstrip("\n") + "\n"

@@ -14,7 +14,7 @@ from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_overwrite
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import format_told_by
+from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import Platform
 
 _FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "environment")
@@ -25,7 +25,7 @@ format_option = click.option(
     envvar="ENVSOLVE_FORMAT",
     metavar="NAME",
     shell_complete=known_values.formats,
-    help=f"{', '.join(_FORMATS[:-1])} or environment (of single builds). Default: as the file name of -o says.",
+    help=f"{', '.join(_FORMATS[:-1])} or environment (exact builds). Default: by the file name of -o.",
 )
 output_option = option(
     "-o",
@@ -35,7 +35,7 @@ output_option = option(
     help=f"Write to FILE instead of standard output; {PLATFORM} in it stands for each platform.",
 )
 index_options = stacked(
-    option("--index-url", metavar="URL", type=Parsed("address", file_name), help="The Python index to ask."),
+    option("--index-url", metavar="URL", type=Parsed("address", file_name), help="The Python index to use."),
     option(
         "--extra-index-url",
         "extra_index_urls",
@@ -52,10 +52,10 @@ index_options = stacked(
     ),
 )
 network_options = stacked(
-    option("--offline", is_flag=True, help="Do not use the network: what indexes said is taken from the cache."),
-    option("--refresh", is_flag=True, help="Ask the indexes again for what is in the cache."),
-    option("--cache-dir", metavar="DIR", type=FileName("directory"), help="Keep what indexes said in DIR."),
-    option("--no-cache", is_flag=True, help="Keep nothing and use nothing that was kept."),
+    option("--offline", is_flag=True, help="Do not use the network: read indexes from the cache."),
+    option("--refresh", is_flag=True, help="Fetch cached index data again."),
+    option("--cache-dir", metavar="DIR", type=FileName("directory"), help="Use DIR as the cache directory."),
+    option("--no-cache", is_flag=True, help="Neither read nor write the cache."),
 )
 
 
@@ -69,10 +69,10 @@ network_options = stacked(
     "platforms",
     multiple=True,
     type=Member("name", Platform),
-    help="A platform of a lock of conda packages. Repeatable; default: all that it holds.",
+    help="A platform of a lock of conda packages. Repeatable; default: all of them.",
 )
 @click.option("--environment", metavar="NAME", help="The environment of a pixi.lock; default: the one called default.")
-@option("--ask-index", is_flag=True, help="Ask package indexes for addresses and hashes that FILE does not have.")
+@option("--ask-index", is_flag=True, help="Fetch URLs and hashes missing in FILE from the package indexes.")
 @index_options
 @network_options
 @output_options
@@ -111,11 +111,11 @@ def export(**options: Any) -> int:
 
 def wanted_format(name: str | None, output: str | None, formats: tuple[str, ...]) -> str:
     """The format that is named, or that the file name of -o asks for. Raises UsageError where there is none."""
-    found = name or (format_told_by(Path(output)) if output is not None else None)
+    found = name or (format_of_name(Path(output)) if output is not None else None)
     if found in formats:
         return found
-    what = "no format is named" if found is None else f"{found!r} is no format of a lock"
-    hint = Hint(f"name one: --format {', '.join(formats)}")
+    what = "no format given" if found is None else f"{found!r} is not a lock format"
+    hint = Hint(f"choose one: --format {', '.join(formats)}")
     raise UsageError("format-missing" if found is None else "unknown-format", what, hints=(hint,))
 
 
@@ -139,7 +139,7 @@ def require_file_for_each(platforms: list[str], output: str | None) -> None:
         raise UsageError(
             "several-platforms",
             f"this format is for one platform, and the lock is for {' and '.join(platforms)}",
-            hints=(Hint(f"choose one with --platform, or name a file for each: -o 'lock-{PLATFORM}.txt'"),),
+            hints=(Hint(f"choose one with --platform, or write one file for each: -o 'lock-{PLATFORM}.txt'"),),
         )
 
 
@@ -147,6 +147,6 @@ def _require_other_file(read: str, output: str | None) -> None:
     if output not in (None, "-") and Path(str(output)).resolve() == Path(read).resolve():
         raise UsageError(
             "contradictory-options",
-            f"-o {output} is the file that is read, and the new one would take its place",
-            hints=(Hint("give -o another name"),),
+            f"-o {output} is also the input file and would be overwritten",
+            hints=(Hint("choose another file for -o"),),
         )

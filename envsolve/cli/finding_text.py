@@ -18,7 +18,7 @@ def finding_lines(finding: Finding, *, most: int, plain: bool = False) -> Iterat
     word = f"{finding.severity.value}:"
     yield f"{word if plain else click.style(word, fg=_SEVERITIES[finding.severity], bold=True)} {finding.id}"
     several = len(finding.possible_causes)
-    yield f"  {printable(finding.title)}{f' (the likeliest of {several} causes)' if several else ''}"
+    yield f"  {printable(finding.title)}{f' (most likely of {several} possible causes)' if several else ''}"
     yield from _labelled("cause", finding.cause)
     yield from _labelled("fix", finding.fix)
     yield from (f"  {printable(command)}" for command in finding.commands)

@@ -70,15 +70,20 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     multiple=True,
     metavar="FILE",
     type=FileName("file"),
-    help="A file to lock into; its name says the format. Repeatable. Default: pylock.toml.",
+    help="A lock file to write; its name sets the format. Repeatable. Default: pylock.toml.",
 )
-@option("--ci", type=click.Choice(_CI), help="Write a job that checks the locks, too.")
+@option("--ci", type=click.Choice(_CI), help="Also write a CI job that checks the locks.")
 @option("--project", metavar="DIR", type=FileName("directory"), help="The directory; default: this one.")
-@option("--no-lock", is_flag=True, help="Write what is asked for, and no lock yet.")
-@option("--force", is_flag=True, help="Replace [tool.envsolve] and files that are there already.")
-@option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@option("--no-lock", is_flag=True, help="Write the project, but no locks.")
+@option("--force", is_flag=True, help="Overwrite [tool.envsolve] and existing files.")
+@option("--dry-run", is_flag=True, help="Print the files instead of writing them.")
 @click.option(
-    "--keys", is_flag=True, is_eager=True, expose_value=False, callback=_print_keys, help="Print what every key means."
+    "--keys",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_keys,
+    help="Print the documentation of every key.",
 )
 @click.option(
     "--schema",
@@ -86,7 +91,7 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     is_eager=True,
     expose_value=False,
     callback=_print_schema,
-    help="Print the JSON schema of the keys, for editors.",
+    help="Print the JSON schema of the keys (for editors).",
 )
 @options_of_solve(HOW_TO_FETCH)
 @matrix_option
@@ -105,7 +110,7 @@ def init(**options: Any) -> int:
 
     directory = Path(options["project"] or ".").absolute()
     if not directory.is_dir():
-        raise UsageError("no-project", f"there is no directory {directory}", hints=(Hint("make it first"),))
+        raise UsageError("no-project", f"the directory {directory} does not exist", hints=(Hint("create it first"),))
     given = options["matrix_directory"]
     matrix = Matrix(Path(given).absolute() if given else find_matrix())
     file = directory / (OWN_FILE if (directory / OWN_FILE).is_file() else PYPROJECT)
@@ -137,7 +142,7 @@ def init(**options: Any) -> int:
         unnamed = tuple(_without_framework(project))
         refused = [it for it in outputs if it not in new and _is_foreign(it)]
     left = _left(kept, refused, [it for it in kept if it in outputs and it not in refused])
-    told: tuple[Note | str, ...] = (*adopted.notes, *unnamed, *notes, *_told(new, adopted, options), *left)
+    told: tuple[Note | str, ...] = (*adopted.notes, *unnamed, *notes, *_summary_lines(new, adopted, options), *left)
     for it in told:
         note(it, quiet=options["quiet"])
     return 0
@@ -163,7 +168,7 @@ def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tupl
     if not any(values.get(key) for key in asking):
         raise UsageError(
             "no-framework",
-            "which framework? Nothing in this directory says it",
+            "no framework given, and none found in this directory",
             hints=(Hint("name one", "envsolve init --framework pytorch"),),
         )
     return values, found
@@ -252,7 +257,7 @@ def _without_framework(project: Project) -> Iterator[str]:
     except UsageError:
         return
     if not named:
-        yield 'no framework is named, only what packages need counts; to name one: frameworks = ["pytorch"]'
+        yield 'no framework is listed, so only package requirements count; to add one: frameworks = ["pytorch"]'
 
 
 def _holds_stacks_alone(outputs: object) -> bool:
@@ -275,7 +280,7 @@ def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[d
     try:
         locked = lock_project(project, how, matrix, os.environ)
     except OutsideError as error:
-        error.hints = (*error.hints, Hint("or write what is asked for alone, and lock it later: --no-lock"))
+        error.hints = (*error.hints, Hint("or write only the project, and lock later: --no-lock"))
         raise
     finally:
         progress.clear()
@@ -301,8 +306,8 @@ def _with_python_at_hand(
     if found is not None:
         bound = {**values, "python": found.python}
         told = (
-            f'python = "{found.python}" is asked for: the frameworks would take Python {found.newest}, which is not on '
-            "this machine, and there is no uv, which fetches one"
+            f'set python = "{found.python}": the frameworks also support Python {found.newest}, but it is not on '
+            "this machine, and there is no uv to fetch it"
         )
         try:
             texts, notes = _locks(project_of(file, asking(bound)), options, matrix)
@@ -346,12 +351,12 @@ def _is_foreign(name: str) -> bool:
     return False
 
 
-def _told(new: Mapping[str, str], adopted: Adopted, options: Mapping[str, Any]) -> Iterator[str]:
+def _summary_lines(new: Mapping[str, str], adopted: Adopted, options: Mapping[str, Any]) -> Iterator[str]:
     if adopted.files:
-        yield f"taken from {' and '.join(adopted.files)}"
+        yield f"imported from {' and '.join(adopted.files)}"
     yield f"{'would be written' if options['dry_run'] else 'written'}: {', '.join(new)}"
     if options["ci"] == "gitlab" and ".gitlab/envsolve.yml" in new:
-        yield "tell GitLab of the job in .gitlab-ci.yml: include: .gitlab/envsolve.yml"
+        yield "add the job to .gitlab-ci.yml: include: .gitlab/envsolve.yml"
     if options["no_lock"]:
         yield "`envsolve lock` writes the locks"
 
@@ -359,7 +364,7 @@ def _told(new: Mapping[str, str], adopted: Adopted, options: Mapping[str, Any]) 
 def _left(kept: list[str], refused: list[str], locks: list[str]) -> Iterator[str]:
     """What to tell of files that are there still: ``refused`` is what a lock will not overwrite."""
     if kept:
-        ways = "`envsolve lock` brings locks up to date, --force replaces any" if locks else "--force replaces any"
+        ways = "`envsolve lock` updates locks, --force overwrites any file" if locks else "--force overwrites any"
         yield f"left as they are: {', '.join(kept)}; {ways}"
     for name in refused:
         yield (

@@ -38,10 +38,10 @@ _UPGRADE = "envsolve lock -U"
     type=FileName("directory"),
     help="The directory of the project; default: this one, or the nearest above it with [tool.envsolve].",
 )
-@option("--check", is_flag=True, help="Write nothing; exit 1 where a file is missing or out of date.")
-@option("--diff", "show_diff", is_flag=True, help="Print which packages would change, and write nothing.")
+@option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or out of date.")
+@option("--diff", "show_diff", is_flag=True, help="Print package changes; write nothing.")
 @option("--force", is_flag=True, help="Overwrite files even if envsolve did not write them.")
-@option("-U", "--upgrade", is_flag=True, help="Let go of all pins.")
+@option("-U", "--upgrade", is_flag=True, help="Ignore all pinned versions.")
 @option(
     "-P",
     "--upgrade-package",
@@ -49,17 +49,17 @@ _UPGRADE = "envsolve lock -U"
     multiple=True,
     metavar="NAME",
     type=Parsed("name", package_name),
-    help="Let go of one pin. Repeatable.",
+    help="Ignore the pinned version of one package. Repeatable.",
 )
-@option("--json", "as_json", is_flag=True, help="Print what changes, and why, as JSON.")
+@option("--json", "as_json", is_flag=True, help="Print changes and reasons as JSON.")
 @options_of_solve(HOW_TO_FETCH)
 @matrix_option
 @output_options
 def lock(**options: Any) -> int:
     """Write the locks of the project that [tool.envsolve] describes, all of them or none.
 
-    What is locked stays as far as it fits: a newer driver changes nothing that still runs, another GPU only what must.
-    What is asked for here stands for the key of the project this once: `envsolve lock --driver 580 --diff`.
+    Locked versions stay while they fit: a newer driver changes nothing, another GPU only what has to change.
+    Options override the keys of the project for this run: `envsolve lock --driver 580 --diff`.
     """
     from envsolve.app.project_changes import change_of
     from envsolve.app.project_locking import ProjectLock, lock_project
@@ -123,12 +123,12 @@ def project_file(directory: str | None) -> Path:
 
     start = Path(directory) if directory else Path.cwd()
     if directory and not start.is_dir():
-        raise UsageError("no-project", f"there is no directory {directory}", hints=(Hint("check the name"),))
+        raise UsageError("no-project", f"the directory {directory} does not exist", hints=(Hint("check the name"),))
     found = find_project(start)
     if found is None:
         raise UsageError(
             "no-project",
-            f"neither {start} nor a directory above it has a pyproject.toml with [tool.envsolve], or an envsolve.toml",
+            f"no pyproject.toml with [tool.envsolve] and no envsolve.toml in {start} or above",
             hints=(*misspelled_table(start), WRITE_ONE),
         )
     return found
@@ -209,19 +209,19 @@ def _notes(changes: Sequence[FileChange], locked: LockedProject, verb: str) -> I
     for it in _alike(changes):
         if it.is_current:
             continue
-        yield f"{it.path}: {_told(it, verb)}"
+        yield f"{it.path}: {_change_text(it, verb)}"
         yield from (f"{it.path}: {reason.text}" for reason in it.reasons)
     if all(it.is_current for it in changes):
-        yield f"{', '.join(it.path for it in changes)}: nothing to change"
+        yield f"{', '.join(it.path for it in changes)}: up to date"
     possible: dict[Possible, list[str]] = {}
     for it in changes:
         if it.possible is not None:
             possible.setdefault(it.possible, []).append(it.path)
     for found, paths in possible.items():
-        yield f"{', '.join(paths)}: {found.text}; `{_UPGRADE}` takes it"
+        yield f"{', '.join(paths)}: {found.text}; run `{_UPGRADE}` to upgrade"
 
 
-def _told(change: FileChange, verb: str) -> str:
+def _change_text(change: FileChange, verb: str) -> str:
     if change.is_new:
         return verb if verb == "written" else "missing"
     if change.changes is None:

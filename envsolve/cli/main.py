@@ -89,7 +89,7 @@ def _refuse_slip(args: Sequence[str]) -> None:
     close = difflib.get_close_matches(args[0], _COMMANDS, n=1, cutoff=0.75)
     if close:
         hint = Hint(f"did you mean {close[0]}?", f"envsolve {close[0]}")
-        raise UsageError("usage", f"there is no command {args[0]!r}", hints=(hint,))
+        raise UsageError("usage", f"unknown command {args[0]!r}", hints=(hint,))
 
 
 def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -106,7 +106,7 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
     name="envsolve",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Without a command, `solve` is meant: envsolve --framework tensorflow --gpu auto > environment.yml",
+    epilog="The default command is `solve`: envsolve --framework tensorflow --gpu auto > environment.yml",
 )
 @click.option(
     "--version",
@@ -114,7 +114,7 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
     is_eager=True,
     expose_value=False,
     callback=_print_version,
-    help="Print the version and the date of the compatibility matrix; with -v also what envsolve works with here.",
+    help="Print the version and the date of the compatibility matrix; with -v also the tools that envsolve found.",
 )
 @click.option("-v", "--verbose", is_flag=True, is_eager=True, hidden=True)
 def cli(verbose: bool) -> None:
@@ -159,17 +159,17 @@ def _as_error(error: Exception) -> EnvsolveError | None:
         return _usage_error(error)
     if isinstance(error, ValueError) and _TOO_LONG in str(error):
         message = f"a version or another number has more than {sys.get_int_max_str_digits()} digits"
-        return UsageError("number-too-long", message, hints=(Hint("look at what you gave, and at the files it names"),))
+        return UsageError("number-too-long", message, hints=(Hint("check the options and the files they name"),))
     if isinstance(error, OSError) and error.filename is not None:
         message = f"{os.fsdecode(error.filename)} cannot be used: {error.strerror or error}"
-        return OutsideError("file-failed", message, hints=(Hint("see that it is there, and that you may use it"),))
+        return OutsideError("file-failed", message, hints=(Hint("check that it exists and that you have permission"),))
     return error if isinstance(error, EnvsolveError) else None
 
 
 def _answer(arguments: list[str]) -> int:
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - for the rest of the process
-        raise OutsideError("stdout-closed", "there is no standard output to print to", hints=(TO_A_PLACE,))
+        raise OutsideError("stdout-closed", "standard output is closed", hints=(TO_A_PLACE,))
     try:
         code = cli.main(arguments, prog_name="envsolve", standalone_mode=False)
         sys.stdout.flush()
@@ -191,7 +191,7 @@ def _internal(error: Exception) -> OutsideError:
     return OutsideError(
         "internal-error",
         f"internal error; please report it: {type(error).__name__}: {error}",
-        hints=(Hint("set ENVSOLVE_DEBUG=1, run it again, and report what it prints"),),
+        hints=(Hint("run it again with ENVSOLVE_DEBUG=1 and report the output"),),
     )
 
 
@@ -211,7 +211,7 @@ def _usage_error(error: click.ClickException) -> UsageError:
     if isinstance(error, click.BadParameter) and _is_from_environment(error):
         error.param_hint = error.param.envvar if error.param is not None else None
     command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx is not None else "envsolve"
-    hints.append(Hint("see all options", f"{command} --help"))
+    hints.append(Hint("list all options", f"{command} --help"))
     return UsageError("usage", error.format_message().rstrip("."), hints=tuple(hints))
 
 

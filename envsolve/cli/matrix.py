@@ -40,7 +40,7 @@ filter_options = stacked(
         type=Parsed("gpu", gpu_name),
         shell_complete=known_values.gpus,
         help=(
-            "Builds that run on it, by machine code or PTX, as the solver judges: a product ('RTX 3090'), a compute "
+            "Builds that run on it by machine code or PTX: a product ('RTX 3090'), a compute "
             "capability (8.6), auto (this machine's) or none (CPU builds). Repeatable: on all of them."
         ),
     ),
@@ -48,8 +48,8 @@ filter_options = stacked(
         "--driver",
         type=Parsed("version", DriverVersion.parse),
         help=(
-            "Builds that this NVIDIA driver runs; where only PTX serves a --gpu, that it supports in full. Its number "
-            "is held against the floors of each build's own system."
+            "Builds that run on this NVIDIA driver; a --gpu that needs PTX requires a driver with full support. "
+            "Compared with the minimum for the system of each build."
         ),
     ),
     click.option("--python", type=Parsed("spec", parse_versions), help="Builds for this Python: 3.11, '>=3.10'."),
@@ -79,7 +79,7 @@ def matrix() -> None:
     """Look into the compatibility matrix."""
 
 
-@matrix.command("list", short_help="How far the known releases go, or which builds run where.")
+@matrix.command("list", short_help="List the known releases, or the builds that match.")
 @click.option(
     "-f",
     "--framework",
@@ -116,7 +116,7 @@ def list_builds(**options: Any) -> None:
         note(it, quiet=options["quiet"])
 
 
-@matrix.command(short_help="Every build of a framework with its evidence; or the table of cuda, or of cudnn.")
+@matrix.command(short_help="Show every build of a framework with its evidence, or the table of cuda or cudnn.")
 @click.argument("what", metavar="FRAMEWORK[==VERSION]", shell_complete=known_values.tables)
 @filter_options
 @common_options
@@ -153,7 +153,7 @@ def show(what: str, **options: Any) -> None:
         note(it, quiet=options["quiet"])
 
 
-@matrix.command(short_help="Hold the files of the matrix against their rules and laws.")
+@matrix.command(short_help="Check the files of the matrix against their rules and laws.")
 @common_options
 def check(**options: Any) -> int:
     """Hold every file of the matrix against its rules and laws, and report everything that breaks one.
@@ -171,7 +171,7 @@ def check(**options: Any) -> int:
         _deliver_json({"ok": not broken, "laws": laws, "matrix_date": matrix_date(data)})
         return 1 if broken else 0
     if not broken:
-        text = f"the compatibility matrix of {matrix_date(data)} is sound: it keeps {len(verdicts)} laws\n"
+        text = f"the compatibility matrix of {matrix_date(data)} satisfies all {len(verdicts)} laws\n"
         deliver(text, None)
         return 0
     found = [violation for verdict in broken for violation in verdict.violations]
@@ -179,9 +179,9 @@ def check(**options: Any) -> int:
     places = "one place" if len(found) == 1 else f"{len(found)} places"
     error = UnsolvableError(
         "matrix-breaks-laws",
-        f"the compatibility matrix breaks {len(broken)} of its {len(verdicts)} laws, in {places}",
+        f"the compatibility matrix violates {len(broken)} of {len(verdicts)} laws, in {places}",
         cause=tuple(f"{verdict.says} ({verdict.law}: {len(verdict.violations)})" for verdict in broken),
-        hints=(Hint("mend the rows named on stdout; the README beside them has the rules"),),
+        hints=(Hint("fix the rows listed on stdout. README.md in their directory has the rules"),),
     )
     return report(error, (), as_json=False)
 
@@ -197,8 +197,8 @@ def _show_platform_table(
     if filters != Filters():
         raise UsageError(
             "contradictory-options",
-            f"matrix show {name} takes versions only: the filters are about builds of a framework",
-            hints=(Hint("see the builds for a GPU or a driver", "envsolve matrix list --gpu 'RTX 3090'"),),
+            f"matrix show {name} takes versions only: the filters are for framework builds",
+            hints=(Hint("list the builds for a GPU or a driver", "envsolve matrix list --gpu 'RTX 3090'"),),
         )
     date = matrix_date(data, (name,))
     if name == "cuda":
@@ -239,7 +239,7 @@ def _filters(options: dict[str, Any], *, frameworks: tuple[str, ...] = ()) -> Fi
 def _deliver_page(text: str, date: str, options: dict[str, Any]) -> None:
     """A table on stdout; of which day it is stands on stderr, where it does not get between the rows."""
     deliver(text, None, color=Palette.wanted())
-    note(f"this is the compatibility matrix of {date}", quiet=options["quiet"])
+    note(f"from the compatibility matrix of {date}", quiet=options["quiet"])
 
 
 def _deliver_json(document: dict[str, Any]) -> None:

@@ -110,7 +110,7 @@ def package_name(text: str) -> str:
     from envsolve.model.names import is_name
 
     if not is_name(text):
-        raise ValueError(f"{text!r} is not the name of a package such as 'numpy'; versions go into the requirements")
+        raise ValueError(f"{text!r} is not a package name such as 'numpy'; put versions into the requirements")
     return text
 
 
@@ -119,12 +119,12 @@ matrix_option = option(
     "matrix_directory",
     metavar="DIR",
     type=FileName("directory"),
-    help="Read the compatibility matrix from DIR instead of the one that envsolve ships.",
+    help="Use the compatibility matrix in DIR instead of the shipped one.",
 )
 
-quiet_option = option("-q", "--quiet", is_flag=True, help="No notes on stderr; errors remain.")
+quiet_option = option("-q", "--quiet", is_flag=True, help="Only print errors.")
 verbose_option = option(
-    "-v", "--verbose", count=True, is_eager=True, callback=_remember_detail, help="Say where each fact comes from."
+    "-v", "--verbose", count=True, is_eager=True, callback=_remember_detail, help="Show the source of each fact."
 )
 color_option = option(
     "--color",
@@ -134,7 +134,7 @@ color_option = option(
     is_eager=True,
     expose_value=False,
     callback=_use_colour,
-    help="Colour on stderr and in tables; NO_COLOR and FORCE_COLOR are honoured.",
+    help="Colour on stderr and in tables; respects NO_COLOR and FORCE_COLOR.",
 )
 
 output_options = stacked(quiet_option, verbose_option, color_option)

@@ -18,9 +18,7 @@ from envsolve.errors import Hint, OutsideError, UsageError
 PLATFORM = "{platform}"
 """Stands for the platform in the name of an output file."""
 _TO_A_FILE = Hint("write to a file with -o")
-TO_A_PLACE = Hint(
-    "send standard output to a place that takes it, such as a file on a disk with room: envsolve ... > FILE"
-)
+TO_A_PLACE = Hint("redirect standard output to a disk with free space: envsolve ... > FILE")
 
 
 def deliver(text: str, output: str | None, *, color: bool | None = None) -> None:
@@ -121,8 +119,10 @@ def write_all(files: Sequence[tuple[Path, str]]) -> None:
     except OSError as error:
         message = f"{path} cannot be written: {error.strerror or error}"
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-            raise OutsideError("disk-failed", message, hints=(Hint("make room or give -o another place"),)) from error
-        hint = Hint("give -o a file in a directory that exists and that you may write to")
+            raise OutsideError(
+                "disk-failed", message, hints=(Hint("free disk space, or choose another place for -o"),)
+            ) from error
+        hint = Hint("choose a file for -o in an existing, writable directory")
         raise UsageError("output-not-writable", message, hints=(hint,)) from error
     finally:
         for temporary, _ in written:

@@ -36,8 +36,8 @@ def print_python_lock(words: Request, options: dict[str, Any]) -> int:
     if options["why"] or options["why_not"]:
         raise UsageError(
             "contradictory-options",
-            "--why and --why-not ask about a stack, not about a lock",
-            hints=(Hint("ask without --format"),),
+            "--why and --why-not explain a stack, not a lock",
+            hints=(Hint("omit --format"),),
         )
     refuse_what_is_condas(words)
     if not options["as_json"]:
@@ -115,8 +115,8 @@ def require_file_for_each(platforms: Sequence[Platform], output: str | None, kin
         what, example = kind
         raise UsageError(
             "several-platforms",
-            f"{what} is for one platform, and the answer is for {' and '.join(platforms)}",
-            hints=(Hint(f"name a file for each: -o '{example}'"),),
+            f"{what} is for one platform, but the request is for {' and '.join(platforms)}",
+            hints=(Hint(f"write one file for each: -o '{example}'"),),
         )
 
 
@@ -125,8 +125,8 @@ def require_other_file(read: Sequence[str], output: str | None) -> None:
     if output is not None and any(name != "-" and Path(name).resolve() == Path(output).resolve() for name in read):
         raise UsageError(
             "contradictory-options",
-            f"-o {output} is the file of the requirements, and the lock would take its place",
-            hints=(Hint("keep the requirements in a file of their own: -r requirements.in -o requirements.txt"),),
+            f"-o {output} is the requirements file and would be overwritten",
+            hints=(Hint("use two files: -r requirements.in -o requirements.txt"),),
         )
 
 
@@ -139,8 +139,8 @@ def _refuse_channels(request: Request) -> None:
         named = request.channels[0]
         raise UsageError(
             "contradictory-options",
-            f"-c {without_secrets(named)} names a conda channel, and a Python lock is made from package indexes",
-            hints=(Hint(f"a file of constraints is named with --constraint {without_secrets(named)}"),),
+            f"-c {without_secrets(named)} is a conda channel, but a Python lock uses package indexes",
+            hints=(Hint(f"for a constraints file, use --constraint {without_secrets(named)}"),),
         )
 
 
@@ -152,8 +152,8 @@ def _refuse_environment_files(request: Request) -> None:
     if named is not None:
         raise UsageError(
             "contradictory-options",
-            f"-r {named} is a file of conda's, and a Python lock is made from package indexes",
-            hints=(Hint("make a lock for conda of it", command_of(request._replace(format="conda-lock"))),),
+            f"-r {named} is a conda file, but a Python lock uses package indexes",
+            hints=(Hint("make a conda lock", command_of(request._replace(format="conda-lock"))),),
         )
 
 

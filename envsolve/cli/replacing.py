@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from envsolve.model.request import Request
 
 _ANOTHER_NAME = Hint("choose another file name for -o")
-_APART = "keep the requirements in a file of their own"
+_APART = "use two files"
 
 force_option = option("--force", is_flag=True, help="Overwrite the output file even if envsolve did not write it.")
 

@@ -17,8 +17,8 @@ from envsolve.model.note import Note
 _LONGEST = 200
 _OF_OTHERS = ("ENVSOLVE_DEBUG", "ENVSOLVE_TEST_", "ENVSOLVE_UPDATE_SNAPSHOTS")
 """Variables that stand for no option, or that the tests read."""
-_ASK = Hint("see what can be asked for", "envsolve solve --help")
-_MEND = Hint("mend the files at these keys; the README beside them says what each may hold")
+_ASK = Hint("list all options", "envsolve solve --help")
+_MEND = Hint("fix the keys listed above. README.md in that directory documents each key")
 
 
 class Palette:
@@ -53,7 +53,7 @@ def report(error: EnvsolveError, arguments: Sequence[str], *, as_json: bool) -> 
     for cause in _causes(error) or (_shown(f"typed: {_typed(arguments)}"),):
         _say("cause:", "yellow", cause)
     if isinstance(error, UnsolvableError) and error.matrix_date is not None:
-        _say("cause:", "yellow", f"so far as the compatibility matrix of {error.matrix_date} knows")
+        _say("note:", "cyan", f"based on the compatibility matrix of {error.matrix_date}")
     for hint in error.hints:
         _say("hint:", "green", hint.text, hint.command)
     return error.exit_code

@@ -22,7 +22,7 @@ from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_told_by
+from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_of_name
 from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.release import Source
 from envsolve.model.request import Held, Packages, Policy, Request, parse_cuda_versions, parse_versions
@@ -48,7 +48,7 @@ _FILE = FileName("file")
     multiple=True,
     type=Parsed("spec", str),
     shell_complete=known_values.frameworks,
-    help="A framework of `envsolve matrix list`, with versions if you like: 'pytorch>=2.5'. Repeatable.",
+    help="A framework from `envsolve matrix list`, optionally with versions: 'pytorch>=2.5'. Repeatable.",
 )
 @option(
     "-r",
@@ -57,7 +57,7 @@ _FILE = FileName("file")
     multiple=True,
     metavar="FILE",
     type=_FILE,
-    help="Further Python requirements to lock along with the stack. Repeatable.",
+    help="More Python requirements to lock with the stack. Repeatable.",
 )
 @option(
     "--constraint",
@@ -65,7 +65,7 @@ _FILE = FileName("file")
     multiple=True,
     metavar="FILE",
     type=_FILE,
-    help="Versions that a lock keeps to without asking for the packages. Repeatable.",
+    help="Limits on versions in a lock; adds no packages. Repeatable.",
 )
 @option("--python", type=_VERSIONS, help="3.11 or '>=3.10,<3.13'; default: the newest the stack supports.")
 @option(
@@ -94,7 +94,7 @@ _FILE = FileName("file")
     multiple=True,
     metavar="FILE",
     type=_FILE,
-    help=("A machine written by `envsolve detect --json`. Repeatable: the stack must run on every one."),
+    help=("A machine, from `envsolve detect --json`. Repeatable: the stack must run on all of them."),
 )
 @option(
     "--platform",
@@ -116,8 +116,8 @@ _FILE = FileName("file")
     default=Policy.NEWEST_FRAMEWORK.value,
     show_default=True,
     help=(
-        "Of stacks that all run: newest-framework, newest-cuda, widest-gpu (most GPUs, oldest driver) or locked "
-        "(least change against the file of -o)."
+        "How to choose between working stacks: newest-framework, newest-cuda, widest-gpu (most GPUs, oldest driver) "
+        "or locked (least change against the file of -o)."
     ),
 )
 @option(
@@ -125,10 +125,14 @@ _FILE = FileName("file")
     multiple=True,
     metavar="NAME",
     shell_complete=known_values.facts,
-    help="Say why the answer holds it: pytorch, cuda, cudnn, python, driver.",
+    help="Explain the choice of pytorch, cuda, cudnn, python or driver.",
 )
 @option(
-    "--why-not", "why_not", multiple=True, metavar="SPEC", help="Say why not 'pytorch==2.15', 'cuda==13'. Repeatable."
+    "--why-not",
+    "why_not",
+    multiple=True,
+    metavar="SPEC",
+    help="Explain why not 'pytorch==2.15' or 'cuda==13'. Repeatable.",
 )
 @option(
     "-c",
@@ -142,7 +146,12 @@ _FILE = FileName("file")
 )
 @option("--index-url", type=_WORD, help="The Python index to use instead of the default one.")
 @option(
-    "--extra-index-url", "extra_index_urls", multiple=True, type=_WORD, metavar="URL", help="A further Python index."
+    "--extra-index-url",
+    "extra_index_urls",
+    multiple=True,
+    type=_WORD,
+    metavar="URL",
+    help="An additional Python index.",
 )
 @option(
     "--pytorch-index-url",
@@ -150,11 +159,11 @@ _FILE = FileName("file")
     metavar="URL",
     help="A mirror of https://download.pytorch.org/whl, with its folders cpu, cu126 and so on.",
 )
-@option("--exclude-newer", metavar="DATE", type=Parsed("date", parse_moment), help="Leave out later uploads (a lock).")
-@option("--allow-builds", is_flag=True, help="Take packages without a wheel too, which runs their code (a lock).")
-@option("--pre", is_flag=True, help="Take pre-releases too (a lock).")
-@option("--exact", is_flag=True, help="Name every conda package of an environment file with its build.")
-@option("-U", "--upgrade", is_flag=True, help="Let go of the pins of the lock that -o names.")
+@option("--exclude-newer", metavar="DATE", type=Parsed("date", parse_moment), help="Ignore later uploads (locks only).")
+@option("--allow-builds", is_flag=True, help="Allow building packages from source. This runs their code (locks only).")
+@option("--pre", is_flag=True, help="Allow pre-releases (locks only).")
+@option("--exact", is_flag=True, help="List every conda package of an environment file with its build.")
+@option("-U", "--upgrade", is_flag=True, help="Ignore the versions pinned in the existing output file.")
 @option(
     "-P",
     "--upgrade-package",
@@ -162,34 +171,34 @@ _FILE = FileName("file")
     multiple=True,
     metavar="NAME",
     type=Parsed("name", package_name),
-    help="Let go of one pin. Repeatable.",
+    help="Ignore the pinned version of one package. Repeatable.",
 )
 @option(
     "--format",
     "format_name",
     metavar="NAME",
     shell_complete=known_values.formats,
-    help=f"{', '.join((*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS))}; default: what -o's name says, else environment.",
+    help=f"{', '.join((*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS))}; default: by the name of -o, else environment.",
 )
 @option(
     "-o",
     "--output",
     type=_FILE,
     metavar="FILE",
-    help="Write to FILE, whole or not at all, instead of stdout; {platform} in its name stands for each platform.",
+    help="Write to FILE (atomically) instead of stdout; {platform} in its name stands for each platform.",
 )
 @force_option
-@option("--json", "as_json", is_flag=True, help="Print the answer as JSON instead: of a lock with all its packages.")
-@option("--offline", is_flag=True, help="Do not use the network: a lock is made from the cache, the rest needs none.")
-@option("--refresh", is_flag=True, help="Ask the indexes again for what is in the cache.")
+@option("--json", "as_json", is_flag=True, help="Print JSON that describes the answer, for a lock with all packages.")
+@option("--offline", is_flag=True, help="Do not use the network: make locks from the cache.")
+@option("--refresh", is_flag=True, help="Fetch cached index data again.")
 @option(
     "--cache-dir",
     metavar="DIR",
     type=FileName("directory"),
-    help="Keep what indexes said in DIR; `envsolve cache dir` prints the default.",
+    help="Use DIR as the cache directory; `envsolve cache dir` prints the default.",
 )
-@option("--no-cache", is_flag=True, help="Keep nothing and use nothing that was kept.")
-@option("--no-progress", is_flag=True, help="No progress on a terminal.")
+@option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
+@option("--no-progress", is_flag=True, help="Do not show progress.")
 @matrix_option
 @output_options
 def solve(**options: Any) -> int:
@@ -248,7 +257,9 @@ def words_from(options: dict[str, Any], format_name: str) -> Request:
     packages = _packages(options)
     if not options["frameworks"] and not packages.requirements and not packages.files:
         raise UsageError(
-            "no-framework", "which framework?", hints=(Hint("name one", "envsolve --framework tensorflow --gpu auto"),)
+            "no-framework",
+            "no framework given",
+            hints=(Hint("name one", "envsolve --framework tensorflow --gpu auto"),),
         )
     return Request(
         frameworks=(),
@@ -290,9 +301,9 @@ def _held_on(options: dict[str, Any]) -> HeldOn | None:
     if output in (None, "-"):
         raise UsageError(
             "nothing-to-keep",
-            "--prefer locked keeps what the file of -o holds, and no file is named",
-            ("a file that the shell redirects to is empty before envsolve reads it",),
-            (Hint("name the file", "envsolve --prefer locked -o environment.yml ..."),),
+            "--prefer locked needs an existing lock, and there is no -o",
+            ("the shell empties a file before envsolve can read it",),
+            (Hint("give the file with -o", "envsolve --prefer locked -o environment.yml ..."),),
         )
     from envsolve.app.held_locks import as_far_as_read, held_by_answer, locks_in
 
@@ -307,10 +318,10 @@ def _deliver(solved: Solved, output: str | None) -> None:
         names = " and ".join(platform for platform, _ in texts)
         raise UsageError(
             "several-platforms",
-            f"an environment file is for one platform, and the answer is for {names}",
+            f"an environment file is for one platform, but the request is for {names}",
             hints=(
-                Hint(f"name a file for each: -o 'environment.{PLATFORM}.yml'"),
-                Hint("--format json holds them all"),
+                Hint(f"write one file for each: -o 'environment.{PLATFORM}.yml'"),
+                Hint("or use --format json for all of them"),
             ),
         )
     deliver_each(texts, output)
@@ -321,10 +332,10 @@ def _format(options: dict[str, Any]) -> str:
     if options["as_json"] and named in (None, *FORMATS):
         return "environment" if options["exact"] else "json"
     if named is None:
-        return (None if output is None else format_told_by(Path(output))) or "environment"
+        return (None if output is None else format_of_name(Path(output))) or "environment"
     known = (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS)
     if named not in known:
-        raise UsageError("unknown-format", f"there is no format {named!r}", (f"known: {', '.join(known)}",))
+        raise UsageError("unknown-format", f"unknown format {named!r}", (f"known: {', '.join(known)}",))
     return str(named)
 
 
@@ -332,8 +343,8 @@ def _require_exact_environment(options: dict[str, Any], format_name: str) -> Non
     if options["exact"] and format_name != "environment":
         raise UsageError(
             "contradictory-options",
-            f"--exact is about an environment file, and the format is {format_name!r}",
-            hints=(Hint("leave it out: a lock names every package exactly in any case"),),
+            f"--exact is for environment files, but the format is {format_name!r}",
+            hints=(Hint("omit it: a lock always pins every package exactly"),),
         )
 
 
@@ -355,5 +366,5 @@ def _packages(options: dict[str, Any]) -> Packages:
 def _refuse_command_out_of_place(options: dict[str, Any]) -> None:
     meant = next((word for word in options["requirements"] if word in _COMMANDS), None)
     if meant is not None and len(options["requirements"]) == 1:
-        message = f"the command comes first: envsolve {meant} ..."
-        raise UsageError("usage", message, hints=(Hint("see its options", f"envsolve {meant} --help"),))
+        message = f"put the command first: envsolve {meant} ..."
+        raise UsageError("usage", message, hints=(Hint("list its options", f"envsolve {meant} --help"),))

@@ -30,11 +30,11 @@ _WORDS = {
     "fits": "runs here",
     "does-not-run": "does not run here",
     "cpu-only": "runs without the GPU",
-    "unknown": "cannot be told",
-    "stale": "is not what the project asks for",
+    "unknown": "unknown",
+    "stale": "does not match the project",
     "missing": "is missing",
     "unreadable": "cannot be read",
-    "no-framework": "holds nothing that depends on GPU and driver",
+    "no-framework": "has nothing that depends on GPU or driver",
 }
 _WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machines of the project"}
 """A project names its machines, which need not be the one here."""
@@ -57,17 +57,17 @@ _WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machin
     multiple=True,
     metavar="FILE",
     type=FileName("file"),
-    help="A machine written by `envsolve detect --json`. Repeatable: the files must run on every one.",
+    help="A machine, from `envsolve detect --json`. Repeatable: the files must run on all of them.",
 )
 @option("--platform", type=Member("name", Platform), help="The machine's platform; default: this one's.")
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
 @matrix_option
 @output_options
 def status(**options: Any) -> int:
-    """Say which environment files and locks run on this machine, and why others do not; exit 1 if one does not.
+    """Check which environment files and locks run on this machine; exit 1 if one does not.
 
-    Without FILE: those of the project that [tool.envsolve] describes, on the machines that it names, and whether they
-    are what it asks for now; without a project, those of the usual names in the current directory.
+    Without FILE, checks the files of the project in [tool.envsolve]: whether they run on its machines and match its
+    requirements. Without a project, checks files with the usual names in the current directory.
     """
     from envsolve.app.status import status_of
     from envsolve.matrix import Matrix, find_matrix
@@ -88,13 +88,13 @@ def status(**options: Any) -> int:
     )
     by_itself = len(options["files"]) == 1
     found = status_of(files, request, matrix, os.environ, by_itself=by_itself)
-    code = _told(found, options)
+    code = _deliver(found, options)
     if any(map(_of_machines_of_project, found)) and _asks_of_project({**options, "files": ()}):
-        note("`envsolve status` without a file judges by the machines that the project names", quiet=options["quiet"])
+        note("`envsolve status` without a file uses the machines of the project", quiet=options["quiet"])
     return code
 
 
-def _told(found: list[FileStatus], options: dict[str, Any], *, of_project: bool = False) -> int:
+def _deliver(found: list[FileStatus], options: dict[str, Any], *, of_project: bool = False) -> int:
     deliver(_json(found) if options["as_json"] else _text(found, of_project=of_project), None)
     for told in dict.fromkeys(each for it in found for each in it.notes):
         note(told, quiet=options["quiet"])
@@ -114,7 +114,7 @@ def _project() -> Path | None:
 
 
 def _of_machines_of_project(it: FileStatus) -> bool:
-    """Whether a file that cannot be told of this machine is one that the project here names."""
+    """Whether a file of unknown status is one that the project here names."""
     from envsolve.project import read_project
 
     if it.verdict.value != "unknown":
@@ -139,7 +139,7 @@ def _of_project(file: Path, matrix: Matrix, options: dict[str, Any]) -> int:
     project = read_project(file)
     with chdir(project.directory):
         found = project_status(project, matrix, os.environ)
-    return _told(found, options, of_project=True)
+    return _deliver(found, options, of_project=True)
 
 
 def _found() -> tuple[str, ...]:
@@ -151,7 +151,7 @@ def _found() -> tuple[str, ...]:
     if not found:
         raise UsageError(
             "nothing-to-check",
-            "there is no environment file and no lock here",
+            "no environment file or lock found here",
             hints=(Hint("name one", "envsolve status environment.yml"),),
         )
     return found
@@ -162,7 +162,7 @@ def _require_there(files: tuple[str, ...]) -> None:
     if missing is not None:
         raise UsageError(
             "file-unreadable",
-            f"{missing} is no regular file" if Path(missing).exists() else f"there is no file {missing}",
+            f"{missing} is not a regular file" if Path(missing).exists() else f"{missing} does not exist",
             hints=(Hint("check the name"),),
         )
 

@@ -16,7 +16,7 @@ from envsolve.cli.report import Palette, note
 from envsolve.errors import Hint, UsageError
 
 if TYPE_CHECKING:
-    from envsolve.app.validating import Asked, Validation
+    from envsolve.app.validating import ValidateRequest, Validation
 
 _LONGEST = 7 * 24 * 3600.0
 _MOST_GPUS = 1023
@@ -28,13 +28,13 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= _LONGEST:
-        raise ValueError(f"{text!r} is no number of seconds up to {_LONGEST:.0f}, a week")
+        raise ValueError(f"{text!r} is not a number of seconds up to {_LONGEST:.0f} (a week)")
     return seconds
 
 
 def _report_file(text: str) -> str:
     if text in ("", "-"):
-        raise ValueError("a report needs a file of its own: standard output holds what was found")
+        raise ValueError("a report needs a file: the findings go to standard output")
     return text
 
 
@@ -60,14 +60,14 @@ def _index(text: str) -> int:
     metavar="NAME",
     type=Parsed("name", str),
     shell_complete=known_values.frameworks,
-    help="Prove this framework alone, which must be installed. Repeatable; default: every one that is.",
+    help="Test only this framework. Repeatable; default: every installed one.",
 )
 @option(
     "--device",
     type=click.Choice(["auto", "cuda", "cpu"]),
     default="auto",
     show_default=True,
-    help="Where operations run; auto is cuda for an environment or a machine with anything of NVIDIA's.",
+    help="Device to test. auto: cuda if the environment or the machine has NVIDIA components.",
 )
 @click.option(
     "--gpu",
@@ -76,30 +76,28 @@ def _index(text: str) -> int:
     metavar="INDEX",
     type=Parsed("index", _index),
     help=(
-        "The GPU to prove: its number in nvidia-smi, or its place in CUDA_VISIBLE_DEVICES. Repeatable; default: the "
-        "first that programs get."
+        "GPU to test: its index in nvidia-smi, or in CUDA_VISIBLE_DEVICES if set. Repeatable; default: the first "
+        "visible one."
     ),
 )
-@option("--all-gpus", is_flag=True, help="Prove every GPU that programs see.")
+@option("--all-gpus", is_flag=True, help="Test every visible GPU.")
 @option(
     "--burn",
     metavar="SECONDS",
     type=Parsed("seconds", _seconds),
     default="0",
-    help="Repeat and compare products on each GPU for so long, which finds flaky hardware.",
+    help="Repeat and compare matrix products on each GPU for this time, to find unreliable hardware.",
 )
 @option(
     "--timeout",
     metavar="SECONDS",
     type=Parsed("seconds", _seconds),
     default=None,
-    help="How long a framework may take; default: 120, 600 where its kernels are compiled first.",
+    help="Time limit for each framework; default: 120, or 600 if its kernels are compiled first.",
 )
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
-@option(
-    "--junit", metavar="FILE", type=FileName("file", _report_file), help="Write a JUnit XML report to FILE as well."
-)
-@option("--no-progress", is_flag=True, help="No progress on a terminal.")
+@option("--junit", metavar="FILE", type=FileName("file", _report_file), help="Also write a JUnit XML report to FILE.")
+@option("--no-progress", is_flag=True, help="Do not show progress.")
 @matrix_option
 @output_options
 def validate(**options: Any) -> int:
@@ -110,11 +108,11 @@ def validate(**options: Any) -> int:
     from envsolve.app.validating import validation_of
 
     if options["gpus"] and options["all_gpus"]:
-        raise UsageError("contradictory-options", "--gpu names GPUs and --all-gpus takes every one: give one of them")
+        raise UsageError("contradictory-options", "--gpu and --all-gpus both select GPUs: give only one")
     if options["prefix"] is not None and options["python"] is not None:
-        raise UsageError("contradictory-options", "--prefix and --python both name the environment: give one of them")
+        raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
     if options["device"] == "cpu" and (options["gpus"] or options["all_gpus"]):
-        raise UsageError("contradictory-options", "--device cpu leaves GPUs out, and --gpu or --all-gpus names some")
+        raise UsageError("contradictory-options", "--device cpu tests no GPU, but --gpu or --all-gpus selects some")
     _require_place_for(options["junit"])
     with interruptible():
         validation = validation_of(_asked(options), os.environ)
@@ -127,7 +125,7 @@ def _require_place_for(report: str | None) -> None:
         return
     directory = Path(report).absolute().parent
     if not directory.is_dir() or not os.access(directory, os.W_OK) or Path(report).is_dir():
-        hint = Hint("give --junit a file in a directory that exists and that you may write to")
+        hint = Hint("choose a file for --junit in an existing, writable directory")
         raise UsageError("output-not-writable", f"{report} cannot be written", hints=(hint,))
 
 
@@ -144,12 +142,12 @@ def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
     return 0 if validation.report.ok else 1
 
 
-def _asked(options: dict[str, Any]) -> Asked:
-    from envsolve.app.validating import Asked
+def _asked(options: dict[str, Any]) -> ValidateRequest:
+    from envsolve.app.validating import ValidateRequest
     from envsolve.cli.progress import Progress
 
     directory = options["matrix_directory"]
-    return Asked(
+    return ValidateRequest(
         prefix=options["prefix"],
         python=options["python"],
         frameworks=tuple(dict.fromkeys(options["frameworks"])),

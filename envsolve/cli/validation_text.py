@@ -91,6 +91,6 @@ def _conclusion(report: Report) -> str:
     if failed:
         return f"{report.python}: not proven, {', '.join(failed)} failed"
     if not report.ok:
-        return f"{report.python}: not proven, nothing could be computed"
+        return f"{report.python}: not proven, no operation could run"
     passed = [it.name for it in report.probes if it.status is Status.PASS and it.name in report.proofs]
     return f"{report.python}: proven by {', '.join(passed)}"

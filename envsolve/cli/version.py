@@ -29,7 +29,7 @@ def version_text(*, verbose: bool) -> str:
 
 def _matrix(shipped: str) -> str:
     other = os.environ.get("ENVSOLVE_MATRIX")
-    return f"{shipped}; commands read {other}, by ENVSOLVE_MATRIX" if other else shipped
+    return f"{shipped}; ENVSOLVE_MATRIX selects {other}" if other else shipped
 
 
 def _python() -> str:
@@ -43,7 +43,7 @@ def _platform() -> str:
     try:
         name = this_platform().value
     except UsageError:
-        name = "none that envsolve knows"
+        name = "none"
     glibc = this_glibc()
     system = f"{platform.system()} {platform.release()}, {platform.machine()}"
     return f"{name} ({system}{'' if glibc is None else f', glibc {glibc}'})"
@@ -55,8 +55,8 @@ def _conda_extra() -> str:
     versions = ", ".join(f"{name} {found.get(name, 'missing')}" for name in _CONDA_PACKAGES)
     if len(found) == len(_CONDA_PACKAGES):
         return f"installed: {versions}"
-    how = "to have it: pip install 'envsolve[conda]'"
-    return f"not whole: {versions}; {how}" if found else f"not installed; {how}"
+    how = "to install it: pip install 'envsolve[conda]'"
+    return f"incomplete: {versions}; {how}" if found else f"not installed; {how}"
 
 
 def _installed() -> Iterator[tuple[str, str]]:
@@ -76,6 +76,6 @@ def _uv() -> str:
 
     program = find_uv()
     if program is None:
-        return "none that reads every lock"
+        return "no supported version"
     words = run_program([program, "--version"], os.environ, PATIENCE).last_line.split()
     return f"{words[1]}, {program}"

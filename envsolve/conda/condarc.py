@@ -98,10 +98,10 @@ def _read(path: Path) -> Condarc:
     document = document if isinstance(document, dict) else {}
     alias, custom = document.get("channel_alias"), document.get("custom_channels") or {}
     if not isinstance(alias, str | None) or not isinstance(custom, dict) or not _are_texts((*custom, *custom.values())):
-        raise _unreadable(path, "channel_alias is no address, or custom_channels no table of addresses")
+        raise _unreadable(path, "channel_alias must be a URL, and custom_channels a table of URLs")
     defaults = document.get("default_channels")
     if not isinstance(defaults, list | None) or not _are_texts(defaults or ()):
-        raise _unreadable(path, "default_channels is no list of channels")
+        raise _unreadable(path, "default_channels must be a list of channels")
     return Condarc(alias or None, tuple(custom.items()), None if defaults is None else tuple(defaults))
 
 
@@ -111,5 +111,5 @@ def _are_texts(values: Iterable[object]) -> bool:
 
 
 def _unreadable(path: Path, reason: str) -> UsageError:
-    hint = Hint("mend the file, or name channels by their whole addresses")
+    hint = Hint("fix the file, or give channels by their full URLs")
     return UsageError("conda-settings-invalid", f"{path} cannot be read", (reason,), (hint,))

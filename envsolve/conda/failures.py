@@ -17,10 +17,10 @@ _ADDRESS = re.compile(r"""[a-z][a-z0-9]*://[^\s'"()<>]+""")
 _SCHEME = re.compile(r"'(\w+)' is not a supported scheme")
 _STATUS = re.compile(r"HTTP status (?:client|server) error \((\d{3})[^)]*\)")
 _INPUT = {
-    "InvalidMatchSpecError": ("conda-spec-invalid", "a conda package is asked for in a way that conda does not know"),
-    "InvalidPackageNameError": ("conda-spec-invalid", "a conda package is asked for by what is no name"),
-    "InvalidVersionError": ("conda-spec-invalid", "a version is none that conda knows"),
-    "InvalidChannelError": ("channel-invalid", "a channel is named by what is neither a name nor an address"),
+    "InvalidMatchSpecError": ("conda-spec-invalid", "a conda requirement is not valid"),
+    "InvalidPackageNameError": ("conda-spec-invalid", "a conda package name is not valid"),
+    "InvalidVersionError": ("conda-spec-invalid", "a version is not a valid conda version"),
+    "InvalidChannelError": ("channel-invalid", "a channel is neither a name nor a URL"),
     "ConfigError": ("conda-settings-invalid", "the settings of rattler or pixi cannot be read"),
 }
 _REFUSED = (401, 403)
@@ -41,32 +41,32 @@ _KINDS = (
     Kind(
         ("no usable repodata cache",),
         "offline",
-        "{channel} is not in the cache, and --offline asks nobody",
+        "{channel} is not cached, and --offline is set",
         "run it once without --offline",
     ),
     Kind(
         ("is not a supported scheme",),
         "channel-not-supported",
-        "{channel} is at an address that rattler cannot read",
-        "name it by an address with https, http, file, s3 or oci",
+        "{channel} has a URL that rattler cannot read",
+        "use a URL with https, http, file, s3 or oci",
     ),
     Kind(
         ("S3 GET request", "requests to S3"),
         "channel-unreachable",
         "{channel} does not answer",
-        "give AWS's region and keys as to its own tools: AWS_REGION, AWS_PROFILE",
+        "set the region and the keys as for the AWS tools: AWS_REGION, AWS_PROFILE",
     ),
     Kind(
         ("could not find subdir",),
         "channel-not-found",
-        "{channel} is no conda channel: it has no packages for any platform (noarch/repodata.json)",
-        "check the name, or name the channel by its whole address",
+        "{channel} is not a conda channel: it has no packages for any platform (noarch/repodata.json)",
+        "check the name, or give the full URL of the channel",
     ),
     Kind(
         ("failed to parse", "failed to extract", "Unknown frame", "did not finish", "decoding", "corrupt", "checksum"),
         "channel-corrupt",
-        "what {channel} sends is no list of packages",
-        "try again later; where a proxy or a mirror stands between, ask it what it sends",
+        "{channel} did not send a valid package list",
+        "try again later; if you use a proxy or a mirror, check its response",
     ),
     Kind(
         (
@@ -79,13 +79,13 @@ _KINDS = (
         ),
         "cache-unusable",
         "the cache of conda channels cannot be used",
-        "name another directory with --cache-dir, or use --no-cache",
+        "choose another directory with --cache-dir, or use --no-cache",
     ),
     Kind(
         ("error sending request", "Request failed", "timed out", "redirect", "connection", "failed to download"),
         "channel-unreachable",
         "{channel} does not answer",
-        "check the network and the proxy settings, or take what is in the cache: --offline",
+        "check the network and the proxy settings, or use the cache with --offline",
     ),
 )
 _LINES = 4
@@ -98,10 +98,10 @@ def outside(kind: str, text: str, job: Mapping[str, Any], *, offline: bool) -> E
     cause = tuple(line.removeprefix("Caused by: ") for line in said)
     if kind in _INPUT:
         code, message = _INPUT[kind]
-        return UsageError(code, message, cause, (Hint("check how it is written"),))
+        return UsageError(code, message, cause, (Hint("check the spelling"),))
     if kind in _OTHER_VERSION:
-        message = "py-rattler, which solves conda packages, is a version that envsolve does not know"
-        hint = Hint("install the right one", "pip install --upgrade 'envsolve[conda]'")
+        message = "this version of py-rattler, which solves conda packages, is not supported"
+        hint = Hint("install a supported version", "pip install --upgrade 'envsolve[conda]'")
         return OutsideError("conda-solver-failed", message, cause, (hint,))
     channel = _channel_in(text, job)
     status = _STATUS.search(text)
@@ -117,12 +117,11 @@ def outside(kind: str, text: str, job: Mapping[str, Any], *, offline: bool) -> E
 def _of_status(status: int, channel: str, cause: tuple[str, ...]) -> OutsideError:
     if status in _REFUSED:
         hint = Hint(
-            "log in: name and password in netrc, a token in the channel's address (/t/TOKEN/), or "
-            "`pixi auth login`, whose store is read too"
+            "log in with user name and password in netrc, a token in the channel URL (/t/TOKEN/), or `pixi auth login`"
         )
-        return OutsideError("channel-refused", f"{channel} does not let you in (HTTP {status})", cause, (hint,))
+        return OutsideError("channel-refused", f"access to {channel} denied (HTTP {status})", cause, (hint,))
     return OutsideError(
-        "channel-failed", f"{channel} answers with HTTP {status}", cause, (Hint("try again later, or name a mirror"),)
+        "channel-failed", f"{channel} returned HTTP {status}", cause, (Hint("try again later, or use a mirror"),)
     )
 
 

@@ -16,26 +16,26 @@ _KINDS = (
     Kind(
         ("hash mismatch",),
         "checksum-mismatch",
-        "{package} is not the file that the lock names: its checksum differs",
-        "do not use what came; if the channel replaced the file, make the lock anew",
+        "{package} does not match the checksum in the lock",
+        "do not use the downloaded file; if the channel replaced it, lock again",
     ),
     Kind(
         ("No space left", "os error 28", "os error 112", "Disk quota"),
         "disk-failed",
-        "there is no room for {package}",
-        "make room; what was fetched before is kept, and the same command goes on from there",
+        "not enough disk space for {package}",
+        "free disk space and run the same command again; completed downloads are reused",
     ),
     Kind(
         ("Permission denied", "os error 13", "Read-only file system", "os error 30"),
         "disk-failed",
         "{package} cannot be written",
-        "see who may write to the environment and to the cache of packages (--cache-dir)",
+        "check the write permissions of the environment and the package cache (--cache-dir)",
     ),
     Kind(
         ("cannot replace", "exceeds the length", "too long", "TargetPrefixIsTooLong", "longer than the placeholder"),
         "prefix-too-long",
-        "{package} holds the path of its environment in a place that is too short for this one",
-        "give a PREFIX with a shorter path",
+        "{package} cannot store the path of this environment: it is too long",
+        "choose a shorter path for PREFIX",
     ),
     Kind(
         (
@@ -49,8 +49,8 @@ _KINDS = (
             "Invalid checksum",
         ),
         "package-corrupt",
-        "what came for {package} is no whole package",
-        "try again: what was fetched before is kept; where a proxy stands between, ask it what it sends",
+        "the download of {package} is incomplete or damaged",
+        "try again; completed downloads are reused. If you use a proxy, check its response",
     ),
 )
 
@@ -58,10 +58,10 @@ _KINDS = (
 def failed(kind: str, text: str, packages: Sequence[CondaPackage]) -> EnvsolveError:
     """The error for an exception of rattler, by the name of its class and its text."""
     if kind == "MissingError":
-        message = f"{text}, and --offline asks nobody"
+        message = f"{text}, and --offline is set"
         return OutsideError("offline", message, hints=(Hint("run it once without --offline"),))
     if kind == "EscapeError":
-        hint = Hint("do not use this package; whoever keeps the channel should know of it")
+        hint = Hint("do not use this package, and report it to the maintainers of the channel")
         return OutsideError("package-unsound", "a package would write outside of its environment", (text,), (hint,))
     package = next((it.file_name for it in packages if it.file_name in text), None)
     found = next((it for it in _KINDS if any(word in text for word in it.words)), None)
@@ -78,7 +78,7 @@ def died(said: Sequence[str]) -> OutsideError:
     """The error where the process ends before it says how the installation ended."""
     return OutsideError(
         "conda-installer-failed",
-        "py-rattler, which installs conda packages, ended without an answer",
+        "py-rattler, which installs conda packages, ended without a result",
         tuple(map(without_secrets, said)),
-        (Hint("run it again; if that does not help, install py-rattler anew"),),
+        (Hint("run it again; if that does not help, reinstall py-rattler"),),
     )

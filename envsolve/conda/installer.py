@@ -62,8 +62,8 @@ async def _require_in(cache: Any, records: Iterable[Any]) -> None:
     index = await cache.index()
     missing = [record.file_name for record in records if not index.contains_record(record)]
     if missing:
-        several = f"{len(missing)} packages are not in the cache, {missing[0]} among them"
-        raise MissingError(several if len(missing) > 1 else f"{missing[0]} is not in the cache")
+        several = f"{len(missing)} packages, such as {missing[0]}, are not cached"
+        raise MissingError(several if len(missing) > 1 else f"{missing[0]} is not cached")
 
 
 def _record(package: Job) -> Any:
@@ -121,7 +121,7 @@ class _Reporter:
             require_inside(package.name, _paths(package))
         except Exception as error:  # noqa: BLE001  # whatever it is, nothing of the package may be linked
             with self._sending:
-                send(json.dumps(_told(error)), self._goes)
+                send(json.dumps(_error_json(error)), self._goes)
                 os._exit(0)
         self._done += 1
         self._tell(f"{self._done} of {self._total}, {package_name}")
@@ -147,7 +147,7 @@ def _complete(folder: Path) -> None:
         path.write_text(json.dumps(record | known, indent=2), "utf-8")
 
 
-def _told(error: Exception) -> dict[str, object]:
+def _error_json(error: Exception) -> dict[str, object]:
     return {"error": type(error).__name__, "text": str(error)}
 
 
@@ -163,6 +163,6 @@ def main() -> None:
     try:
         asyncio.new_event_loop().run_until_complete(Installer(settings, job, goes).run())
     except Exception as error:  # noqa: BLE001  # whatever rattler raises is for the other process to tell
-        answer = _told(error)
+        answer = _error_json(error)
     send(json.dumps(answer), goes)
     os._exit(0)

@@ -21,4 +21,4 @@ def require_inside(package: str, paths: Iterable[str]) -> None:
     """Raise EscapeError where one of the ``paths`` that ``package`` lists leads out of its environment."""
     outside = next(filter(_LEADS_OUT.search, paths), None)
     if outside is not None:
-        raise EscapeError(f"{package} holds {outside!r}, which is outside of the environment")
+        raise EscapeError(f"{package} contains {outside!r}, which is outside of the environment")

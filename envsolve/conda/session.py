@@ -212,9 +212,9 @@ class Session:
         said = self._end().decode("utf-8", "replace").strip().splitlines()
         return OutsideError(
             "conda-solver-failed",
-            "py-rattler, which solves conda packages, ended without an answer",
+            "py-rattler, which solves conda packages, ended without a result",
             tuple(map(without_secrets, said[-_LAST_LINES:])),
-            (Hint("install it anew", f"{Path(sys.executable).name} -m pip install --force-reinstall py-rattler"),),
+            (Hint("reinstall it", f"{Path(sys.executable).name} -m pip install --force-reinstall py-rattler"),),
         )
 
 
@@ -271,9 +271,9 @@ def not_installed() -> OutsideError:
     pip = [python, "-m", "pip", "install"] if find_spec("pip") else ["uv", "pip", "install", "--python", python]
     return OutsideError(
         "conda-extra-missing",
-        "conda packages are solved and installed by py-rattler, which is not installed beside envsolve",
+        "conda packages need py-rattler, which is not installed",
         hints=(
-            Hint("install the extra conda of envsolve, which brings it", shlex.join([*pip, "envsolve[conda]"])),
-            Hint("an environment file and a Python lock need none of it, such as environment.yml or pylock.toml"),
+            Hint("install envsolve with its extra `conda`", shlex.join([*pip, "envsolve[conda]"])),
+            Hint("or write an environment.yml or a Python lock, which do not need it"),
         ),
     )

@@ -23,12 +23,14 @@ def refuse_builds(path: Path, lock: Lock) -> None:
     for pin in lock.pins:
         named = [file for file in pin.files if file.name]
         if named and not any(file.is_wheel for file in named):
-            what = f"{shown(named[0].url)} is no wheel" if pin.index_url is None else f"{pin.name} has no wheel in it"
-            hints = (
-                Hint("make the lock anew with wheels alone"),
-                Hint("or let packages be built, which runs their code: --allow-builds"),
+            what = (
+                f"{shown(named[0].url)} is not a wheel" if pin.index_url is None else f"it has no wheel for {pin.name}"
             )
-            raise UsageError("build-refused", f"{path} may have packages built: {what}", hints=hints)
+            hints = (
+                Hint("lock again with wheels only"),
+                Hint("or allow the builds, which run the packages' code: --allow-builds"),
+            )
+            raise UsageError("build-refused", f"{path} requires building packages: {what}", hints=hints)
 
 
 def refuse_variables(path: Path, text: str) -> None:
@@ -41,8 +43,8 @@ def refuse_variables(path: Path, text: str) -> None:
     if found is None:
         return
     hints = (
-        Hint("write what is meant in its place; name and password of an index belong into netrc or a keyring"),
-        Hint("or take the index out of the lock, and give it with --index-url"),
+        Hint("replace it by its value; put user name and password of an index into netrc or a keyring"),
+        Hint("or remove the index from the lock, and give it with --index-url"),
     )
-    cause = ("its value would be sent to an address that the lock names, whatever it is on this machine",)
-    raise UsageError("lock-not-exact", f"{path} names the variable {found[1]}", cause, hints)
+    cause = ("its value on this machine would be sent to a URL in the lock",)
+    raise UsageError("lock-not-exact", f"{path} uses the environment variable {found[1]}", cause, hints)

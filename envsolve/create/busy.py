@@ -51,14 +51,14 @@ def _locked(file: Path) -> int:
                 os.set_inheritable(descriptor, True)
                 return descriptor
         os.close(descriptor)
-    hint = Hint("wait until it has ended, or give another PREFIX")
-    raise OutsideError("prefix-busy", f"another command is making {file.parent}", hints=(hint,))
+    hint = Hint("wait for it to finish, or choose another PREFIX")
+    raise OutsideError("prefix-busy", f"another command is creating {file.parent}", hints=(hint,))
 
 
 def _require_regular(descriptor: int) -> None:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, f"{LOCK} in it is no regular file")
+        raise OSError(errno.EINVAL, f"its {LOCK} is not a regular file")
 
 
 def _try_lock(descriptor: int) -> bool:

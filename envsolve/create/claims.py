@@ -154,7 +154,7 @@ def _claim(prefix: Path) -> _Claim | None:
     try:
         content = None if file is None else read_bytes(file, _LONGEST, follow=False)
         told = None if content is None else json_value(content)
-        if file is None or not isinstance(told, dict) or not told.items() >= _told(prefix).items():
+        if file is None or not isinstance(told, dict) or not told.items() >= _identity(prefix).items():
             return None
         return _Claim(file.stat().st_mtime, str(told.get("files", "")))
     except (FileError, OSError, TypeError):
@@ -167,7 +167,7 @@ def _file(prefix: Path) -> Path | None:
     return None if directory is None else directory / _FOLDER / f"{name}.json"
 
 
-def _told(prefix: Path) -> dict[str, object]:
+def _identity(prefix: Path) -> dict[str, object]:
     return {"prefix": str(prefix), "number": prefix.stat().st_ino}
 
 
@@ -175,7 +175,7 @@ def _write(file: Path, prefix: Path, files: str = "") -> bool:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = file.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps({**_told(prefix), "files": files}), encoding="utf-8")
+        temporary.write_text(json.dumps({**_identity(prefix), "files": files}), encoding="utf-8")
         temporary.replace(file)
     except OSError:
         return False

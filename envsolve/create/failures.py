@@ -30,14 +30,14 @@ _KINDS = (
     _Kind(
         ("Hash mismatch", "DO NOT MATCH THE HASHES", "hash mismatch", "Size mismatch"),
         "checksum-mismatch",
-        "a package is not the file that the lock names",
-        "do not use what came; if the index replaced the file, make the lock anew",
+        "a package does not match the checksum in the lock",
+        "do not use the downloaded file; if the index replaced it, lock again",
     ),
     _Kind(
         ("marked as `--no-build`", "Building source distributions", "building source distributions"),
         "build-refused",
-        "a package has no wheel for this machine, and would have to be built",
-        "make the lock anew with wheels alone, or let it be built, which runs its code: --allow-builds",
+        "a package has no wheel for this machine and would be built from source",
+        "lock again with wheels only, or allow the build, which runs the package's code: --allow-builds",
     ),
     _Kind(
         (
@@ -46,44 +46,44 @@ _KINDS = (
             "Hashes are required",
         ),
         "lock-without-hashes",
-        "the lock has no digest of a package, and nothing is installed that cannot be proved",
-        "make the lock anew with hashes",
+        "the lock has no hash for a package, and envsolve installs only verified files",
+        "lock again with hashes",
     ),
     _Kind(
         ("Couldn't parse requirement", "Invalid requirement", "TOML parse error", "Not a valid `pylock.toml`"),
         "lock-unreadable",
-        "the lock holds what no installer can read",
-        "mend the line that is named, or make the lock anew",
+        "no installer can read the lock",
+        "fix the line shown above, or lock again",
     ),
     _Kind(
         ("No space left", "os error 28", "Disk quota", "os error 112"),
         "disk-failed",
-        "there is no room for the packages",
-        "make room{kept}",
+        "not enough disk space for the packages",
+        "free disk space{kept}",
     ),
     _Kind(
         ("Failed to unzip", "Failed to extract", "Could not read the zip", "Invalid wheel", "unexpected end of file"),
         "package-corrupt",
-        "what came for a package is no whole package",
-        "try again{kept}; where a proxy stands between, ask it what it sends",
+        "the download of a package is incomplete or damaged",
+        "try again{kept}. If you use a proxy, check its response",
     ),
     _Kind(
         ("Network connectivity is disabled", "network was disabled"),
         "offline",
-        "a package is not in the cache, and --offline asks nobody",
+        "a package is not cached, and --offline is set",
         "run it once without --offline",
     ),
     _Kind(
         ("401 Unauthorized", "403 Forbidden", "HTTP status client error (401", "HTTP status client error (403"),
         "index-refused",
-        "an index does not let you in",
-        "log in: name and password in netrc or in the address of the index, or a keyring",
+        "access to an index denied",
+        "log in with user name and password in netrc, in the URL of the index or in a keyring",
     ),
     _Kind(
         ("ensurepip is not available", "No module named venv", "No module named ensurepip"),
         "venv-failed",
-        "this Python makes no virtual environments",
-        "install uv, or the part of the system's Python that has venv (python3-venv on Debian and Ubuntu)",
+        "this Python cannot make virtual environments",
+        "install uv, or the system package with venv (python3-venv on Debian and Ubuntu)",
     ),
 )
 
@@ -99,11 +99,11 @@ def tool_failed(code: str, tool: str, ran: Ran, *, keeps: bool = False) -> Outsi
     """
     text = "\n".join((*ran.marked, *ran.lines))
     found = next((it for it in _KINDS if any(word in text for word in it.words)), None)
-    kept = ": what was fetched before is kept" if keeps else ""
+    kept = "; completed downloads are reused" if keeps else ""
     if found is not None:
         hint = Hint(found.hint.format(kept=kept))
         return OutsideError(found.code, found.message, _cause(ran, found.words), (hint,))
-    hint = Hint(f"try again{kept}; --keep leaves the unfinished environment to look at")
+    hint = Hint(f"try again{kept}. Use --keep to keep the unfinished environment")
     return OutsideError(code, f"{tool} ended with exit code {ran.code}", _cause(ran, ()), (hint,))
 
 
@@ -118,7 +118,7 @@ def _cause(ran: Ran, words: Sequence[str]) -> tuple[str, ...]:
 def no_installer(python: Path, *, offline: bool = False) -> OutsideError:
     """The error where there is no uv, and pip is not there either or cannot do it."""
     if offline:
-        message = "pip installs nothing offline from what it keeps, and uv is not installed"
+        message = "pip cannot install offline from its cache, and uv is not installed"
     else:
-        message = f"the environment has wheels, and neither uv nor a pip for {python} is there to install them"
+        message = f"the environment has wheels, but there is neither uv nor a pip for {python} to install them"
     return OutsideError("installer-missing", message, hints=(Hint("install uv", "pip install uv"),))

@@ -47,7 +47,7 @@ def find_python(versions: SpecifierSet | None, uv: str | None, environ: Mapping[
         if found is not None:
             return found
     for program in dict.fromkeys(_candidates(wanted, environ)):
-        found = _told(program, wanted, environ)
+        found = _query(program, wanted, environ)
         if found is not None:
             return found
     if uv is not None and not offline:
@@ -62,7 +62,7 @@ def pythons_here(environ: Mapping[str, str], versions: SpecifierSet | None = Non
     """The minor versions of Python that :func:`find_python` finds without uv, as ``3.12``, the newest first."""
     wanted = versions or _ANY
     programs = dict.fromkeys(_candidates(wanted, environ))
-    found = {Version(it.version) for program in programs if (it := _told(program, wanted, environ)) is not None}
+    found = {Version(it.version) for program in programs if (it := _query(program, wanted, environ)) is not None}
     return tuple(dict.fromkeys(f"{it.major}.{it.minor}" for it in sorted(found, reverse=True)))
 
 
@@ -77,7 +77,7 @@ def runs(python: Path, environ: Mapping[str, str]) -> bool:
 def _by_uv(uv: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
     command = [uv, "python", "find", "--system", *_UV, "--no-python-downloads", _for_uv(versions)]
     asked = run_program(command, environ, PATIENCE)
-    return _told(asked.last_line, versions, environ) if asked.exit_code == 0 and asked.last_line else None
+    return _query(asked.last_line, versions, environ) if asked.exit_code == 0 and asked.last_line else None
 
 
 def _for_uv(versions: SpecifierSet) -> str:
@@ -94,7 +94,7 @@ def _candidates(versions: SpecifierSet, environ: Mapping[str, str]) -> Iterator[
     yield str(getattr(sys, "_base_executable", sys.executable))
 
 
-def _told(program: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
+def _query(program: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
     """What a program says of itself, if it is a CPython of ``versions`` with its lock: wheels are locked for that."""
     try:
         facts = ask_python(program, _FACTS, environ)
@@ -113,17 +113,17 @@ def _not_found(versions: SpecifierSet, uv: str | None) -> OutsideError:
     minor = next((found[1] for it in versions if (found := _MINOR.match(str(it))) is not None), None)
     hints = []
     if uv is None:
-        hints.append(Hint("install uv, with which envsolve fetches the Python that is missing", "pip install uv"))
+        hints.append(Hint("install uv to let envsolve fetch the missing Python", "pip install uv"))
     elif minor is not None:
-        hints.append(Hint("install that Python, or have uv fetch it", f"uv python install {minor}"))
+        hints.append(Hint("install that Python, or fetch it with uv", f"uv python install {minor}"))
     else:
-        hints.append(Hint("install a Python of these versions and have it on the PATH"))
+        hints.append(Hint("install one of these Python versions and add it to the PATH"))
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    hints.append(Hint(f"or make the lock for a Python that is here: --python {here}"))
-    hints.append(Hint("or lock conda packages, which bring their own Python: conda-lock.yml"))
+    hints.append(Hint(f"or lock for an installed Python: --python {here}"))
+    hints.append(Hint("or lock conda packages, which include Python: conda-lock.yml"))
     return OutsideError(
         "python-not-found",
-        f"the lock is for Python {said}, and this machine has no CPython of that kind",
-        ("looked for by uv and on the PATH" if uv is not None else "looked for on the PATH; uv is not installed",),
+        f"the lock is for Python {said}, but this machine has no such CPython",
+        ("searched with uv and on the PATH" if uv is not None else "searched on the PATH; uv is not installed",),
         tuple(hints),
     )

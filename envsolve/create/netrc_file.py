@@ -41,8 +41,8 @@ def _logins(addresses: Sequence[str]) -> Iterator[tuple[str, str, str]]:
 
 def _entry(host: str, user: str, password: str) -> str:
     if any(map(_CONTROL.search, (host, user, password))):
-        hint = Hint("take the line break, or whatever it is, out of the name and the password")
-        raise UsageError("url-invalid", f"the login for {host!r} has a control character in it", hints=(hint,))
+        hint = Hint("remove control characters, such as a line break, from the user name and password")
+        raise UsageError("url-invalid", f"the login for {host!r} contains a control character", hints=(hint,))
     machine = _DEFAULT if host == _DEFAULT else f"machine {_value(host)}"
     return f"{machine} login {_value(user)} password {_value(password)}\n"
 

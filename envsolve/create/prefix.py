@@ -62,7 +62,7 @@ def place_of(name: str) -> Place:
     return Place(path, record)
 
 
-_ANOTHER = Hint("give a PREFIX that does not exist yet, or an empty directory")
+_ANOTHER = Hint("choose a PREFIX that does not exist yet, or an empty directory")
 
 
 def _require_text(path: Path) -> None:
@@ -78,9 +78,9 @@ def _moved(path: Path, record: Record) -> UsageError:
     """The error for a copy: paths in it lead to the place it was made for, and nobody knows whose it is."""
     return UsageError(
         "prefix-not-ours",
-        f"{path} was copied or moved: its record is of {record.prefix or 'no place'}",
-        ("an environment holds its own path, so this one does not work here",),
-        (Hint("make it here instead: remove the directory, and run the command again"), _ANOTHER),
+        f"{path} was copied or moved: it was made in {record.prefix or 'an unknown place'}",
+        ("an environment contains its own path, so a copy does not work",),
+        (Hint("recreate it here: remove the directory and run the command again"), _ANOTHER),
     )
 
 
@@ -135,8 +135,8 @@ def require_claim(path: Path) -> None:
     That is asked before anything in it is removed or moved, as a record can be forged.
     """
     if not is_claimed(path):
-        cause = (f"its {RECORD} says so, and envsolve has no note of its own that it made it",)
-        hint = Hint("remove the directory yourself, if nothing in it is needed")
+        cause = (f"its {RECORD} claims it, but envsolve has no record of it",)
+        hint = Hint("remove the directory yourself if you do not need it")
         raise UsageError("prefix-not-ours", f"{path} was not made by your envsolve", cause, (hint, _ANOTHER))
 
 
@@ -150,9 +150,9 @@ def require_only_own_files(path: Path) -> None:
     require_claim(path)
     foreign = foreign_file(path, _BESIDE)
     if foreign is not None:
-        cause = ("what is replaced is removed, and that may be all there is of this file",)
+        cause = ("replacing the environment would delete this file, possibly the only copy",)
         hints = (Hint(f"move {path / foreign} away, and run it again"), Hint("or remove the directory yourself"))
-        message = f"{path} holds {foreign}, which envsolve did not put there or which was changed since"
+        message = f"{path} contains {foreign}, which envsolve did not write or which was changed since"
         raise UsageError("prefix-not-ours", message, cause, hints)
 
 
@@ -160,7 +160,7 @@ def _require_directory(path: Path) -> None:
     """Raise UsageError where nothing can be made at ``path``, before anybody works for it."""
     there = next(it for it in (path, *path.parents) if os.path.lexists(it))
     if not there.is_dir():
-        raise UsageError("prefix-not-usable", f"{there} is no directory", hints=(_ANOTHER,))
+        raise UsageError("prefix-not-usable", f"{there} is not a directory", hints=(_ANOTHER,))
     if not os.access(there, os.W_OK | os.X_OK):
         raise UsageError("prefix-not-usable", f"{there} is a directory that you may not write to", hints=(_ANOTHER,))
 
@@ -176,8 +176,8 @@ def _refuse_foreign(path: Path) -> None:
     found = list(os.scandir(path)) if path.is_dir() else []
     entries = [it.name for it in found if it.name not in _OURS or not it.is_file(follow_symlinks=False)]
     if entries:
-        cause = (f"it holds {min(entries)} and has no {RECORD}",)
-        raise UsageError("prefix-not-ours", f"{path} is no environment of envsolve", cause, (_ANOTHER,))
+        cause = (f"it contains {min(entries)} and has no {RECORD}",)
+        raise UsageError("prefix-not-ours", f"{path} is not an environment made by envsolve", cause, (_ANOTHER,))
 
 
 @contextmanager
@@ -221,7 +221,7 @@ def clear_remains(path: Path) -> None:
         require_claim(path)
         younger = younger_file(path, _BESIDE)
         if younger is not None:
-            message = f"{path} holds an unfinished environment, and {path / younger} was put there later"
+            message = f"{path} is an unfinished environment, and {path / younger} was added later"
             raise UsageError("prefix-not-ours", message, hints=(Hint(f"move {path / younger} away, and run it again"),))
     clear(path)
 
@@ -245,7 +245,7 @@ def _remove(path: Path) -> None:
 def _failed(path: Path, error: OSError) -> EnvsolveError:
     reason = error.strerror or str(error)
     if error.errno in _FAILS:
-        hint = Hint("make room; what was fetched before is kept, and the same command goes on from there")
+        hint = Hint("free disk space and run the same command again; completed downloads are reused")
         return OutsideError("disk-failed", f"{path} cannot be written: {reason}", hints=(hint,))
     if error.errno == errno.ENAMETOOLONG:
         return UsageError("prefix-too-long", f"{path} is too long for this system", hints=(Hint("shorten it"),))

@@ -81,7 +81,7 @@ def plan_from(given: Given, platform: Platform, python: SpecifierSet | None = No
     """The plan of a lock for ``platform``. Raises as :func:`plan_of`, and FileError for what cannot be installed."""
     path, format_name, text, lock = given
     if format_name not in FILES:
-        raise not_exact(path, "it names packages without addresses")
+        raise not_exact(path, "it lists packages without URLs")
     _refuse_open(given)
     is_venv = format_name in _OF_WHEELS
     conda = tuple(it for it in lock.conda if _is_installed(it))
@@ -120,7 +120,7 @@ def _refuse_open(given: Given) -> None:
     several = next((it for it in lock.conda if not it.build or set("*^") & set(it.build)), None)
     if several is not None:
         named = "=".join(filter(None, (several.name, several.version, several.build)))
-        raise not_exact(path, f"{named} is not one build", command)
+        raise not_exact(path, f"{named} is not an exact build", command)
     bare = next((pin.name for pin in lock.pins if not strong_digests(pin)), None)
     if bare is not None:
         raise not_exact(path, f"{bare} of its pip section has no hash", command)
@@ -138,7 +138,7 @@ def _proven(given: Given, pin: Pin) -> Pin:
     if not digests or not all(strong_digests(pin._replace(files=(file,))) for file in named):
         hashes = any(file.hashes for file in pin.files)
         label = f"{pin.name} {pin.version}".strip()
-        raise without_hash(given.path, f"{label} of a kind that cannot be forged" if hashes else label)
+        raise without_hash(given.path, f"{label} other than weak ones" if hashes else label)
     return pin if named else pin._replace(files=bare_files(digests))
 
 
@@ -147,7 +147,7 @@ def _require_proven(given: Given, package: CondaPackage) -> None:
     if package.sha256 is not None or given.format_name == "environment":
         return
     if given.format_name not in _WITHOUT_SHA256:
-        raise without_hash(given.path, f"{package.file_name} of a kind that cannot be forged")
+        raise without_hash(given.path, f"{package.file_name} other than weak ones")
     if package.md5 is None:
         raise without_hash(given.path, package.file_name)
 
@@ -165,7 +165,7 @@ def _python(lock: Lock, asked: SpecifierSet | None) -> SpecifierSet | None:
     try:
         stated = SpecifierSet(lock.requires_python or requires_python_of(lock.python))
     except InvalidSpecifier:
-        raise FileError("the Python that it records is no version") from None
+        raise FileError("its recorded Python is not a version") from None
     together = stated & asked if asked is not None else stated
     return together or None
 
@@ -173,7 +173,7 @@ def _python(lock: Lock, asked: SpecifierSet | None) -> SpecifierSet | None:
 def _notes(given: Given) -> Iterator[Note]:
     left_out = [name for name in given.lock.categories if name != INSTALLED_UNASKED]
     if left_out:
-        text = f"packages that only {' and '.join(left_out)} asks for are left out, as conda-lock does"
+        text = f"packages that only {' and '.join(left_out)} requires are left out, as conda-lock does"
         yield Note("not-installed", text)
     code = "environment-file" if given.format_name == "environment" else "not-installed"
     yield from (Note(code, text) for text in given.lock.left_out)

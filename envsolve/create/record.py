@@ -125,7 +125,7 @@ def read_record(prefix: Path) -> Record | None:
             return None
         content: Any = json_value(text)
         if content["schema_version"] != _SCHEMA_VERSION:
-            raise _unreadable(prefix, f"it is of version {content['schema_version']}, from another envsolve")
+            raise _unreadable(prefix, f"it has version {content['schema_version']}, from another version of envsolve")
         return Record(
             State(content["state"]),
             Kind(content["kind"]),
@@ -138,9 +138,9 @@ def read_record(prefix: Path) -> Record | None:
     except FileError as error:
         raise _unreadable(prefix, error.reason) from None
     except (ValueError, KeyError, TypeError):
-        raise _unreadable(prefix, "it is not what envsolve writes") from None
+        raise _unreadable(prefix, "envsolve did not write it") from None
 
 
 def _unreadable(prefix: Path, reason: str) -> UsageError:
-    message = f"cannot read {prefix / RECORD}, which says what the environment is made of: {reason}"
-    return UsageError("record-unreadable", message, hints=(Hint("name another PREFIX, or remove the directory"),))
+    message = f"cannot read {prefix / RECORD}, the record of the environment: {reason}"
+    return UsageError("record-unreadable", message, hints=(Hint("choose another PREFIX, or remove the directory"),))

@@ -19,7 +19,7 @@ from envsolve.host.nvml import NvmlProbe
 from envsolve.host.pci import PciProbe, PciTable
 from envsolve.host.probe import Probe, Source, ask
 from envsolve.host.trouble import Trouble
-from envsolve.model.host import Host, Platform, Problem, Reading
+from envsolve.model.host import Host, Platform, Reading, SourceFailure
 
 
 def detect(
@@ -112,7 +112,7 @@ def _has_trace(machine: Machine, readings: tuple[Reading, ...], surroundings: Su
     return find_nvidia_smi(machine) is not None or not _is_missing(_load_problem_of_libcuda(machine))
 
 
-def _load_problem_of_libcuda(machine: Machine) -> Problem | None:
+def _load_problem_of_libcuda(machine: Machine) -> SourceFailure | None:
     from envsolve.host.libcuda import load_problem_of_libcuda
 
     return load_problem_of_libcuda(machine)
@@ -122,5 +122,5 @@ def _tells_trouble(reading: Reading) -> bool:
     return reading.problem is not None and not _is_missing(reading.problem)
 
 
-def _is_missing(problem: Problem | None) -> bool:
+def _is_missing(problem: SourceFailure | None) -> bool:
     return problem is not None and problem.code == Trouble.LIBRARY_MISSING

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from envsolve.host.files import exists, is_open_to_us, names_in
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
-from envsolve.model.host import Problem, Reading
+from envsolve.model.host import Reading, SourceFailure
 
 _GPU_NODE = re.compile(r"nvidia\d+\Z")
 
@@ -27,17 +27,17 @@ class DeviceNodesProbe(NamedTuple):
         problem = self._problem()
         return None if problem is None else Reading(self.name, problem=problem)
 
-    def _problem(self) -> Problem | None:
+    def _problem(self) -> SourceFailure | None:
         devices = self.root / "dev"
         nodes = [name for name in names_in(devices) or () if _GPU_NODE.match(name)]
         missing = [] if exists(devices / "nvidiactl") else ["/dev/nvidiactl"]
         missing += [] if nodes else ["/dev/nvidia0"]
         if missing:
-            return Problem(Trouble.DEVICE_NODES_MISSING, f"{' and '.join(missing)} missing")
+            return SourceFailure(Trouble.DEVICE_NODES_MISSING, f"{' and '.join(missing)} missing")
         needed = ["nvidiactl", *nodes]
         denied = [f"/dev/{name}" for name in needed if not is_open_to_us(devices / name)]
         if denied:
-            return Problem(Trouble.DEVICE_NODES_DENIED, f"{', '.join(denied)} may not be opened by this user")
+            return SourceFailure(Trouble.DEVICE_NODES_DENIED, f"{', '.join(denied)} may not be opened by this user")
         return None
 
 

@@ -11,7 +11,7 @@ from envsolve.host.jetson import board_model, l4t_release
 from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
 from envsolve.host.wsl import is_wsl, shadowing_library
-from envsolve.model.host import Gpu, Problem, Reading
+from envsolve.model.host import Gpu, Reading, SourceFailure
 
 LIVE_SOURCES = (Source.NVML, Source.LIBCUDA, Source.NVIDIA_SMI)
 """Sources behind which a working driver stands; the others only read files."""
@@ -68,7 +68,7 @@ class Evidence(NamedTuple):
         """What ``source`` said."""
         return next((reading for reading in self.readings if reading.source == source), None)
 
-    def problem_of(self, source: str) -> Problem | None:
+    def problem_of(self, source: str) -> SourceFailure | None:
         """What went wrong in ``source``."""
         reading = self.of(source)
         return reading.problem if reading is not None else None

@@ -14,7 +14,7 @@ from envsolve.boundary.display import one_line, short_line
 from envsolve.boundary.files import FileError, decoded, json_value, read_argument
 from envsolve.errors import Hint, UsageError
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Problem, Reading
+from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Reading, SourceFailure
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
 
 SCHEMA_VERSION = 1
@@ -85,7 +85,7 @@ def _reading_as_json(reading: Reading) -> dict[str, object]:
     }
 
 
-def _problem_as_json(problem: Problem) -> dict[str, object]:
+def _problem_as_json(problem: SourceFailure) -> dict[str, object]:
     return {"code": str(problem.code), "text": problem.text, "number": problem.number}
 
 
@@ -181,7 +181,7 @@ def _gpu(table: _Table) -> Gpu:
     name = table.get("name", str)
     capability = table.parse("compute_capability", ComputeCapability.parse)
     if name is not None and not name.isprintable():
-        raise table.error(table.place + "name", "must hold no control characters", name)
+        raise table.error(table.place + "name", "must not contain control characters", name)
     if name is None and capability is None:
         raise table.error(table.place + "compute_capability", "must be given for a GPU without a name", None)
     return Gpu(
@@ -202,14 +202,14 @@ def _platform(text: str) -> Platform:
     try:
         return Platform(text)
     except ValueError:
-        raise ValueError(f"{text!r} is none of {', '.join(Platform)}") from None
+        raise ValueError(f"{text!r} is not one of {', '.join(Platform)}") from None
 
 
 def _status(text: str) -> GpuStatus:
     try:
         return GpuStatus(text)
     except ValueError:
-        raise ValueError(f"{text!r} is none of {', '.join(GpuStatus)}") from None
+        raise ValueError(f"{text!r} is not one of {', '.join(GpuStatus)}") from None
 
 
 def _default_status(driver: DriverVersion | None, gpus: tuple[Gpu, ...]) -> GpuStatus:

@@ -15,7 +15,7 @@ from envsolve.host.files import names_in, read_text
 from envsolve.host.gpus import grouped
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
-from envsolve.model.host import Gpu, Problem, Reading
+from envsolve.model.host import Gpu, Reading, SourceFailure
 from envsolve.model.versions import DriverVersion
 
 _NVRM_LINE = re.compile(r"^NVRM version:.*?Kernel Module(?:\s+for\s+\S+)?\s+([0-9]+(?:\.[0-9]+)+)\s", re.MULTILINE)
@@ -75,4 +75,4 @@ def _reading(source: str, version: str, text: str) -> Reading:
         return Reading(source, driver=DriverVersion.parse(version))
     except ValueError:
         line = text.partition("\n")[0]
-        return Reading(source, problem=Problem(Trouble.UNREADABLE_ANSWER, f"no driver version in {line!r}"))
+        return Reading(source, problem=SourceFailure(Trouble.UNREADABLE_ANSWER, f"no driver version in {line!r}"))

@@ -11,7 +11,7 @@ from envsolve.host.loader import cuda_candidates, load_first
 from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble, cuda_problem
-from envsolve.model.host import Problem, Reading
+from envsolve.model.host import Reading, SourceFailure
 
 if TYPE_CHECKING:
     from ctypes import CDLL, c_int
@@ -34,7 +34,7 @@ class LibcudaProbe(NamedTuple):
         return ask_library(self.machine, Source.LIBCUDA, libcuda_facts, cuda_candidates(self.machine))
 
 
-def load_problem_of_libcuda(machine: Machine) -> Problem | None:
+def load_problem_of_libcuda(machine: Machine) -> SourceFailure | None:
     """What keeps libcuda from being loaded, which is less to ask than what it says."""
     return ask_library(machine, Source.LIBCUDA, libcuda_loads, cuda_candidates(machine)).problem
 
@@ -42,7 +42,7 @@ def load_problem_of_libcuda(machine: Machine) -> Problem | None:
 def libcuda_loads(names: Sequence[str]) -> Facts:
     """The ``problem`` of loading libcuda, to be asked in a child process."""
     loaded = load_first(names)
-    return {"problem": loaded if isinstance(loaded, Problem) else None}
+    return {"problem": loaded if isinstance(loaded, SourceFailure) else None}
 
 
 def libcuda_facts(names: Sequence[str]) -> Facts:
@@ -52,7 +52,7 @@ def libcuda_facts(names: Sequence[str]) -> Facts:
     """
     os.environ.pop("CUDA_VISIBLE_DEVICES", None)
     loaded = load_first(names)
-    if isinstance(loaded, Problem):
+    if isinstance(loaded, SourceFailure):
         return {"problem": loaded}
     facts: Facts = {}
     gpus: list[object] = []
@@ -73,7 +73,7 @@ def libcuda_facts(names: Sequence[str]) -> Facts:
 class _CallError(Exception):
     """A call of the driver failed, or the library does not have it."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: SourceFailure) -> None:
         super().__init__(problem.text)
         self.problem = problem
 
@@ -92,7 +92,7 @@ class _Driver:
         try:
             function = getattr(self._library, name)
         except AttributeError as error:
-            raise _CallError(Problem(Trouble.LIBRARY_UNUSABLE, f"{name} is missing: {error}")) from None
+            raise _CallError(SourceFailure(Trouble.LIBRARY_UNUSABLE, f"{name} is missing: {error}")) from None
         result = function(*arguments)
         if result != 0:
             raise _CallError(cuda_problem(result, name))

@@ -11,7 +11,7 @@ from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.host import Gpu, Problem, Reading
+from envsolve.model.host import Gpu, Reading, SourceFailure
 from envsolve.model.versions import CudaVersion, DriverVersion
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def ask_library(machine: Machine, source: Source, question: Question, names: Seq
         found = find_in_current_directory(names, machine.environ)
         if found is not None:
             text = f"{found} lies in the current directory"
-            return reading._replace(problem=Problem(Trouble.LIBRARY_IN_CURRENT_DIRECTORY, text))
+            return reading._replace(problem=SourceFailure(Trouble.LIBRARY_IN_CURRENT_DIRECTORY, text))
     return reading
 
 
@@ -50,20 +50,20 @@ def reading_of(ended: Ended, source: Source) -> Reading:
     try:
         return _reading(ended.answer, source)
     except (ValueError, TypeError, RecursionError):
-        text = f"the process that asked {_NAMES[source]} gave an answer that cannot be read"
-        return Reading(source, problem=Problem(Trouble.PROBE_FAILED, text))
+        text = f"the process that queried {_NAMES[source]} sent an unreadable result"
+        return Reading(source, problem=SourceFailure(Trouble.PROBE_FAILED, text))
 
 
-def _ending(ended: Ended, name: str) -> Problem | None:
+def _ending(ended: Ended, name: str) -> SourceFailure | None:
     code = ended.exit_code
     if ended.too_large:
-        return Problem(Trouble.CRASH, f"{name} took too much memory and was stopped")
+        return SourceFailure(Trouble.CRASH, f"{name} took too much memory and was stopped")
     if code is None:
-        return Problem(Trouble.HANG, f"{name} did not answer in time")
+        return SourceFailure(Trouble.HANG, f"{name} did not answer in time")
     if code < 0:
-        return Problem(Trouble.CRASH, f"{name} died with signal {-code}", -code)
+        return SourceFailure(Trouble.CRASH, f"{name} died with signal {-code}", -code)
     if code > 0 or not ended.answer:
-        return Problem(Trouble.CRASH, f"{name} ended the process that asked it, with exit code {code}", code)
+        return SourceFailure(Trouble.CRASH, f"{name} ended the process that queried it, with exit code {code}", code)
     return None
 
 
@@ -77,7 +77,7 @@ def _reading(answer: bytes, source: Source) -> Reading:
     try:
         version = None if driver is None else DriverVersion.parse(driver)
     except ValueError as error:
-        version, problem = None, problem or Problem(Trouble.UNREADABLE_ANSWER, str(error))
+        version, problem = None, problem or SourceFailure(Trouble.UNREADABLE_ANSWER, str(error))
     return Reading(
         source,
         driver=version,
@@ -87,11 +87,11 @@ def _reading(answer: bytes, source: Source) -> Reading:
     )
 
 
-def _problem(parts: list[object] | None) -> Problem | None:
+def _problem(parts: list[object] | None) -> SourceFailure | None:
     if parts is None:
         return None
     code, text, number = parts
-    return Problem(Trouble(str(code)), _typed(text, str) or "", _typed(number, int))
+    return SourceFailure(Trouble(str(code)), _typed(text, str) or "", _typed(number, int))
 
 
 def _gpu(name: object, major: object, minor: object, memory: object, mig: object) -> Gpu:

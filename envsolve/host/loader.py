@@ -19,7 +19,7 @@ from envsolve.host.files import exists
 from envsolve.host.machine import Machine
 from envsolve.host.trouble import Trouble
 from envsolve.host.wsl import WSL_LIBRARIES, is_wsl
-from envsolve.model.host import Problem
+from envsolve.model.host import SourceFailure
 
 if TYPE_CHECKING:
     from ctypes import CDLL
@@ -74,11 +74,11 @@ def _known_directories(machine: Machine) -> tuple[str, ...]:
     return (rf"{system_root}\System32", rf"{program_files}\NVIDIA Corporation\NVSMI")
 
 
-def load_first(names: Iterable[str]) -> CDLL | Problem:
+def load_first(names: Iterable[str]) -> CDLL | SourceFailure:
     """Load the first of ``names`` that loads, in a child process (child.py); the problem where none does."""
     import ctypes
 
-    problem = Problem(Trouble.LIBRARY_MISSING, "there is no name to load it by")
+    problem = SourceFailure(Trouble.LIBRARY_MISSING, "there is no name to load it by")
     for name in names:
         try:
             return ctypes.CDLL(name)
@@ -87,7 +87,7 @@ def load_first(names: Iterable[str]) -> CDLL | Problem:
     return problem
 
 
-def missing(names: Sequence[str], environ: Mapping[str, str]) -> Problem | None:
+def missing(names: Sequence[str], environ: Mapping[str, str]) -> SourceFailure | None:
     """The problem where none of ``names`` can be loaded, told without loading; None where that has to be tried.
 
     The loader of glibc looks into the library path, its cache, and the directories of the system and of the program.
@@ -117,10 +117,12 @@ def _loader_cache() -> bytes | None:
         return None
 
 
-def load_problem(name: str, text: str) -> Problem:
+def load_problem(name: str, text: str) -> SourceFailure:
     """What a loader's message means: no such file, or a file that cannot be used."""
     missing = _MISSING.search(text) is not None
-    return Problem(Trouble.LIBRARY_MISSING if missing else Trouble.LIBRARY_UNUSABLE, text or f"{name} does not load")
+    return SourceFailure(
+        Trouble.LIBRARY_MISSING if missing else Trouble.LIBRARY_UNUSABLE, text or f"{name} does not load"
+    )
 
 
 def without_relative_entries(environ: Mapping[str, str]) -> dict[str, str]:
@@ -161,6 +163,6 @@ def _library_path(environ: Mapping[str, str]) -> list[str]:
     return re.split("[:;]", value) if value else []
 
 
-def _worse(first: Problem, second: Problem) -> Problem:
+def _worse(first: SourceFailure, second: SourceFailure) -> SourceFailure:
     """The problem that says more: a file that cannot be used, rather than one that is not there."""
     return second if first.code == Trouble.LIBRARY_MISSING else first

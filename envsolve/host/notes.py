@@ -91,7 +91,7 @@ def _gpu_contradiction(evidence: Evidence) -> Iterator[str]:
         yield "sources disagree on the GPUs: " + ", ".join(said)
     on_bus = evidence.gpus_on_bus
     if counts and on_bus is not None and on_bus > max(counts):
-        yield f"the PCI bus holds {on_bus} NVIDIA GPUs and this process may use {max(counts)}"
+        yield f"the PCI bus has {on_bus} NVIDIA GPUs and this process may use {max(counts)}"
 
 
 def _described(gpus: tuple[Gpu, ...]) -> str:
@@ -102,7 +102,7 @@ def _kind_of_system(evidence: Evidence, driver: DriverVersion | None) -> Iterato
     around = evidence.surroundings
     if around.l4t is not None:
         board = around.board or "NVIDIA Jetson"
-        yield f"{board} with L4T {around.l4t}: its driver has no version of the ordinary series, CUDA's is what counts"
+        yield f"{board} with L4T {around.l4t}: its driver has its own version numbers, so only the CUDA version counts"
     if around.wsl and driver is not None:
         yield f"WSL 2: {driver} is the version of the Windows driver; compare it with Windows' numbers"
     if around.shadowed_by is not None:
@@ -118,7 +118,7 @@ def _hiding(evidence: Evidence, status: GpuStatus) -> Iterator[str]:
     if status is GpuStatus.NO_ACCESS and around.container_without_gpus:
         yield f"NVIDIA_VISIBLE_DEVICES={around.nvidia_visible_devices}: the container was started without GPUs"
     if status in (GpuStatus.NO_ACCESS, GpuStatus.DRIVER_BROKEN) and around.container_without_compute:
-        yield f"NVIDIA_DRIVER_CAPABILITIES={around.driver_capabilities} leaves libcuda out; it needs compute"
+        yield f"NVIDIA_DRIVER_CAPABILITIES={around.driver_capabilities} excludes libcuda; add compute"
 
 
 def _unknown_gpus(gpus: tuple[Gpu, ...]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble, smi_problem
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.host import Gpu, Problem, Reading
+from envsolve.model.host import Gpu, Reading, SourceFailure
 from envsolve.model.versions import CudaVersion, DriverVersion
 
 FIELDS = ("name", "compute_cap", "memory.total", "mig.mode.current")
@@ -65,7 +65,7 @@ class NvidiaSmiProbe(NamedTuple):
         gpus, problem_of_query = self._query(program, FIELDS)
         return Reading(self.name, driver=driver, driver_cuda=driver_cuda, gpus=gpus, problem=problem_of_query)
 
-    def _query(self, program: str, fields: Sequence[str]) -> tuple[tuple[Gpu, ...] | None, Problem | None]:
+    def _query(self, program: str, fields: Sequence[str]) -> tuple[tuple[Gpu, ...] | None, SourceFailure | None]:
         """The GPUs, asked again without the field that this driver does not know."""
         answer = self._run(program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits")
         stopped = _stopped(answer)
@@ -121,16 +121,16 @@ def _capability(text: str) -> ComputeCapability | None:
         return None
 
 
-def failure(finished: Finished) -> Problem:
+def failure(finished: Finished) -> SourceFailure:
     """Why nvidia-smi gave no facts: its message first, since it ends with 255 for several different failures."""
     numbers = [number for words, number in _NUMBER_IN_WORDS if words in finished.output]
     problem = smi_problem(numbers[0] if numbers else finished.exit_code or 0)
     said = finished.output.strip().partition("\n")[0]
-    return Problem(problem.code, f"{problem.text} ({said!r})" if said else problem.text, problem.number)
+    return SourceFailure(problem.code, f"{problem.text} ({said!r})" if said else problem.text, problem.number)
 
 
-def _stopped(finished: Finished) -> Problem | None:
+def _stopped(finished: Finished) -> SourceFailure | None:
     """Why nvidia-smi was not let to end; None where it ended."""
     if finished.flooded:
-        return Problem(Trouble.UNREADABLE_ANSWER, f"nvidia-smi printed more than {LONGEST_OUTPUT >> 20} MB")
-    return Problem(Trouble.HANG, "nvidia-smi did not answer in time") if finished.hung else None
+        return SourceFailure(Trouble.UNREADABLE_ANSWER, f"nvidia-smi printed more than {LONGEST_OUTPUT >> 20} MB")
+    return SourceFailure(Trouble.HANG, "nvidia-smi did not answer in time") if finished.hung else None

@@ -16,7 +16,7 @@ from envsolve.host.loader import load_first, nvml_candidates
 from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble, nvml_problem
-from envsolve.model.host import Problem, Reading
+from envsolve.model.host import Reading, SourceFailure
 
 if TYPE_CHECKING:
     from envsolve.host.child import Facts
@@ -36,12 +36,12 @@ class NvmlProbe(NamedTuple):
 def nvml_facts(names: Sequence[str]) -> Facts:
     """What NVML says, to be asked in a child process: ``driver``, ``driver_cuda``, ``gpus`` and ``problem``."""
     loaded = load_first(names)
-    if isinstance(loaded, Problem):
+    if isinstance(loaded, SourceFailure):
         return {"problem": loaded}
     try:
         calls = _Calls(import_module("pynvml"))
     except ImportError as error:
-        return {"problem": Problem(Trouble.BINDINGS_MISSING, f"nvidia-ml-py: {error}")}
+        return {"problem": SourceFailure(Trouble.BINDINGS_MISSING, f"nvidia-ml-py: {error}")}
     calls.ask("nvmlInit")
     if calls.problem is not None:
         return {"problem": calls.problem}
@@ -54,7 +54,7 @@ class _Calls:
 
     def __init__(self, nvml: ModuleType) -> None:
         self.nvml = nvml
-        self.problem: Problem | None = None
+        self.problem: SourceFailure | None = None
 
     def ask(self, function: str, *arguments: object) -> object | None:
         """The function's answer, or None after an error that is worth reporting."""

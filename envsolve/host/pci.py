@@ -11,7 +11,7 @@ from envsolve.host.gpus import grouped
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.host import Gpu, Problem, Reading
+from envsolve.model.host import Gpu, Reading, SourceFailure
 
 PciTable = Callable[[str], "tuple[str, ComputeCapability] | None"]
 """Four lower-case hex digits of a device id to product name and compute capability; the caller brings the table."""
@@ -73,14 +73,14 @@ def nvidia_gpus(
         yield PciDevice(address, device, link(f"{address}/driver"))
 
 
-def _binding_problem(devices: Iterable[PciDevice]) -> Problem | None:
+def _binding_problem(devices: Iterable[PciDevice]) -> SourceFailure | None:
     strays = [device for device in devices if device.bound_to != "nvidia"]
     if not strays:
         return None
     bound = any(device.bound_to is not None for device in strays)
     said = ", ".join(f"{device.address} ({_binding(device.bound_to)})" for device in strays)
     code = Trouble.BOUND_ELSEWHERE if bound else Trouble.NOT_BOUND
-    return Problem(code, f"not driven by the NVIDIA driver: {said}")
+    return SourceFailure(code, f"not driven by the NVIDIA driver: {said}")
 
 
 def _binding(driver: str | None) -> str:

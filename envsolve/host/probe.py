@@ -7,7 +7,7 @@ from typing import Protocol
 
 from envsolve.boundary.display import short_line
 from envsolve.host.trouble import Trouble
-from envsolve.model.host import Problem, Reading
+from envsolve.model.host import Reading, SourceFailure
 
 
 class Source(StrEnum):
@@ -43,7 +43,7 @@ def ask(probe: Probe) -> Reading | None:
     try:
         reading = probe.read()
     except Exception as error:  # noqa: BLE001 - the point of this function
-        reading = Reading(probe.name, problem=Problem(Trouble.PROBE_FAILED, f"{type(error).__name__}: {error}"))
+        reading = Reading(probe.name, problem=SourceFailure(Trouble.PROBE_FAILED, f"{type(error).__name__}: {error}"))
     return None if reading is None else _cleaned(reading)
 
 

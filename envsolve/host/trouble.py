@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from envsolve.model.host import Problem
+from envsolve.model.host import SourceFailure
 
 
 class Trouble(StrEnum):
-    """Codes of :class:`~envsolve.model.host.Problem`. Kebab-case and stable: other floors match on them."""
+    """Codes of :class:`~envsolve.model.host.SourceFailure`. Kebab-case and stable: other floors match on them."""
 
     LIBRARY_MISSING = "library-missing"
     LIBRARY_UNUSABLE = "library-unusable"
@@ -64,21 +64,21 @@ _CUDA = {
 }
 
 
-def nvml_problem(number: int, call: str) -> Problem:
+def nvml_problem(number: int, call: str) -> SourceFailure:
     """What NVML error ``number`` out of ``call`` means."""
     code, text = _NVML.get(number, (Trouble.OTHER_ERROR, "the driver reported an error"))
-    return Problem(code, f"{call} failed with NVML error {number}: {text}", number)
+    return SourceFailure(code, f"{call} failed with NVML error {number}: {text}", number)
 
 
-def cuda_problem(number: int, call: str) -> Problem:
+def cuda_problem(number: int, call: str) -> SourceFailure:
     """What CUDA error ``number`` out of ``call`` means."""
     code, text = _CUDA.get(number, (Trouble.OTHER_ERROR, "the driver reported an error"))
-    return Problem(code, f"{call} failed with CUDA error {number}: {text}", number)
+    return SourceFailure(code, f"{call} failed with CUDA error {number}: {text}", number)
 
 
-def smi_problem(number: int) -> Problem:
+def smi_problem(number: int) -> SourceFailure:
     """What exit code ``number`` of nvidia-smi means: mostly NVML numbers, 6 for no devices (nvidia-smi manual)."""
     if number == SMI_NO_DEVICES:
-        return Problem(Trouble.NO_DEVICE, f"nvidia-smi found no devices (exit {SMI_NO_DEVICES})", number)
+        return SourceFailure(Trouble.NO_DEVICE, f"nvidia-smi found no devices (exit {SMI_NO_DEVICES})", number)
     code, text = _NVML.get(number, (Trouble.OTHER_ERROR, "it gave no readable answer"))
-    return Problem(code, f"nvidia-smi ended with {number}: {text}", number)
+    return SourceFailure(code, f"nvidia-smi ended with {number}: {text}", number)

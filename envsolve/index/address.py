@@ -127,5 +127,5 @@ def _login(text: str) -> Login | None:
 
 
 def _refused(url: str) -> UsageError:
-    hint = Hint("an index is named by an address such as https://packages.example.org/simple/")
-    return UsageError("url-invalid", f"{without_secrets(url)!r} is not an http or https address", hints=(hint,))
+    hint = Hint("give an index as a URL such as https://packages.example.org/simple/")
+    return UsageError("url-invalid", f"{without_secrets(url)!r} is not an http or https URL", hints=(hint,))

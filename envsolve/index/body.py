@@ -43,7 +43,7 @@ def read_body(answer: Answer, limit: int, count: Callable[[int], None]) -> tuple
             raise _too_large(limit)
         parts.append(part)
     if decoder is not None and wire and not decoder.finished:
-        raise Failure("response-cut", "what is compressed ends too early", again=True)
+        raise Failure("response-cut", "the compressed data ends too early", again=True)
     return b"".join(parts), b"".join(packed) if encoding in _GZIP else None
 
 
@@ -106,7 +106,7 @@ def _decoder(encoding: str) -> _Decoder | None:
         return None
     opener = _openers().get(name)
     if opener is None:
-        raise Failure("response-unreadable", f"it is compressed as {encoding!r}, which nobody asked for", again=False)
+        raise Failure("response-unreadable", f"it has the unexpected compression {encoding!r}", again=False)
     return _Decoder(opener)
 
 
@@ -116,7 +116,7 @@ def _announced(answer: Answer) -> int:
 
 
 def _too_large(limit: int) -> Failure:
-    return Failure("response-too-large", f"more than {limit} bytes came, or were announced", again=False)
+    return Failure("response-too-large", f"it has more than {limit} bytes", again=False)
 
 
 @cache

@@ -62,7 +62,7 @@ class Certificates:
                 ValueError,
             ) as error:  # an SSLError is an OSError; a key with a password a ValueError
                 message = f"the client certificate {self._client} cannot be used: {_words(error)}"
-                hint = Hint("it must hold the certificate and its key without a password, both in PEM form")
+                hint = Hint("it must contain the certificate and its key without a password, both in PEM format")
                 raise UsageError("client-certificate-unreadable", message, hints=(hint,)) from error
         return context
 
@@ -80,8 +80,8 @@ def _checked() -> ssl.SSLContext:
         read_bytes(named, _LONGEST)
         return ssl.create_default_context(cafile=named, capath=directory or None)
     except (FileError, OSError) as error:
-        message = f"{variable} names {named}, which cannot be used as certificates: {_words(error)}"
-        hint = Hint(f"let {variable} name a file with certificates in PEM form, or unset it")
+        message = f"{variable} is {named}, which cannot be used as certificates: {_words(error)}"
+        hint = Hint(f"set {variable} to a file with certificates in PEM format, or unset it")
         raise UsageError("invalid-environment-variable", message, hints=(hint,)) from error
 
 
@@ -106,7 +106,7 @@ def _words(error: Exception) -> str:
     """The reason without the numbers and file names that OpenSSL puts around it."""
     if isinstance(error, ssl.SSLError):
         reason: str | None = error.reason  # OpenSSL gives none for a file without anything in PEM form
-        return "it is no PEM file" if reason is None else reason.lower().replace("_", " ")
+        return "it is not a PEM file" if reason is None else reason.lower().replace("_", " ")
     if isinstance(error, FileError):
         return error.reason
     return getattr(error, "strerror", None) or str(error)

@@ -42,8 +42,8 @@ def project_and_version(file_name: str) -> tuple[str, str]:
 def require_hash(file: PackageFile) -> None:
     """Raise OutsideError where an index tells no hash that proves what ``file`` is: code of it is not run then."""
     if not any(algorithm in _STRONG for algorithm, _ in file.hashes):
-        message = f"there is no sha256, sha384 or sha512 of {file.name!r}, and nothing is built that cannot be proved"
-        hint = Hint("take it from an index that gives hashes of its files, or a version that has a wheel")
+        message = f"{file.name!r} has no sha256, sha384 or sha512, and envsolve builds only verified files"
+        hint = Hint("use an index that has hashes, or a version with a wheel")
         raise OutsideError("no-hash", message, hints=(hint,))
 
 
@@ -59,9 +59,9 @@ def check_hash(content: bytes, hashes: Hashes, what: str) -> None:
     if found != stated[algorithm].lower():
         raise OutsideError(
             "hash-mismatch",
-            f"{what} is not what the index says it is",
-            (f"{algorithm} on the page: {stated[algorithm]}", f"{algorithm} of what came: {found}"),
-            (Hint("try again; if it stays so, the index or something on the way to it changes files"),),
+            f"{what} does not match its hash on the index",
+            (f"{algorithm} on the page: {stated[algorithm]}", f"{algorithm} of the download: {found}"),
+            (Hint("try again; if it fails again, the index or a proxy changes files"),),
         )
 
 
@@ -70,8 +70,8 @@ def not_had(file: PackageFile, response: Response) -> OutsideError:
     address = without_secrets(file.url)
     return OutsideError(
         NOT_THERE,
-        f"the index lists {file.name}, but {address} answers with status {response.status}",
-        hints=(Hint("the index, or a mirror of it, is incomplete: another one may have it (--index-url)"),),
+        f"the index lists {file.name}, but {address} returned status {response.status}",
+        hints=(Hint("the index or its mirror is incomplete: try another one with --index-url"),),
     )
 
 

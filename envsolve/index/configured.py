@@ -60,7 +60,7 @@ def read_file(path: Path) -> bytes | None:
         if not os.path.exists(path):  # noqa: PTH110 - what lies in a closed folder counts as absent
             return None
         message = f"{path} configures package indexes and cannot be read: {error.reason}"
-        raise UsageError("index-settings-unreadable", message, hints=(Hint("see who may read it"),)) from error
+        raise UsageError("index-settings-unreadable", message, hints=(Hint("check its permissions"),)) from error
 
 
 def text_of(path: Path, content: bytes) -> str:
@@ -75,7 +75,7 @@ def text_of(path: Path, content: bytes) -> str:
 def malformed(place: str, problem: str, *, detail: str = "") -> UsageError:
     """The error for a setting that cannot be understood: where it is, and what is wrong with it."""
     cause = (f"{place}: {detail}",) if detail else (f"{place} {problem}",)
-    return UsageError("index-settings-invalid", f"{place} {problem}", cause, (Hint("mend it, or take it out"),))
+    return UsageError("index-settings-invalid", f"{place} {problem}", cause, (Hint("fix it or remove it"),))
 
 
 def first(values: Iterable[str | None]) -> str | None:

@@ -117,7 +117,7 @@ class DirectAnswer:
         try:
             part = self._response.read(size)
         except ValueError as error:  # of a chunk of a negative length
-            raise HTTPException("a chunk of it has no length") from error
+            raise HTTPException("a chunk has no length") from error
         if not part and self._response.length:
             raise HTTPException(f"it ends early, {self._response.length} more expected")
         if not part and self._route.is_closed:  # a body whose end is that of its connection only looks whole
@@ -186,9 +186,9 @@ def failure_of(chain: tuple[BaseException, ...], *, answered: bool) -> Failure:
             return Failure("certificate-invalid", link.verify_message or str(link), again=False)
     last = chain[-1]
     if isinstance(last, TimeoutError):
-        return Failure("index-timeout", "no byte came in time", again=True)
+        return Failure("index-timeout", "no data arrived in time", again=True)
     if isinstance(last, socket.gaierror):
-        reason = "the name of the host is not known"
+        reason = "the host name is unknown"
     else:
         reason = (isinstance(last, OSError) and last.strerror) or str(last) or type(last).__name__
     return Failure("response-cut" if answered else "index-unreachable", reason, again=True)

@@ -103,8 +103,8 @@ class HttpFetcher:
             if following is None:
                 raise outside_error(_refusal(response), self._tries(address, 1))
             if following.url in passed or len(passed) > _MOST_REDIRECTS:
-                message = f"{without_secrets(url)} leads from one address to the next without end"
-                raise OutsideError("redirect-loop", message, cause=(f"the last one is {following.shown}",))
+                message = f"{without_secrets(url)} redirects endlessly"
+                raise OutsideError("redirect-loop", message, cause=(f"the last redirect is to {following.shown}",))
             if following.origin != address.origin:
                 sent = {name: value for name, value in sent.items() if name not in _FOR_ONE_ORIGIN}
             address = following
@@ -119,7 +119,7 @@ class HttpFetcher:
         sent = dict(self._headers)
         for name, value in headers.items():
             if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
-                raise UsageError("header-invalid", f"the header {name!r} holds a character that no header may hold")
+                raise UsageError("header-invalid", f"the header {name!r} contains an invalid character")
             sent[name.title()] = value
         if "Range" in sent:
             sent["Accept-Encoding"] = "identity"  # a part of a compressed file cannot be decompressed
@@ -158,7 +158,7 @@ class HttpFetcher:
                 wait = max(self._pause(count), self._asked_pause(response))
             if self._closed.wait(wait):
                 break
-        raise OutsideError("fetch-cancelled", f"{address.shown} was not fetched, as the command is ending")
+        raise OutsideError("fetch-cancelled", f"{address.shown} was not fetched, because the command is ending")
 
     def _tries(self, address: Address, count: int) -> Tries:
         return Tries(address.shown, self._exchange.connections.route(address.origin).proxy, count)
@@ -199,7 +199,7 @@ def _read_timeout(notes: list[str]) -> float:
             seconds = 0.0
         if 0 < seconds < _LONGEST_TIMEOUT:
             return seconds
-        notes.append(f"{variable} is {text!r}, which is no number of seconds, and is ignored")
+        notes.append(f"{variable} is ignored: {text!r} is not a number of seconds")
     return _READ_TIMEOUT
 
 
@@ -211,7 +211,7 @@ def _patience(notes: list[str]) -> int:
             continue
         if text.isascii() and text.isdecimal() and float(text) <= _MOST_RETRIES:
             return int(text)
-        notes.append(f"{variable} is {text!r}, which is no number of retries up to {_MOST_RETRIES}, and is ignored")
+        notes.append(f"{variable} is ignored: {text!r} is not a number of retries up to {_MOST_RETRIES}")
     return _RETRIES
 
 
@@ -223,11 +223,11 @@ def _redirect(address: Address, response: Response) -> Address | None:
     try:
         following = address_behind(address, location)
     except UsageError as error:
-        message = f"{address.shown} leads to {without_secrets(location)!r}, which is no http or https address"
+        message = f"{address.shown} redirects to {without_secrets(location)!r}, which is not an http or https URL"
         raise OutsideError("redirect-invalid", message) from error
     if following.origin.scheme == "http" and address.origin.scheme == "https":
-        message = f"{address.shown} leads to {following.shown}, where everyone on the way could change what comes"
-        raise OutsideError("redirect-insecure", message, hints=(Hint("name an index that stays with https"),))
+        message = f"{address.shown} redirects to {following.shown}, which is not encrypted"
+        raise OutsideError("redirect-insecure", message, hints=(Hint("use an index that does not redirect to http"),))
     return following
 
 

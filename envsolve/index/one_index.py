@@ -74,8 +74,8 @@ def file_address(project: Project, raw: RawFile) -> str:
 
 
 def _misled(project: Project, raw: RawFile, url: str) -> OutsideError:
-    message = f"the page of {project.name} says that {raw[0]} is at {without_secrets(url)!r}"
-    hint = Hint("an index leads to addresses over http or https: ask whoever runs it, or name another")
+    message = f"the page of {project.name} gives {without_secrets(url)!r} as the URL of {raw[0]}"
+    hint = Hint("an index must use http or https URLs: report it to its operator, or use another index")
     cause = f"the page is from {without_secrets(project.url)}"
     return OutsideError("index-page-invalid", message, (cause,), (hint,))
 
@@ -335,13 +335,11 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def _not_kept(what: str, url: str) -> OutsideError:
-    hint = Hint("run the same command once without --offline, which keeps what it reads")
-    return OutsideError("not-kept", f"{what} ({url}) is not in the cache, and --offline asks nobody", hints=(hint,))
+    hint = Hint("run the same command once without --offline to fill the cache")
+    return OutsideError("not-kept", f"{what} ({url}) is not cached, and --offline is set", hints=(hint,))
 
 
 def _refused(name: str, url: str, status: int) -> OutsideError:
-    hint = Hint("give user name and password in the address, in .netrc or in a keyring")
+    hint = Hint("give user name and password in the URL, in .netrc or in a keyring")
     hints = (hint,) if status in (_UNAUTHORIZED, _FORBIDDEN) else ()
-    return OutsideError(
-        "index-refused", f"the index does not show {name}: {url} answers with status {status}", hints=hints
-    )
+    return OutsideError("index-refused", f"access to {name} denied: {url} returned status {status}", hints=hints)

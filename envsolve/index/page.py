@@ -109,7 +109,7 @@ def _from_json(name: str, body: bytes, url: str) -> list[RawFile]:
     try:
         page = json.loads(body)
         if page.get("meta", {}).get("api-version", "1.0").partition(".")[0] != "1":
-            raise ValueError("it is of a version of the simple API that is yet to come")
+            raise ValueError("it uses a newer version of the simple API than envsolve supports")
         return [raw_file(file) for file in page["files"]]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise _no_page(name, url, f"its JSON is not that of an index page ({type(error).__name__}: {error})") from None
@@ -120,9 +120,9 @@ def raw_file(file: dict[str, Any]) -> RawFile:
     name, url, size = file["filename"], file["url"], file.get("size")
     uploaded, requires_python = file.get("upload-time"), file.get("requires-python")
     if not (isinstance(name, str) and isinstance(url, str) and isinstance(size, int | None)):
-        raise TypeError("a file without name and address in words, or of a size that is no number")
+        raise TypeError("a file whose name or URL is not a string, or whose size is not a number")
     if not (isinstance(uploaded, str | None) and isinstance(requires_python, str | None)):
-        raise TypeError(f"{name} was uploaded, or is for a Python, that is not said in words")
+        raise TypeError(f"{name} has an upload time or a requires-python that is not a string")
     hashes = _hashes(file["hashes"])
     return (name, url, hashes, size, uploaded, requires_python, _yanked(file.get("yanked")), _metadata(file))
 
@@ -131,7 +131,7 @@ def _hashes(stated: dict[str, Any]) -> Hashes:
     found = tuple(stated.items())
     for algorithm, digest in found:
         if not isinstance(digest, str):
-            raise TypeError(f"a {algorithm} that is not said in words")
+            raise TypeError(f"a {algorithm} that is not a string")
     return found
 
 
@@ -155,7 +155,7 @@ def _from_html(name: str, body: bytes, url: str) -> tuple[str, list[RawFile]]:
     try:
         base_url, links, is_page = read_links(body.decode("utf-8", "replace"), url)
     except (ValueError, AssertionError) as error:  # the second is how HTMLParser refuses some marked sections
-        raise _no_page(name, url, f"its HTML makes no sense ({error})") from None
+        raise _no_page(name, url, f"its HTML is invalid ({error})") from None
     if not is_page:
         raise _no_page(name, url, "it is neither JSON nor an HTML page of links")
     if not may_lead(url, base_url):

@@ -146,4 +146,4 @@ def _add(sections: dict[str, _Values], path: Path, content: bytes) -> None:
 
 def _problem(error: Exception) -> str:
     twice = "opens a section for the second time"
-    return twice if "Duplicate" in type(error).__name__ else "stands before any section, such as [global]"
+    return twice if "Duplicate" in type(error).__name__ else "is before any section, such as [global]"

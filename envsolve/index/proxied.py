@@ -181,7 +181,7 @@ def _manager(proxy: str, settings: Settings) -> PoolManager:
             ssl_context=settings.context,
         )
     except ValueError as error:
-        raise _unusable(proxy, "it must be an address such as http://proxy.example.org:3128") from error
+        raise _unusable(proxy, "it must be a URL such as http://proxy.example.org:3128") from error
 
 
 def _silence_warnings() -> None:
@@ -203,7 +203,7 @@ def _behind_socks(proxy: str, settings: Settings, timeout: Timeout) -> PoolManag
 
 def _unusable(proxy: str, reason: str, *hints: Hint) -> UsageError:
     message = f"the proxy {without_secrets(proxy)} cannot be used: {reason}"
-    every = (*hints, Hint("correct or unset HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or name the host in NO_PROXY"))
+    every = (*hints, Hint("fix or unset HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or add the host to NO_PROXY"))
     return UsageError("invalid-environment-variable", message, hints=every)
 
 

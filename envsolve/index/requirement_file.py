@@ -124,7 +124,7 @@ class _Reading:
         elif kind == "extra-index-url":
             self.extra_index_urls.append(value)
         elif "://" in value:
-            message = f"{place}: {option} takes a file here, and {without_secrets(value)} is an address"
+            message = f"{place}: {option} takes a file, and {without_secrets(value)} is a URL"
             raise UsageError("requirements-invalid", message, hints=(Hint("fetch the file first"),))
         else:
             included = value if Path(value).is_absolute() or name == "-" else str(Path(name).parent / value)
@@ -159,7 +159,7 @@ def _option(line: str) -> tuple[str, str]:
 def _not_supported(line: str, option: str, place: str) -> UsageError:
     if option in ("-e", "--editable"):
         hint = Hint("lock the requirements of that project instead, and install it afterwards with --no-deps")
-        message = f"{place}: {line!r} is a project that is being edited, which no lock can hold"
+        message = f"{place}: {line!r} is an editable install, which cannot be locked"
         return UsageError("editable-not-supported", message, hints=(hint,))
     return UsageError("requirements-invalid", f"{place}: envsolve does not know the option {option}")
 

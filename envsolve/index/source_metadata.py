@@ -71,7 +71,7 @@ def _extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
         raise invalid(file, f"the archive cannot be unpacked: {error}") from None
     top = list(directory.iterdir())
     if len(top) != 1 or not top[0].is_dir():
-        raise invalid(file, "the archive holds more than one directory")
+        raise invalid(file, "the archive contains more than one directory")
     return top[0]
 
 
@@ -92,9 +92,9 @@ def _metadata_of_build(source: Path, file: PackageFile) -> bytes:
     except (BuildException, BuildBackendException, subprocess.CalledProcessError, OSError) as error:
         raise OutsideError(
             BUILD_FAILED,
-            f"{file.name} could not be built to know what it requires",
+            f"{file.name} could not be built to read its requirements",
             (_last_words(error),),
-            (Hint("another version may have a wheel; or build it apart and give its wheel by a local index"),),
+            (Hint("try another version with a wheel, or build a wheel and serve it from a local index"),),
         ) from None
 
 

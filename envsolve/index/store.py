@@ -176,7 +176,7 @@ class Store:
     def _is_safe(self) -> bool:
         """Whether nobody else can put files where this user's are kept; asked once. What is not there yet is safe."""
         if self._safe is None:
-            nowhere = "this user has no home directory, and no other directory is named"
+            nowhere = "this user has no home directory, and no cache directory is set"
             problem = nowhere if self.directory is None else _problem(self.directory, self._root)
             if problem is not None:
                 self.failure = f"the cache is not used: {problem}"
@@ -246,7 +246,7 @@ def parse_size(text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     unit = None if found is None else _UNITS.get(found[2].lower())
     if found is None or unit is None:
-        raise ValueError(f"{text!r} is no size; write bytes, or 500MB, or 2GB")
+        raise ValueError(f"{text!r} is not a size; write bytes, 500MB or 2GB")
     return int(min(float(found[1]) * unit, sys.maxsize))
 
 
@@ -264,7 +264,7 @@ def _problem(directory: Path, root: Path) -> str | None:
         return f"{directory}: {error.strerror}"
     shared = facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if facts.st_uid != os.geteuid() or shared or not stat.S_ISDIR(facts.st_mode):
-        return f"{root} is no directory that this user alone may write to"
+        return f"{root} is not a directory that only this user can write to"
     return None
 
 

@@ -32,5 +32,5 @@ def user_netrc(environ: Mapping[str, str]) -> tuple[netrc | None, str]:
         except OSError as error:
             return None, f"{path} cannot be used for logins: {error.strerror or 'it cannot be read'}"
         except ValueError:
-            return None, f"{path} cannot be used for logins: it is no text in UTF-8"
+            return None, f"{path} cannot be used for logins: it is not UTF-8 text"
     return None, f"{named}, which NETRC names, does not exist" if named else ""

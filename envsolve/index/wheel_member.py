@@ -36,12 +36,12 @@ def metadata_member(fetcher: Fetcher, file: PackageFile) -> bytes:
         with zipfile.ZipFile(_opened(fetcher, file)) as archive:
             names = [it for it in archive.namelist() if it.count("/") == 1 and it.endswith(".dist-info/METADATA")]
             if len(names) != 1:
-                raise BrokenArchiveError(f"it holds {len(names)} METADATA files")
+                raise BrokenArchiveError(f"it has {len(names)} METADATA files")
             member = archive.getinfo(names[0])
             if member.file_size > METADATA_LIMIT:
                 raise BrokenArchiveError("its METADATA is too large")
             if member.flag_bits & _ENCRYPTED or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise BrokenArchiveError("its METADATA is encrypted, or packed as in no wheel")
+                raise BrokenArchiveError("its METADATA is encrypted or has an unsupported compression")
             return archive.read(member)
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, OverflowError) as error:
         raise BrokenArchiveError(str(error)) from None
@@ -65,8 +65,8 @@ def _whole(fetcher: Fetcher, file: PackageFile) -> io.IOBase:
     """For servers that refuse a range they cannot give (416), as of an archive that is smaller."""
     size = file.size
     if size is not None and size > _WHOLE_LIMIT:
-        hint = Hint("an index with metadata files (PEP 658), or one that serves ranges, has it for a few kB")
-        message = f"{file.name} has {size} bytes, and its index gives neither its metadata nor parts of it"
+        hint = Hint("use an index with metadata files (PEP 658) or range requests")
+        message = f"{file.name} has {size} bytes, and its index serves neither metadata nor ranges"
         raise OutsideError("metadata-unavailable", message, hints=(hint,))
     response = fetcher.fetch(file.url, limit=_WHOLE_LIMIT)
     if response.status != _OK:
@@ -117,12 +117,12 @@ class _Ranges(io.RawIOBase):
             if first <= start and end <= first + len(part):
                 return part[start - first : end - first]
         if end - start > _PART_LIMIT:
-            raise BrokenArchiveError(f"it says that {end - start} bytes of it have to be read for one file")
+            raise BrokenArchiveError(f"it requires reading {end - start} bytes for one file")
         until = min(max(end, start + _NEXT), self._size)
         response = self._fetcher.fetch(
             self._url, {"Range": f"bytes={start}-{until - 1}"}, limit=max(end - start, _NEXT) + 1
         )
         if response.status != _PARTIAL or len(response.body) != until - start:
-            raise BrokenArchiveError(f"the server gives another part than the one asked for (status {response.status})")
+            raise BrokenArchiveError(f"the server sent another range than requested (status {response.status})")
         self._parts.append((start, response.body))
         return response.body[: end - start]

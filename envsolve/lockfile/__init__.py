@@ -7,7 +7,7 @@ from envsolve.lockfile.formats import (
     PYTHON_FORMATS,
     VENV_FORMATS,
     format_for_file,
-    format_told_by,
+    format_of_name,
     write,
 )
 
@@ -18,6 +18,6 @@ __all__ = [
     "VENV_FORMATS",
     "Answer",
     "format_for_file",
-    "format_told_by",
+    "format_of_name",
     "write",
 ]

@@ -118,10 +118,10 @@ def facts_on_top(text: str, platform: str = "") -> Mapping[str, object] | None:
     """
     from envsolve.lockfile.facts import in_comments
 
-    return in_comments(text) or _told(text, platform)
+    return in_comments(text) or _recorded_facts(text, platform)
 
 
-def _told(text: str, platform: str) -> Mapping[str, object] | None:
+def _recorded_facts(text: str, platform: str) -> Mapping[str, object] | None:
     lines = _own_comments(text)
     own = MADE_BY_OWN_MATRIX.first_in(lines[:1])
     made = own or MADE_BY.first_in(lines[:1])

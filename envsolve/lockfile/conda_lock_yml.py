@@ -177,8 +177,8 @@ def _mapping(held: Mapping[str, str]) -> str:
 
 
 def _not_to_be_said(pin: Pin, what: str) -> OutsideError:
-    message = f"{pin.name} {pin.version} has {what}, for which conda-lock.yml has no words"
-    hint = Hint(f"leave {pin.name} out, or write another format")
+    message = f"{pin.name} {pin.version} has {what}, which conda-lock.yml cannot record"
+    hint = Hint(f"remove {pin.name}, or write another format")
     return OutsideError("no-hash" if "checksum" in what else "unsound-package", message, hints=(hint,))
 
 

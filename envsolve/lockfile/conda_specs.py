@@ -80,7 +80,7 @@ def conda_specs(solution: Solution) -> Iterator[tuple[str, str]]:
         build = "" if release.build_string == _ANY_BUILD else f"={release.build_string}"
         yield f"{release.package}={release.version}{build}", framework_reason(choice)
         for package, versions in release.companions:
-            yield f"{package}{_conda_versions(versions)}", f"goes with {release.package} {release.version}"
+            yield f"{package}{_conda_versions(versions)}", f"matches {release.package} {release.version}"
         for constraint in release.constraints:
             yield constraint, f"{release.package} {release.version} breaks without it"
     conda_cuda = [choice.release for choice in solution.choices if _conda_owns_cuda(choice.release)]
@@ -94,7 +94,7 @@ def _python(solution: Solution) -> tuple[str, str]:
     asked = solution.problem.python
     patch = asked is not None and any(Version(clause.version.removesuffix(".*")).micro for clause in asked)
     if patch:
-        return f"python={solution.python}.*,{asked}", f"Python {asked} was asked for"
+        return f"python={solution.python}.*,{asked}", f"Python {asked} was requested"
     fact = solution.because[-1]
     return f"python={solution.python}", fact.text
 
@@ -106,7 +106,7 @@ def framework_reason(choice: Choice) -> str:
         return "CPU build"
     served = ", ".join(f"{runs_as} runs on {gpu}" for gpu, runs_as in choice.runs_as.items())
     if release.source.is_wheel and release.cudnn and (release.brings_cudnn or is_exact(release.cudnn_requires)):
-        brought = f"brings CUDA {release.cuda} and cuDNN {release.cudnn}"
+        brought = f"includes CUDA {release.cuda} and cuDNN {release.cudnn}"
         return f"{served}; {brought}" if served else brought
     return served or f"built for CUDA {release.cuda}"
 
@@ -134,7 +134,7 @@ def _conda_libraries(toolkit: Toolkit, releases: list[Release]) -> Iterator[tupl
     if toolkit.version.major < _FIRST_MODULAR_CUDA or not any(release.source.is_wheel for release in releases):
         return
     for package in _MODULAR_LIBRARIES:
-        yield package, "which the wheel loads and does not bring"
+        yield package, "needed by the wheel, which does not include it"
 
 
 def _conda_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[str, str]]:

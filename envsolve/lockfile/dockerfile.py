@@ -95,7 +95,7 @@ def read(text: str) -> Lock:
     """
     held = requirements_in(text)
     if held is None:
-        raise FileError("it is a Dockerfile without requirements of envsolve in it")
+        raise FileError("it is a Dockerfile without requirements from envsolve")
     return read_lines(held, text)
 
 
@@ -126,8 +126,8 @@ def _lines(lock: Lock, answer: Answer | None, base: _Base) -> Iterator[str]:
     yield from _how_to_use(lock)
     yield from commented(facts_of(lock))
     yield ""
-    yield f"# Python {_minor(lock)} of whichever patch on Debian {base.debian}, glibc {base.glibc}. A tag may get other"
-    yield "# content: one image alone is python@sha256:..., which the registry tells (docs/containers.md)."
+    yield f"# Python {_minor(lock)} on Debian {base.debian}, glibc {base.glibc}. This tag may get another image."
+    yield "# For a fixed image, write python@sha256:... (docs/containers.md)."
     yield f"FROM python:{_minor(lock)}-slim-{base.debian}"
     yield ""
     yield f"RUN useradd --create-home --uid {_USER} user"
@@ -148,15 +148,15 @@ def _how_to_use(lock: Lock) -> Iterator[str]:
     gpus = " --gpus all" if _has_gpu(lock) else ""
     yield f"# Build:  docker build --platform {_machine(lock)} -t NAME - < THIS_FILE  (BuildKit; sends no other file)"
     if _may_want_login(lock):
-        yield "#   where an index wants a login, with --secret id=netrc,src=$HOME/.netrc, which no layer keeps"
+        yield "#   if an index needs a login, add --secret id=netrc,src=$HOME/.netrc, which no layer stores"
     yield f"# Run:    docker run --rm -it{gpus} NAME"
     if gpus:
         yield "#   the driver is the host's, through NVIDIA's container toolkit; CUDA is in the wheels, not in the base"
     yield f"# Prove:  docker run --rm{gpus} {_proof(lock)}"
-    yield "# Extend: FROM NAME in a Dockerfile of your own, as this one is written anew. A .dockerignore beside that"
-    yield "#   keeps what no image needs (.git, .venv, data, checkpoints) out of what is sent to build it."
+    yield "# Extend: FROM NAME in your own Dockerfile, because envsolve overwrites this one. A .dockerignore next to it"
+    yield "#   excludes files that the image does not need (.git, .venv, data, checkpoints)."
     if any(_TRITON in pin.name.split("-") for pin in lock.pins):
-        yield "#   Triton, and with it torch.compile, calls a C compiler, which this image has not:"
+        yield "#   Triton, and so torch.compile, calls a C compiler, which this image does not have:"
         yield "#   USER root, RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev, USER user"
 
 
@@ -178,7 +178,7 @@ def _installation(lock: Lock) -> Iterator[str]:
     pins = lock.pins
     wheels_alone = all(any(file.is_wheel for file in pin.files) for pin in pins)
     if not wheels_alone:
-        yield "# Some of these have no wheel, and pip builds them here. Many want a compiler, which this image has not."
+        yield "# Some of these have no wheel, so pip builds them. Many need a compiler, which this image does not have."
     yield "RUN --mount=type=cache,target=/root/.cache/pip \\"
     if _may_want_login(lock):
         yield "    --mount=type=secret,id=netrc,target=/root/.netrc \\"
@@ -227,11 +227,11 @@ def _require_own_cuda(answer: Answer) -> None:
     labels = " and ".join(choice.release.label for choice in answer.solution.choices)
     raise UnsolvableError(
         "no-cuda-in-image",
-        f"{labels} has no CUDA libraries in its wheels, and the image has no others",
-        ("it would run on the CPU alone, or not start",),
+        f"{labels} has no CUDA libraries in its wheels, and neither has the image",
+        ("it would run only on the CPU, or not start",),
         (
-            Hint("lock conda packages, which bring CUDA along, and install these (format explicit)"),
-            Hint("take a newer release, whose wheels bring it"),
+            Hint("lock and install conda packages, which include CUDA: --format explicit"),
+            Hint("use a newer release with CUDA in its wheels"),
         ),
     )
 
@@ -240,12 +240,12 @@ def _base_of(lock: Lock, releases: Sequence[Release]) -> _Base:
     """The first base whose glibc every pinned package can be loaded with."""
     if lock.interpreter is None:
         hint = Hint("lock the requirements for one: envsolve --python 3.12 -r FILE --format dockerfile")
-        raise UnsolvableError("no-base-image", "the lock does not say which Python it is for", hints=(hint,))
+        raise UnsolvableError("no-base-image", "the lock does not record its Python version", hints=(hint,))
     python = _python(lock)
     bases = _LAST_BASES.get(python[:2], _BASES if python[:2] >= _FIRST_WITH_BOTH else ())
     if not bases:
-        message = f"no image of Python {_minor(lock)} is known whose pip installs the wheels of this lock"
-        raise UnsolvableError("no-base-image", message, hints=(Hint("ask for another Python, of 3.5 or newer"),))
+        message = f"no known image of Python {_minor(lock)} has a pip that installs the wheels of this lock"
+        raise UnsolvableError("no-base-image", message, hints=(Hint("choose another Python, 3.5 or newer"),))
     found = next((base for base in bases if _too_new(lock, releases, base) is None), None)
     if found is not None:
         return found
@@ -254,7 +254,7 @@ def _base_of(lock: Lock, releases: Sequence[Release]) -> _Base:
         "no-base-image",
         f"{_too_new(lock, releases, newest)} needs a newer glibc than an image of Python {_minor(lock)} has",
         (f"the newest is python:{_minor(lock)}-slim-{newest.debian}, which has glibc {newest.glibc}",),
-        (Hint("name the GPU and the driver of the machine, so that nothing is taken for the glibc of this one"),),
+        (Hint("give the GPU and the driver of the target, so that the glibc of this machine is not used"),),
     )
 
 

@@ -71,7 +71,7 @@ def _environment(path: Path, entries: Entries) -> EnvironmentFile:
     channels, left_out, logins = channels_in(entries)
     pip = pip_section([*_repositories(table), *_pip_entries(entries, path.parent)])
     specs = dict.fromkeys(_spec(text, line) for text, line in entries.conda)
-    reason = f"{path.name} asks for it"
+    reason = f"{path.name} requires it"
     asked = [Asked(spec, reason, category) for spec in specs]
     if pip.requirements and not any(parse_match_spec(spec).name == "pip" for spec in specs):
         asked.append(Asked("pip", f"{path.name} has requirements that it installs", category))
@@ -93,7 +93,7 @@ def _spec(text: str, line: int) -> str:
     try:
         return str(parse_match_spec(text))
     except ValueError as error:
-        raise FileError(f"{shown(text)} is nothing that conda can be asked for: {clean(str(error))}", line) from None
+        raise FileError(f"{shown(text)} is not a conda requirement: {clean(str(error))}", line) from None
 
 
 def _pip_entries(entries: Entries, folder: Path) -> Iterator[PipEntry]:

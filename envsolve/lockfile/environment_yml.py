@@ -172,7 +172,7 @@ def variables_in(entries: Entries) -> tuple[tuple[str, str], ...]:
     found = table_of(table["variables"], "variables")
     for name, node in found.items():
         if not re.match(_VARIABLE, name):
-            raise FileError(f"{shown(name)} is no name of a variable", line_of(node))
+            raise FileError(f"{shown(name)} is not a variable name", line_of(node))
     texts = {name: scalar_of(node, f"the variable {name}") for name, node in found.items()}
     quoted = {name: node.value for name, node in found.items() if getattr(node, "style", None) in ("'", '"')}
     return tuple((name, without_secrets(text or quoted.get(name, ""))) for name, text in texts.items())
@@ -186,10 +186,10 @@ def notes_on(entries: Entries) -> Iterator[str]:
         if without_secrets(text) != text:
             yield f"line {line}: the credentials in {shown(text)} are left out"
     for line, selector in entries.unread:
-        yield f"line {line}: {shown(selector)} is no selector that envsolve can answer, and the line counts"
+        yield f"line {line}: the selector {shown(selector)} is not supported: the line is included"
     for key, node in entries.table.items():
         if key not in _READ:
-            yield f"line {line_of(node)}: {shown(key)} is nothing that envsolve reads"
+            yield f"line {line_of(node)}: {shown(key)} is ignored"
 
 
 def _lines(lock: Lock) -> Iterator[str]:
@@ -307,11 +307,11 @@ def _is_selected(key: str, line: int, platform: Platform) -> bool:
     from envsolve.lockfile.selectors import holds
 
     if not (key.startswith(_SELECTOR) and key.endswith(")")):
-        hint = "a package goes on one line, as in - python=3.11; of sections envsolve knows pip alone"
-        raise FileError(f"{shown(key)} is no section of dependencies: {hint}", line)
+        hint = "write each package on one line, as in - python=3.11; pip is the only section"
+        raise FileError(f"{shown(key)} is not a section of dependencies: {hint}", line)
     answer = holds(key[len(_SELECTOR) : -1], platform)
     if answer is None:
-        raise FileError(f"{shown(key)} is no selector that envsolve can answer", line)
+        raise FileError(f"the selector {shown(key)} is not supported", line)
     return answer
 
 
@@ -322,7 +322,7 @@ def _channel(item: YamlNode) -> str:
     table = table_of(item, "a channel")
     node = table.get("url") or table.get("channel")
     if node is None:
-        raise FileError("a channel has neither a name nor an address", line_of(item))
+        raise FileError("a channel has neither a name nor a URL", line_of(item))
     return scalar_of(node, "a channel").strip()
 
 
@@ -333,10 +333,10 @@ def _package(entry: str) -> CondaPackage | Open:
     try:
         spec = parse_match_spec(entry)
     except ValueError:
-        return Open(f"{shown(entry)} is nothing that conda can be asked for", of_conda=True)
+        return Open(f"{shown(entry)} is not a conda requirement", of_conda=True)
     version = spec.exact_version or _beginning(entry, spec)
     if not version:
-        return Open(f"{shown(spec.name)} is no one version", spec.name, of_conda=True)
+        return Open(f"{shown(spec.name)} is not pinned to one version", spec.name, of_conda=True)
     return CondaPackage(spec.name, version, spec.build, spec.subdir, "", channel=spec.channel)
 
 

@@ -27,7 +27,7 @@ from envsolve.model.requirement_line import hashes_of, without_hashes
 LONGEST = 4 * 1024 * 1024
 """Bytes; a thousand packages take a thirtieth of it."""
 MARK = "@EXPLICIT"
-NO_ADDRESS = "what stands here is no address of a conda package"
+NO_ADDRESS = "this is not the URL of a conda package"
 _PLATFORM = re.compile(r"#\s*platform:\s*([a-z0-9]+-[a-z0-9]+)\s*\Z")
 _HASH = re.compile(r"(?:md5:)?(?P<md5>[0-9a-fA-F]{32})\Z|(?:sha256:)?(?P<sha256>[0-9a-fA-F]{64})\Z")
 _PIP = "# pip "
@@ -131,7 +131,7 @@ def _read_wheel(requirement: str, number: int) -> Iterator[Pin | Open]:
             return
     except FileError:
         pass
-    yield Open("a wheel in its comments has no address", line=number)
+    yield Open("a wheel in its comments has no URL", line=number)
     pin = pin_of(" ".join(requirement.split()))
     if pin is not None:
         yield pin._replace(marker="")

@@ -28,10 +28,8 @@ CONDA_FORMATS = ("conda-lock", "explicit")
 
 _BY_SUFFIX = {".yml": "environment", ".yaml": "environment", ".json": "json", ".txt": "requirements"}
 _SEVERAL_FORMATS = {
-    ".lock": Hint("say it, for example with --format explicit"),
-    ".toml": Hint(
-        "call it pylock.toml, pylock.NAME.toml or pixi.toml, or say it with --format pylock or --format pixi"
-    ),
+    ".lock": Hint("set the format, for example with --format explicit"),
+    ".toml": Hint("name it pylock.toml, pylock.NAME.toml or pixi.toml, or use --format pylock or --format pixi"),
 }
 """Suffixes that files of several formats have, none of them an environment.yml or requirements."""
 
@@ -152,9 +150,9 @@ def require_platforms(platforms: Iterable[Platform], format_name: str) -> None:
     if format_name == "dockerfile" and other is not None:
         raise UsageError(
             "platform-not-supported",
-            f"an image is for Linux, and the answer is for {other}",
-            ("NVIDIA's container toolkit gives a driver to Linux containers alone, on Windows those in WSL2",),
-            (Hint("ask for Linux: --platform linux-64 or linux-aarch64"),),
+            f"an image is for Linux, but the request is for {other}",
+            ("NVIDIA's container toolkit supports only Linux containers (on Windows, in WSL2)",),
+            (Hint("choose Linux: --platform linux-64 or linux-aarch64"),),
         )
 
 
@@ -174,7 +172,7 @@ def format_for_file(path: PurePath) -> str | None:
     return _BY_SUFFIX.get(path.suffix.casefold())
 
 
-def format_told_by(path: PurePath) -> str | None:
+def format_of_name(path: PurePath) -> str | None:
     """As :func:`format_for_file`, for a file that is to be written.
 
     Raises UsageError for the lock of another tool, and for a name that says no more than that it is some lock or some
@@ -186,10 +184,10 @@ def format_told_by(path: PurePath) -> str | None:
         instead = "the manifest, and have pixi lock it: -o pixi.toml" if tool == "pixi" else "a lock: -o pylock.toml"
         raise UsageError(
             "unknown-format",
-            f"{path} is the lock of {tool}, which envsolve reads and does not write",
+            f"{path} is a lock of {tool}: envsolve can read it, but not write it",
             hints=(Hint(f"write {instead}"),),
         )
     hint = _SEVERAL_FORMATS.get(path.suffix.casefold())
     if found is None and hint is not None:
-        raise UsageError("unknown-format", f"the name of {path} does not say which format it is to have", hints=(hint,))
+        raise UsageError("unknown-format", f"cannot infer a format from the name of {path}", hints=(hint,))
     return found

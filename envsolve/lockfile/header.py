@@ -29,7 +29,7 @@ def machines_of(answer: Answer) -> str:
     if answer.solution.problem.cpu:
         return "CPU only"
     names = sorted({_gpu_named(gpu) for host in answer.hosts for gpu in host.gpus})
-    return one_line(", ".join(names)) if names else "any GPU that the builds below hold code for"
+    return one_line(", ".join(names)) if names else "any GPU that the builds below have code for"
 
 
 def lock_header(lock: Lock) -> Iterator[str]:

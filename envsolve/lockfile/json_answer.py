@@ -236,4 +236,4 @@ def _text_or_none(value: object) -> str | None:
 
 
 def _no_answer() -> FileError:
-    return FileError("it is JSON, but no answer of envsolve")
+    return FileError("it is JSON, but not from envsolve")

@@ -61,14 +61,14 @@ def ways_of(marker: str, groups: frozenset[str] = frozenset()) -> Ways:
     if not marker:
         return ANYWHERE
     if not is_marker(marker):
-        raise FileError(f"{shown(marker)} is no marker")
+        raise FileError(f"{shown(marker)} is not a marker")
     tokens = list(_TOKEN.finditer(marker))
     if sum(len(token[0]) for token in tokens) != len(marker):
-        raise FileError(f"the marker {shown(marker)} is not understood")
+        raise FileError(f"the marker {shown(marker)} is not supported")
     try:
         return _any_of(tokens[::-1], groups)
     except RecursionError:
-        raise FileError("it has a marker with too many brackets within brackets") from None
+        raise FileError("it has a marker with too many nested brackets") from None
 
 
 def either(one: Ways, other: Ways) -> Ways:
@@ -153,7 +153,7 @@ def _compared(token: re.Match[str], groups: frozenset[str]) -> Ways:
         return ANYWHERE if is_named else NOWHERE
     if operator in ("!=", "not in"):
         return NOWHERE if is_named else ANYWHERE
-    raise FileError(f"the marker {shown(token[0])} is not understood")
+    raise FileError(f"the marker {shown(token[0])} is not supported")
 
 
 def _quoted(side: str) -> str:
@@ -190,4 +190,4 @@ def _without_needless(ways: Ways) -> Iterable[Way]:
 
 
 def _too_many() -> FileError:
-    return FileError(f"it has a marker with more than {_MOST} ways to hold")
+    return FileError(f"it has a marker with more than {_MOST} alternatives")

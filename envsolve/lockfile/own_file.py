@@ -12,7 +12,7 @@ from envsolve.errors import Hint, UsageError
 
 LONGEST = 16 * 1024 * 1024
 """Bytes; envsolve writes no longer file."""
-BY_FORCE = Hint("to overwrite it, add --force")
+BY_FORCE = Hint("use --force to overwrite it")
 _HEADER = re.compile(r"#+\s*(?:Made by envsolve\b|Exported from [^\n]+ by envsolve\b)")
 """How the comments on top of a lock begin (envsolve.lockfile.header, envsolve.lockfile.recorded)."""
 _MERGE_MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
@@ -31,7 +31,7 @@ def refuse_to_overwrite(path: Path, *ways: Hint) -> None:
     except FileError as error:
         reason = error.reason
     if reason is not None:
-        message = f"{path} is not overwritten: {reason}"
+        message = f"{path} was not overwritten: {reason}"
         raise UsageError("not-a-lock", message, hints=ways or (Hint("choose another file name"), BY_FORCE))
 
 

@@ -34,7 +34,7 @@ def package_of(stated: CondaPackage) -> CondaPackage:
     it.
     """
     url = without_secrets(stated.url.partition("#")[0])
-    name, version, build, subdir, channel = _told(url)
+    name, version, build, subdir, channel = _parts_of(url)
     package = stated._replace(
         name=(stated.name or name).lower(),
         version=stated.version or version,
@@ -46,11 +46,11 @@ def package_of(stated: CondaPackage) -> CondaPackage:
         channel=without_secrets(stated.channel or channel).rstrip("/"),
     )
     if not _is_sound(package):
-        raise FileError(f"{shown(stated.name or stated.url)} is no sound package of conda")
+        raise FileError(f"{shown(stated.name or stated.url)} is not a valid conda package")
     return package
 
 
-def _told(url: str) -> tuple[str, str, str, str, str]:
+def _parts_of(url: str) -> tuple[str, str, str, str, str]:
     """Name, version, build, platform and channel in an address or a path; "" for each that is not there."""
     folder, _, file = url.replace("\\", "/").rpartition("/") if len(url) <= _LONGEST else ("", "", "")
     found = _FILE.match(unquote(file))

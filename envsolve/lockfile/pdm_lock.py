@@ -46,10 +46,10 @@ def read(text: str) -> Lock:
     metadata = table_in(document, "metadata")
     version = text_in(metadata, "lock_version")
     if not version:
-        raise FileError("it is TOML, but no pdm.lock")
+        raise FileError("it is TOML, but not a pdm.lock")
     if is_before(version, *_OLDEST) or _STRATEGY not in texts_in(metadata, "strategy"):
         raise FileError(
-            f"it does not say where its packages are installed: lock it with PDM 2.20 or newer and -S {_STRATEGY}"
+            f"it does not record where its packages are installed: lock it with PDM 2.20 or newer and -S {_STRATEGY}"
         )
     main = (it for it in tables_in(document, "package") if _MAIN in texts_in(it, "groups") and "extras" not in it)
     found = ((_package(it), ways_of(text_in(it, "marker"))) for it in main)
@@ -81,4 +81,4 @@ def _required(package: Table) -> Iterator[str]:
         try:
             yield parse_need(line).name
         except ValueError:
-            raise FileError(f"{shown(line)} is no requirement") from None
+            raise FileError(f"{shown(line)} is not a requirement") from None

@@ -42,13 +42,15 @@ def pin_at(
     address, _, fragment = url.partition("#")
     version = version or version_in(normalized(name), address)
     if not (is_name(name) and (not version or _VERSION.match(version)) and url.isprintable()):
-        raise FileError(f"{shown(name)} is no sound package of pip")
+        raise FileError(f"{shown(name)} is not a valid pip package")
     parts = fragment.split("&")
     hashes = dict(_digests((digest, *(part.replace("=", ":", 1) for part in parts))))
     file = file_name_in(address)
     if not url.startswith(("http://", "https://")) or not (hashes or file.endswith(_ARCHIVES)):
         label = f"{normalized(name)} {version}".strip()
-        return Open(f"{shown(label)} is from a folder or a repository, which no other lock can hold", normalized(name))
+        return Open(
+            f"{shown(label)} is from a folder or a repository, which no other lock format supports", normalized(name)
+        )
     folder = next((f"#{it}" for it in parts if it.startswith(_SUBDIRECTORY)), "")
     return Pin(
         normalized(name),

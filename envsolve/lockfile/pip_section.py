@@ -80,11 +80,11 @@ def pip_entry(text: str, folder: Path) -> PipEntry | None:
     found = _LONG_OPTION.match(content) or _SHORT_OPTION.match(content)
     option, value = (found[1], found[2]) if found else (content, "")
     if option in _EDITABLE:
-        raise EditableError(f"{shown(content)} is a project that is being edited, which no lock can hold")
+        raise EditableError(f"{shown(content)} is an editable install, which cannot be locked")
     if option in _HARMLESS:
         return None
     if option not in _KINDS:
-        raise FileError(f"envsolve does not know the option {shown(option)} of pip")
+        raise FileError(f"the pip option {shown(option)} is not supported")
     return PipEntry(_KINDS[option], _value(_KINDS[option], value, folder))
 
 
@@ -109,19 +109,17 @@ def _hash(text: str) -> tuple[str, str]:
     try:
         return parse_hash(text)
     except ValueError:
-        raise FileError(
-            f"--hash takes an algorithm and a digest, such as sha256:0a1b..., and not {shown(text)}"
-        ) from None
+        raise FileError(f"--hash takes an algorithm and a digest, such as sha256:0a1b..., not {shown(text)}") from None
 
 
 def _value(kind: str, value: str, folder: Path) -> str:
     """What an option names, a path made one from where the command runs."""
     if not value:
-        raise FileError("an option of pip names nothing")
+        raise FileError("a pip option has no value")
     if "://" not in value and not kind.endswith("index-url"):
         return str(folder / value)
     if kind.endswith("-file"):
-        raise FileError(f"{shown(value)} is an address: fetch the file first, and name it here")
+        raise FileError(f"{shown(value)} is a URL: download the file and give its path")
     if " " in value:
-        raise FileError(f"{shown(value)} is more than one option: give each an entry of its own")
+        raise FileError(f"{shown(value)} is more than one option: write one entry for each")
     return without_secrets(value)

@@ -25,7 +25,7 @@ def pip_specs(solution: Solution) -> Iterator[tuple[str, str]]:
         for constraint in release.constraints:
             yield constraint, f"{release.package} {release.version} breaks without it"
     for pin in toolkit_pins(solution):
-        yield pin, "keeps the CUDA libraries together, where the wheel alone would take the newest"
+        yield pin, "keeps the CUDA libraries together: without it, the wheel installs the newest"
     yield from _cudnn(solution, wheels)
 
 

@@ -121,7 +121,7 @@ def _lock(bare: Lock, machine: _Machine, packages: _Packages, index: str | None)
     markers = markers_of(machine.platform, python)
     wheels = (packages.pip(address, index, markers) for kind, address in machine.held if kind == "pypi")
     sources = (it for kind, it in machine.held if kind != "pypi" and not it.endswith(_PACKAGE_FILE))
-    built = (Open(f"{shown(it)} is built from source, which no other lock can hold") for it in sources)
+    built = (Open(f"{shown(it)} is built from source, which no other lock format supports") for it in sources)
     return assembled(with_wheels(bare, (*built, *wheels)), machine.platform, conda, None, Comments())
 
 
@@ -145,7 +145,7 @@ class _Packages:
     def _of(self, kind: str, address: str) -> _Table:
         found = self._told.get((kind, address))
         if found is None:
-            raise FileError(f"an environment holds {shown(address)}, of which nothing is told below")
+            raise FileError(f"an environment lists {shown(address)}, which is not among the packages")
         return found
 
 

@@ -136,7 +136,7 @@ def _for_other_machines(locks: Sequence[Lock]) -> Iterator[str]:
 def _for_older_pixi(machine: Mapping[str, str]) -> Iterator[str]:
     """The spelling that pixi deprecates from 0.71 on, and still reads."""
     keys = {"cuda": "cuda", "glibc": "libc"}
-    yield f"# For pixi before {_FIRST_PIXI} leave out requires-pixi and write"
+    yield f"# For pixi before {_FIRST_PIXI} remove requires-pixi and write"
     yield f"#   platforms = {value([machine['platform']])}"
     yield "#   [system-requirements]"
     for key, old in keys.items():
@@ -164,9 +164,9 @@ def _name(locks: Sequence[Lock]) -> str:
 def _channels(locks: Sequence[Lock]) -> list[str]:
     if any(lock.channels != locks[0].channels for lock in locks):
         told = " and ".join(f"{', '.join(lock.channels)} for {lock.platform}" for lock in locks)
-        message = f"the stacks are from different channels, and a pixi manifest has one list of them: {told}"
+        message = f"the stacks use different channels, but a pixi manifest has one list of them: {told}"
         hint = Hint(
-            "name one source for all platforms, such as --source conda-forge, or write a file for each platform"
+            "use one source for all platforms, such as --source conda-forge, or write one file for each platform"
         )
         raise UsageError("channels-differ", message, hints=(hint,))
     return list(dict.fromkeys(locks[0].channels))
@@ -263,14 +263,14 @@ def _table(heading: str, held: _Dependencies) -> Iterator[str]:
         yield ""
         yield heading
     for package, (dependency, reasons) in held.items():
-        yield commented(f"{_key(package)} = {_told(dependency)}", "; ".join(reasons))
+        yield commented(f"{_key(package)} = {_dependency_text(dependency)}", "; ".join(reasons))
 
 
 def _key(name: str) -> str:
     return name if _BARE_KEY.match(name) else string(name)
 
 
-def _told(dependency: _Dependency) -> str:
+def _dependency_text(dependency: _Dependency) -> str:
     fields = _fields(dependency)
     return value(dependency.version if fields.keys() == {"version"} else fields)
 
@@ -304,7 +304,7 @@ def _pinned(
     lock = read_lines("\n".join(_requirement(*it) for it in asked), "")
     indexes = {normalized(name): without_secrets(_text(it, "index")).rstrip("/") for name, it in asked if "index" in it}
     unpinned = [it.name for it in packages if not it.version]
-    left_open = (Open(f"{shown(name)} is no one version", name, of_conda=True) for name in unpinned)
+    left_open = (Open(f"{shown(name)} is not pinned to one version", name, of_conda=True) for name in unpinned)
     return lock._replace(
         pins=tuple(it._replace(index_url=indexes.get(it.name, it.index_url)) for it in lock.pins),
         open=(*left_open, *lock.open),

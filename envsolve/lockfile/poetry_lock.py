@@ -41,9 +41,9 @@ def read(text: str) -> Lock:
     metadata = table_in(document, "metadata")
     version = text_in(metadata, "lock-version")
     if not version:
-        raise FileError("it is TOML, but no poetry.lock")
+        raise FileError("it is TOML, but not a poetry.lock")
     if is_before(version, *_OLDEST):
-        raise FileError("it does not say which packages the project itself needs: lock it with Poetry 2.1 or newer")
+        raise FileError("it does not record which packages the project itself needs: lock it with Poetry 2.1 or newer")
     found = ((package, _ways(package)) for package in tables_in(document, "package"))
     return lock_of(
         (with_ways(_package(package), ways) for package, ways in found if ways != NOWHERE),

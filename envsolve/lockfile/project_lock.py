@@ -50,7 +50,7 @@ def name_in(table: Table) -> str:
     """The normalized name of a package. Raises FileError where there is none."""
     name = text_in(table, "name")
     if not is_name(name):
-        raise FileError(f"{shown(name)} is no name of a package")
+        raise FileError(f"{shown(name)} is not a package name")
     return normalized(name)
 
 
@@ -59,7 +59,7 @@ def is_before(version: str, *oldest: int) -> bool:
     try:
         release = Version(version).release
     except ValueError:
-        raise FileError(f"{shown(version)} is no version of its format") from None
+        raise FileError(f"{shown(version)} is not a version of its format") from None
     return release < oldest or release[0] != oldest[0]
 
 
@@ -97,7 +97,7 @@ def direct(pin: Pin, url: str, subdirectory: str, files: Iterable[PackageFile]) 
 
 def from_folder(name: str) -> Open:
     """A package of which no archive is known."""
-    return Open(f"{shown(name)} is from a folder or a repository, which no requirements file can prove", name)
+    return Open(f"{shown(name)} is from a folder or a repository, which a requirements file cannot verify", name)
 
 
 def with_ways(found: Pin | Open, ways: Ways) -> Pin | Open:
@@ -128,5 +128,5 @@ def range_of(versions: str) -> str | None:
 
 def _of_kind(found: object, kind: type[_T], key: str) -> _T:
     if not isinstance(found, kind):
-        raise FileError(f"{shown(key)} is not as it should be: {shown(str(found))}")
+        raise FileError(f"{shown(key)} is invalid: {shown(str(found))}")
     return found

@@ -169,11 +169,11 @@ def document_of(text: str) -> dict[str, Any]:
 
     document = toml_document(text)
     if "lock-version" not in document:
-        raise FileError("it is TOML, but no pylock.toml")
+        raise FileError("it is TOML, but not a pylock.toml")
     try:
         Pylock.from_dict(document)
     except PylockValidationError as error:
-        raise FileError(f"it is not as the specification of pylock.toml asks: {clean(str(error))}") from None
+        raise FileError(f"it violates the specification of pylock.toml: {clean(str(error))}") from None
     return document
 
 
@@ -181,16 +181,16 @@ def _read_package(package: Mapping[str, Any], groups: frozenset[str]) -> Pin | O
     """A package, with the marker that is left where the dependency groups in ``groups`` are installed."""
     name, marker = str(package["name"]), str(package.get("marker", ""))
     if not is_name(name):
-        raise FileError(f"{shown(name)} is no name of a package")
+        raise FileError(f"{shown(name)} is not a package name")
     if "vcs" in package or "directory" in package:
-        reason = f"{shown(name)} is from a folder or a repository, which no requirements file can prove"
+        reason = f"{shown(name)} is from a folder or a repository, which a requirements file cannot verify"
         return Open(reason, normalized(name))
     if not is_marker(marker):  # it would be written behind a name, where options of pip may stand
         return Open(f"the marker of {shown(name)} is none: {shown(marker)}", normalized(name))
     if _GROUPS.search(marker):
         ways = ways_of(marker, groups)
         if ways == NOWHERE:
-            reason = f"{shown(name)} is for an extra or a group alone, and requirements know neither"
+            reason = f"{shown(name)} is only for an extra or a group, and requirements files have neither"
             return Open(reason, normalized(name), optional=True)
         marker = marker_of(ways)
     index = package.get("index")

@@ -38,7 +38,7 @@ _OF_SEVERAL = ("conda-lock", "pixi.lock")
 """Formats with a lock for each platform."""
 _OF_CONDA = (*_OF_SEVERAL, "explicit")
 """Formats whose locks are for one platform alone."""
-_OTHER_FILE = Hint("move the file away, or give -o the file of an earlier answer")
+_OTHER_FILE = Hint("move the file away, or choose a lock for -o")
 
 
 def lock_at(path: Path, platform: Platform) -> Lock | None:
@@ -76,7 +76,7 @@ def locks_in(
     ``environment``. Raises FileError for what is not of the format.
     """
     if environment is not None and format_name != "pixi.lock":
-        raise FileError("it holds one environment, and only a pixi.lock has several by name")
+        raise FileError("it has one environment, and only a pixi.lock has several by name")
     read: Callable[..., Any] = module_of(format_name).read
     if format_name in _OF_SEVERAL:
         locks: tuple[Lock, ...] = read(text, environment) if format_name == "pixi.lock" else read(text)
@@ -139,5 +139,5 @@ def _requirements(text: str) -> str:
 
     lock = requirements_txt.read(text)
     if not lock.pins and lock.made is None:
-        raise FileError("it is no environment.yml, no conda-lock.yml, no pixi.lock and no explicit file")
+        raise FileError("it is not an environment.yml, conda-lock.yml, pixi.lock or explicit file")
     return "requirements"

@@ -45,7 +45,7 @@ def override_remark(cuda: str | None) -> Iterator[str]:
     if cuda is not None:
         yield "# To create it on a machine without the GPU, put"
         yield f"#   {one_line(f'CONDA_OVERRIDE_CUDA={cuda}')}"
-        yield "# before conda or mamba: the builds ask for the virtual package __cuda."
+        yield "# before conda or mamba: the builds require the virtual package __cuda."
 
 
 def _preload_call(release: Release) -> Iterator[str]:

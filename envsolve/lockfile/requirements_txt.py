@@ -154,7 +154,7 @@ class _Reading:
         elif option in _FIND_LINKS and "://" in value:
             self._find_links.append(value)
         elif option not in _HARMLESS:
-            self._open.append(Open(f"it has the option {shown(content)}, which no other format can say"))
+            self._open.append(Open(f"it has the option {shown(content)}, which no other format supports"))
 
     def _requirement(self, content: str) -> None:
         self._in_via = False
@@ -165,7 +165,7 @@ class _Reading:
         if isinstance(found, Pin):
             self._pins.append(found)
         else:
-            self._open.append(found or Open(f"{shown(content)} is no one version", name_of(content)))
+            self._open.append(found or Open(f"{shown(content)} is not pinned to one version", name_of(content)))
 
     def _remark(self, line: str) -> None:
         pin = self._pins[-1]

@@ -46,7 +46,7 @@ class Content(StrEnum):
     MARKERS = "where a package is installed, if not everywhere"
     CATEGORIES = "for whom a package is there, if not for everybody"
     PYTHONS = "which versions of Python a package is for"
-    DEFAULT_INDEX = "which index is asked where a package names none, and in which order the others are"
+    DEFAULT_INDEX = "the default index, and the order of the others"
     RECORD = "the table of facts that envsolve records"
 
 

@@ -47,35 +47,35 @@ def sound_packages(packages: Iterable[CondaPackage], *, are_files: bool = True) 
 def require_platform(platform: str) -> None:
     """Raise OutsideError ``unsound-package`` where conda packages are for no platform that is known."""
     if platform not in tuple(Platform):
-        raise _unsound(f"{platform!r} is no platform of a conda package")
+        raise _unsound(f"{platform!r} is not a platform of conda packages")
 
 
 def without_hash(package: CondaPackage, checksum: str) -> OutsideError:
     """What is said of a package whose channel gives no ``checksum``."""
-    message = f"there is no {checksum} of {package.file_name!r}, and no lock is written without it"
+    message = f"{package.file_name!r} has no {checksum}, and a lock needs one"
     channel = sound_url(package.channel) if "://" in package.channel else package.channel
     cause = (f"{package.name} {package.version} is from {channel or sound_url(package.url)}",)
-    hint = Hint(f"take {package.name} from a channel whose repodata has checksums")
+    hint = Hint(f"use a channel with checksums in its repodata for {package.name}")
     return OutsideError("no-hash", message, cause, (hint,))
 
 
 def _refuse_unsound(package: CondaPackage) -> None:
     if not re.match(_NAME, package.name):
-        raise _unsound(f"{package.name!r} is no name of a conda package")
+        raise _unsound(f"{package.name!r} is not a conda package name")
     if not re.match(_VERSION, package.version):
-        raise _unsound(f"{package.version!r} is no version of {package.name}")
+        raise _unsound(f"{package.version!r} is not a version of {package.name}")
     if not re.match(_BUILD, package.build):
-        raise _unsound(f"{package.build!r} is no build of {package.name}")
+        raise _unsound(f"{package.build!r} is not a build of {package.name}")
 
 
 def _url(package: CondaPackage) -> str:
     """Its address, with nothing that the readers of explicit files take for a variable of the machine (CEP 23)."""
     url, _, _ = package.url.partition("#")
     if not url.endswith(_ENDINGS):
-        raise _unsound(f"{package.url!r} is no address of a conda package")
+        raise _unsound(f"{package.url!r} is not the URL of a conda package")
     return sound_url(url).replace("$", "%24")
 
 
 def _unsound(what: str) -> OutsideError:
-    hint = Hint("leave the package out, or take it from another channel")
-    return OutsideError("unsound-package", f"{what}: it cannot stand in a lock", hints=(hint,))
+    hint = Hint("remove the package, or use another channel for it")
+    return OutsideError("unsound-package", f"{what}: it cannot be locked", hints=(hint,))

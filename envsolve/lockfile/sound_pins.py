@@ -36,11 +36,11 @@ def sound_pins(pins: Iterable[Pin]) -> Iterator[Pin]:
     """
     for pin in sorted(pins, key=lambda pin: pin.name):
         if not re.match(_NAME, pin.name):
-            raise _unsound(f"{pin.name!r} is no normalized name of a package")
+            raise _unsound(f"{pin.name!r} is not a normalized package name")
         if not re.match(_VERSION, pin.version) and (pin.version or pin.index_url is not None):
-            raise _unsound(f"{pin.version!r} is no version of {pin.name}")
+            raise _unsound(f"{pin.version!r} is not a version of {pin.name}")
         if not pin.files:
-            raise _without_hash(pin, f"{pin.name} {pin.version}, as there is no file of it")
+            raise _without_hash(pin, f"{pin.name} {pin.version}, which has no file")
         yield pin
 
 
@@ -63,7 +63,7 @@ def is_strong(algorithm: str, digest: str) -> bool:
 def sound_file_name(file: PackageFile) -> str:
     """The name of ``file``; raises OutsideError ``unsound-package`` where it is a path or breaks its line."""
     if not re.match(_FILE_NAME, file.name):
-        raise _unsound(f"{file.name!r} is no name of a file")
+        raise _unsound(f"{file.name!r} is not a file name")
     return file.name
 
 
@@ -75,7 +75,7 @@ def sound_url(url: str) -> str:
     if re.match(_SOUND_URL, url):
         return url
     if not re.match(_URL, url):
-        raise _unsound(f"{url!r} is no absolute address")
+        raise _unsound(f"{url!r} is not an absolute URL")
     return without_secrets(re.sub(_NOT_OF_A_URL, _percent_encoded, url))
 
 
@@ -84,14 +84,14 @@ def _percent_encoded(found: re.Match[str]) -> str:
 
 
 def _unsound(what: str) -> OutsideError:
-    hint = Hint("leave the package out, or take it from another index")
-    return OutsideError("unsound-package", f"{what}: it cannot stand in a lock", hints=(hint,))
+    hint = Hint("remove the package, or use another index for it")
+    return OutsideError("unsound-package", f"{what}: it cannot be locked", hints=(hint,))
 
 
 def _without_hash(pin: Pin, what: str) -> OutsideError:
-    unsaid = "its address" if pin.index_url is None else "an index that nobody names"
+    unsaid = "its address" if pin.index_url is None else "an unnamed index"
     index = sound_url(pin.index_url) if pin.index_url else unsaid
-    message = f"there is no sha256, sha384 or sha512 of {what}, and no lock is written without hashes"
+    message = f"no sha256, sha384 or sha512 for {what}, and a lock needs one"
     cause = (f"{pin.name} {pin.version} is from {index}",)
-    hint = Hint(f"take {pin.name} from an index that gives hashes of its files")
+    hint = Hint(f"use an index with hashes for {pin.name}")
     return OutsideError("no-hash", message, cause, (hint,))

@@ -55,7 +55,7 @@ def read(text: str) -> Lock:
     """
     document = toml_document(text)
     if document.get("version") != 1 or "requires-python" not in document:
-        raise FileError("it is no uv.lock of version 1")
+        raise FileError("it is not a uv.lock of version 1")
     packages = tables_in(document, "package")
     own = _own(packages, texts_in(table_in(document, "manifest"), "members"))
     supported = [ways_of(it) for it in texts_in(document, "supported-markers")]
@@ -80,7 +80,7 @@ def _own(packages: list[Table], members: list[str]) -> frozenset[int]:
     own = frozenset(place for place, folders in local if _HERE in folders)
     own = own or frozenset(place for place, _ in local if name_in(packages[place]) in names)
     if not own:
-        raise FileError("it does not say which package is the project, as the lock of a script does not")
+        raise FileError("it does not record which package is the project (like the lock of a script)")
     return own
 
 
@@ -96,7 +96,7 @@ def _reached(packages: list[Table], own: frozenset[int], anywhere: Ways) -> dict
             ways, known = both(where[node], edge.ways), where.get(edge.required, NOWHERE)
             steps += max(1, len(ways) * len(known))
             if steps > _MOST_STEPS:
-                raise FileError("what its packages require leads around in too many ways")
+                raise FileError("its dependencies have too many cycles")
             if not implies(ways, known):
                 where[edge.required] = either(known, ways)
                 waiting.append(edge.required)

@@ -68,12 +68,12 @@ def table_of(node: Node, what: str) -> dict[str, Node]:
     if isinstance(node.value, str) and is_null(node.value):
         return {}
     if not isinstance(node, MappingNode):
-        raise FileError(f"{what} is no mapping", line_of(node))
+        raise FileError(f"{what} is not a mapping", line_of(node))
     table: dict[str, Node] = {}
     for key, value in node.value:
         name = key_of(key)
         if name in table:
-            raise FileError(f"{shown(name)} is there twice", line_of(key))
+            raise FileError(f"{shown(name)} appears twice", line_of(key))
         table[name] = value
     return table
 
@@ -85,7 +85,7 @@ def items_of(node: Node, what: str) -> list[Node]:
     if isinstance(node.value, str) and is_null(node.value):
         return []
     if not isinstance(node, SequenceNode):
-        raise FileError(f"{what} is no list", line_of(node))
+        raise FileError(f"{what} is not a list", line_of(node))
     return list(node.value)
 
 
@@ -122,7 +122,7 @@ def mapping(value: object, what: str) -> Mapping[str, object]:
     if is_null(value):
         return {}
     if not isinstance(value, dict):
-        raise FileError(f"{what} is no mapping")
+        raise FileError(f"{what} is not a mapping")
     return value
 
 
@@ -131,7 +131,7 @@ def sequence(value: object, what: str) -> Sequence[object]:
     if is_null(value):
         return ()
     if not isinstance(value, list):
-        raise FileError(f"{what} is no list")
+        raise FileError(f"{what} is not a list")
     return value
 
 
@@ -164,7 +164,7 @@ def _parsed(text: str) -> Node | None:
     except yaml.MarkedYAMLError as error:
         raise _no_yaml(error) from None
     except (yaml.YAMLError, ValueError):
-        raise FileError("it is no YAML: it holds characters that no text has") from None
+        raise FileError("it is not valid YAML: it contains invalid characters") from None
     except RecursionError:
         raise FileError("it is nested too deep") from None
     return node
@@ -187,7 +187,7 @@ def _is_deep_flow(text: str) -> bool:
 def _no_yaml(error: MarkedYAMLError) -> FileError:
     mark = error.problem_mark or error.context_mark
     reason = one_line(error.problem or error.context or "it cannot be parsed")
-    return FileError(f"it is no YAML: {reason}", None if mark is None else mark.line + 1)
+    return FileError(f"it is not valid YAML: {reason}", None if mark is None else mark.line + 1)
 
 
 def _refuse_bomb(root: Node) -> None:
@@ -205,4 +205,4 @@ def _refuse_bomb(root: Node) -> None:
         return found
 
     if size(root) > _MOST_NODES:
-        raise FileError("its aliases stand for more than any file of its kind holds")
+        raise FileError("its aliases expand to too much")

@@ -152,12 +152,12 @@ class Matrix:
     def framework_names(self) -> tuple[str, ...]:
         """The frameworks that have a file, sorted."""
         if not self.directory.is_dir():
-            message = f"there is no compatibility matrix at {self.directory}"
+            message = f"no compatibility matrix at {self.directory}"
             raise MatrixError("matrix-unreadable", message, hints=(WHOLE_DIRECTORY,))
         names = sorted(path.stem for path in self.directory.glob("*.toml"))
         frameworks = tuple(name for name in names if name not in PLATFORM_TABLES)
         if not frameworks:
-            message = f"there is no compatibility matrix in {self.directory}"
+            message = f"no compatibility matrix in {self.directory}"
             raise MatrixError("matrix-unreadable", message, hints=(WHOLE_DIRECTORY,))
         return frameworks
 
@@ -275,7 +275,7 @@ class Matrix:
         parse = parse_release(name, uses_cudnn=_uses_cudnn(document, mistakes))
         releases = parse_rows("release", document, parse, evidence, mistakes, platform=platform)
         if platform is None and not releases:
-            mistakes.add("release", "is missing: a framework without releases is no use")
+            mistakes.add("release", "is missing: a framework needs releases")
         return self._framework_table(name, document, releases, evidence, mistakes)
 
     @staticmethod
@@ -375,9 +375,9 @@ def _require_schema(name: str, document: Document) -> None:
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise MatrixError(
             TOO_NEW,
-            f"this envsolve reads schema {SCHEMA_VERSION} of the compatibility matrix, and the matrix says {version}",
+            f"the compatibility matrix has schema {version}, and this envsolve reads schema {SCHEMA_VERSION}",
             (f"{name}.toml: schema_version: is {version}",),
-            (Hint("upgrade envsolve, or give --matrix a directory of files in its own form"),),
+            (Hint("upgrade envsolve, or use --matrix with files in its schema"),),
         )
 
 
@@ -431,4 +431,4 @@ def _without_mistakes(file: str, read: Callable[[Mistakes], T]) -> T:
 def _raise_for(mistakes: list[str]) -> None:
     if mistakes:
         count = f"{len(mistakes)} mistakes" if len(mistakes) > 1 else "a mistake"
-        raise MatrixError("matrix-invalid", f"the compatibility matrix holds {count}", tuple(mistakes))
+        raise MatrixError("matrix-invalid", f"the compatibility matrix has {count}", tuple(mistakes))

@@ -122,7 +122,7 @@ def _models(rows: Sequence[Mapping[str, object]]) -> tuple[GpuModel, ...]:
     mistakes = Mistakes("gpus.toml")
     models = read_gpus({"gpu": list(rows)}, mistakes)
     if mistakes.found:
-        raise MatrixError("matrix-invalid", "the table of GPUs holds mistakes", tuple(mistakes.found))
+        raise MatrixError("matrix-invalid", "the table of GPUs has mistakes", tuple(mistakes.found))
     return models
 
 
@@ -132,10 +132,10 @@ def _ambiguous(
     names = ", ".join(model.name for model in found[:_SUGGESTIONS])
     return UsageError(
         "ambiguous-gpu",
-        f"{text!r} stands for GPUs of compute capability {', '.join(map(str, capabilities))}",
+        f"{text!r} matches GPUs of compute capability {', '.join(map(str, capabilities))}",
         cause=(f"it matches {names}" + (" and others" if len(found) > _SUGGESTIONS else ""),),
         hints=(
-            Hint("ask the driver: nvidia-smi --query-gpu=name,compute_cap --format=csv"),
+            Hint("query the driver: nvidia-smi --query-gpu=name,compute_cap --format=csv"),
             Hint(f"then give the capability, e.g. {saying(str(capabilities[-1]))}"),
         ),
     )

@@ -261,7 +261,7 @@ def parse_toolkit_release(row: Row, known: KnownEvidence) -> ToolkitRelease:
     )
     _ignore(row, "released", "note", "inferred")
     if release.version.release[:2] != release.cuda:
-        row.wrong("cuda", f"{release.version} is no release of CUDA {release.cuda}")
+        row.wrong("cuda", f"{release.version} is not a release of CUDA {release.cuda}")
     return release
 
 
@@ -356,7 +356,7 @@ def _jit(row: Row) -> tuple[tuple[CodeTarget, CudaVersion], ...]:
     held = row.each("sass", read_target)
     for target, _ in found:
         if target not in held:
-            row.wrong("jit", f"{target} is not in sass: what has no machine code at all needs no saying here")
+            row.wrong("jit", f"{target} is not in sass: list only targets with machine code")
     return found
 
 
@@ -365,12 +365,12 @@ def _check_release(row: Row, release: Release, *, uses_cudnn: bool) -> None:
         row.wrong("wheel", f"{release.wheel} is not named {release.version} alone")
     if release.cuda is None:
         if release.code.sass or release.cudnn is not None or release.build != "cpu":
-            row.wrong("cuda", "is missing: a build without it must be 'cpu' and hold no device code or cuDNN")
+            row.wrong("cuda", "is missing: a build without it must be 'cpu' and have no device code or cuDNN")
         return
     if not release.code.sass:
-        row.wrong("sass", "is missing: a GPU build must say which machine code it holds")
+        row.wrong("sass", "is missing: a GPU build must list its machine code")
     if release.cuda_requires is None:
-        row.wrong("cuda_requires", "is missing: a GPU build must say which toolkits it runs with")
+        row.wrong("cuda_requires", "is missing: a GPU build must list the toolkits it runs with")
     elif not any(release.cuda_requires.contains(f"{release.cuda.major}.{minor}") for minor in range(_MINORS)):
         row.wrong("cuda_requires", f"{release.cuda_requires} admits no CUDA {release.cuda.major}")
     if release.cuda_libraries is None:
@@ -383,9 +383,9 @@ def _check_release(row: Row, release: Release, *, uses_cudnn: bool) -> None:
 def _check_cudnn(row: Row, release: Release, *, uses_cudnn: bool) -> None:
     if not uses_cudnn:
         if release.cudnn_requires is not None or release.cudnn_package is not None:
-            row.wrong("cudnn_requires", "asks for cuDNN, which uses_cudnn says the framework runs without")
+            row.wrong("cudnn_requires", "requires cuDNN, but uses_cudnn is false for the framework")
     elif release.cudnn_requires is None and not release.brings_cudnn:
-        row.wrong("cudnn_requires", "is missing: a GPU build must say which cuDNN it runs with")
+        row.wrong("cudnn_requires", "is missing: a GPU build must list the cuDNN it runs with")
 
 
 def _ignore(row: Row, *keys: str) -> None:

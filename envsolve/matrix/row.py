@@ -90,7 +90,7 @@ class Row:
         names = self.texts("evidence", required=True)
         for name in names:
             if name not in known:
-                self.wrong("evidence", f"names {name!r}, which [evidence] does not hold")
+                self.wrong("evidence", f"names {name!r}, which is not in [evidence]")
         order = list(EvidenceKind)
         return tuple(sorted((known[name] for name in names if name in known), key=lambda item: order.index(item.kind)))
 
@@ -119,7 +119,7 @@ class Row:
 
     def _item(self, key: str, value: object, parse: Callable[[str], T]) -> tuple[T, ...]:
         if not isinstance(value, str):
-            self.wrong(key, f"must hold strings, not {value!r}")
+            self.wrong(key, f"must contain strings, not {value!r}")
             return ()
         try:
             return (parse(value),)

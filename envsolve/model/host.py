@@ -70,7 +70,7 @@ class Gpu(NamedTuple):
     mig: bool = False
 
 
-class Problem(NamedTuple):
+class SourceFailure(NamedTuple):
     """What a source said instead of an answer, with the NVIDIA error number where there is one."""
 
     code: str
@@ -85,7 +85,7 @@ class Reading(NamedTuple):
     driver: DriverVersion | None = None
     driver_cuda: CudaVersion | None = None
     gpus: tuple[Gpu, ...] | None = None
-    problem: Problem | None = None
+    problem: SourceFailure | None = None
 
 
 class Host(NamedTuple):

@@ -75,7 +75,7 @@ class MatchSpec(NamedTuple):
 def parse_match_spec(text: str) -> MatchSpec:
     """Read ``text`` as conda does, which takes the address of a package too. Raises ValueError that says why not."""
     if len(text) > _LONGEST or not text.isprintable():
-        raise ValueError("it is longer than any spec, or holds characters that none has")
+        raise ValueError("it is too long, or contains invalid characters")
     stripped = " ".join(text.split())
     file = _FILE.match(stripped.rpartition("/")[2]) if "://" in stripped and " " not in stripped else None
     if file is not None:
@@ -94,7 +94,7 @@ def parse_match_spec(text: str) -> MatchSpec:
         given.pop("subdir", "") or given_subdir or subdir,
     )
     if spec.subdir and not _SUBDIR.match(spec.subdir):
-        raise ValueError(f"{spec.subdir!r} is no platform of conda")
+        raise ValueError(f"{spec.subdir!r} is not a conda platform")
     return spec._replace(more=_more(given))
 
 
@@ -103,7 +103,7 @@ def _of_address(text: str, file: re.Match[str]) -> MatchSpec:
     digest = (file["digest"] or "").removeprefix("sha256:")
     more = {key: digest for key, form in _HEXADECIMAL.items() if form.match(digest)}
     if digest and not more:
-        raise ValueError("what stands behind its address is neither an md5 nor a sha256")
+        raise ValueError("the text after its URL is neither an md5 nor a sha256")
     more["url"] = text.partition("#")[0]
     return MatchSpec(_checked_name(unquote(file["name"])), more=_more(more))
 
@@ -121,7 +121,7 @@ def _brackets(text: str) -> tuple[str, dict[str, str]]:
         found = _PAIR.match(inside, position, end)
         if found is None or found[1] in pairs:
             raise ValueError(
-                "brackets hold each key once with its value, as in [build='py311*']; conda knows no extras"
+                "brackets contain each key once with its value, as in [build='py311*']; conda has no extras"
             )
         pairs[found[1]] = next((value for value in found.groups()[1:] if value is not None), "")
         position = found.end()
@@ -150,21 +150,21 @@ def _split_subdir(channel: str) -> tuple[str, str]:
 def _checked_channel(channel: str) -> str:
     stripped = without_secrets(channel).rstrip("/")
     if channel and not _CHANNEL.match(stripped):
-        raise ValueError("its channel is neither a name nor an address")
+        raise ValueError("its channel is neither a name nor a URL")
     return stripped
 
 
 def _name(text: str) -> tuple[str, str]:
     found = _PARTS.match(text)
     if found is None:
-        raise ValueError("it names no package")
+        raise ValueError("it has no package name")
     return _checked_name(found[1]), found[2].strip()
 
 
 def _checked_name(name: str) -> str:
     lowered = name.lower()
     if not _NAME.match(lowered):
-        raise ValueError(f"{name!r} is no name of a conda package")
+        raise ValueError(f"{name!r} is not a conda package name")
     return lowered
 
 
@@ -201,7 +201,7 @@ def _clause(text: str, *, fuzzy: bool) -> str:
         return "*"
     version = (operand[:-1].removesuffix(".") if operand.endswith("*") else operand).lower()
     if not _is_literal(version):
-        raise ValueError(f"{operand!r} is no version, nor the beginning of one with * behind it")
+        raise ValueError(f"{operand!r} is neither a version nor a version prefix with *")
     if version == operand.lower():
         return _without_wildcard(operator, version, fuzzy=fuzzy)
     return _with_wildcard(operator, version)
@@ -222,7 +222,7 @@ def _without_wildcard(operator: str, version: str, *, fuzzy: bool) -> str:
 def _with_wildcard(operator: str, version: str) -> str:
     """The wildcard means nothing to conda behind an order, and ``==1.26.*`` is ``1.26.*`` to it."""
     if operator == "~=":
-        raise ValueError("~= takes no wildcard")
+        raise ValueError("~= cannot be used with a wildcard")
     if operator == "!=":
         return f"!={version}.*"
     return f"{operator}{version}" if operator in ("<", "<=", ">", ">=") else f"{version}.*"
@@ -230,7 +230,7 @@ def _with_wildcard(operator: str, version: str) -> str:
 
 def _checked_build(build: str) -> str:
     if build and not _BUILD.match(build):
-        raise ValueError(f"{build!r} is no build")
+        raise ValueError(f"{build!r} is not a build")
     return "" if build == "*" else build
 
 
@@ -238,9 +238,9 @@ def _more(given: dict[str, str]) -> tuple[tuple[str, str], ...]:
     for key, value in given.items():
         form = _HEXADECIMAL.get(key) or (_COUNT if key == "build_number" else _VALUE)
         if key not in _KEPT:
-            raise ValueError(f"packages are not told apart by {key!r}")
+            raise ValueError(f"packages cannot be selected by {key!r}")
         if not form.match(value):
-            raise ValueError(f"{value!r} is no {key}")
+            raise ValueError(f"{value!r} is not a valid {key}")
     if "url" in given:
         given = given | {"url": without_secrets(given["url"])}
     return tuple(sorted(given.items()))

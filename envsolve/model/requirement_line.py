@@ -72,7 +72,7 @@ def parse_hash(text: str) -> tuple[str, str]:
     """The algorithm and the digest of one hash. Raises ValueError with a sentence for one that pip does not take."""
     algorithm, _, digest = text.partition(":")
     if algorithm not in ALGORITHMS or not digest:
-        raise ValueError(f"--hash takes an algorithm and a digest, such as sha256:0a1b..., and not {text!r}")
+        raise ValueError(f"--hash takes an algorithm and a digest, such as sha256:0a1b..., not {text!r}")
     return algorithm, digest.lower()
 
 

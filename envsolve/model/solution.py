@@ -74,7 +74,7 @@ class Problem(NamedTuple):
     def limit(self, name: str, versions: SpecifierSet) -> str:
         """The sentence that says which ``versions`` of Python or CUDA alone will do."""
         said = f"{name} {spoken(versions)}"
-        return f"the lock file has {said.replace('==', '')}" if self.of_lock else f"{said} was asked for"
+        return f"the lock file has {said.replace('==', '')}" if self.of_lock else f"{said} was requested"
 
     @property
     def gpus(self) -> tuple[ComputeCapability, ...]:

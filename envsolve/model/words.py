@@ -16,7 +16,7 @@ def member_of(kind: type[E]) -> Callable[[str], E]:
         try:
             return kind(text)
         except ValueError:
-            raise ValueError(f"{text!r} is none of {', '.join(kind)}") from None
+            raise ValueError(f"{text!r} is not one of {', '.join(kind)}") from None
 
     return parse
 
@@ -24,14 +24,14 @@ def member_of(kind: type[E]) -> Callable[[str], E]:
 def one_word(text: str) -> str:
     """``text`` as it is; ValueError where it is empty or could break out of the line it is written to."""
     if not text or any(character.isspace() or not character.isprintable() for character in text):
-        raise ValueError(f"{text!r} is empty or holds spaces or control characters")
+        raise ValueError(f"{text!r} is empty or contains spaces or control characters")
     return text
 
 
 def gpu_name(text: str) -> str:
     """A GPU as typed; ``auto`` and ``none`` in any case. ValueError where it holds control characters."""
     if not text.isprintable():
-        raise ValueError(f"{text!r} holds control characters")
+        raise ValueError(f"{text!r} contains control characters")
     return text.lower() if text.lower() in ("auto", "none") else text
 
 

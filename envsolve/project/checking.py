@@ -83,7 +83,7 @@ class _Check:
                 continue
             if key.name in found:
                 alias = next(alias for alias, it in ALIASES.items() if it == key.name)
-                self._add((*path, name), f"{alias} and {key.name} are one key: give one of them")
+                self._add((*path, name), f"{alias} and {key.name} are the same key: give only one")
                 continue
             read = self._value(key, value, (*path, name))
             if read is not _MISSING:
@@ -93,14 +93,14 @@ class _Check:
     def machine(self, values: Values, path: tuple[str, ...]) -> None:
         """Whether the keys about one machine go together."""
         gpus = values.get("gpus", ())
-        for word, meaning in (("none", "asks for CPU"), ("auto", "takes this machine's GPUs")):
+        for word, meaning in (("none", "requests the CPU"), ("auto", "uses this machine's GPUs")):
             if word in gpus and len(gpus) > 1:
-                self._add((*path, "gpus"), f"{word!r} {meaning} and cannot stand beside other GPUs")
+                self._add((*path, "gpus"), f"{word!r} {meaning} and cannot be combined with other GPUs")
         if values.get("hosts") and (gpus or "driver" in values):
-            self._add((*path, "hosts"), "host files hold the GPUs and the driver: leave gpus and driver out")
+            self._add((*path, "hosts"), "host files contain the GPUs and the driver: remove gpus and driver")
         for key in ("driver", "cuda"):
             if gpus == ("none",) and key in values:
-                self._add((*path, key), f"gpus is 'none', which asks for CPU, and {key} is about a GPU")
+                self._add((*path, key), f"gpus is 'none', which requests the CPU, but {key} is for a GPU")
 
     def of_standard_tables(self, values: Values, document: Mapping[str, Any]) -> tuple[str, ...]:
         """What [project] and [dependency-groups] require, as far as it is asked for."""
@@ -136,12 +136,14 @@ class _Check:
         shared = {name: it for name, it in targets.items() if "outputs" not in it}
         told = any(it.path == ("outputs",) for it in self.mistakes)
         if (shared or not targets) and not values.get("outputs") and not told:
-            self._add(("outputs",), 'no file to write is named: outputs = ["pylock.toml"]')
+            self._add(("outputs",), 'no output file is given: outputs = ["pylock.toml"]')
         if targets and not shared and values.get("outputs"):
-            self._add(("outputs",), "every target has outputs of its own, so that these are written for none")
+            self._add(("outputs",), "every target has its own outputs, so these are unused")
         for name, target in shared.items():
             for key in (key for key in target if key not in MACHINE_KEYS):
-                why = f"{key} is what is asked for, and {name} shares the project's outputs: give it outputs of its own"
+                why = (
+                    f"{key} is part of the request, and {name} shares the project's outputs: give it its own `outputs`"
+                )
                 self._add(("targets", name, key), why)
         self._asks(values, targets)
         self._written_once(values, targets)
@@ -152,7 +154,7 @@ class _Check:
         if any(values.get(key) for key in asking) or (owning and all(any(map(it.get, asking)) for it in owning)):
             return
         if not self.mistakes:
-            self._add(("frameworks",), 'nothing is asked for: frameworks = ["pytorch"]')
+            self._add(("frameworks",), 'the project requests no packages: frameworks = ["pytorch"]')
 
     def _written_once(self, values: Values, targets: Mapping[str, Values]) -> None:
         written: dict[str, str] = {}
@@ -178,7 +180,7 @@ class _Check:
         if not isinstance(listed, list) or key.kind in (Kind.TEXT, Kind.FLAG, Kind.TARGETS):
             return self._wrong(key, path)
         if not listed:
-            self._add(path, f"the list is empty: leave {key.name} out, or give it something, such as {key.example}")
+            self._add(path, f"the list is empty: remove {key.name}, or set a value such as {key.example}")
             return _MISSING
         return (self._outputs if key.kind is Kind.OUTPUTS else self._all)(key, listed, path)
 
@@ -195,7 +197,7 @@ class _Check:
             self._add(path, str(error))
             return _MISSING
         if value is Policy.LOCKED:
-            self._add(path, "what is locked is kept in any case, unless -U or -P lets go of it")
+            self._add(path, "locked versions always stay, unless -U or -P upgrades them")
             return _MISSING
         if key.is_file and (why := _unreadable(self.directory, text)) is not None:
             self._add(path, why)
@@ -206,7 +208,7 @@ class _Check:
         found: dict[str, Values] = {}
         for name, table in value.items():
             if not _TARGET_NAME.match(name):
-                self._add((*path, name), "the name of a target is letters, digits, - and _")
+                self._add((*path, name), "a target name consists of letters, digits, - and _")
             elif not isinstance(table, dict):
                 self._add((*path, name), "a target is a table: [tool.envsolve.targets.NAME]")
             else:
@@ -220,14 +222,14 @@ class _Check:
             if not isinstance(table, dict) or not isinstance(table.get("file"), str):
                 return self._wrong(key, path)
             for name in (name for name in table if name not in OUTPUT_KEYS):
-                self._add(path, f"an output has the keys file and format, and no {name!r}")
+                self._add(path, f"an output has the keys file and format, not {name!r}")
             if not isinstance(table.get("format", ""), str):
                 return self._wrong(key, path)
             why = _unfit(table["file"])
             if why is not None:
                 self._add(path, why)
             if table.get("format", OUTPUT_FORMATS[0]) not in OUTPUT_FORMATS:
-                self._add(path, f"there is no format {table['format']!r}; known: {', '.join(OUTPUT_FORMATS)}")
+                self._add(path, f"unknown format {table['format']!r}; known: {', '.join(OUTPUT_FORMATS)}")
             file = table["file"]
             kept = {name: table[name] for name in OUTPUT_KEYS if name in table}
             found.append(kept | {"file": posixpath.normpath(file) if ".." in PurePosixPath(file).parts else file})
@@ -245,7 +247,7 @@ def _unknown(name: str, known: Mapping[str, Key]) -> str:
     if name in KEYS:
         return f"{name} is a key of the project, not of a target"
     meant = _meant(name.replace("_", "-").lower(), known)
-    return f"there is no key {name!r}; " + (f"did you mean {meant}?" if meant else f"known: {', '.join(known)}")
+    return f"unknown key {name!r}; " + (f"did you mean {meant}?" if meant else f"known: {', '.join(known)}")
 
 
 def _meant(name: str, known: Mapping[str, Key]) -> str:
@@ -260,11 +262,11 @@ def _meant(name: str, known: Mapping[str, Key]) -> str:
 def _unreadable(directory: Path, file: str) -> str | None:
     """Why ``file``, which a project names, cannot be read; None where it can."""
     if file == "-":
-        return "- is standard input, and a project names files"
+        return "- is standard input, but a project needs files"
     path = directory / file
     if (why := _unnamed(file)) is not None or path.is_file():
         return why
-    return f"{file} is no regular file" if path.exists() else f"there is no file {file}"
+    return f"{file} is not a regular file" if path.exists() else f"{file} does not exist"
 
 
 def _unnamed(file: str) -> str | None:
@@ -275,7 +277,7 @@ def _unnamed(file: str) -> str | None:
     except UnicodeEncodeError:
         encoding = sys.getfilesystemencoding()
         way_out = "" if encoding == "utf-8" else ": set PYTHONUTF8=1"
-        return f"a file of that name cannot be opened here, where names are {encoding}{way_out}"
+        return f"a file with that name cannot be opened here, because file names are {encoding}{way_out}"
     return None
 
 
@@ -284,10 +286,10 @@ def _unfit(file: str) -> str | None:
     if _unnamed(file) is not None:
         return f"{file!a}: {_unnamed(file)}"
     if not file.strip() or not file.isprintable():
-        return f"{file!r} is no name of a file"
+        return f"{file!r} is not a file name"
     windows = PureWindowsPath(file)
     if PurePosixPath(file).is_absolute() or windows.is_absolute() or windows.drive:
-        return f"{file} is an absolute path: name a file relative to the project"
+        return f"{file} is an absolute path: use a path relative to the project"
     depth = 0
     for part in windows.parts:
         depth += -1 if part == ".." else 1

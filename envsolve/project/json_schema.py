@@ -25,7 +25,7 @@ def json_schema() -> Schema:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": _ID,
         "title": "[tool.envsolve]",
-        "description": "What a project asks of envsolve.",
+        "description": "The settings of envsolve for a project.",
         **_table(KEYS),
     }
 

@@ -51,7 +51,7 @@ class Key(NamedTuple):
 
 def _line(text: str) -> str:
     if not text.strip() or not text.isprintable():
-        raise ValueError(f"{text!r} is empty or holds control characters")
+        raise ValueError(f"{text!r} is empty or contains control characters")
     return text
 
 
@@ -77,7 +77,7 @@ def requirement(text: str) -> str:
 
 def _address(text: str) -> str:
     if "://" not in one_word(text):
-        raise ValueError(f"{text!r} is no address such as https://example.org/simple")
+        raise ValueError(f"{text!r} is not a URL such as https://example.org/simple")
     return text
 
 
@@ -85,7 +85,7 @@ _ALL = (
     Key(
         "frameworks",
         Kind.TEXTS,
-        "The frameworks, with versions if you like.",
+        "The frameworks, optionally with versions.",
         '["pytorch>=2.5", "jax"]',
         parse=_framework,
     ),
@@ -94,14 +94,14 @@ _ALL = (
     Key(
         "requirements",
         Kind.TEXTS,
-        "Further Python requirements to lock along with the stack; those of a target count beside the project's.",
+        "More Python requirements to lock with the stack. A target adds its own to those of the project.",
         '["pandas>=2"]',
         parse=requirement,
     ),
     Key(
         "requirement-files",
         Kind.TEXTS,
-        "Files of further requirements, as for pip's -r.",
+        "Files with more requirements, as for pip's -r.",
         '["requirements.in"]',
         parse=_line,
         is_file=True,
@@ -109,7 +109,7 @@ _ALL = (
     Key(
         "constraint-files",
         Kind.TEXTS,
-        "Files of versions that a lock keeps to.",
+        "Files with limits on versions; they add no packages.",
         '["constraints.txt"]',
         parse=_line,
         is_file=True,
@@ -117,14 +117,14 @@ _ALL = (
     Key(
         "project-dependencies",
         Kind.FLAG,
-        "Whether the dependencies of the table [project] in the same pyproject.toml are locked too; default: false.",
+        "Also lock the dependencies of the table [project] in the same pyproject.toml; default: false.",
         "true",
         Scope.PROJECT,
     ),
     Key(
         "extras",
         Kind.TEXTS,
-        "Extras of [project.optional-dependencies] that are locked too.",
+        "Extras of [project.optional-dependencies] to lock too.",
         '["train"]',
         Scope.PROJECT,
         parse=one_word,
@@ -132,7 +132,7 @@ _ALL = (
     Key(
         "dependency-groups",
         Kind.TEXTS,
-        "Groups of the table [dependency-groups] that are locked too.",
+        "Groups of the table [dependency-groups] to lock too.",
         '["dev"]',
         Scope.PROJECT,
         parse=one_word,
@@ -149,7 +149,7 @@ _ALL = (
     Key(
         "hosts",
         Kind.TEXTS,
-        "Machines written by `envsolve detect --json`; they stand for gpus and driver.",
+        "Machines, from `envsolve detect --json`; they replace gpus and driver.",
         '["hosts/node1.json"]',
         parse=_line,
         is_file=True,
@@ -173,7 +173,7 @@ _ALL = (
     Key(
         "prefer",
         Kind.TEXT,
-        "Of stacks that all run, the best one.",
+        "How to choose between working stacks.",
         '"widest-gpu"',
         parse=member_of(Policy),
         choices=tuple(it for it in Policy if it is not Policy.LOCKED),
@@ -190,19 +190,19 @@ _ALL = (
     Key(
         "pytorch-index-url", Kind.TEXT, "A mirror of PyTorch's own index.", '"https://example.org/whl"', parse=_address
     ),
-    Key("exclude-newer", Kind.TEXT, "Leave out later uploads.", '"2026-11-20"', parse=parse_moment),
-    Key("allow-builds", Kind.FLAG, "Whether packages without a wheel may be built, which runs their code.", "false"),
-    Key("pre", Kind.FLAG, "Whether pre-releases of packages may be taken.", "false"),
+    Key("exclude-newer", Kind.TEXT, "Ignore later uploads.", '"2026-11-20"', parse=parse_moment),
+    Key("allow-builds", Kind.FLAG, "Allow building packages from source. This runs their code.", "false"),
+    Key("pre", Kind.FLAG, "Allow pre-releases.", "false"),
     Key(
         "outputs",
         Kind.OUTPUTS,
-        "The files that `envsolve lock` writes; the name says the format, or the key format beside it.",
+        "The files that `envsolve lock` writes; the name or the key format sets the format.",
         '["pylock.toml", { file = "gpu.lock", format = "explicit" }]',
     ),
     Key(
         "targets",
         Kind.TARGETS,
-        "Machines by name, each with keys of its own; one without outputs shares those of the project.",
+        "Machines by name, each with its own keys. A target without outputs shares those of the project.",
         '{ cluster = { gpus = ["A100"], driver = "535.129.03" } }',
         Scope.PROJECT,
     ),

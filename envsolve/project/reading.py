@@ -97,13 +97,13 @@ def refuse_value(project: Project, key: tuple[str, ...], error: UsageError) -> N
 def refuse(path: Path, mistakes: Sequence[tuple[int | None, Mistake]], prefix: tuple[str, ...]) -> NoReturn:
     """Raise UsageError with every mistake and where it is, in the order of the file."""
     in_order = sorted(mistakes, key=lambda it: it[0] or 0)
-    told = [_told(path, line, it, prefix) for line, it in in_order]
+    told = [_mistake_text(path, line, it, prefix) for line, it in in_order]
     many = "a mistake" if len(told) == 1 else f"{len(told)} mistakes"
     raise ProjectError(
         "project-invalid",
-        f"{path} holds {many}",
+        f"{path} has {many}",
         tuple(told),
-        (Hint("mend the file; see what every key means", "envsolve init --keys"),),
+        (Hint("fix the file; list the documentation of every key", "envsolve init --keys"),),
     )
 
 
@@ -134,7 +134,7 @@ def parsed(path: Path, text: str) -> Mapping[str, Any]:
     try:
         return files.toml_document(text)
     except files.FileError as error:
-        hint = Hint("mend the file at that place")
+        hint = Hint("fix the file at that place")
         raise UsageError("file-unreadable", f"cannot read {path}: {error.reason}", hints=(hint,)) from None
 
 
@@ -144,7 +144,7 @@ def _table(path: Path, document: Mapping[str, Any], text: str) -> Mapping[str, A
     tool = document.get("tool")
     found = tool.get("envsolve") if isinstance(tool, dict) else None
     if found is not None and not isinstance(found, dict):
-        refuse(path, [(_line(lines_of(text), TABLE), Mistake((), "it is no table: [tool.envsolve]"))], TABLE)
+        refuse(path, [(_line(lines_of(text), TABLE), Mistake((), "it is not a table: [tool.envsolve]"))], TABLE)
     return found
 
 
@@ -167,7 +167,7 @@ def _beside(path: Path) -> list[Mistake]:
     text = read_text(other)
     if _table(other, parsed(other, text), text) is None:
         return []
-    return [Mistake((), f"{PYPROJECT} beside it has [tool.envsolve] too: keep one of them")]
+    return [Mistake((), f"{PYPROJECT} in the same directory also has [tool.envsolve]: remove one of them")]
 
 
 def _line_of(
@@ -181,7 +181,7 @@ def _line_of(
     return line_of_entry(text, mistake.path, mistake.entry) or _line(lines_of(text), mistake.path)
 
 
-def _told(path: Path, line: int | None, mistake: Mistake, prefix: tuple[str, ...]) -> str:
+def _mistake_text(path: Path, line: int | None, mistake: Mistake, prefix: tuple[str, ...]) -> str:
     """A mistake with the file, the line and the key where it stands."""
     file = path if mistake.entry is None else _standard_file(path)
     key = ".".join((*(prefix if mistake.entry is None else ()), *mistake.path))

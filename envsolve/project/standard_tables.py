@@ -64,7 +64,9 @@ def _dependencies(project: Mapping[str, Any], wrong: Wrong) -> Sequence[str]:
         wrong.append(("project-dependencies", "pyproject.toml has no table [project]"))
         return ()
     if "dependencies" in _texts(project.get("dynamic")):
-        wrong.append(("project-dependencies", "the project's dependencies are dynamic: no file says which they are"))
+        wrong.append(
+            ("project-dependencies", "the project's dependencies are dynamic, so they cannot be read from a file")
+        )
         return ()
     return _texts(project.get("dependencies"))
 

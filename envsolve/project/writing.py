@@ -27,9 +27,9 @@ def with_table(path: Path, text: str, values: Mapping[str, object], *, replace: 
     prefix = TABLE if path.name == PYPROJECT else ()
     if not replace and _exists(document, prefix):
         what = (
-            f"{path.name} has a table [tool.envsolve] already" if prefix else f"{path.name} already describes a project"
+            f"{path.name} already has a table [tool.envsolve]" if prefix else f"{path.name} already describes a project"
         )
-        hints = (Hint("lock it", "envsolve lock"), Hint("or write it anew with --force"))
+        hints = (Hint("lock it", "envsolve lock"), Hint("or overwrite it with --force"))
         raise UsageError("project-exists", what, hints=hints)
     asked = {name: values[name] for name in KEYS if name in values}
     statements = statements_of(text)

@@ -33,12 +33,12 @@ class _Shared(NamedTuple):
 
 
 _THINGS = {
-    CUDA: _Shared("one CUDA toolkit", "an environment holds one CUDA toolkit", "CUDA"),
-    CUDNN: _Shared("one cuDNN", "an environment holds one cuDNN: a process loads one library of that name", "cuDNN"),
-    PYTHON: _Shared("one Python", "an environment holds one Python", "Python"),
+    CUDA: _Shared("one CUDA toolkit", "an environment has one CUDA toolkit", "CUDA"),
+    CUDNN: _Shared("one cuDNN", "an environment has one cuDNN: a process loads one library of that name", "cuDNN"),
+    PYTHON: _Shared("one Python", "an environment has one Python", "Python"),
     OWNER: _Shared(
         "one owner of CUDA",
-        "conda and pip would each bring CUDA libraries, and a process loads those it finds first",
+        "conda and pip would both install CUDA libraries, and a process loads those it finds first",
         "CUDA from",
     ),
 }
@@ -87,7 +87,7 @@ def _what_each_admits(
             continue
         union = reduce(or_, (sharing.admits[place] for sharing in admits))
         listed = _listed([candidate.thing for candidate in provider.offered(thing)], union)
-        text = f"the builds of {asked} that run here take {_THINGS[thing].unit} {listed}"
+        text = f"the builds of {asked} that run here need {_THINGS[thing].unit} {listed}"
         yield ConflictStep(text, "the compatibility matrix", "; ".join(dict.fromkeys(_references(admits))))
 
 
@@ -140,7 +140,7 @@ def _no_source_has_all(problem: Problem, offered: Sequence[Sequence[Sharing]]) -
     """Sources that are never mixed: no group of them has builds of all frameworks."""
     steps = tuple(_where(asked, ways) for asked, ways in zip(problem.frameworks, offered, strict=True))
     told = "; ".join(step.requirement for step in steps)
-    return Conflict(_CODE, f"no sources that go together have every framework: {told}", steps)
+    return Conflict(_CODE, f"no compatible sources have every framework: {told}", steps)
 
 
 def _where(asked: FrameworkRequest, ways: Sequence[Sharing]) -> ConflictStep:

@@ -128,7 +128,7 @@ def _machine_conflict(problem: Problem, provider: Provider) -> Conflict:
         return _toolkit_conflict(problem, provider)
     if unmet is None:
         limits = [root for root in provider.roots if isinstance(root.limit, DriverFloor | DriverCeiling)]
-        message = "no driver drives all of these GPUs: " + "; ".join(limit.because.text for limit in limits)
+        message = "no driver supports all of these GPUs: " + "; ".join(limit.because.text for limit in limits)
         return Conflict(_NO_DRIVER, message, tuple(map(step_of, limits)))
     fact = _fact_of(problem, unmet)
     codes = {DriverCeiling: "driver-too-new-for-gpu", DriverFloor: "driver-too-old-for-gpu"}
@@ -150,7 +150,7 @@ def _toolkit_conflict(problem: Problem, provider: Provider) -> Conflict:
     against = [links[-1] for links in provider.unmet(witness)]
     unmet = next((it for it in against if _kind(problem, it) != _NO_DRIVER), against[0])
     fact = _fact_of(problem, unmet)
-    others = "; the same goes for every other that was asked for" if len(toolkits) > 1 else ""
+    others = "; the same is true for every other one requested" if len(toolkits) > 1 else ""
     steps = (step_of(asked[0]), step_of(unmet), ConflictStep(fact, _origin_of(problem, unmet)))
     return Conflict(_kind(problem, unmet), f"{unmet.because.text}; {fact}{others}", steps)
 
@@ -197,7 +197,7 @@ def _nothing_to_try(asked: FrameworkRequest, problem: Problem, providers: Sequen
     sources = dict.fromkeys(source for provider in providers for source in provider.sources)
     where = f"for {problem.platform} from {' or '.join(sources)}"
     kind = "CPU" if problem.cpu else "GPU"
-    step = ConflictStep(f"{asked} was asked for", "the request")
+    step = ConflictStep(f"{asked} was requested", "the request")
     if not offered:
         return Conflict("no-build-for-platform", f"no {kind} build of {asked.framework} is known {where}", (step,))
     newest = max(release.version for release in offered)
@@ -284,7 +284,7 @@ def _sentence(
     if isinstance(last.limit, DriverFloor | PythonAmong | GlibcFloor | ToolkitIn) and fact:
         said = f"{said}; {fact}"
     more = alone and len(chains) > 1
-    return f"{said}; the same goes for every other known build of {asked}" if more else said
+    return f"{said}; the same is true for every other known build of {asked}" if more else said
 
 
 def _subject(asked: _Asked, release: Release, builds: Sequence[Release]) -> str:
@@ -333,7 +333,7 @@ def _glibc_fact(machine: Machine) -> str:
 def _driver_fact(machine: Machine) -> str:
     if machine.driver is None:
         gpus = " and ".join(machine.gpu_label(gpu) for gpu, _ in machine.gpus)
-        return f"no driver that new drives {gpus}"
+        return f"no driver that new supports {gpus}"
     origin = f" (from {machine.driver_origin})" if machine.driver_origin else ""
     return f"{machine.name} has driver {machine.driver}{origin}"
 

@@ -70,7 +70,7 @@ def known_to_fail(release: Release, bad: KnownBad) -> Fact:
 
 def no_code(release: Release, gpu: ComputeCapability) -> Fact:
     """That a build holds nothing a GPU runs."""
-    text = f"{release.label} has no code for compute capability {gpu}: it holds {_code_list(release.code)}"
+    text = f"{release.label} has no code for compute capability {gpu}: it has {_code_list(release.code)}"
     return Fact(text, release.reference)
 
 
@@ -95,7 +95,7 @@ def partly_ptx(
 ) -> Fact:
     """That a driver compiles a part of a build for a GPU."""
     text = (
-        f"{release.label} holds a part of its kernels for {machine.gpu_label(gpu)} as PTX of CUDA {cuda} "
+        f"{release.label} has some of its kernels for {machine.gpu_label(gpu)} as PTX of CUDA {cuda} "
         f"({target.name('compute')}), which only a driver that supports {cuda} in full compiles: {full} or newer"
     )
     return Fact(text, release.reference)
@@ -121,7 +121,7 @@ def owner(release: Release, owner: Owner) -> Fact:
             "carries its CUDA libraries" if release.cuda_libraries is CudaLibraries.BUNDLED else "has pip install CUDA"
         )
     else:
-        text = "takes CUDA from conda-forge" if release.source.is_wheel else "takes CUDA from its conda channel"
+        text = "uses CUDA from conda-forge" if release.source.is_wheel else "uses CUDA from its conda channel"
     return Fact(f"{release.label} {text}", release.reference)
 
 
@@ -138,7 +138,7 @@ def _said_by(evidence: tuple[Evidence, ...], kind: EvidenceKind) -> str:
 
 def _reach(release: CudnnRelease, gpu: ComputeCapability, *, served: bool) -> str:
     if served:
-        return f"holds code for compute capability {gpu}"
+        return f"has code for compute capability {gpu}"
     return f"has no code for compute capability {gpu}{_limits(gpu, release.oldest, release.newest)}"
 
 

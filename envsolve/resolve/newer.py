@@ -24,7 +24,7 @@ def with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solu
         for here, there in zip(solution.choices, other.choices, strict=True):
             if there.release.version > here.release.version:
                 way = solution.request.asker.saying("sources", there.release.source)
-                text = f"{there.release.label} is newer than {here.release.label} and also fits: {way} takes it"
+                text = f"{there.release.label} is newer than {here.release.label} and also fits: use {way} to choose it"
                 told = Note("newer-elsewhere", text).about(
                     framework=there.release.framework,
                     version=str(there.release.version),

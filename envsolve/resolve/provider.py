@@ -303,7 +303,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
 
     def _request_roots(self) -> Iterator[Requirement]:
         for identifier, request in self._asked.items():
-            said = partial(Fact, f"{request} was asked for", "the request")
+            said = partial(Fact, f"{request} was requested", "the request")
             yield Requirement(identifier, FrameworkIn(request.specifier), said)
         problem = self.problem
         if problem.python is not None:

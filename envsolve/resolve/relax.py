@@ -255,7 +255,7 @@ class _Relax:
             typed = _typed(request._replace(gpus=tuple(map(str, gpus)), driver=driver), group.solution)
             one = f"the GPU of compute capability {gpus[0]}"
             several = f"the GPUs of compute capability {' and '.join(map(str, gpus))}"
-            text = f"for {one if len(gpus) == 1 else several} alone {_label(group.solution)} fits"
+            text = f"only for {one if len(gpus) == 1 else several}, {_label(group.solution)} fits"
             yield WayOut(text, typed, group.solution)
 
     def _fewer_frameworks(self) -> Iterator[WayOut]:
@@ -266,7 +266,7 @@ class _Relax:
             rest = (*frameworks[:number], *frameworks[number + 1 :])
             solution = self._try(self._request._replace(frameworks=rest), self._problem._replace(frameworks=rest))
             if solution is not None:
-                text = f"{frameworks[number]} in an environment of its own: {_label(solution)} fits without it"
+                text = f"use a separate environment for {frameworks[number]}: {_label(solution)} fits without it"
                 yield WayOut(text, self._request._replace(frameworks=rest), solution)
 
     def _linux(self) -> Iterator[WayOut]:

@@ -121,7 +121,7 @@ def _because(
 ) -> Iterator[Fact]:
     for choice in choices:
         for gpu, runs_as in choice.runs_as.items():
-            text = f"{choice.release.label} holds {runs_as}, which runs on compute capability {gpu}"
+            text = f"{choice.release.label} has {runs_as}, which runs on compute capability {gpu}"
             yield Fact(text, choice.release.reference)
     for limit in requirements.get(CUDA, ()):
         yield limit.because
@@ -133,7 +133,7 @@ def _because(
     for limit in requirements.get(CUDNN, ()):
         yield limit.because
     if cudnn is not None and toolkit is not None:
-        text = f"cuDNN {cudnn.version} holds code for every GPU of the request"
+        text = f"cuDNN {cudnn.version} has code for every GPU of the request"
         yield Fact(text, "; ".join(item.reference for item in cudnn.evidence))
     text = f"Python {python} is the newest that {_named(choices)} {'was' if len(choices) == 1 else 'were'} built for"
     text += passed_over(choices, python, date)
@@ -161,16 +161,16 @@ def _notes(choices: Sequence[Choice], problem: Problem, asker: Asker) -> Iterato
     if not problem.cpu and len(choices) > 1 and any(choice.release.source.is_wheel for choice in choices):
         yield Note(
             SHARED_DEPENDENCIES,
-            "the wheels agree on CUDA, cuDNN and Python; their other shared dependencies, NCCL above all, are settled "
-            "by pip, which may refuse: conda-forge builds do not have this problem",
+            "the wheels agree on CUDA, cuDNN and Python; pip resolves their other shared dependencies, above all NCCL, "
+            "and may fail: conda-forge builds do not have this problem",
         )
     if len(problem.machines) > 1 and not any(machine.hosts for machine in problem.machines):
         gpus = " and ".join(machine.gpu_label(gpu) for machine in problem.machines for gpu, _ in machine.gpus)
-        text = f"no driver drives {gpus} together: the stack is for machines that have one of them each"
+        text = f"no driver supports {gpus} together: the stack is for machines with one of them each"
         yield Note("machines-apart", text)
     if not problem.cpu and not problem.gpus:
-        naming = f"name the GPU with {asker.named('gpus')} to have its kernels checked"
-        yield Note("gpu-unknown", f"no GPU is known: the builds fit the driver alone; {naming}")
+        naming = f"use {asker.named('gpus')} to check the kernels for a GPU"
+        yield Note("gpu-unknown", f"no GPU is known, so only the driver was checked; {naming}")
 
 
 def _named(choices: Sequence[Choice]) -> str:

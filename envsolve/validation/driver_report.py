@@ -107,7 +107,7 @@ def facts_of(report: DriverReport) -> Iterator[str]:
     for attempt in report.load:
         yield f"{attempt['name']}: {attempt['text']}" if attempt["name"] not in attempt["text"] else attempt["text"]
     for device in report.devices:
-        yield f"{device}: {_told(device.kernel)}"
+        yield f"{device}: {_kernel_text(device.kernel)}"
         if device.kernel is not None and device.kernel.jit_log:
             yield from device.kernel.jit_log.splitlines()
     yield from (f"{name}={value}" for name, value in report.variables.items())
@@ -120,7 +120,7 @@ def failed_call(failure: Failure, name: str | None) -> str:
     return f"{failure.call} failed with CUDA error {failure.code} ({failure.name or name or 'without a name'})"
 
 
-def _told(kernel: Kernel | None) -> str:
+def _kernel_text(kernel: Kernel | None) -> str:
     if kernel is None:
         return "no kernel was run on it"
     burn = f", {kernel.burn.wrong_rounds:,} of {kernel.burn.rounds:,} rounds wrong" if kernel.burn is not None else ""

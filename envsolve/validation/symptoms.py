@@ -234,7 +234,7 @@ def sightings(text: str) -> tuple[Sighting, ...]:
         matches = [(line, match) for line in lines if (match := symptom.pattern.search(line))]
         if matches:
             match = matches[0][1]
-            found.setdefault(symptom.finding, Sighting(symptom.finding, _around(match), _told(symptom, match)))
+            found.setdefault(symptom.finding, Sighting(symptom.finding, _around(match), _filled(symptom, match)))
             lines = [it for it in lines if it not in {line for line, _ in matches}]
     return tuple(found.values())
 
@@ -246,7 +246,7 @@ def _around(match: re.Match[str]) -> str:
     return ("…" if start else "") + cut + ("…" if start + LONGEST_LINE < len(line) else "")
 
 
-def _told(symptom: Symptom, match: re.Match[str]) -> str:
+def _filled(symptom: Symptom, match: re.Match[str]) -> str:
     fields = dict(_fields(match))
     try:
         return symptom.told.format_map(fields)

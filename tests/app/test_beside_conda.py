@@ -135,12 +135,12 @@ def test_what_conda_does_not_install_is_a_wheel(beside: Beside) -> None:
 def test_a_requirement_that_does_not_go_with_what_conda_installs_is_refused(beside: Beside) -> None:
     error = refused(beside, "pandas>=3")
     assert error.code == "packages-conflict"
-    assert error.message == "what conda installs of numpy does not meet the requirements for Python 3.11.9 on linux-64"
+    assert error.message == "the conda packages numpy do not meet the requirements for Python 3.11.9 on linux-64"
     assert error.cause == (
-        "the command line asks for pandas>=3",
+        "the command line requires pandas>=3",
         "pandas 3.0 requires numpy>=2, and conda installs numpy 1.26.4",
     )
-    assert error.hints[0].text == "have conda install a version that is asked for"
+    assert error.hints[0].text == "install a required version with conda"
 
 
 def test_wheels_suit_the_python_and_the_c_library(beside: Beside) -> None:
@@ -153,7 +153,7 @@ def test_a_package_of_conda_meets_what_is_asked_for_by_the_name_of_its_project(b
     found = beside("sentence-transformers", packages=(PYTHON, NUMPY, conda("pytorch", "2.13.0")))
     assert pins(found) == {"sentence-transformers": "5.4.0"}
     assert found.frameworks == ()
-    text = "conda installs numpy 1.26.4, without extras: what numpy[fast] would bring is not in the lock"
+    text = "conda installs numpy 1.26.4 without extras: the lock lacks the dependencies of numpy[fast]"
     assert found.notes == (Note("extra-not-locked", text),)
 
 
@@ -263,7 +263,7 @@ def test_a_wheel_is_not_put_over_what_conda_installs_of_the_same_framework(
     version = versions.removeprefix("==")
     solution = stack(matrix, framework, versions, Source.PYPI)
     error = refused(beside, solution=solution, packages=(PYTHON, NUMPY, conda(ours, version)))
-    assert error.message == f"conda installs {ours} {version}, and pip would put {over} over it"
+    assert error.message == f"conda installs {ours} {version}, and pip would overwrite it with {over}"
 
 
 def test_a_module_that_conda_installs_meets_both_of_its_names(beside: Beside, matrix: Matrix) -> None:
@@ -323,13 +323,13 @@ def test_what_conda_installs_has_none_of_the_hashes_of_an_index(beside: Beside, 
     asked.write_text("numpy==1.26.4 --hash=sha256:00\n", encoding="utf-8")
     error = refused(beside, files=(str(asked),))
     assert error.code == "hash-mismatch"
-    assert error.message == "conda installs numpy, which cannot have the hashes of a wheel that are asked for"
-    assert error.cause[-1] == "numpy 1.26.4: no file of it has a hash that is asked for (--hash)"
+    assert error.message == "conda installs numpy, and the required hashes are those of a wheel"
+    assert error.cause[-1] == "numpy 1.26.4: none of its files has a required hash (--hash)"
 
 
 def test_a_companion_for_another_cuda_than_that_of_the_stack_is_refused(matrix: Matrix, beside: Beside) -> None:
     solution = stack(matrix, "pytorch", "==2.14.1", Source.PYTORCH, gpu="6.1")
-    with pytest.raises(UnsolvableError, match="a torchaudio that goes with torch") as refused:
+    with pytest.raises(UnsolvableError, match="a torchaudio that works with torch") as refused:
         beside("torchaudio", solution=solution)
     assert refused.value.code == "release-not-on-index"
     assert beside("torchvision", "torchdata", solution=solution)

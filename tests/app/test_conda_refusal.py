@@ -30,23 +30,23 @@ def test_a_conflict_is_told_in_sentences(case: dict[str, object]) -> None:
 
 def test_what_was_asked_is_told_with_its_reason_before_what_packages_require() -> None:
     text = next(str(case["text"]) for case in _CONFLICTS if case["name"] == "a driver that is too old")
-    asked = Asked("cuda-version=12.9", "runs from NVIDIA driver 525.60.13 on"), Asked("numpy", "asked for by somebody")
+    asked = Asked("cuda-version=12.9", "runs from NVIDIA driver 525.60.13 on"), Asked("numpy", "requested by somebody")
     error = conda_refusal(_unfit(text, *asked), Request(_ASKED))
     assert error.code == "conda-packages-conflict"
     assert error.cause[0] == "cuda-version=12.9: runs from NVIDIA driver 525.60.13 on"
-    assert error.cause[1] == "__cuda=11.8: this is what the machine has"
-    assert error.cause[-1] == "cuda-version 12.9 goes only with __cuda >=12, which the versions above are not"
+    assert error.cause[1] == "__cuda=11.8: provided by the machine"
+    assert error.cause[-1] == "cuda-version 12.9 works only with __cuda >=12, which conflicts with the versions above"
     assert not any("numpy" in line for line in error.cause)
     assert len(error.conflict) == len(error.cause)
 
 
 def test_a_package_that_no_channel_has_is_named_as_it_was_asked_for() -> None:
     text = "Cannot solve the request because of: No candidates were found for nosuchpackage >=3.\n"
-    asked = Asked("nosuchpackage >=3", "asked for by environment.yml")
+    asked = Asked("nosuchpackage >=3", "requested by environment.yml")
     error = conda_refusal(_unfit(text, asked), Request(_ASKED))
     assert error.code == "conda-package-not-found"
     assert error.message == "conda-forge has no nosuchpackage >=3 for linux-64"
-    assert error.cause == ("nosuchpackage >=3: asked for by environment.yml",)
+    assert error.cause == ("nosuchpackage >=3: requested by environment.yml",)
 
 
 def test_the_channel_that_a_spec_is_held_to_is_not_told_as_if_it_had_been_asked_for() -> None:
@@ -65,7 +65,7 @@ def test_how_the_usual_python_is_told_from_others_is_not_shown() -> None:
     )
     error = conda_refusal(_unfit(text, Asked("python=3.13", "it was asked for")), Request(_ASKED))
     assert error.cause[0] == "python=3.13: it was asked for"
-    assert any("no python like this is the usual CPython" in line for line in error.cause)
+    assert any("no such python is standard CPython" in line for line in error.cause)
     assert "[build" not in "".join(error.cause)
 
 

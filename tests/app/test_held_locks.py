@@ -125,9 +125,7 @@ def test_json_of_another_shape_is_no_answer_and_stays(
     path.write_text(json.dumps(document), encoding="utf-8")
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "locked", "-o", str(path))
     assert result.code == 2
-    assert result.err.startswith(
-        f"error: held-unreadable\n  cannot read {path}: it is JSON, but no answer of envsolve\n"
-    )
+    assert result.err.startswith(f"error: held-unreadable\n  cannot read {path}: it is JSON, but not from envsolve\n")
     assert json.loads(path.read_text(encoding="utf-8")) == document
 
 

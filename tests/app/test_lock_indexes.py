@@ -36,4 +36,4 @@ def test_a_failure_is_told_with_the_setting_of_that_index_alone(default: str, fa
     error = OutsideError("index-unreachable", f"{failing} cannot be reached", ("Connection refused",))
     error.address = failing
     name_index(error, Request(()), Places((), default, False, {}, origin="PIP_INDEX_URL"))
-    assert error.cause == ("Connection refused", *(("PIP_INDEX_URL names that index",) if is_named else ()))
+    assert error.cause == ("Connection refused", *(("that index is set in PIP_INDEX_URL",) if is_named else ()))

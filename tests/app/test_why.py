@@ -14,15 +14,15 @@ PASCAL = ("-f", "pytorch", "--gpu", "GTX 1080 Ti", "--driver", "580.65.06")
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("pytorch", "pytorch 2.13.0 (conda-forge, cuda129)", "it holds sm_60, which runs on compute capability 6.1"),
+        ("pytorch", "pytorch 2.13.0 (conda-forge, cuda129)", "it contains sm_60, which runs on compute capability 6.1"),
         ("torch", "pytorch 2.13.0 (conda-forge, cuda129)", "the newest, 2.15.0, does not fit"),
-        ("cuda", "CUDA 12.9", "is what pytorch 2.13.0 (conda-forge, cuda129) was built with"),
+        ("cuda", "CUDA 12.9", "pytorch 2.13.0 (conda-forge, cuda129) was built with 12.9"),
         ("cuda-version", "CUDA 12.9", "is built for CUDA 12.9"),
         ("cudnn", "cuDNN 9.10.2.21", "cuDNN 9.11 has no code for compute capability 6.1"),
         ("libcudnn", "cuDNN 9.10.2.21", "needs cuDNN"),
         ("python", "Python 3.14", "was built for Python 3.10, 3.11, 3.12, 3.13, 3.14"),
         ("driver", "NVIDIA driver 525.60.13 or newer", "CUDA 12.9 needs NVIDIA driver 525.60.13"),
-        ("owner", "conda", "takes CUDA from its conda channel"),
+        ("owner", "conda", "uses CUDA from its conda channel"),
     ],
 )
 def test_why_tells_the_value_and_what_led_to_it(name: str, value: str, says: str, envsolve: Envsolve) -> None:
@@ -43,15 +43,15 @@ def test_a_cpu_answer_has_no_cuda(envsolve: Envsolve) -> None:
     ("other", "fits", "says"),
     [
         ("pytorch==2.15", False, "pytorch 2.15.0 (pypi, cu132) has no code for compute capability 6.1"),
-        ("pytorch==2.14.1", True, "the answer has pytorch 2.13.0 (conda-forge, cuda129), from the source that comes"),
-        ("pytorch==2.5.1", True, "newest-framework takes pytorch 2.13.0 (conda-forge, cuda129), which is newer"),
-        ("pytorch==2.13.0", True, "it is what the answer holds"),
+        ("pytorch==2.14.1", True, "the answer has pytorch 2.13.0 (conda-forge, cuda129), from the preferred source"),
+        ("pytorch==2.5.1", True, "newest-framework chooses pytorch 2.13.0 (conda-forge, cuda129), which is newer"),
+        ("pytorch==2.13.0", True, "the answer already contains it"),
         ("cuda==13", False, "CUDA 13.5 has no code for compute capability 6.1"),
-        ("cuda>=12.0,<12.5", True, "fits too"),
-        ("python==3.7", True, "fits too"),
+        ("cuda>=12.0,<12.5", True, "also fits"),
+        ("python==3.7", True, "also fits"),
         ("python==3.99", False, "was built for Python"),
-        ("jax", True, "jax was not asked for; jax 0.10.2 (conda-forge, cuda129) fits beside the rest"),
-        ("jax==0.12.*", True, "jax was not asked for"),
+        ("jax", True, "jax was not requested; jax 0.10.2 (conda-forge, cuda129) fits with the rest"),
+        ("jax==0.12.*", True, "jax was not requested"),
     ],
 )
 def test_why_not_solves_for_it(other: str, fits: bool, says: str, envsolve: Envsolve) -> None:
@@ -123,27 +123,27 @@ def test_what_cannot_be_asked_for_says_what_can(other: str, envsolve: Envsolve) 
 
 def test_the_source_is_not_blamed_for_what_the_policy_took(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "widest-gpu", "--why-not", "pytorch==2.13.0")
-    assert "widest-gpu takes pytorch 1.10.2 (conda-forge, cuda112)" in result.out
-    assert "source that comes first" not in result.out
+    assert "widest-gpu chooses pytorch 1.10.2 (conda-forge, cuda112)" in result.out
+    assert "the preferred source" not in result.out
 
 
 def test_the_newest_release_is_told_as_such(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.9", "--source", "pypi", "--json", "--why", "pytorch")
     (why,) = json.loads(result.out)["why"]
     assert why["value"].startswith("pytorch 2.15.0")
-    assert why["facts"][-1]["fact"] == "2.15.0 is the newest pytorch that the matrix knows here"
+    assert why["facts"][-1]["fact"] == "2.15.0 is the newest pytorch in the matrix for this target"
 
 
 def test_of_several_frameworks_the_one_that_was_asked_about_is_told(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "-f", "jax", "--gpu", "8.6", "--why", "jaxlib", "--why-not", "jax==0.4.30")
-    assert "the newest is 0.12.0.1: jax 0.12.0.1 (pypi, cuda13) fits too" in result.out
+    assert "the newest is 0.12.0.1: jax 0.12.0.1 (pypi, cuda13) also fits" in result.out
     assert "pytorch 2.15.0" not in result.out
-    assert "jax 0.4.30 (pypi, cuda12) fits too; newest-framework takes jax 0.10.2" in result.out
+    assert "jax 0.4.30 (pypi, cuda12) also fits; newest-framework chooses jax 0.10.2" in result.out
 
 
 def test_what_another_framework_pays_is_told(envsolve: Envsolve) -> None:
     result = envsolve("-f", "tensorflow", "-f", "pytorch", "--gpu", "8.6", "--why-not", "tensorflow==2.10.*")
-    assert "tensorflow 2.10.0 (conda-forge, cuda112) fits too, with pytorch " in result.out
+    assert "tensorflow 2.10.0 (conda-forge, cuda112) also fits, with pytorch " in result.out
     assert " instead of 2.13.0" in result.out
 
 
@@ -162,4 +162,4 @@ def test_questions_are_about_the_answer_that_all_platforms_share(envsolve: Envso
 
 def test_a_refusal_before_a_question_says_how_much_the_matrix_knew(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch==2.15.*", "--gpu", "6.1", "--why", "cuda")
-    assert "so far as the compatibility matrix of " in result.err
+    assert "note: based on the compatibility matrix of " in result.err

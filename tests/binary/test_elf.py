@@ -126,7 +126,7 @@ def test_a_library_that_lost_its_end_still_says_what_it_needs_where_that_may_be(
     """As the loader of glibc does: it maps what is there, and the process dies where it reads on."""
     path = tmp_path / "libx.so"
     path.write_bytes(compiled.read_bytes()[:-200])
-    said = f"ends after {path.stat().st_size} bytes, and its own tables name {compiled.stat().st_size}"
+    said = f"ends after {path.stat().st_size} bytes, but its tables require {compiled.stat().st_size}"
     with pytest.raises(UnreadableLibraryError, match=said):
         read_library(path)
     library = read_library(path, truncated=True)

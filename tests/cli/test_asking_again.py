@@ -90,7 +90,7 @@ def console(tmp_path: Path) -> Iterator[Console]:
 
 
 def settle(console: Console, *words: str) -> None:
-    """Lock until the lock is there and a second run has found nothing to change."""
+    """Lock until the lock is there and a second run has found up to date."""
     for _ in range(2):
         done = console("lock", *words)
         assert done.code == 0, done.err

@@ -68,7 +68,7 @@ def test_a_size_that_is_none_is_refused(envsolve: Envsolve, tmp_path: Path, monk
     monkeypatch.setenv("ENVSOLVE_CACHE_SIZE", "plenty")
     result = envsolve("cache", "prune", "--cache-dir", str(tmp_path))
     assert (result.code, result.out) == (2, "")
-    assert "error: invalid-cache-size\n  ENVSOLVE_CACHE_SIZE: 'plenty' is no size" in result.err
+    assert "error: invalid-cache-size\n  ENVSOLVE_CACHE_SIZE: 'plenty' is not a size" in result.err
 
 
 @pytest.mark.parametrize("command", ["size", "prune", "clear"])

@@ -164,20 +164,26 @@ def test_tools_of_the_environment_are_left_out_unless_something_requires_them(ve
 
 FILE = "file:///home/user/beta-2.0-py3-none-any.whl"
 ELSEWHERE = {
-    "editable": ({"url": "file:///home/user/beta", "dir_info": {"editable": True}}, "a project that is being edited"),
-    "a folder": ({"url": "file:///home/user/beta", "dir_info": {}}, "it is from a folder"),
+    "editable": ({"url": "file:///home/user/beta", "dir_info": {"editable": True}}, "it is an editable install"),
+    "a folder": ({"url": "file:///home/user/beta", "dir_info": {}}, "it was installed from a folder"),
     "a repository": (
         {"url": "https://user:secret@example.org/beta.git", "vcs_info": {"vcs": "git", "commit_id": "0" * 40}},
-        "it is from a repository (https://example.org/beta.git)",
+        "it was installed from a repository (https://example.org/beta.git)",
     ),
-    "a file without digest": ({"url": FILE, "archive_info": {}}, "its digest was not recorded"),
+    "a file without digest": (
+        {"url": FILE, "archive_info": {}},
+        "it was installed from a file without a recorded digest",
+    ),
     "another file": (
         {"url": FILE, "archive_info": {"hashes": {"sha256": "0" * 64}}},
-        "no index has one with its digest",
+        "no index has a file with its digest",
     ),
     "an address without digest": (
         {"url": "https://example.org/beta-2.0-py3-none-any.whl", "archive_info": {}},
-        "it is from https://example.org/beta-2.0-py3-none-any.whl, its digest was not recorded, and no index has it",
+        (
+            "it was installed from https://example.org/beta-2.0-py3-none-any.whl without a recorded digest, "
+            "and no index has it"
+        ),
     ),
     "source by its address": (
         {"url": "https://example.org/beta-2.0.tar.gz", "archive_info": {"hash": f"sha256={'0' * 64}"}},
@@ -199,7 +205,7 @@ def test_what_no_lock_can_hold_is_named_or_left_out(told: object, reason: str, v
     left = venv("--allow-missing")
     assert (left.code, pins_in(left.out)) == (0, {"alpha": "1.0"})
     assert "note: left out: beta 2.0: " in left.err
-    assert "what was left out is required by alpha: pip installs the lock with --no-deps" in left.err
+    assert "left-out packages are required by alpha: install the lock with pip's --no-deps" in left.err
 
 
 def test_what_lies_outside_of_the_prefix_is_in_the_lock_and_named(
@@ -213,7 +219,7 @@ def test_what_lies_outside_of_the_prefix_is_in_the_lock_and_named(
     venv.index.add("gamma", [wheel("gamma", "1.0")])
     done = venv("--force")
     assert pins_in(done.out) == {"alpha": "1.0", "beta": "2.0", "gamma": "1.0"}
-    assert f"note: in the lock, though outside of {venv.prefix}: gamma\n" in done.err
+    assert f"note: included from outside {venv.prefix}: gamma\n" in done.err
 
 
 def test_a_wheel_by_its_address_stays_one(venv: Capturing) -> None:
@@ -235,7 +241,7 @@ def test_another_package_of_the_same_name_and_version_is_not_taken_for_the_insta
     venv.index.withdraw("beta")
     venv.index.add("beta", [wheel("beta", "2.0", ["evil"])])
     done = venv.refused("packages-not-captured", "--no-cache")
-    assert "beta 2.0: the index has another package under this name and version" in done.err
+    assert "beta 2.0: the package on the index with this name and version has different metadata" in done.err
 
 
 def test_a_version_that_is_on_no_index_is_named(venv: Capturing) -> None:
@@ -364,16 +370,16 @@ def test_what_was_captured_of_a_conda_prefix_makes_it_again(conda: Capturing) ->
 def test_of_a_conda_prefix_the_wheels_alone_are_requirements(conda: Capturing) -> None:
     done = conda("--format", "requirements")
     assert (done.code, pins_in(done.out)) == (0, {"alpha": "1.0", "beta": "2.0"})
-    assert "these are the wheels alone" in done.err
+    assert "only the wheels are captured" in done.err
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"url": "file:///home/user/channel/noarch/gamma-1.0-0.conda"}, "it is from a folder of this machine"),
-        ({"url": ""}, "its record has no address"),
+        ({"url": "file:///home/user/channel/noarch/gamma-1.0-0.conda"}, "it is from a local folder"),
+        ({"url": ""}, "its record has no URL"),
         ({"md5": None, "sha256": None}, "its record has no digest"),
-        ({"version": "1.0\nevil"}, "is no sound package of conda"),
+        ({"version": "1.0\nevil"}, "is not a valid conda package"),
     ],
     ids=["local", "no address", "no digest", "unsound"],
 )

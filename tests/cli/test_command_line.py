@@ -173,7 +173,7 @@ def test_credentials_in_addresses_are_left_out(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "-c", "https://user:secret@conda.example.org/conda-forge")
     assert "https://conda.example.org/conda-forge" in yaml.safe_load(result.out)["channels"]
     assert "secret" not in result.out + result.err
-    assert "left out" in result.err
+    assert "are not written" in result.err
 
 
 @pytest.mark.parametrize("channel", ["[a", "@foo", "*x", "yes", "a'b", "{b}", "x:", "#c"])
@@ -224,7 +224,7 @@ def test_a_way_out_with_fewer_gpus_keeps_the_driver_of_the_host_file(envsolve: E
     host = {"schema_version": 1, "platform": "linux-64", "driver": "580.65.06", "gpus": gpus}
     path.write_text(json.dumps(host), encoding="utf-8")
     refused = json.loads(envsolve("-f", "pytorch==2.14.1", "--host", str(path), "--format", "json").out)["error"]
-    alone = [hint["command"] for hint in refused["hints"] if "alone" in hint["text"]]
+    alone = [hint["command"] for hint in refused["hints"] if hint["text"].startswith("only for")]
     drivers = [json.loads(envsolve(*shlex.split(command)[1:]).out)["host"]["driver"] for command in alone]
     assert drivers == ["580.65.06", "580.65.06"]
 
@@ -238,6 +238,6 @@ def test_help_and_version_answer() -> None:
 def test_a_no_says_how_much_the_matrix_knew(envsolve: Envsolve) -> None:
     request = ["-f", "pytorch==2.15.*", "--gpu", "8.6", "--driver", "550.54.14"]
     said = envsolve(*request)
-    assert re.search(r"^cause: so far as the compatibility matrix of \d{4}-\d\d-\d\d knows$", said.err, re.MULTILINE)
+    assert re.search(r"^note: based on the compatibility matrix of \d{4}-\d\d-\d\d$", said.err, re.MULTILINE)
     error = json.loads(envsolve(*request, "--format", "json").out)["error"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", error["matrix_date"])

@@ -100,7 +100,7 @@ def test_platforms_that_a_new_lock_leaves_out_are_told(
     assert (both.code, "held" in both.err) == (0, False)
     one = envsolve(*words, "--platform", "linux-64")
     assert one.code == 0
-    assert "held win-64 too" in one.err
+    assert "no longer has win-64" in one.err
 
 
 def test_a_name_with_the_platform_gives_a_lock_for_each(
@@ -118,7 +118,7 @@ def test_a_lock_is_no_file_of_requirements(envsolve: Envsolve, mirrored: Path, t
     lock = Path(__file__).parents[1] / "snapshots" / "tensorflow.conda-lock.yml"
     done = envsolve("-r", str(lock), "--gpu", "none", "--format", "explicit")
     assert (done.code, done.out) == (2, "")
-    assert "is a lock, and -r reads what is asked for" in done.err
+    assert "is a lock, and -r reads requirements" in done.err
 
 
 def test_a_way_out_is_the_newest_that_fits_whatever_a_lock_holds(

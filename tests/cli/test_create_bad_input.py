@@ -124,7 +124,7 @@ def test_a_lock_that_can_be_read_only_once_is_one_clear_error(create: Creating) 
     os.close(writes)
     said = create.refused("lock-unreadable", "env", "--lock", f"/dev/fd/{reads}", exit_code=2)
     os.close(reads)
-    assert "it is no file, but a pipe or a device" in said.err
+    assert "it is a pipe or a device, not a file" in said.err
 
 
 def test_the_locks_of_a_project_are_named_where_nothing_is_asked_for(

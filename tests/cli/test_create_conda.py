@@ -45,7 +45,7 @@ def test_a_request_makes_a_prefix(create: Creating) -> None:
     assert done.code == 0, done.err
     assert done.out == f"{create.prefix}\n"
     assert done.err == (
-        f"note: to work in it: conda activate {create.prefix}, or micromamba, mamba or pixi shell-hook\n"
+        f"note: to activate it: conda activate {create.prefix}, or micromamba, mamba or pixi shell-hook\n"
     )
     assert_whole(create)
     record = create.record()
@@ -69,9 +69,7 @@ def test_every_lock_that_envsolve_writes_makes_the_same_prefix(
     done = create("env", "--lock", name)
     assert done.code == 0, done.err
     assert_whole(create)
-    assert (
-        create("env", "--lock", name).err == f"note: {create.prefix} is up to date: it was made from this very lock\n"
-    )
+    assert create("env", "--lock", name).err == f"note: {create.prefix} is up to date: it was made from this lock\n"
 
 
 def test_a_lock_of_pixi_makes_it_too(create: Creating) -> None:
@@ -110,7 +108,7 @@ def test_a_package_that_was_altered_is_refused(name: str, create: Creating) -> N
     evil = package("delta", "1.0", {"bin/delta": b"rm -rf ~"}, ["python"])
     create.channel.fault("*/delta-1.0-0.conda", alter=lambda _: evil.content)
     said = create.refused("checksum-mismatch", "env", "--lock", name, exit_code=3)
-    assert "delta-1.0-0.conda is not the file that the lock names: its checksum differs" in said.err
+    assert "delta-1.0-0.conda does not match the checksum in the lock" in said.err
 
 
 def test_a_package_that_would_write_beside_the_environment_is_refused(create: Creating) -> None:
@@ -155,7 +153,7 @@ def test_what_fails_midway_leaves_nothing_behind(fault: dict[str, object], code:
 def test_offline_works_from_what_was_fetched(create: Creating) -> None:
     create.lock("conda-lock.yml", "-r", "environment.yml")
     said = create.refused("offline", "env", "--lock", "conda-lock.yml", "--offline", exit_code=3)
-    assert "4 packages are not in the cache" in said.err
+    assert "4 packages, such as" in said.err
     assert create("first", "--lock", "conda-lock.yml").code == 0
     create.channel.fault("*", status=503)
     assert create("env", "--lock", "conda-lock.yml", "--offline").code == 0
@@ -191,7 +189,7 @@ def test_scripts_for_after_the_installation_are_named_and_not_run(create: Creati
     Path("scripts.yml").write_text(f"channels: ['{create.channel.url_of('scripts')}']\ndependencies: [linked]\n")
     done = create("env", "-r", "scripts.yml", "--gpu", "none")
     assert done.code == 0, done.err
-    assert "note: linked: a script for after the installation, which is not run, as with pixi\n" in done.err
+    assert "note: linked: the post-link script was not run (like pixi)\n" in done.err
     assert not (create.prefix / "ran").exists()
 
 
@@ -211,7 +209,7 @@ def test_what_only_others_ask_for_is_left_out(create: Creating) -> None:
     Path("conda-lock.yml").write_text(f"{head}- name: delta\n{tail.replace('category: main', 'category: docs', 1)}")
     done = create("env", "--lock", "conda-lock.yml")
     assert done.code == 0, done.err
-    assert "note: packages that only docs asks for are left out, as conda-lock does\n" in done.err
+    assert "note: packages that only docs requires are left out, as conda-lock does\n" in done.err
     assert not (create.prefix / "bin" / "delta").exists()
 
 
@@ -234,7 +232,7 @@ def test_a_wheel_that_looks_for_libraries_on_the_library_path_alone_gets_one(cre
         lock.write(f"- {{name: tensorflow, version: 2.10.1, category: main, optional: false, {fields}}}\n")
     done = create("env", "--lock", "conda-lock.yml")
     assert done.code == 0, done.err
-    assert "ask for cuda-nvcc as well" in done.err
+    assert "add cuda-nvcc" in done.err
     folder = create.prefix / "etc" / "conda"
     assert sorted(path.parent.name for path in folder.rglob("envsolve-library-path.sh")) == [
         "activate.d",

@@ -38,7 +38,7 @@ def test_a_request_for_python_packages_makes_a_venv(create: Creating) -> None:
     done = create.request()
     assert done.code == 0, done.err
     assert done.out == f"{create.prefix}\n"
-    assert done.err == f"note: to work in it: source {create.prefix}/bin/activate\n"
+    assert done.err == f"note: to activate it: source {create.prefix}/bin/activate\n"
     assert create.installed() == {"alpha": "1.0", "beta": "2.0"}
     assert create.python("import sys; print(sys.prefix)") == str(create.prefix)
 
@@ -86,7 +86,7 @@ def test_an_environment_of_the_same_lock_is_up_to_date(create: Creating) -> None
     before = tree(create.prefix)
     done = create.request()
     assert (done.code, done.out) == (0, f"{create.prefix}\n")
-    assert done.err == f"note: {create.prefix} is up to date: it was made from this very lock\n"
+    assert done.err == f"note: {create.prefix} is up to date: it was made from this lock\n"
     assert tree(create.prefix) == before
 
 
@@ -104,13 +104,13 @@ def test_of_a_lock_that_changed_its_earlier_state_is_told(create: Creating) -> N
     create.lock("pylock.toml", "beta<2", "--python", MINOR)
     assert create("env", "--lock", "pylock.toml").code == 0
     said = create.refused("prefix-in-use", "env", "--lock", "pylock.toml", "--python", ">=3.9", exit_code=2)
-    assert f"{create.prefix} is a finished environment of pylock.toml for another Python\n" in said.err
+    assert f"{create.prefix} is an environment made from pylock.toml for another Python\n" in said.err
     create.lock("pylock.toml", "beta", "--python", MINOR, "-U")
     said = create.refused("prefix-in-use", "env", "--lock", "pylock.toml", exit_code=2)
-    assert f"{create.prefix} is a finished environment of an earlier state of pylock.toml\n" in said.err
+    assert f"{create.prefix} is an environment made from an earlier version of pylock.toml\n" in said.err
     create.lock("pylock.other.toml", "beta", "--python", MINOR)
     said = create.refused("prefix-in-use", "env", "--lock", "pylock.other.toml", exit_code=2)
-    assert f"{create.prefix} is a finished environment of another lock\n" in said.err
+    assert f"{create.prefix} is an environment made from another lock\n" in said.err
 
 
 def test_what_cannot_replace_an_environment_leaves_it_as_it_was(create: Creating) -> None:
@@ -187,7 +187,7 @@ def test_a_python_that_is_not_there_is_one_clear_error(create: Creating) -> None
         'lock-version = "1.0"\ncreated-by = "x"\nrequires-python = "==3.98.*"\npackages = []\n'
     )
     said = create.refused("python-not-found", "env", "--lock", "pylock.toml", exit_code=3)
-    assert "the lock is for Python ==3.98.*, and this machine has no CPython of that kind" in said.err
+    assert "the lock is for Python ==3.98.*, but this machine has no such CPython" in said.err
     assert "uv python install 3.98" in said.err
     create.lock("pylock.toml", "alpha", "--python", MINOR, "--force")
     create.refused("python-not-found", "env", "--lock", "pylock.toml", "--python", "<3.9", exit_code=3)
@@ -267,7 +267,7 @@ def test_a_copy_is_neither_up_to_date_nor_replaced(create: Creating) -> None:
     for words in ((), ("--force",)):
         said = create("moved", *create.words(*words)[1:])
         assert (said.code, said.err.partition("\n")[0]) == (2, "error: prefix-not-ours")
-        assert f"its record is of {create.prefix}" in said.err
+        assert f"it was made in {create.prefix}" in said.err
     assert tree(create.directory / "moved") == moved
 
 
@@ -331,8 +331,8 @@ def test_nothing_is_promised_that_was_not_kept(create: Creating) -> None:
     create.index.fault("/files/beta/*", status=404)
     kept = create("env", "--lock", "pylock.toml").err
     gone = create.envsolve("create", "env", "--lock", "pylock.toml", "--no-cache", "--no-validate").err
-    assert "try again: what was fetched before is kept;" in kept
-    assert "try again;" in gone
+    assert "try again; completed downloads are reused." in kept
+    assert "try again." in gone
 
 
 def test_what_is_made_is_looked_at_and_told_as_json(create: Creating) -> None:
@@ -354,7 +354,7 @@ def test_what_people_get_of_the_proof_is_on_stderr(create: Creating) -> None:
     done = create.envsolve("create", *create.words("--cache-dir", "cache"))
     assert (done.code, done.out) == (0, f"{create.prefix}\n")
     assert "skip  driver" in done.err
-    assert "holds no framework that envsolve knows" in done.err
+    assert "has no framework that envsolve knows" in done.err
 
 
 @pytest.mark.parametrize("installer", ["uv", "pip"])
@@ -414,7 +414,7 @@ def test_a_file_of_ones_own_is_not_lost_by_force(
     own = create.prefix / "notes.txt"
     own.write_text("mine")
     said = create.refused("prefix-not-ours", *create.words("--force"), exit_code=2)
-    assert f"{create.prefix} holds notes.txt, which envsolve did not put there" in said.err
+    assert f"{create.prefix} contains notes.txt, which envsolve did not write" in said.err
     assert own.read_text() == "mine"
     own.unlink()
     assert create.python("import gc, json; print('it runs, and compiles')") == "it runs, and compiles"

@@ -130,11 +130,11 @@ def test_a_host_file_sharpens_it_too(envsolve: Envsolve, tmp_path: Path) -> None
 def test_of_several_causes_the_first_is_told_as_the_likeliest(envsolve: Envsolve) -> None:
     text = "CUDA error: no kernel image is available for execution on the device"
     assert (
-        "  The GPU is newer than this build of the program (the likeliest of 3 causes)\n"
+        "  The GPU is newer than this build of the program (most likely of 3 possible causes)\n"
         in envsolve("explain", text).out
     )
     sure = "The NVIDIA driver on your system is too old (found version 11040)"
-    assert "likeliest" not in envsolve("explain", sure).out
+    assert "most likely" not in envsolve("explain", sure).out
 
 
 def test_a_newer_driver_beside_the_text_is_not_to_be_updated(envsolve: Envsolve) -> None:
@@ -206,7 +206,7 @@ def test_a_log_that_begins_like_a_program_is_read(begins: str, envsolve: Envsolv
 def test_an_unknown_text_is_not_explained(envsolve: Envsolve) -> None:
     done = envsolve("explain", "ValueError: the moon is full, and torch 2.4.0 is installed")
     assert done.code == 1
-    assert done.out.startswith("nothing in this text is known to envsolve")
+    assert done.out.startswith("no known GPU environment error found in this text")
     assert "recognised: PyTorch 2.4.0" in done.out
     assert "collect: " in done.out
     data = json.loads(envsolve("explain", "--json", "the moon is full").out)

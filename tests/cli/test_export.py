@@ -167,7 +167,7 @@ def test_what_uv_compiles_is_a_lock_like_any_other(name: str, export: Exporting)
     subprocess.run([*command, *target, export.index.index_url], check=True, env=environ, timeout=120)
     other = {"pylock.toml": "requirements", "uv.txt": "pylock"}[name]
     done = export(name, "--format", other, "--ask-index")
-    assert ("does not say which index" in done.err) is (other == "requirements")  # uv writes it into a file of hashes
+    assert ("does not record the index" in done.err) is (other == "requirements")  # uv writes it into a file of hashes
     text = export.exported(name, "--format", other, "--ask-index", *export.where)
     assert "[tool.envsolve]\n" not in text  # no facts, as uv recorded none
     if other == "pylock":
@@ -208,13 +208,13 @@ def test_a_file_with_another_digest_is_not_taken(export: Exporting) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("numpy>=2", "is no one version"),
-        ("numpy==2.*", "is no one version"),
+        ("numpy>=2", "is not pinned to one version"),
+        ("numpy==2.*", "is not pinned to one version"),
         ("-e .", "the option '-e .'"),
         ("-r other.in", "the option '-r other.in'"),
         ("--find-links wheels", "the option '--find-links wheels'"),
         ("own @ git+https://example.org/own.git", "from a folder or a repository"),
-        ("own @ https://example.org/own-1.0-py3-none-any.whl", "no sha256 of own"),
+        ("own @ https://example.org/own-1.0-py3-none-any.whl", "no sha256 for own"),
     ],
 )
 def test_what_is_no_lock_is_refused(line: str, reason: str, export: Exporting) -> None:
@@ -256,7 +256,7 @@ def test_a_format_has_to_be_named(export: Exporting) -> None:
 def test_a_uv_lock_becomes_what_uv_exports(name: str, export: Exporting) -> None:
     export.write("uv.lock", (PROJECT_LOCKS / name / "uv.lock").read_text("utf-8"))
     done = export("uv.lock", "--format", "pylock")
-    assert (done.code, done.err.count("note: "), "only the main dependencies of uv.lock are in it" in done.err) == (
+    assert (done.code, done.err.count("note: "), "only the main dependencies of uv.lock are exported" in done.err) == (
         0,
         1,
         True,
@@ -271,7 +271,10 @@ def test_a_uv_lock_becomes_what_uv_exports(name: str, export: Exporting) -> None
     }
     requirements = export("uv.lock", "--format", "requirements")
     assert requirements.code == 0
-    assert f"it is for Python {by_uv['requires-python']}, which a requirements file cannot say" in requirements.err
+    assert (
+        f"the lock is for Python {by_uv['requires-python']}, which a requirements file cannot record"
+        in requirements.err
+    )
     assert "--index-url https://packages.example/simple\n" in requirements.out
 
 
@@ -311,7 +314,7 @@ def test_a_project_lock_that_cannot_be_exported_is_one_error(
 @pytest.mark.parametrize("name", ["uv.lock", "poetry.lock", "pdm.lock", "pixi.lock"])
 def test_the_lock_of_another_tool_is_never_written(name: str, export: Exporting) -> None:
     export.write("other.txt", FOREIGN)
-    assert f"{name} is the lock of " in export.refused("unknown-format", "other.txt", "-o", name).err
+    assert f"{name} is a lock of " in export.refused("unknown-format", "other.txt", "-o", name).err
     assert not (export.directory / name).exists()
 
 
@@ -352,7 +355,7 @@ def test_an_explicit_file_becomes_a_conda_lock_that_conda_lock_reads(conda_lock:
     export.write("explicit.txt", explicit)
     done = export("explicit.txt", "--format", "conda-lock")
     assert (done.code, done.err.count("note: ")) == (0, 1)
-    assert "does not say what its packages depend on" in done.err
+    assert "an explicit file has no dependencies" in done.err
     rendered = conda_lock_renders(done.out, folder(export), ("linux-64",))
     assert packages_in(rendered["linux-64"]) == packages_in(explicit)
     assert "envsolve.command: 'envsolve -f tensorflow " in done.out
@@ -379,7 +382,7 @@ def test_conda_lock_reads_what_becomes_of_wheels_beside_conda_packages(conda_loc
 def test_the_wheels_of_a_conda_lock_are_requirements_by_their_addresses(conda_lock: str, export: Exporting) -> None:
     done = export(conda_lock, "--format", "requirements")
     assert done.code == 0, done.err
-    assert "these are the wheels alone" in done.err
+    assert "only the wheels are exported" in done.err
     assert (
         "tensorflow @ https://files.example.org/packages/tensorflow-2.10.1-cp310-cp310-win_amd64.whl \\\n"
         f"    --hash=sha256:{'1' * 64}\n"
@@ -415,7 +418,7 @@ def test_a_digest_that_is_missing_is_named(export: Exporting) -> None:
     url = "https://conda.anaconda.org/conda-forge/linux-64/own-1.0-0.conda"
     export.write("explicit.txt", f"# platform: linux-64\n@EXPLICIT\n{url}#sha256:{'a' * 64}\n")
     done = export.refused("lock-without-hashes", "explicit.txt", "--format", "conda-lock")
-    assert "has no md5 of own-1.0-0.conda" in done.err
+    assert "has no md5 for own-1.0-0.conda" in done.err
     assert "- own=1.0=0\n" in export.exported("explicit.txt", "--format", "environment")
 
 

@@ -114,7 +114,7 @@ def test_a_file_that_a_project_names(key: str, kind: str, checkout: Checkout) ->
     checkout.write("pyproject.toml", text.replace('gpus = ["none"]\n', "") if key == "hosts" else text)
     with (checkout.directory / "pyproject.toml").open("a", encoding="utf-8") as file:
         file.write(f'{key} = ["named"]\n')
-    assert "named is no regular file" in checkout.refused("lock")
+    assert "named is not a regular file" in checkout.refused("lock")
 
 
 @KINDS
@@ -148,7 +148,7 @@ def test_a_file_that_another_requirements_file_includes(kind: str, checkout: Che
 def test_a_device_on_the_command_line(words: tuple[str, ...], device: str, checkout: Checkout) -> None:
     done = checkout(*words, device)
     assert done.code in (1, 2)
-    assert "device" in done.err or "is no regular file" in done.err
+    assert "device" in done.err or "is not a regular file" in done.err
 
 
 def test_requirements_that_include_each_other_a_thousand_ways_are_each_read_once(checkout: Checkout) -> None:
@@ -220,7 +220,7 @@ def test_an_output_that_is_a_link_out_of_the_project(there: bool, words: tuple[s
     if there:
         target.write_text(OURS, encoding="utf-8")
     (checkout.directory / "pylock.toml").symlink_to(target)
-    assert "pylock.toml is not written: pylock.toml is a link" in checkout.refused(*words)
+    assert "pylock.toml was not written: pylock.toml is a link" in checkout.refused(*words)
     assert (target.read_text(encoding="utf-8") if target.exists() else None) == (OURS if there else None)
 
 
@@ -228,7 +228,7 @@ def test_an_output_below_a_link_out_of_the_project(checkout: Checkout) -> None:
     (checkout.directory / "locks").symlink_to(checkout.outside)
     text = (checkout.directory / "pyproject.toml").read_text(encoding="utf-8")
     checkout.write("pyproject.toml", text.replace('"pylock.toml"', '"locks/pylock.toml"'))
-    assert "locks/pylock.toml is not written: locks is a link" in checkout.refused("lock")
+    assert "locks/pylock.toml was not written: locks is a link" in checkout.refused("lock")
     assert list(checkout.outside.iterdir()) == []
 
 
@@ -273,7 +273,7 @@ def test_a_project_does_not_read_standard_input(key: str, checkout: Checkout) ->
     checkout.write("pyproject.toml", text.replace('gpus = ["none"]\n', "") if key == "hosts" else text)
     with (checkout.directory / "pyproject.toml").open("a", encoding="utf-8") as file:
         file.write(f'{key} = ["-"]\n')
-    assert "- is standard input, and a project names files" in checkout.refused("lock")
+    assert "- is standard input, but a project needs files" in checkout.refused("lock")
 
 
 @KINDS

@@ -118,7 +118,7 @@ def test_of_an_output_that_lock_refuses_the_truth_is_told(
     done = init(*ASKED, "-o", "requirements.txt", *words)
     assert done.code == 0, done.err
     assert NOT_OURS in done.err
-    assert "brings locks up to date" not in done.err
+    assert "updates locks" not in done.err
     if "--dry-run" not in words:
         assert envsolve("lock", "--cache-dir", "cache").err.startswith("error: not-a-lock\n")
 
@@ -130,8 +130,8 @@ def test_of_a_lock_and_a_job_that_are_there_nobody_is_warned(words: tuple[str, .
     done = init(*ASKED, *words)
     assert done.code == 0, done.err
     assert "was not written by envsolve" not in done.err
-    assert ("brings locks up to date" in done.err) is ("--ci" not in words)
-    assert "--force replaces any" in done.err
+    assert ("updates locks" in done.err) is ("--ci" not in words)
+    assert "--force overwrites any" in done.err
 
 
 def test_a_dry_run_shows_what_would_be_written(init: Init) -> None:
@@ -163,7 +163,7 @@ def test_a_framework_that_is_mistyped_is_not_told_of_a_file_that_is_not_there(in
     assert (done.code, init.files) == (2, set())
     assert done.err.splitlines()[:2] == [
         "error: unknown-framework",
-        "  'jxa' is no framework that envsolve knows",
+        "  'jxa' is not a framework that envsolve knows",
     ]
 
 
@@ -217,7 +217,7 @@ def test_what_is_there_is_adopted(name: str, text: str, table: dict[str, Any], i
     assert done.code == 0, done.err
     assert init.table == {"gpus": "auto", **table}
     assert init.read(name) == text
-    assert f"taken from {name}" in done.err
+    assert f"imported from {name}" in done.err
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_where_no_framework_is_named_it_is_told(name: str, text: str, init: Init
     init.write(name, text)
     done = init("--no-lock")
     assert done.code == 0, done.err
-    assert 'note: no framework is named, only what packages need counts; to name one: frameworks = ["' in done.err
+    assert 'note: no framework is listed, so only package requirements count; to add one: frameworks = ["' in done.err
 
 
 def test_what_of_a_pyproject_is_not_taken_over_is_told(init: Init) -> None:
@@ -328,7 +328,7 @@ def test_what_of_a_pyproject_is_not_taken_over_is_told(init: Init) -> None:
     init.write("pyproject.toml", f'[project]\nname = "x"\n{dependencies}')
     done = init("--no-lock")
     assert done.code == 0, done.err
-    assert "note: [tool.uv] constraint-dependencies (numpy) are left out" in done.err
+    assert "note: [tool.uv] constraint-dependencies (numpy) are ignored" in done.err
     assert "no framework" not in done.err
 
 
@@ -348,7 +348,9 @@ def test_a_locale_that_knows_ascii_alone_is_one_clear_error(tmp_path: Path) -> N
     (mistake,) = json.loads(done.stdout)["error"]["mistakes"]
     assert done.returncode == 2
     assert mistake.startswith("pyproject.toml:3: tool.envsolve.outputs: ")
-    assert mistake.endswith("a file of that name cannot be opened here, where names are ascii: set PYTHONUTF8=1")
+    assert mistake.endswith(
+        "a file with that name cannot be opened here, because file names are ascii: set PYTHONUTF8=1"
+    )
 
 
 @pytest.mark.parametrize("name", ["\u03bb", "\U0001f600", "\udce9"])
@@ -364,6 +366,6 @@ def test_what_standard_output_cannot_show_is_escaped(name: str, monkeypatch: pyt
 def test_the_keys_and_their_schema_are_told(envsolve: Envsolve) -> None:
     keys = envsolve("init", "--keys")
     assert keys.code == 0
-    assert 'frameworks = ["pytorch>=2.5", "jax"]\n    The frameworks, with versions if you like.\n' in keys.out
+    assert 'frameworks = ["pytorch>=2.5", "jax"]\n    The frameworks, optionally with versions.\n' in keys.out
     schema = envsolve("init", "--schema")
     assert schema.out == (Path(__file__).parents[2] / "docs" / "envsolve.schema.json").read_text(encoding="utf-8")

@@ -75,8 +75,8 @@ def test_an_installation_without_its_packages_is_named_as_that(tmp_path: Path) -
     assert done.stderr.splitlines() == [
         "error: internal-error",
         "  ImportError: No module named 'click'",
-        "cause: this installation of envsolve is not complete",
-        "hint: install envsolve again",
+        "cause: this installation of envsolve is incomplete",
+        "hint: reinstall envsolve",
     ]
 
 

@@ -82,7 +82,7 @@ def test_locking_again_touches_nothing(project: Project) -> None:
     before = {name: (project.directory / name).stat().st_mtime_ns for name in project.files}
     done = project("lock")
     assert (done.code, done.out) == (0, "")
-    assert "requirements.txt, locks/pylock.toml: nothing to change" in done.err
+    assert "requirements.txt, locks/pylock.toml: up to date" in done.err
     assert {name: (project.directory / name).stat().st_mtime_ns for name in project.files} == before
     assert project("lock", "--check").code == 0
 
@@ -90,7 +90,7 @@ def test_locking_again_touches_nothing(project: Project) -> None:
 def test_a_newer_release_is_taken_with_an_upgrade_alone(project: Project, world: IndexServer) -> None:
     project("lock")
     world.add("numpy", releases("numpy", ["2.5.0"]))
-    assert "nothing to change" in project("lock", "--refresh").err
+    assert "up to date" in project("lock", "--refresh").err
     done = project("lock", "--refresh", "-P", "numpy", "--diff")
     assert done.out.splitlines()[:2] == [
         "requirements.txt, locks/pylock.toml (linux-64): changed",
@@ -122,10 +122,10 @@ def test_a_newer_driver_changes_nothing_and_says_what_is_possible(project: Proje
     project.say("535.183.01", "580.65.06")
     done = project("lock")
     assert project.read() == before
-    assert "nothing to change" in done.err
+    assert "up to date" in done.err
     possible = "driver 580.65.06 allows CUDA 13.2: pytorch 2.15.0 with CUDA 13.2 would run here"
     assert possible in done.err, done.err
-    assert "`envsolve lock -U` takes it" in done.err
+    assert "run `envsolve lock -U` to upgrade" in done.err
     (told,) = {it["possible"]["stack"] for it in project.data("lock")["files"]}
     assert told.startswith("pytorch 2.15.0 with CUDA 13")
     assert project("lock", "-U").code == 0
@@ -257,18 +257,18 @@ def test_a_file_that_is_no_toml_is_to_be_mended(
     monkeypatch.chdir(tmp_path)
     done = envsolve("lock")
     assert (done.code, done.err.splitlines()[0]) == (2, "error: file-unreadable")
-    assert done.err.endswith("hint: mend the file at that place\n")
+    assert done.err.endswith("hint: fix the file at that place\n")
 
 
 def test_mistakes_in_the_project_are_told_with_their_line(project: Project) -> None:
     project.say('frameworks = ["pytorch"]', 'frameworks = ["pytroch"]')
     done = project("lock")
     assert done.code == 2
-    assert "pyproject.toml:6: frameworks: 'pytroch' is no framework that envsolve knows" in done.err
+    assert "pyproject.toml:6: frameworks: 'pytroch' is not a framework that envsolve knows" in done.err
     assert "did you mean pytorch" in done.err
     project.say('"requirements.txt"', '"requirements.lck"')
     project.say("pytroch", "pytorch")
-    assert "pyproject.toml:14: outputs: the name requirements.lck does not say" in project("lock").err
+    assert "pyproject.toml:14: outputs: cannot infer the format of requirements.lck" in project("lock").err
 
 
 @pytest.mark.parametrize("outputs", ['"requirements.txt"', '"locks/pylock.toml"'])
@@ -287,7 +287,7 @@ def test_where_there_is_no_gpu_the_lock_says_which_machine_it_is_for(
     monkeypatch.delenv("CONDA_OVERRIDE_CUDA_ARCH")
     done = project("lock", "--check")
     assert done.code == 0, done.err
-    assert "no NVIDIA GPU was found: this is for the machine that was locked for (8.6, driver 525.60.13)" in done.err
+    assert "no NVIDIA GPU was found: the lock is still for the recorded machine (8.6, driver 525.60.13)" in done.err
     assert project("lock").code == 0
     assert project.read(outputs.strip('"')) == before
     assert project.data("status")["files"][0]["status"] == "fits"
@@ -313,7 +313,7 @@ def test_a_machine_that_is_typed_does_not_stand_for_named_ones(project: Project)
     project.file.write_text(project.file.read_text() + '[tool.envsolve.targets.desk]\ngpu = "RTX 3090"\n')
     done = project("lock", "--gpu", "V100")
     assert done.code == 2
-    assert "--gpu names a machine, and the project names its own: desk" in done.err
+    assert "--gpu names a machine, but the project has its own: desk" in done.err
 
 
 def test_another_gpu_that_the_stack_runs_on_makes_a_lock_stale_and_changes_no_package(
@@ -374,7 +374,7 @@ def test_what_envsolve_did_not_write_is_overwritten_by_force_alone(output: str, 
     path.write_text("torch\n")
     done = project("lock")
     assert (done.code, done.err.splitlines()[0]) == (2, "error: not-a-lock")
-    assert f"outputs: {name} is not overwritten: envsolve did not write it" in done.err
+    assert f"outputs: {name} was not overwritten: envsolve did not write it" in done.err
     assert path.read_text() == "torch\n"
     done = project("lock", "--force")
     assert done.code == 0, done.err
@@ -388,7 +388,7 @@ def test_an_input_is_no_output(project: Project) -> None:
     project.say("outputs = [", 'requirement-files = ["./requirements.txt"]\noutputs = [')
     done = project("lock")
     assert done.code == 2
-    assert "requirements.txt says what is asked for, and the lock would take its place" in done.err
+    assert "requirements.txt is a requirements file, and the lock would overwrite it" in done.err
 
 
 @pytest.mark.parametrize("variable", ["UV_CUDA_DRIVER_VERSION", "CONDA_OVERRIDE_CUDA"])
@@ -475,7 +475,7 @@ def test_a_comment_that_somebody_wrote_stays(project: Project) -> None:
         path.write_text(f"# mine\n{path.read_text()}# mine too\n")
     before = {name: project.read(name) for name in project.files}
     assert project("lock", "--check").code == 0
-    assert "nothing to change" in project("lock").err
+    assert "up to date" in project("lock").err
     assert {name: project.read(name) for name in project.files} == before
 
 
@@ -515,7 +515,7 @@ def test_a_lock_that_answers_the_request_asks_no_index(project: Project) -> None
     project("lock")
     done = project("lock", "--check", *OFF)
     assert done.code == 0, done.err
-    assert done.err.endswith("note: requirements.txt, locks/pylock.toml: nothing to change\n")
+    assert done.err.endswith("note: requirements.txt, locks/pylock.toml: up to date\n")
     assert project("lock", *OFF).code == 0
     project.say('driver = "535.183.01"', 'driver = "550.54.14"')
     assert project("lock", "--check", *OFF).code == 0
@@ -532,8 +532,8 @@ def test_files_of_one_project_that_differ_are_not_both_taken_at_their_word(proje
 
 def test_a_name_that_no_lock_holds_is_told(project: Project) -> None:
     project("lock")
-    assert "-P nmpy: no lock of the project holds it" in project("lock", "-P", "nmpy").err
-    assert "no lock of the project holds it" not in project("lock", "-P", "Typing_Extensions").err
+    assert "-P nmpy: not in any lock of the project" in project("lock", "-P", "nmpy").err
+    assert "not in any lock of the project" not in project("lock", "-P", "Typing_Extensions").err
 
 
 def test_a_machine_without_a_gpu_shares_no_lock_with_others(project: Project) -> None:
@@ -545,7 +545,7 @@ def test_a_machine_without_a_gpu_shares_no_lock_with_others(project: Project) ->
     )
     done = project("lock")
     assert (done.code, done.err.splitlines()[0]) == (2, "error: hosts-differ")
-    assert "targets.laptop: laptop has no NVIDIA GPU, and others that share the files have" in done.err
+    assert "targets.laptop: laptop has no NVIDIA GPU, but others that share its files have one" in done.err
     assert done.err.count("hint:") == 1
 
 
@@ -573,14 +573,14 @@ def test_a_driver_that_is_typed_leaves_the_gpus_of_the_lock(
     assert project.read() == before
     done = project("status")
     assert done.code == 0
-    assert "this is for the machine that was locked for" in done.err
+    assert "the lock is still for the recorded machine" in done.err
 
 
 def test_a_package_for_the_cpu_is_said_to_be_one_where_a_gpu_is(project: Project, world: IndexServer) -> None:
     world.add("onnxruntime", releases("onnxruntime", ["1.27.0"], tags="cp311-cp311-manylinux_2_28_x86_64"))
     done = project("lock", "onnxruntime")
     assert done.code == 0, done.err
-    assert "onnxruntime is a build for the CPU, asked for by that name: onnxruntime-gpu" in done.err
+    assert "onnxruntime is a CPU build and required by that name: onnxruntime-gpu" in done.err
 
 
 def test_the_host_files_of_a_target_are_its_own(project: Project) -> None:

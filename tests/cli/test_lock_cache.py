@@ -172,8 +172,8 @@ def test_an_index_that_is_away_is_told_with_the_setting_that_names_it(
     at = words.index("--index-url")
     done = locking.envsolve(*words[:at], *words[at + 2 :])
     assert done.code == 3
-    assert "cause: PIP_INDEX_URL names that index\n" in done.err
-    assert "names that index" not in locking("--no-cache").err
+    assert "cause: that index is set in PIP_INDEX_URL\n" in done.err
+    assert "that index is set in" not in locking("--no-cache").err
 
 
 def test_an_index_in_a_folder_that_is_not_there_is_no_index_without_the_package(
@@ -183,11 +183,11 @@ def test_an_index_in_a_folder_that_is_not_there_is_no_index_without_the_package(
     words = locking.line("--no-cache", "--index-url", folder.as_uri())
     done = locking.envsolve(*words)
     assert (done.code, done.err.splitlines()[0]) == (2, "error: url-invalid"), done.err
-    assert f"  there is no folder {folder} for an index to be in\ncause: --index-url names it\n" in done.err
+    assert f"  the folder of an index does not exist: {folder}\ncause: it is set by --index-url\n" in done.err
     monkeypatch.setenv("PIP_INDEX_URL", folder.as_uri())
     at = words.index("--index-url")
     without = [it for number, it in enumerate(words[:-2]) if number not in (at, at + 1)]
-    assert "cause: PIP_INDEX_URL names it\n" in locking.envsolve(*without).err
+    assert "cause: it is set by PIP_INDEX_URL\n" in locking.envsolve(*without).err
     folder.mkdir()
     assert "package-not-found" in locking.envsolve(*words).err
 

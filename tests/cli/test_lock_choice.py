@@ -143,19 +143,19 @@ def test_a_lock_that_is_there_keeps_what_it_holds(envsolve: Envsolve, world: Ind
 
 def test_a_framework_that_is_held_back_is_told_with_what_holds_it(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "pins")
-    assert "note: torch 2.8.0 is taken, not 2.15.0: pins 2.0 requires torch==2.8.0\n" in done.err
+    assert "note: torch 2.8.0 is used, not 2.15.0: pins 2.0 requires torch==2.8.0\n" in done.err
 
 
 def test_what_a_build_loads_holds_it_back_and_is_told(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec")
-    loads = "torchcodec<0.18,>=0.14 loads the libraries of CUDA 13, this stack is of CUDA 12.8"
+    loads = "torchcodec<0.18,>=0.14 loads the libraries of CUDA 13, this stack has CUDA 12.8"
     assert f"note: torchcodec 0.7.0 is 8 months older than 0.17.0: {loads}" in done.err
 
 
 def test_a_build_that_loads_the_libraries_of_another_cuda_is_refused(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.15.*", "bitsandbytes")
     assert (done.code, done.out) == (1, "")
-    assert "bitsandbytes<0.48,>=0.46.1 loads the libraries of CUDA >=11.8,<13, this stack is of CUDA 13.2" in done.err
+    assert "bitsandbytes<0.48,>=0.46.1 loads the libraries of CUDA >=11.8,<13, this stack has CUDA 13.2" in done.err
 
 
 def test_what_runs_in_part_is_taken_where_nothing_else_is_left_and_told(envsolve: Envsolve, world: IndexServer) -> None:
@@ -174,11 +174,9 @@ def test_what_is_half_a_year_behind_is_told(envsolve: Envsolve, world: IndexServ
 def test_what_is_years_behind_is_refused_with_both_ways_out(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "relic")
     assert (done.code, done.out) == (1, "")
-    assert (
-        "error: outdated\n  the newest relic that goes with this request is 1.0, 79 months older than 2.0\n" in done.err
-    )
+    assert "error: outdated\n  the newest relic that fits this request is 1.0, 79 months older than 2.0\n" in done.err
     assert "cause: relic 2.0 requires nowhere-to-be-had\n" in done.err
-    assert "hint: take it all the same\n  envsolve --framework pytorch " in done.err
+    assert "hint: use it anyway\n  envsolve --framework pytorch " in done.err
     command = next(line for line in done.err.splitlines() if line.startswith("  envsolve "))
     assert command.endswith(" relic==1.0")
     taken = lock(envsolve, world, "-f", "pytorch", "relic==1.0")
@@ -222,7 +220,7 @@ def test_what_the_machine_itself_keeps_old_is_no_refusal(envsolve: Envsolve, wor
 def test_a_refusal_of_all_that_there_is_names_what_was_asked_for(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "relic>=2")
     assert done.code == 1
-    assert "the command line asks for relic>=2" in done.err
+    assert "the command line requires relic>=2" in done.err
     assert "package-not-found" in done.err
 
 

@@ -88,7 +88,7 @@ def locked(project: Path, envsolve: Envsolve) -> Path:
 def test_conda_locks_that_answer_the_request_ask_no_channel(locked: Path, envsolve: Envsolve) -> None:
     done = envsolve("lock", *OFF)
     assert done.code == 0, done.err
-    assert "conda-lock.yml, conda-linux-64.lock: nothing to change" in done.err
+    assert "conda-lock.yml, conda-linux-64.lock: up to date" in done.err
     locked.write_text(locked.read_text().replace("520.61.05", "580.65.06"))
     assert envsolve("lock", *OFF).code == 0
 
@@ -109,7 +109,7 @@ def test_conda_locks_that_answer_the_request_ask_no_channel(locked: Path, envsol
             "envsolve.toml",
             '["tensorflow"]',
             '["tensorflow", "pytorch"]',
-            "pytorch is new, and the lock file has no pytorch",
+            "pytorch is new, but the lock file has no pytorch",
         ),
         (
             "conda-lock.yml",
@@ -129,7 +129,7 @@ def test_what_they_were_not_made_for_is_told_without_the_channels(
     done = envsolve("lock", *OFF)
     assert (done.code, reason in done.err) == (1, True), done.err
     assert reason in envsolve("status").out
-    assert "nothing to change" not in done.err
+    assert "up to date" not in done.err
 
 
 @pytest.mark.parametrize(

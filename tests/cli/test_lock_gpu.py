@@ -96,7 +96,7 @@ def test_wheels_that_install_no_cuda_are_locked_and_a_note_says_what_the_machine
     result = lock(envsolve, world, "onnxruntime-gpu==1.18.0", "--gpu", "8.6", "--driver", "550.54.15")
     assert pins_in(result.out)["onnxruntime-gpu"] == "1.18.0"
     text, _, command = result.err.partition("conda can install them")
-    assert text.endswith("the machine must have CUDA 11.8 and cuDNN >=8,<9 on its library path. ")
+    assert text.endswith("the machine needs CUDA 11.8 and cuDNN >=8,<9 on its library path. ")
     assert command.strip(": \n").startswith("envsolve ")
 
 
@@ -186,7 +186,7 @@ class TestWhatIsForAnotherCuda:
         assert (result.code, result.out) == (1, "")
         assert "\ncause: xgboost 3.1.2 requires nvidia-nccl-cu12\n" in result.err
         assert result.err.startswith(
-            "error: packages-conflict\n  one package alone may have the folder nvidia/nccl, for "
+            "error: packages-conflict\n  only one package may install the folder nvidia/nccl, for "
         )
         assert "\ncause: nvidia-nccl-cu13 2.30.7 requires the folder nvidia/nccl for itself\n" in result.err
 
@@ -214,7 +214,7 @@ def test_a_package_without_code_for_the_gpu_is_never_taken(
     world.add("vllm", [wheel("vllm", it, ["torch"]) for it in ("0.2.7", "0.8.5", "0.20.0")])
     result = lock(envsolve, world, "vllm", "--gpu", gpu, "--driver", "580.65.06")
     assert pins_in(result.out).get("vllm") == version
-    told = "cause: vllm is bounded: no vllm that was looked into has code for compute capability 6.1\n"
+    told = "cause: vllm is bounded: no known vllm wheel has code for compute capability 6.1\n"
     assert (result.code, result.err.count(told)) == ((0, 0) if version else (1, 1))
 
 
@@ -245,7 +245,7 @@ class TestTwoPackagesOfOneModule:
         result = lock(envsolve, world, "-f", "onnxruntime", "-r", "asked.in", "--gpu", "8.6")
         assert result.err.startswith("error: packages-conflict\n")
         (hint,) = [line for line in result.err.splitlines() if line.startswith("hint: ")]
-        assert hint.startswith("hint: ask for onnxruntime-gpu>=1.20 instead of onnxruntime>=1.20 (-r asked.in): ")
+        assert hint.startswith("hint: require onnxruntime-gpu>=1.20 instead of onnxruntime>=1.20 (-r asked.in): ")
         Path("asked.in").write_text("onnxruntime-gpu>=1.20\n")
         found = pins(envsolve, world, "-f", "onnxruntime", "-r", "asked.in", "--gpu", "8.6")
         assert found["onnxruntime-gpu"] == "1.26.0"
@@ -281,14 +281,14 @@ def test_versions_by_the_python_want_a_python_to_be_named(envsolve: Envsolve, wo
     assert pins(envsolve, world, *asked, "--source", "pypi")["torch"] == "2.15.0"
     result = envsolve(*asked, *TARGET[2:], "--index-url", world.index_url)
     assert (result.code, result.out) == (1, "")
-    assert "hint: what is asked of a framework depends on the Python: name one with --python\n" in result.err
+    assert "hint: the framework requirements depend on the Python version: choose one with --python\n" in result.err
 
 
 def test_a_build_that_the_index_does_not_have_is_named(envsolve: Envsolve, world: IndexServer) -> None:
     result = lock(envsolve, world, "-f", "pytorch==2.7.0", "--gpu", "8.6", "--source", "pypi")
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("error: release-not-on-index\n")
-    assert " to 2.15.0, and no other index is asked for it\n" in result.err
+    assert " to 2.15.0, and no other index is used for it\n" in result.err
 
 
 class Named(NamedTuple):
@@ -305,7 +305,11 @@ NAMED = {
         "torch==2.7.1+cu126",
         ("--gpu", "none"),
         "gpu-build-without-gpu",
-        ("==2.7.1+cu126 is a CUDA build, and --gpu none asks", "hint: name the GPU it is for", "leave out +cu126"),
+        (
+            "==2.7.1+cu126 is a CUDA build, and --gpu none requests a CPU build",
+            "hint: name the target GPU",
+            "omit +cu126",
+        ),
     ),
     "CUDA where no GPU is": Named(
         "torch===2.7.1+cu126", (), "gpu-build-without-gpu", ("is a CUDA build, and no GPU was found or named",)
@@ -314,7 +318,11 @@ NAMED = {
         "torch==2.7.1+cpu",
         ("--gpu", "8.6"),
         "cpu-build-with-gpu",
-        ("==2.7.1+cpu is a build for the CPU, and the request is for a GPU", "hint: --gpu none", "leave out +cpu"),
+        (
+            "==2.7.1+cpu is a CPU build, and the request is for a GPU",
+            "hint: use --gpu none for CPU builds",
+            "omit +cpu",
+        ),
     ),
     "a version that nobody has": Named(
         "torch==99+cu126", ("--gpu", "8.6"), "no-such-release", ("no GPU build of pytorch==99+cu126 is known",)
@@ -344,7 +352,9 @@ def test_hashes_bind_the_wheel_of_a_framework(envsolve: Envsolve, world: IndexSe
     asked.write_text("torch==2.14.1+cu126 --hash=sha256:00\n", encoding="utf-8")
     result = lock(envsolve, world, "-r", str(asked), "--gpu", "8.6")
     assert (result.code, result.out) == (1, "")
-    assert result.err.startswith("error: hash-mismatch\n  the index has other hashes of torch 2.14.1+cu126 than ")
+    assert result.err.startswith(
+        "error: hash-mismatch\n  the index has other hashes for torch 2.14.1+cu126 than required"
+    )
     assert "--source pypi" in result.err
 
 

@@ -313,7 +313,7 @@ def closed(locking: Locking) -> Locking:
 def test_who_does_not_log_in_is_told_how(closed: Locking) -> None:
     done = closed.refused()
     assert done.err.startswith("error: index-refused\n")
-    assert "answers with status 401" in done.err
+    assert "returned status 401" in done.err
     assert "hint: give user name and password" in done.err
 
 

@@ -66,7 +66,7 @@ WITH_LARGE = [
 
 _BOUNDS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     (r"(\S+) is the last of CUDA \S+, the toolkit of this stack", lambda it: f"<={it[1]}"),
-    (r"this stack is of CUDA (\d+)", lambda it: f"=={it[1]}.*"),
+    (r"this stack has CUDA (\d+)", lambda it: f"=={it[1]}.*"),
     (r"cuDNN (\S+) has no code for compute capability \S+", lambda it: f"<{it[1]}"),
     (r"NCCL (\S+) has no code for compute capability \S+", lambda it: f"<{it[1]}"),
     (r"\S+ \S+ breaks without numpy(\S+)", lambda it: it[1]),
@@ -167,7 +167,5 @@ def test_where_an_index_lacks_a_package_for_one_cuda_the_one_before_is_tried(
     result = envsolve("-f", "jax", "--gpu", "8.6", "--driver", "580.65.06", *TARGET, "--index-url", index.index_url)
     assert result.code == 0, result.err
     assert "jax-cuda12-plugin==0.10.2" in result.out
-    note = (
-        "note: jax 0.10.2 (pypi, cuda12) is taken, not the build for CUDA 13.0: no package index of this request knows "
-    )
+    note = "note: jax 0.10.2 (pypi, cuda12) is used, not the build for CUDA 13.0: no package index has "
     assert f"{note}jax-cuda13-plugin" in result.err

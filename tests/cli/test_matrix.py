@@ -240,7 +240,7 @@ def test_a_version_that_is_not_there_is_an_honest_no(asked: str, envsolve: Envso
 def test_a_sound_matrix_passes_its_check(envsolve: Envsolve, own: Path) -> None:
     result = envsolve("matrix", "check", "--matrix", str(own))
     assert (result.code, result.err) == (0, "")
-    assert result.out.startswith("the compatibility matrix of 2026-11-20 is sound: it keeps ")
+    assert result.out.startswith("the compatibility matrix of 2026-11-20 satisfies all ")
     answer = json.loads(envsolve("matrix", "check", "--json", "--matrix", str(own)).out)
     assert answer["ok"] is True
     assert answer["matrix_date"] == "2026-11-20"
@@ -291,7 +291,7 @@ def test_the_way_out_of_a_broken_matrix_is_to_mend_it(command: tuple[str, ...], 
     tiny_matrix(own, "thing", 'version = "2.0"', 'version = "two"')
     result = envsolve("matrix", *command, "--matrix", str(own))
     assert result.code == 2
-    assert "hint: mend the files at these keys" in result.err
+    assert "hint: fix the keys listed above" in result.err
     assert "solve --help" not in result.err
 
 
@@ -299,9 +299,9 @@ def test_the_way_out_of_a_broken_matrix_is_to_mend_it(command: tuple[str, ...], 
 @pytest.mark.parametrize(
     ("command", "hint"),
     [
-        (("matrix", "list"), "hint: send standard output to a place"),
-        (("matrix", "check"), "hint: send standard output to a place"),
-        (("--version",), "hint: send standard output to a place"),
+        (("matrix", "list"), "hint: redirect standard output to a disk"),
+        (("matrix", "check"), "hint: redirect standard output to a disk"),
+        (("--version",), "hint: redirect standard output to a disk"),
         (("detect",), "hint: write to a file with -o"),
         (("-f", "jax", "--gpu", "8.6"), "hint: write to a file with -o"),
     ],
@@ -357,8 +357,8 @@ def test_a_matrix_for_a_newer_envsolve_is_refused_as_such(
         file.write_text(file.read_text(encoding="utf-8").replace("schema_version = 1", "schema_version = 2"))
     result = envsolve(*command, "--matrix", str(own))
     assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("error: matrix-too-new\n  this envsolve reads schema 1 ")
-    assert "the matrix says 2" in result.err
+    assert result.err.startswith("error: matrix-too-new\n  the compatibility matrix has schema ")
+    assert "the compatibility matrix has schema 2" in result.err
     assert "\nhint: upgrade envsolve" in result.err
 
 
@@ -470,6 +470,6 @@ def on_a_terminal(width: int, *arguments: str, encoding: str = "utf-8") -> str:
 )
 def test_a_table_says_of_which_day_it_is_beside_it(command: tuple[str, ...], envsolve: Envsolve) -> None:
     said = envsolve("matrix", *command)
-    assert re.fullmatch(r"note: this is the compatibility matrix of \d{4}-\d\d-\d\d\n", said.err.splitlines(True)[-1])
+    assert re.fullmatch(r"note: from the compatibility matrix of \d{4}-\d\d-\d\d\n", said.err.splitlines(True)[-1])
     assert "compatibility matrix of" not in said.out
     assert envsolve("matrix", *command, "-q").err == ""

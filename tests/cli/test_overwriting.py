@@ -37,7 +37,7 @@ def locking(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def assert_refused(done: Result, path: Path, text: str) -> None:
     assert (done.code, done.out) == (2, ""), done.err
     assert done.err.startswith("error: not-a-lock\n"), done.err
-    assert "hint: to overwrite it, add --force\n" in done.err
+    assert "hint: use --force to overwrite it\n" in done.err
     assert path.read_text(encoding="utf-8") == text
 
 
@@ -161,10 +161,10 @@ def test_capture_refuses_before_it_looks_at_the_environment(envsolve: Envsolve, 
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("x.toml", "the name of x.toml does not say which format it is to have"),
-        ("x.lock", "the name of x.lock does not say which format it is to have"),
-        ("uv.lock", "uv.lock is the lock of uv"),
-        ("pixi.lock", "pixi.lock is the lock of pixi"),
+        ("x.toml", "cannot infer a format from the name of x.toml"),
+        ("x.lock", "cannot infer a format from the name of x.lock"),
+        ("uv.lock", "uv.lock is a lock of uv"),
+        ("pixi.lock", "pixi.lock is a lock of pixi"),
     ],
 )
 def test_a_name_that_several_formats_have_is_no_answer(

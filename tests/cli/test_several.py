@@ -93,7 +93,7 @@ def test_a_host_file_of_another_platform_is_refused(envsolve: Envsolve) -> None:
     files = ("--host", host("rtx-3090-535.183.01"), "--host", host("gh200-575.57.08"))
     result = envsolve("-f", "pytorch", *files, *BOTH, "--json")
     assert result.code == 2
-    assert "contradicts the host file, which is of linux-aarch64" in result.err
+    assert "contradicts the host file, which is for linux-aarch64" in result.err
 
 
 def test_many_hosts_are_named_by_one_of_each_kind(envsolve: Envsolve, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_no_python_is_told_as_asked_for_that_was_not(envsolve: Envsolve, tmp_pat
         output = str(tmp_path / "{platform}.yml")
         assert envsolve(*more, "--gpu", "none", *BOTH, "--platform", "osx-arm64", "-o", output).code == 0
         for path in tmp_path.iterdir():
-            assert "was asked for" not in path.read_text(encoding="utf-8")
+            assert "was requested" not in path.read_text(encoding="utf-8")
 
 
 def test_a_question_leaves_the_file_of_the_answer_alone(envsolve: Envsolve, tmp_path: Path) -> None:
@@ -187,8 +187,8 @@ def test_a_question_leaves_the_file_of_the_answer_alone(envsolve: Envsolve, tmp_
 
 def test_a_cuda_that_nobody_knows_is_told_once(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "--cuda", "99")
-    assert result.err.startswith("error: cuda-excluded\n  CUDA 99 was asked for, and no such toolkit is known")
-    assert result.err.count("cause: CUDA 99 was asked for") == 1
+    assert result.err.startswith("error: cuda-excluded\n  CUDA 99 was requested, and no such toolkit is known")
+    assert result.err.count("cause: CUDA 99 was requested") == 1
 
 
 def test_the_help_spells_the_default_policy_as_it_is_typed(envsolve: Envsolve) -> None:
@@ -222,7 +222,7 @@ def test_a_framework_that_has_no_build_there_can_be_left_out(
     request_: tuple[str, ...], rest: str, envsolve: Envsolve
 ) -> None:
     error = json.loads(envsolve(*request_, "--json").out)["error"]
-    (hint,) = [hint for hint in error["hints"] if "in an environment of its own" in hint["text"]]
+    (hint,) = [hint for hint in error["hints"] if "use a separate environment" in hint["text"]]
     assert f"--framework {rest} " in hint["command"]
     assert envsolve(*hint["command"].split()[1:]).code == 0
 

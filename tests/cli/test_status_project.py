@@ -75,13 +75,13 @@ def project(tmp_path: Path, envsolve: Envsolve, world: IndexServer, monkeypatch:
     [
         ("numpy>=1\n", []),
         ("# only a comment is new\nNumPy >= 1\n", []),
-        ("numpy>=1\nrich\n", ["requirements.in: rich is new, and the lock file has no rich"]),
-        ("numpy>=99\n", ["requirements.in: numpy>=99 instead of numpy>=1, and the lock file has numpy 2.4.6"]),
+        ("numpy>=1\nrich\n", ["requirements.in: rich is new, but the lock file has no rich"]),
+        ("numpy>=99\n", ["requirements.in: numpy>=99 instead of numpy>=1, but the lock file has numpy 2.4.6"]),
         ("numpy>=1.5\n", ["requirements.in: numpy>=1.5 instead of numpy>=1"]),
         ("numpy>=1\ntyping-extensions\n", ["requirements.in: typing-extensions is new"]),
         ("", ["numpy>=1 was removed"]),
-        ("numpy>=1\n-r more.in\n", ["more.in: rich is new, and the lock file has no rich"]),
-        ("numpy>=1\n-c less.txt\n", ["less.txt: constraint numpy<2 is new, and the lock file has numpy 2.4.6"]),
+        ("numpy>=1\n-r more.in\n", ["more.in: rich is new, but the lock file has no rich"]),
+        ("numpy>=1\n-c less.txt\n", ["less.txt: constraint numpy<2 is new, but the lock file has numpy 2.4.6"]),
         ("numpy>=1\n-c more.txt\n", ["more.txt: constraint numpy<3 is new"]),
         ("numpy>=1\nrich; python_version < '3'\n", []),
         ("numpy>=1; python_version >= '3'\n", []),
@@ -100,9 +100,9 @@ def test_of_a_file_of_the_project_that_no_machine_here_judges_the_way_is_told(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
-    told = "note: `envsolve status` without a file judges by the machines that the project names\n"
+    told = "note: `envsolve status` without a file uses the machines of the project\n"
     done = project.envsolve("status", "locks/pylock.toml", "--platform", "linux-64")
-    assert ("there is none here" in done.out, told in done.err) == (True, False)
+    assert ("no GPU was found here" in done.out, told in done.err) == (True, False)
     monkeypatch.chdir(project.directory / "locks")
     done = project.envsolve("status", "pylock.toml")
     assert (done.code, told in done.err) == (1, True), done.out
@@ -115,9 +115,9 @@ def test_the_keys_that_differ_are_told_and_not_two_commands(project: Project) ->
     project.say("envsolve.toml", '["pytorch"]', '["pytorch", "jax"]\nrequirements = ["polars"]')
     project.write("requirements.in", "numpy>=1\nrich\n")
     assert project.files[0]["reasons"] == [
-        "jax is new, and the lock file has no jax",
-        "polars is new, and the lock file has no polars",
-        "requirements.in: rich is new, and the lock file has no rich",
+        "jax is new, but the lock file has no jax",
+        "polars is new, but the lock file has no polars",
+        "requirements.in: rich is new, but the lock file has no rich",
         "python 3.12 instead of 3.11.7, and the lock file is for Python 3.11.7",
     ]
 
@@ -125,7 +125,7 @@ def test_the_keys_that_differ_are_told_and_not_two_commands(project: Project) ->
 def test_a_lock_for_a_gpu_in_a_project_for_the_cpu_is_stale(project: Project) -> None:
     project.say("envsolve.toml", 'gpus = ["8.6"]\ndriver = "535.183.01"\n', 'gpus = "none"\n')
     assert project.reasons == [
-        "it is for a GPU, and the CPU is asked for",
+        "it is for a GPU, and the request is for the CPU",
         "the CPU instead of compute capability 8.6",
     ]
 
@@ -149,9 +149,12 @@ def test_a_file_in_conflict_does_not_stop_the_others(project: Project) -> None:
     text = (project.directory / "requirements.txt").read_text(encoding="utf-8")
     project.write("requirements.txt", f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n")
     conflict, other = project.files
-    assert (conflict["status"], conflict["reasons"]) == ("unreadable", ["line 1 begins a conflict of a merge"])
+    assert (conflict["status"], conflict["reasons"]) == ("unreadable", ["unresolved merge conflict in line 1"])
     assert other["status"] == "fits"
-    assert "requirements.txt (linux-64): cannot be read\n  because: line 1" in project.envsolve("status").out
+    assert (
+        "requirements.txt (linux-64): cannot be read\n  because: unresolved merge conflict in line 1"
+        in project.envsolve("status").out
+    )
 
 
 def test_what_an_environment_yml_asks_for_now_is_compared(
@@ -170,6 +173,6 @@ def test_what_an_environment_yml_asks_for_now_is_compared(
     assert project.reasons == ["numpy >=1 instead of numpy", "python >=3.9 is new", "__glibc is new"]
     project.write("dev.yml", "dependencies: [numpy =1.2, polars, pip: [pandas]]\n")
     wrong, *missing, of_pip = project.reasons
-    assert wrong.startswith("numpy 1.2.* instead of numpy, and the lock file has numpy ")
-    assert "polars is new, and the lock file has no polars" in missing
-    assert of_pip == "the pip section of dev.yml: pandas is new, and the lock file has no pandas"
+    assert wrong.startswith("numpy 1.2.* instead of numpy, but the lock file has numpy ")
+    assert "polars is new, but the lock file has no polars" in missing
+    assert of_pip == "the pip section of dev.yml: pandas is new, but the lock file has no pandas"

@@ -49,10 +49,10 @@ def test_verbose_tells_what_envsolve_works_with_wherever_it_stands(words: str, e
     ("there", "says"),
     [
         ({"py-rattler": "0.28.0", "conda-lock": "4.0.3"}, "installed: py-rattler 0.28.0, conda-lock 4.0.3"),
-        ({}, "not installed; to have it: pip install 'envsolve[conda]'"),
+        ({}, "not installed; to install it: pip install 'envsolve[conda]'"),
         (
             {"py-rattler": "0.28.0"},
-            "not whole: py-rattler 0.28.0, conda-lock missing; to have it: pip install 'envsolve[conda]'",
+            "incomplete: py-rattler 0.28.0, conda-lock missing; to install it: pip install 'envsolve[conda]'",
         ),
     ],
 )
@@ -81,16 +81,14 @@ def test_uv_is_told_with_its_version_and_place(
 
 def test_without_uv_that_is_said(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("envsolve.create.tools.find_uv", lambda: None)
-    assert told(envsolve("--version", "-v").out)["uv"] == "none that reads every lock"
+    assert told(envsolve("--version", "-v").out)["uv"] == "no supported version"
 
 
 def test_another_matrix_that_commands_read_is_told(
     envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("ENVSOLVE_MATRIX", str(tmp_path))
-    assert told(envsolve("--version", "-v").out)["matrix"] == (
-        f"{find_matrix()}; commands read {tmp_path}, by ENVSOLVE_MATRIX"
-    )
+    assert told(envsolve("--version", "-v").out)["matrix"] == (f"{find_matrix()}; ENVSOLVE_MATRIX selects {tmp_path}")
 
 
 def test_verbose_without_version_is_for_solve(envsolve: Envsolve) -> None:

@@ -62,5 +62,5 @@ def test_what_stays_as_it_is_is_not_to_be_tried_again(line: str, code: str) -> N
 @pytest.mark.parametrize("line", ["No space left on device", "Failed to extract", "something else"])
 def test_what_was_fetched_is_promised_only_where_it_is_kept(line: str) -> None:
     kept, gone = (tool_failed("x", "uv", Ran(2, (line,)), keeps=keeps).hints[0].text for keeps in (True, False))
-    assert "what was fetched before is kept" in kept
-    assert "kept" not in gone
+    assert "completed downloads are reused" in kept
+    assert "reused" not in gone

@@ -93,7 +93,7 @@ def test_directories_that_were_made_go_again_and_others_stay(tmp_path: Path) -> 
 
 
 def test_only_one_works_on_a_place(tmp_path: Path) -> None:
-    with claimed(tmp_path), pytest.raises(OutsideError, match="another command is making"), claimed(tmp_path):
+    with claimed(tmp_path), pytest.raises(OutsideError, match="another command is creating"), claimed(tmp_path):
         pass
     with claimed(tmp_path):
         pass
@@ -225,7 +225,7 @@ def test_a_file_that_is_younger_than_the_command_that_was_killed_stays(tmp_path:
     [claim] = Path(os.environ["XDG_STATE_HOME"]).rglob("*.json")
     os.utime(claim, (0, time.time() - 60))
     before = tree(prefix)
-    with pytest.raises(UsageError, match=r"own\.txt was put there later"):
+    with pytest.raises(UsageError, match=r"own\.txt was added later"):
         clear_remains(prefix)
     assert tree(prefix) == before
     os.utime(claim)

@@ -130,7 +130,7 @@ def test_packages_for_others_are_left_out_and_named(tmp_path: Path) -> None:
     found = plan("conda-lock.yml", conda_lock(*told), tmp_path)
     assert [it.name for it in found.lock.conda] == ["xz", "zlib"]
     assert [it.text for it in found.notes] == [
-        "packages that only docs asks for are left out, as conda-lock does",
+        "packages that only docs requires are left out, as conda-lock does",
     ]
 
 

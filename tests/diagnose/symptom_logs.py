@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import tomli
 
-from envsolve.app.explaining import Asked, Explained, explain
+from envsolve.app.explaining import Explained, ExplainRequest, explain
 from envsolve.model.host import Platform
 from envsolve.model.versions import DriverVersion
 
@@ -22,7 +22,7 @@ class SymptomLog(NamedTuple):
     name: str
     source: str
     text: str
-    asked: Asked
+    asked: ExplainRequest
     findings: tuple[str, ...]
     says: tuple[str, ...]
     never: tuple[str, ...]
@@ -48,14 +48,14 @@ def _read(path: Path) -> SymptomLog:
     )
 
 
-def _asked(context: Mapping[str, object]) -> Asked:
+def _asked(context: Mapping[str, object]) -> ExplainRequest:
     def text(key: str) -> str | None:
         return str(context[key]) if key in context else None
 
     gpus = context.get("gpu", ())
     frameworks = context.get("frameworks", ())
     driver, platform = text("driver"), text("platform")
-    return Asked(
+    return ExplainRequest(
         gpus=(gpus,) if isinstance(gpus, str) else tuple(map(str, gpus)) if isinstance(gpus, list) else (),
         driver=None if driver is None else DriverVersion.parse(driver),
         platform=None if platform is None else Platform(platform),

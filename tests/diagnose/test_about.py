@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from envsolve.app.explaining import Asked, Explained, explain
+from envsolve.app.explaining import Explained, ExplainRequest, explain
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion
 from tests.diagnose.rules.code_cases import Known, case_of
@@ -46,7 +46,7 @@ def test_fields_of_another_framework_leave_nothing_of_the_first() -> None:
     assert case.fields_of("pytorch") == {"framework": "PyTorch", "name": "pytorch", "version": "", "built_cuda": ""}
 
 
-def explained(text: str, asked: Asked) -> Explained:
+def explained(text: str, asked: ExplainRequest) -> Explained:
     return explain(io.BytesIO(text.encode()), asked, {})
 
 
@@ -61,7 +61,7 @@ def explained(text: str, asked: Asked) -> Explained:
 )
 @pytest.mark.parametrize("given", ["pytorch==2.6.0", "tensorflow==2.15.0", "cupy==13.4.0"])
 def test_no_finding_gives_a_version_to_a_framework_that_it_is_not_of(text: str, about: str, given: str) -> None:
-    asked = Asked(gpus=("8.6",), platform=Platform.LINUX_64, frameworks=(given,))
+    asked = ExplainRequest(gpus=("8.6",), platform=Platform.LINUX_64, frameworks=(given,))
     (finding, *_) = explained(text, asked).findings
     name, _, version = given.partition("==")
     assert finding.about == (name if name == about else about)
@@ -71,8 +71,8 @@ def test_no_finding_gives_a_version_to_a_framework_that_it_is_not_of(text: str, 
 
 def test_a_library_of_linux_is_told_for_linux_whatever_platform_is_given() -> None:
     missing = "libcudart.so.11.0: cannot open shared object file: No such file or directory"
-    answer = explained(missing, Asked(platform=Platform.WIN_64, frameworks=("tensorflow==2.10.0",)))
+    answer = explained(missing, ExplainRequest(platform=Platform.WIN_64, frameworks=("tensorflow==2.10.0",)))
     (note,) = answer.notes
     assert all(word in note.text for word in ("libcudart.so.11.0", "win-64", "linux-64"))
     assert "DLL" not in answer.findings[0].fix
-    assert explained("cudart64_110.dll not found", Asked(platform=Platform.WIN_64)).notes == ()
+    assert explained("cudart64_110.dll not found", ExplainRequest(platform=Platform.WIN_64)).notes == ()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.app.explaining import Asked, explain
+from envsolve.app.explaining import ExplainRequest, explain
 from envsolve.validation.symptoms import sightings
 
 pytestmark = pytest.mark.usefixtures("tables_are_read_once")
@@ -43,6 +43,6 @@ OF_FRAMEWORK = {"numpy-mismatch": ("jax",)}
 @pytest.mark.parametrize("case", [case for case in CASES if case["findings"]], ids=lambda case: case["source"])
 def test_explain_says_what_validate_says_or_something_nearer(case: dict[str, str]) -> None:
     known = [sighting.finding for sighting in sightings(case["text"])]
-    asked = Asked(frameworks=OF_FRAMEWORK.get(known[0], ()))
+    asked = ExplainRequest(frameworks=OF_FRAMEWORK.get(known[0], ()))
     explained = [finding.id for finding in explain(io.BytesIO(case["text"].encode()), asked, {}).findings]
     assert {known[0], *NEARER.get(known[0], ())}.intersection(explained[:1])

@@ -19,7 +19,7 @@ from envsolve.host.host_file import host_as_json, read_host_file
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.formats import write, write_conda_lock, write_python_lock
 from envsolve.matrix import Matrix, find_matrix
-from envsolve.model.host import Platform, Problem, Reading
+from envsolve.model.host import Platform, Reading, SourceFailure
 from envsolve.model.request import FrameworkRequest, Request, parse_versions
 from envsolve.model.versions import DriverVersion
 from envsolve.resolve.solver import Solver
@@ -92,7 +92,7 @@ def _record(conda_lock: str) -> str:
 def _host() -> str:
     """As ``envsolve detect --json`` prints it, with what each source said."""
     host = read_host_file(_HOST)
-    silent = Reading("nvidia-smi", problem=Problem("hang", "nvidia-smi did not answer in time"))
+    silent = Reading("nvidia-smi", problem=SourceFailure("hang", "nvidia-smi did not answer in time"))
     told = Reading("nvml", host.driver, host.driver_cuda, host.gpus)
     return json.dumps(host_as_json(host._replace(readings=(told, silent))), indent=2, ensure_ascii=False) + "\n"
 

@@ -10,7 +10,7 @@ from envsolve.host.gpus import grouped
 from envsolve.host.probe import Source, ask
 from envsolve.host.trouble import Trouble, cuda_problem, nvml_problem
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Problem, Reading
+from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Reading, SourceFailure
 from envsolve.model.versions import CudaVersion, DriverVersion
 
 DRIVERS = {
@@ -137,7 +137,7 @@ STATUSES = {
     "our own probe failed beside a good one": (
         [
             Reading(Source.NVML, gpus=(gpu(),)),
-            Reading(Source.LIBCUDA, problem=Problem(Trouble.PROBE_FAILED, "OSError")),
+            Reading(Source.LIBCUDA, problem=SourceFailure(Trouble.PROBE_FAILED, "OSError")),
         ],
         GpuStatus.READY,
     ),
@@ -186,4 +186,4 @@ class Exploding:
 
 
 def test_a_probe_that_fails_becomes_a_reading() -> None:
-    assert ask(Exploding()) == Reading("exploding", problem=Problem("probe-failed", "KeyError: 'surprise'"))
+    assert ask(Exploding()) == Reading("exploding", problem=SourceFailure("probe-failed", "KeyError: 'surprise'"))

@@ -204,7 +204,7 @@ FAILURES = {
         {"parts": ["libnvidia-ml"], "NVIDIA_DRIVER_CAPABILITIES": "utility"},
         BOUND_GPU,
         GpuStatus.NO_ACCESS,
-        ("NVIDIA_DRIVER_CAPABILITIES=utility leaves libcuda out",),
+        ("NVIDIA_DRIVER_CAPABILITIES=utility excludes libcuda",),
     ),
     "unknown errors everywhere": Failure(
         {"fail": {"nvmlInitWithFlags": 999, "cuInit": 999, "nvidia-smi": 255}},
@@ -225,7 +225,7 @@ FAILURES = {
         {},
         {**BOUND_GPU, **pci_gpu(driver="vfio-pci", address="0000:02:00.0")},
         GpuStatus.READY,
-        ("bound to vfio-pci", "holds 2"),
+        ("bound to vfio-pci", "the PCI bus has 2"),
     ),
     "libcuda of another version than the driver": Failure(
         {"cuda": "12.2", "FAKE_NV_CUDA_OF_LIBCUDA": "12.8"}, BOUND_GPU, GpuStatus.READY, ("libcuda offers CUDA 12.8",)

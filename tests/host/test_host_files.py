@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from envsolve.errors import UsageError
 from envsolve.host.host_file import host_as_json, read_host_file
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Problem, Reading
+from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Reading, SourceFailure
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
 
 RECORDED = sorted(Path(__file__).parents[1].joinpath("hosts").glob("*.json"))
@@ -69,7 +69,7 @@ def test_notes_and_origins_of_a_file_steer_no_terminal(tmp_path: Path) -> None:
 
 def test_readings_are_written_and_not_read_back(tmp_path: Path) -> None:
     reading = Reading(
-        "nvml", DriverVersion.parse("580.65.06"), gpus=(Gpu("T4", None),), problem=Problem("hang", "slow", 7)
+        "nvml", DriverVersion.parse("580.65.06"), gpus=(Gpu("T4", None),), problem=SourceFailure("hang", "slow", 7)
     )
     host = Host(Platform.LINUX_64, readings=(reading,))
     text = json.dumps(host_as_json(host))
@@ -113,7 +113,10 @@ MISTAKES: dict[str, tuple[object, str]] = {
     "a schema version that is true": ({**SMALL, "schema_version": True}, "'schema_version' must be a whole number"),
     "a schema version that never was": ({**SMALL, "schema_version": 0}, "'schema_version' must be 1, not 0"),
     "no platform": ({"schema_version": 1}, "'platform' is missing"),
-    "an unknown platform": ({**SMALL, "platform": "linux"}, "'platform': 'linux' is none of linux-64, linux-aarch64"),
+    "an unknown platform": (
+        {**SMALL, "platform": "linux"},
+        "'platform': 'linux' is not one of linux-64, linux-aarch64",
+    ),
     "a driver that is no version": ({**SMALL, "driver": "new"}, "'driver': 'new' is not an NVIDIA driver version"),
     "a driver that is a number": ({**SMALL, "driver": 580.65}, "'driver' must be a text, not 580.65"),
     "a bad CUDA version": ({**SMALL, "driver_cuda": "12"}, "'driver_cuda': '12' is not a CUDA version"),
@@ -131,7 +134,7 @@ MISTAKES: dict[str, tuple[object, str]] = {
         "'gpus[0].memory_mib' must be a whole number",
     ),
     "MIG as text": ({**SMALL, "gpus": [{"name": "T4", "mig": "on"}]}, "'gpus[0].mig' must be true or false"),
-    "an unknown status": ({**SMALL, "status": "fine"}, "'status': 'fine' is none of ready"),
+    "an unknown status": ({**SMALL, "status": "fine"}, "'status': 'fine' is not one of ready"),
     "an origin that is no object": ({**SMALL, "origin": "me"}, "'origin' must be an object"),
 }
 

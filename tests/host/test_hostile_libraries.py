@@ -25,9 +25,9 @@ COMMANDS = pytest.mark.parametrize("command", [DETECT, SOLVE], ids=["detect", "s
 LOADING = {
     "crash": "died with signal 11",
     "abort": "died with signal 6",
-    "exit": "ended the process that asked it, with exit code 0",
+    "exit": "ended the process that queried it, with exit code 0",
     "hang": "did not answer in time",
-    "answer": "gave an answer that cannot be read",
+    "answer": "sent an unreadable result",
     "print": None,
     "close": None,
 }
@@ -44,7 +44,7 @@ def test_a_library_that_misbehaves_while_it_is_loaded_is_one_source_that_failed(
     if words is None:
         assert (answer if command == DETECT else answer["host"])["gpus"][0]["name"] == "NVIDIA GeForce GTX 1080 Ti"
     else:
-        assert f"NVML {words}" in found.err or f"asked NVML {words}" in found.err
+        assert f"NVML {words}" in found.err or f"queried NVML {words}" in found.err
         assert answer.get("status") == "driver-broken" or answer["error"]["code"] == "gpu-not-identified"
 
 

@@ -142,7 +142,7 @@ def test_netrc_knows_the_password_of_a_user_in_an_address(server: Flaky, fetcher
     ("content", "note"),
     [
         (b"machine 127.0.0.1 login ann pass hidden", "line 1 is malformed"),
-        (b"machine 127.0.0.1 login \xff password hidden", "it is no text in UTF-8"),
+        (b"machine 127.0.0.1 login \xff password hidden", "it is not UTF-8 text"),
         (None, "it is a directory"),
     ],
 )

@@ -346,7 +346,7 @@ def test_it_waits_longer_each_time(server: Flaky) -> None:
     started = time.monotonic()
     error = refused(fetcher, server.says("/x", Answer(503)))
     assert time.monotonic() - started > (0.04 + 0.08 + 0.16) / 2
-    assert (fetcher.requests, error.cause[1]) == (4, "so it went 4 times")
+    assert (fetcher.requests, error.cause[1]) == (4, "this happened 4 times")
     fetcher.close()
 
 
@@ -375,7 +375,7 @@ def test_a_server_that_stalls_is_left(server: Flaky, stall: Literal["head", "bod
     url = server.says("/x", Answer(body=b"never", stall=stall))
     error = refused(fetcher, url)
     assert (error.code, fetcher.requests) == ("index-timeout", 2)
-    assert error.cause[0] == "no byte came in time"
+    assert error.cause[0] == "no data arrived in time"
     fetcher.close()
 
 
@@ -384,7 +384,7 @@ def test_the_patience_of_uv_and_pip_is_taken_over(server: Flaky, monkeypatch: py
     monkeypatch.setenv("PIP_DEFAULT_TIMEOUT", "0.1")
     fetcher = HttpFetcher(retries=0)
     assert refused(fetcher, server.says("/x", Answer(stall="head"))).code == "index-timeout"
-    assert fetcher.notes == ["UV_HTTP_TIMEOUT is 'a while', which is no number of seconds, and is ignored"]
+    assert fetcher.notes == ["UV_HTTP_TIMEOUT is ignored: 'a while' is not a number of seconds"]
     fetcher.close()
 
 
@@ -394,7 +394,7 @@ def test_a_server_that_is_not_there_is_named_with_the_ways_out(fetcher: HttpFetc
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/simple/"
         error = refused(fetcher, url)
     assert (error.code, error.message) == ("index-unreachable", f"{url} cannot be reached")
-    assert error.cause == ("Connection refused", "so it went 4 times")
+    assert error.cause == ("Connection refused", "this happened 4 times")
     hints = " ".join(hint.text for hint in error.hints)
     assert all(word in hints for word in ("--offline", "--index-url"))
 
@@ -410,15 +410,15 @@ def test_a_server_that_is_not_there_is_named_with_the_ways_out(fetcher: HttpFetc
     ],
 )
 def test_the_variable_of_a_proxy_is_that_of_the_scheme(url: str, variable: str | None) -> None:
-    error = outside_error(Failure("index-timeout", "no byte came in time", again=True), Tries(url, None, 1))
+    error = outside_error(Failure("index-timeout", "no data arrived in time", again=True), Tries(url, None, 1))
     told = [it.text for it in error.hints if "proxy" in it.text]
-    assert told == ([] if variable is None else [f"behind a proxy, set {variable} to its address"])
+    assert told == ([] if variable is None else [f"behind a proxy, set {variable} to its URL"])
 
 
 def test_a_name_that_nobody_knows_is_said_in_words() -> None:
     fetcher = HttpFetcher(retries=0)
     error = refused(fetcher, "http://nowhere.invalid/")
-    assert (error.code, error.cause) == ("index-unreachable", ("the name of the host is not known",))
+    assert (error.code, error.cause) == ("index-unreachable", ("the host name is unknown",))
     fetcher.close()
 
 
@@ -709,7 +709,7 @@ def test_certificates_that_are_not_there_are_named(fetcher: HttpFetcher, monkeyp
     with pytest.raises(UsageError) as caught:
         fetcher.fetch("https://127.0.0.1:1/")
     assert caught.value.code == "invalid-environment-variable"
-    assert caught.value.message.startswith("SSL_CERT_FILE names /nowhere/ca.pem")
+    assert caught.value.message.startswith("SSL_CERT_FILE is /nowhere/ca.pem")
     assert caught.value.message.endswith("No such file or directory")
 
 

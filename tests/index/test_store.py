@@ -358,7 +358,7 @@ def test_a_folder_that_is_a_link_is_not_used(tmp_path: Path) -> None:
     assert store.read("pages", KEY) is None
     assert list((tmp_path / "elsewhere").iterdir()) == []
     assert store.failure is not None
-    assert "this user alone" in store.failure
+    assert "only this user" in store.failure
 
 
 def test_a_folder_that_others_may_write_to_is_not_used(store: Store) -> None:
@@ -369,7 +369,7 @@ def test_a_folder_that_others_may_write_to_is_not_used(store: Store) -> None:
     assert other.read("pages", KEY) is None
     assert other.clear() == Amount(0, 0)
     assert other.failure is not None
-    assert "this user alone" in other.failure
+    assert "only this user" in other.failure
 
 
 @pytest.mark.skipif(not is_root, reason="only root can make a directory of somebody else's")

@@ -259,9 +259,9 @@ def test_an_environment_that_envsolve_wrote_is_held_whole() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[project]\nname = 'a'\n", "it is no environment.yml, no conda-lock.yml, no pixi.lock and no explicit file"),
-        ('{"packages": []}', "it is no environment.yml"),
-        ("dependencies: [a\n", ":2: it is no YAML"),
+        ("[project]\nname = 'a'\n", "it is not an environment.yml, conda-lock.yml, pixi.lock or explicit file"),
+        ('{"packages": []}', "it is not an environment.yml"),
+        ("dependencies: [a\n", ":2: it is not valid YAML"),
         ("version: 2\npackage: []\n", "it is version '2' of the format"),
         ("version: 3\nenvironments: {}\n", "it is version '3' of the format of pixi.lock"),
     ],

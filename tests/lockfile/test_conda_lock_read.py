@@ -55,7 +55,7 @@ _WHEEL = Pin(
     ),
     None,
 )
-_OWN = Open("'own 1.0.dev3' is from a folder or a repository, which no other lock can hold", "own")
+_OWN = Open("'own 1.0.dev3' is from a folder or a repository, which no other lock format supports", "own")
 
 
 def test_a_file_of_conda_lock_is_read() -> None:
@@ -112,29 +112,29 @@ _PACKAGE = "name: a\nversion: '1'\nmanager: conda\nplatform: linux-64\nurl: http
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a", "it is no mapping"),
+        ("a", "it is not a mapping"),
         ("metadata: {}", "it has no list of packages"),
         ("version: 2\npackage: []", "it is version '2' of the format, and envsolve reads version 1"),
-        ("package: {}", "its list of packages is no list"),
-        ("package: [a]", "package 1 is no mapping"),
-        ("package: []\nmetadata: []", "its metadata is no mapping"),
-        ("package: []\nmetadata: {channels: a}", "its list of channels is no list"),
+        ("package: {}", "its list of packages is not a list"),
+        ("package: [a]", "package 1 is not a mapping"),
+        ("package: []\nmetadata: []", "its metadata is not a mapping"),
+        ("package: []\nmetadata: {channels: a}", "its list of channels is not a list"),
         ("package: []\nmetadata: {channels: [{}]}", "the address of a channel is missing"),
         ("package: []\nmetadata: {platforms: [[]]}", "a platform is not one line"),
         (_PACKAGE.replace("name: a", "name:"), "the name of package 1 is missing"),
         (_PACKAGE.replace("name: a", 'name: "a\\nb"'), "the name of package 1 is not one line"),
-        (_PACKAGE.replace("name: a", "name: '- a'"), "'- a' is no sound package of conda"),
-        (_PACKAGE.replace("'1'", "1 2"), "'a' is no sound package of conda"),
+        (_PACKAGE.replace("name: a", "name: '- a'"), "'- a' is not a valid conda package"),
+        (_PACKAGE.replace("'1'", "1 2"), "'a' is not a valid conda package"),
         (_PACKAGE.replace("'1'", "[1]"), "the version of package 1 is not one line"),
-        (_PACKAGE.replace("url: https://127.0.0.1/", "url: https://127.0.0.1/ b/"), "'a' is no sound package of conda"),
-        (_PACKAGE.replace("127.0.0.1/", f"127.0.0.1/{'own/' * 600}"), "'a' is no sound package of conda"),
+        (_PACKAGE.replace("url: https://127.0.0.1/", "url: https://127.0.0.1/ b/"), "'a' is not a valid conda package"),
+        (_PACKAGE.replace("127.0.0.1/", f"127.0.0.1/{'own/' * 600}"), "'a' is not a valid conda package"),
         (_PACKAGE.replace("platform: linux-64", "platform:"), "the platform of package 1 is missing"),
-        (f"{_PACKAGE}\nbuild: 'a b'", "'a' is no sound package of conda"),
-        (f"{_PACKAGE}\nhash: abc", "the hashes of package 1 is no mapping"),
-        (f"{_PACKAGE}\ndependencies: [b]", "the list of what package 1 depends on is no mapping"),
+        (f"{_PACKAGE}\nbuild: 'a b'", "'a' is not a valid conda package"),
+        (f"{_PACKAGE}\nhash: abc", "the hashes of package 1 is not a mapping"),
+        (f"{_PACKAGE}\ndependencies: [b]", "the list of what package 1 depends on is not a mapping"),
         (f"{_PACKAGE}\ndependencies: {{b: [c]}}", "what is required of 'b' is not one line"),
-        (f'{_PACKAGE}\ndependencies: {{"b\\nc": ""}}', "'a' is no sound package of conda"),
-        (_PACKAGE.replace("conda\n", "pip\n").replace("name: a", "name: -a"), "'-a' is no sound package of pip"),
+        (f'{_PACKAGE}\ndependencies: {{"b\\nc": ""}}', "'a' is not a valid conda package"),
+        (_PACKAGE.replace("conda\n", "pip\n").replace("name: a", "name: -a"), "'-a' is not a valid pip package"),
     ],
 )
 def test_what_is_no_conda_lock_is_refused(text: str, said: str) -> None:
@@ -147,7 +147,7 @@ def test_what_is_no_conda_lock_is_refused(text: str, said: str) -> None:
 def test_a_file_that_cannot_be_read_is_a_mistake_of_who_named_it(tmp_path: Path) -> None:
     path = tmp_path / "conda-lock.yml"
     path.write_text("package: [a\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"conda-lock\.yml:2: it is no YAML") as refused:
+    with pytest.raises(UsageError, match=r"conda-lock\.yml:2: it is not valid YAML") as refused:
         lock_at(path, Platform.LINUX_64)
     assert refused.value.code == "held-unreadable"
 

@@ -29,7 +29,7 @@ def _specs(file: EnvironmentFile) -> list[str]:
 
 def test_a_file_with_everything_is_read_for_a_platform() -> None:
     file = read_environment(_SAMPLE, Platform.LINUX_64)
-    reason = "environment.yml asks for it"
+    reason = "environment.yml requires it"
     conda = [
         *("python 3.11.*", "numpy >=1.26,<3", "scipy ==1.11 py311*", "pytorch >=2.3 cuda126*", "conda-forge::pillow"),
         *("gperftools", "backports", "ncurses"),
@@ -65,8 +65,8 @@ def test_a_file_with_everything_is_read_for_a_platform() -> None:
             "line 5: envsolve makes no lock for the platform 'linux-ppc64le'",
             "line 27: the credentials in '--index-url https://127.0.0.1/simple' are left out",
             "line 35: the credentials in 'Own @ https://127.0.0.1/own-1.0-py3-none-any.whl' are left out",
-            "line 22: 'py<38' is no selector that envsolve can answer, and the line counts",
-            "line 44: 'extra' is nothing that envsolve reads",
+            "line 22: the selector 'py<38' is not supported: the line is included",
+            "line 44: 'extra' is ignored",
         ),
         (
             ("https://127.0.0.1:8080/own", "https://user:secret@127.0.0.1:8080/own"),
@@ -137,39 +137,43 @@ def test_a_file_of_windows_powershell_is_read(tmp_path: Path) -> None:
 _INVALID = [
     ("", None, "it is empty"),
     ("# nothing\n", None, "it is empty"),
-    ("- numpy\n", 1, "it is no mapping"),
-    ("numpy\n", 1, "it is no mapping"),
+    ("- numpy\n", 1, "it is not a mapping"),
+    ("numpy\n", 1, "it is not a mapping"),
     ("name: a\n", None, "it has no dependencies"),
-    ("dependencies: numpy\n", 1, "dependencies is no list"),
-    ("dependencies: {numpy: 1}\n", 1, "dependencies is no list"),
-    ("dependencies:\n  - a\n  - b: [c\n", 4, "it is no YAML"),
-    ("dependencies:\n  - a\ndependencies:\n  - b\n", 3, "'dependencies' is there twice"),
-    ("dependencies:\n  - a\n  - python: 3.11\n", 3, "'python' is no section of dependencies"),
-    ("dependencies:\n  - a\n  - [b]\n", 3, "a dependency is no mapping"),
-    ("dependencies:\n  - sel(py<38): a\n", 2, "'sel(py<38)' is no selector"),
+    ("dependencies: numpy\n", 1, "dependencies is not a list"),
+    ("dependencies: {numpy: 1}\n", 1, "dependencies is not a list"),
+    ("dependencies:\n  - a\n  - b: [c\n", 4, "it is not valid YAML"),
+    ("dependencies:\n  - a\ndependencies:\n  - b\n", 3, "'dependencies' appears twice"),
+    ("dependencies:\n  - a\n  - python: 3.11\n", 3, "'python' is not a section of dependencies"),
+    ("dependencies:\n  - a\n  - [b]\n", 3, "a dependency is not a mapping"),
+    ("dependencies:\n  - sel(py<38): a\n", 2, "the selector 'sel(py<38)' is not supported"),
     ("dependencies:\n  - sel(linux): [a]\n", 2, "sel(linux) is a list or a mapping"),
-    ("dependencies:\n  - a # [win]\n  - b # [linux]\n  - b==\n", 4, "'b==' is nothing that conda can be asked for"),
-    ("dependencies:\n  - torch[cuda]\n", 2, "conda knows no extras"),
+    ("dependencies:\n  - a # [win]\n  - b # [linux]\n  - b==\n", 4, "'b==' is not a conda requirement"),
+    ("dependencies:\n  - torch[cuda]\n", 2, "conda has no extras"),
     ("dependencies:\n  - |\n    a\n    b\n", 2, "a dependency is not one line of ordinary text"),
     ("dependencies:\n  - a\u00a0b\n", 2, "a dependency is not one line of ordinary text"),
-    ("dependencies:\n  - pip: a\n", 2, "pip is no list"),
+    ("dependencies:\n  - pip: a\n", 2, "pip is not a list"),
     ("dependencies:\n  - pip:\n      - a\n      - b: c\n", 4, "an entry of pip is a list or a mapping"),
-    ("dependencies:\n  - pip:\n      - --pre\n", 3, "does not know the option '--pre' of pip"),
-    ("dependencies:\n  - pip:\n      - -r\n", 3, "an option of pip names nothing"),
-    ("dependencies:\n  - pip:\n      - -r https://user:secret@127.0.0.1/a.txt\n", 3, "'https://127.0.0.1/a.txt' is an"),
+    ("dependencies:\n  - pip:\n      - --pre\n", 3, "the pip option '--pre' is not supported"),
+    ("dependencies:\n  - pip:\n      - -r\n", 3, "a pip option has no value"),
+    (
+        "dependencies:\n  - pip:\n      - -r https://user:secret@127.0.0.1/a.txt\n",
+        3,
+        "'https://127.0.0.1/a.txt' is a URL",
+    ),
     ("dependencies:\n  - pip:\n      - -i https://127.0.0.1/a -f b\n", 3, "is more than one option"),
-    ("dependencies: []\nchannels: conda-forge\n", 2, "channels is no list"),
-    ("dependencies: []\nchannels:\n  - [a]\n", 3, "a channel is no mapping"),
-    ("dependencies: []\nchannels:\n  - {name: a}\n", 3, "a channel has neither a name nor an address"),
-    ("dependencies: []\nvariables: [a]\n", 2, "variables is no mapping"),
+    ("dependencies: []\nchannels: conda-forge\n", 2, "channels is not a list"),
+    ("dependencies: []\nchannels:\n  - [a]\n", 3, "a channel is not a mapping"),
+    ("dependencies: []\nchannels:\n  - {name: a}\n", 3, "a channel has neither a name nor a URL"),
+    ("dependencies: []\nvariables: [a]\n", 2, "variables is not a mapping"),
     ("dependencies: []\nvariables:\n  A: [b]\n", 3, "the variable A is a list or a mapping"),
     ('dependencies: []\nvariables:\n  A: "b\\nc"\n', 3, "the variable A is not one line"),
     ('dependencies: []\nvariables:\n  A: "b\\0c"\n', 3, "the variable A is not one line of ordinary text"),
-    ("dependencies: []\nvariables:\n  'A=B': c\n", 3, "'A=B' is no name of a variable"),
+    ("dependencies: []\nvariables:\n  'A=B': c\n", 3, "'A=B' is not a variable name"),
     ("dependencies: []\nname: [a]\n", 2, "name is a list or a mapping"),
-    ("dependencies: []\nplatforms: linux-64\n", 2, "platforms is no list"),
+    ("dependencies: []\nplatforms: linux-64\n", 2, "platforms is not a list"),
     (f"dependencies: [{'a, ' * 200_000}]\n", None, "it is longer than 512 KiB"),
-    (f"a: &a [{'b, ' * 1000}]\nc: &c [{'*a, ' * 1000}]\ndependencies: [*c]\n", None, "its aliases stand for more"),
+    (f"a: &a [{'b, ' * 1000}]\nc: &c [{'*a, ' * 1000}]\ndependencies: [*c]\n", None, "its aliases expand to too much"),
 ]
 
 
@@ -186,7 +190,7 @@ def test_what_cannot_be_read_is_refused_with_its_line(text: str, line: int | Non
 
 @pytest.mark.parametrize("entry", ["-e .", "-e.", "--editable ./own", "--editable=git+https://127.0.0.1/own"])
 def test_a_project_that_is_being_edited_is_refused_as_in_a_requirements_file(entry: str) -> None:
-    with pytest.raises(UsageError, match=r":3: .* is a project that is being edited") as refused:
+    with pytest.raises(UsageError, match=r":3: .* is an editable install") as refused:
         _read(f"dependencies:\n  - pip:\n    - {entry}\n")
     assert refused.value.code == "editable-not-supported"
     assert "--no-deps" in refused.value.hints[0].text

@@ -54,8 +54,8 @@ def test_a_file_is_read_with_every_kind_of_digest_and_what_is_no_address_is_told
     assert lock.open == (
         Open(NO_ADDRESS, line=11, of_conda=True),
         Open(NO_ADDRESS, line=12, of_conda=True),
-        Open("a wheel in its comments has no address", line=15),
-        Open("'own' is from a folder or a repository, which no other lock can hold", "own"),
+        Open("a wheel in its comments has no URL", line=15),
+        Open("'own' is from a folder or a repository, which no other lock format supports", "own"),
     )
 
 

@@ -132,7 +132,7 @@ def test_the_lock_of_uv_is_read_with_its_indexes() -> None:
         ("own", "1.0", "", None),
         ("torch", "2.14.1+cu130", "", CUDA_INDEX),
     ]
-    assert [it.reason for it in lock.open] == ["it has the option '-e ./own', which no other format can say"]
+    assert [it.reason for it in lock.open] == ["it has the option '-e ./own', which no other format supports"]
 
 
 def test_the_pylock_of_a_peer_is_read() -> None:

@@ -73,5 +73,5 @@ def test_a_pipe_is_not_read(tmp_path: Path) -> None:
 def test_what_cannot_be_read_as_a_lock_stays(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_file, "LONGEST", 100)
     (tmp_path / "lock").write_bytes(content)
-    with pytest.raises(UsageError, match="is not overwritten: it is"):
+    with pytest.raises(UsageError, match="was not overwritten: it is"):
         refuse_to_overwrite(tmp_path / "lock")

@@ -101,7 +101,7 @@ def test_a_file_of_version_6_is_read() -> None:
         channels=("https://127.0.0.1/own", "conda-forge"),
         left_out=("left out: environment 'docs'",),
     )
-    built = Open("'../source' is built from source, which no other lock can hold")
+    built = Open("'../source' is built from source, which no other lock format supports")
     assert _read(6) == (
         shared._replace(
             platform="linux-64", python="3.12.8", conda=(mutex, python, tzdata), pins=(rich,), open=(built,)
@@ -162,28 +162,28 @@ _HOLDING = f"version: 6\nenvironments: {{a: {{packages: {{linux-64: [{{conda: '{
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a", "it is no mapping"),
+        ("a", "it is not a mapping"),
         ("environments: {}", "it is version '' of the format of pixi.lock, and envsolve reads 4 to 7"),
         ("version: 3\npackage: []", "it is version '3' of the format of pixi.lock"),
         ("version: 1000\nenvironments: {}", "it is version '1000' of the format of pixi.lock"),
         ("version: 6", "it has no environments"),
-        ("version: 6\nenvironments: []", "its table of environments is no mapping"),
-        ("version: 6\nenvironments: {a: []}", "the environment 'a' is no mapping"),
-        ("version: 6\nenvironments: {a: {packages: []}}", "the packages of the environment 'a' is no mapping"),
-        ("version: 6\nenvironments: {a: {packages: {linux-64: a}}}", "a list of packages is no list"),
-        ("version: 6\nenvironments: {a: {packages: {linux-64: [a]}}}", "a package is no mapping"),
+        ("version: 6\nenvironments: []", "its table of environments is not a mapping"),
+        ("version: 6\nenvironments: {a: []}", "the environment 'a' is not a mapping"),
+        ("version: 6\nenvironments: {a: {packages: []}}", "the packages of the environment 'a' is not a mapping"),
+        ("version: 6\nenvironments: {a: {packages: {linux-64: a}}}", "a list of packages is not a list"),
+        ("version: 6\nenvironments: {a: {packages: {linux-64: [a]}}}", "a package is not a mapping"),
         ("version: 6\nenvironments: {a: {packages: {linux-64: [{}]}}}", "the address of a package is missing"),
         (
             _HOLDING,
-            f"an environment holds '{_ENTRY}', of which nothing is told below",
+            f"an environment lists '{_ENTRY}', which is not among the packages",
         ),
         (
             f"{_HOLDING}\npackages: [{{conda: '{_ENTRY}', name: '- b'}}]",
-            "'- b' is no sound package of conda",
+            "'- b' is not a valid conda package",
         ),
         (
             f"{_HOLDING}\npackages: [{{conda: '{_ENTRY}', depends: b}}]",
-            "depends is no list",
+            "depends is not a list",
         ),
         ("version: 6\nenvironments: {}\npackages: [{kind: conda}]", "the address of package 1 is missing"),
         ("version: 7\nenvironments: {}\nplatforms: [{}]", "the name of a platform is missing"),
@@ -198,7 +198,7 @@ def test_what_is_no_pixi_lock_is_refused(text: str, said: str) -> None:
 def test_a_file_that_cannot_be_read_is_a_mistake_of_who_named_it(tmp_path: Path) -> None:
     path = tmp_path / "pixi.lock"
     path.write_text("version: 6\nenvironments: [a\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"pixi\.lock:3: it is no YAML") as refused:
+    with pytest.raises(UsageError, match=r"pixi\.lock:3: it is not valid YAML") as refused:
         lock_at(path, Platform.LINUX_64)
     assert refused.value.code == "held-unreadable"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from envsolve.app.exact_files import Asking
 from envsolve.app.export_conda import export_conda
-from envsolve.app.export_python import Asked, export_python
+from envsolve.app.export_python import PythonExport, export_python
 from envsolve.app.network import Network
 from envsolve.boundary.files import FileError
 from envsolve.errors import EnvsolveError
@@ -91,5 +91,5 @@ def packages(text: str) -> set[tuple[str, str, str, str, str | None]]:
 
 
 def requirements_of(lock: Lock) -> str:
-    asked = Asked(lock, "pylock", "requirements", "lock", Asking(network=Network(offline=True)), False, "")
+    asked = PythonExport(lock, "pylock", "requirements", "lock", Asking(network=Network(offline=True)), False, "")
     return export_python(asked, {}).texts[0][1]

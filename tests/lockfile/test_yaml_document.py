@@ -76,7 +76,7 @@ def test_a_deep_comment_or_a_blank_line_nests_nothing() -> None:
 def test_a_key_that_comes_twice_is_refused_where_it_comes_again() -> None:
     node = compose("a: b\nc: d\na: e\n")
     assert node is not None
-    with pytest.raises(FileError, match="'a' is there twice") as refused:
+    with pytest.raises(FileError, match="'a' appears twice") as refused:
         table_of(node, "it")
     assert refused.value.line == 3
 

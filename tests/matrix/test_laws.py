@@ -34,7 +34,7 @@ BREAKS = [
         'cuda = "12.7"',
         "thing.toml: release 2.0 (pypi, cuda12, linux-64): CUDA 12.7 is not in cuda.toml",
     ),
-    Break("toolkit-of-a-build-is-known", "thing", '"==12.9"', '"==12.7"', "holds no CUDA ==12.7"),
+    Break("toolkit-of-a-build-is-known", "thing", '"==12.9"', '"==12.7"', "has no CUDA ==12.7"),
     Break("cudnn-that-a-build-asks-for-is-known", "thing", '"==9.10.2.21"', '"==9.9.0.52"', "cuDNN ==9.9.0.52"),
     Break("cudnn-that-a-build-asks-for-is-known", "thing", '">=8.9,<9"', '">=9,<10"', "for CUDA 11 is not in"),
     Break("cudnn-that-a-build-asks-for-is-known", "cudnn", ', "win-64"]', "]", "but not from conda-forge"),
@@ -50,14 +50,14 @@ BREAKS = [
     Break("code-targets-are-listed-once-and-in-order", "thing", 'ptx = ["8.0"]', 'ptx = ["8.0", "8.0"]', "ptx is not"),
     Break("pythons-are-listed-once-and-in-order", "thing", '["3.9", "3.10"]', '["3.10", "3.9"]', "(3.10, 3.9)"),
     Break("pythons-are-listed-once-and-in-order", "thing", '["3.9", "3.10"]', '["3.9", "3.9"]', "each once"),
-    Break("releases-stand-newest-first", "thing", 'version = "2.0"', 'version = "0.9"', "stands below the older 0.9"),
+    Break("releases-stand-newest-first", "thing", 'version = "2.0"', 'version = "0.9"', "is below the older 0.9"),
     Break(
         "no-two-rows-are-one-build",
         "thing",
         'platform = "osx-arm64"\nbuild = "cpu"',
         'platform = "osx-arm64"\nbuild = "cpu"\npackage = "thing"\npythons = ["3.8", "3.9"]\nevidence = ["docs"]\n\n'
         '[[release]]\nversion = "1.0"\nsource = "pypi"\nplatform = "osx-arm64"\nbuild = "cpu"',
-        "(pypi, cpu, osx-arm64): stands there twice for Python 3.9",
+        "(pypi, cpu, osx-arm64): appears twice for Python 3.9",
     ),
     Break("companions-and-constraints-can-be-read", "thing", '"==2.1"', '"2.1"', "companions.thingvision: '2.1'"),
     Break("companions-and-constraints-can-be-read", "thing", '"numpy<2"', '"numpy<<2"', "constraints: 'numpy<<2'"),
@@ -89,7 +89,7 @@ BREAKS = [
     Break("disagreements-mean-a-version", "thing", 'versions = "==2.0"', 'versions = "==2.1"', "no release is ==2.1"),
     Break("disagreements-mean-a-version", "thing", 'versions = "==2.0"\n', "", "versions is missing"),
     Break("names-mean-one-framework", "thing", '["thg"]', '["thg", "other"]', "'other' is a name of other too"),
-    Break("toolkits-stand-newest-first-and-once", "cuda", '"12.9"', '"10.2"', "toolkit 11.8: stands below 10.2"),
+    Break("toolkits-stand-newest-first-and-once", "cuda", '"12.9"', '"10.2"', "toolkit 11.8: is below 10.2"),
     Break("driver-floors-do-not-fall", "cuda", '"525.60.13"', '"418.39"', "linux_floor 418.39 is older than 450.80.02"),
     Break("driver-floors-do-not-fall", "cuda", '"528.33"', '"418.96"', "windows_floor 418.96 is older than 452.39"),
     Break("full-drivers-do-not-fall", "cuda", '"520.61.05"', '"580"', "linux_full 575.51.03 is older than 580 of 11.8"),
@@ -101,7 +101,7 @@ BREAKS = [
         'branch = 520\ncuda = "13.0"',
         "driver_branch 575: supports CUDA 12.9, less than 13.0 of the older 520",
     ),
-    Break("driver-branches-ascend-with-their-cuda", "cuda", "branch = 520", "branch = 575", "stands there twice"),
+    Break("driver-branches-ascend-with-their-cuda", "cuda", "branch = 520", "branch = 575", "appears twice"),
     Break(
         "first-releases-belong-to-their-branch", "cuda", 'first_linux = "575', 'first_linux = "576', "first_linux 576"
     ),
@@ -136,7 +136,7 @@ BREAKS = [
         "cuda",
         'capability = "9.0"',
         'capability = "12.0"',
-        "architecture 12.0: stands there twice",
+        "architecture 12.0: appears twice",
     ),
     Break(
         "toolkits-compile-for-generations-of-their-time",
@@ -150,15 +150,15 @@ BREAKS = [
     Break(
         "capabilities-have-a-generation", "cuda", '["7.5", ', '["7.2", ', "toolkit 12.9: there is no architecture 7.2"
     ),
-    Break("a-product-stands-once", "gpus", '"GeForce RTX 5090"', '"NVIDIA A100"', "stands there twice"),
+    Break("a-product-stands-once", "gpus", '"GeForce RTX 5090"', '"NVIDIA A100"', "appears twice"),
     Break("a-product-stands-once", "gpus", '["12.0"]', '["9.0"]', "12.0 is not among capabilities"),
-    Break("cudnn-rows-stand-newest-first-and-once", "cudnn", '"9.10.2.21"', '"8.8.0.121"', "stands below the older"),
+    Break("cudnn-rows-stand-newest-first-and-once", "cudnn", '"9.10.2.21"', '"8.8.0.121"', "is below the older"),
     Break(
         "cudnn-rows-stand-newest-first-and-once",
         "cudnn",
         '"8.9.7.29"\ncuda_major = 11',
         '"9.10.2.21"\ncuda_major = 12',
-        "release 9.10.2.21 (CUDA 12): stands there twice",
+        "release 9.10.2.21 (CUDA 12): appears twice",
     ),
     Break(
         "cudnn-code-lies-in-the-vendors-range", "cudnn", '["5.0", "8.0"', '["3.7", "8.0"', "code for 3.7, outside of"
@@ -168,7 +168,7 @@ BREAKS = [
         "cudnn",
         'sass = ["5.0", "8.0", "12.0"]\n',
         'sass = ["5.0", "8.0", "12.0"]\nsass_aarch64 = ["3.7", "8.0", "12.0"]\n',
-        "release 9.10.2.21 (CUDA 12): holds code for 3.7, outside of",
+        "release 9.10.2.21 (CUDA 12): has code for 3.7, outside of",
     ),
     Break("cudnn-code-lies-in-the-vendors-range", "cudnn", '"12.0"\n', '"9.0"\n', "code for 12.0, outside of"),
     Break("cudnn-code-lies-in-the-vendors-range", "cudnn", '"9.0"', '"3.7"', "5.0 is newer than 3.7"),
@@ -178,7 +178,7 @@ BREAKS = [
         "gpus",
         "[evidence.docs]",
         '[evidence.lost]\nkind = "issue"\nreference = "a"\nseen = "2026-11-19"\n\n[evidence.docs]',
-        "gpus.toml: evidence.lost: is named by no row",
+        "gpus.toml: evidence.lost: is used by no row",
     ),
     Break("every-row-has-evidence", "pci_ids", DOCS, "", "pci_ids.toml: evidence: is missing"),
     Break(
@@ -195,7 +195,7 @@ BREAKS = [
     Break(
         "dates-are-not-in-the-future", "cuda", '"2026-11-20"', '"2026-11-21"', "updated: 2026-11-21 is in the future"
     ),
-    Break("dates-are-not-in-the-future", "cuda", '"2026-11-19"', '"2026-02-30"', "2026-02-30 is no day"),
+    Break("dates-are-not-in-the-future", "cuda", '"2026-11-19"', '"2026-02-30"', "2026-02-30 is not a day"),
     Break(
         "evidence-is-not-newer-than-its-file", "cuda", '"2026-11-20"', '"2026-11-18"', "later than updated, 2026-11-18"
     ),

@@ -113,7 +113,7 @@ def test_a_mistake_is_reported_with_file_and_key(directory: Path, old: str, new:
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        ("cuda_components", 'cuda = "12.6"', 'cuda = "12.7"', "is no release of CUDA 12.7"),
+        ("cuda_components", 'cuda = "12.6"', 'cuda = "12.7"', "is not a release of CUDA 12.7"),
         ("cuda_components", 'nvidia-cublas-cu12 = "==', 'nvidia-cublas-cu12 = "<', "components"),
         ("cuda_components", "[[patch]]", "[[path]]", "is not a table or key"),
         ("pci_ids", '"1b06" = ', '"1b6" = ', "device.1b6: is not a device id"),
@@ -179,7 +179,7 @@ def test_a_matrix_in_a_newer_form_is_refused_as_such(directory: Path, file: str)
     (directory / "thing.toml").write_text(SOUND, encoding="utf-8")
     text = (directory / f"{file}.toml").read_text(encoding="utf-8")
     (directory / f"{file}.toml").write_text(text.replace("schema_version = 1", "schema_version = 2"), encoding="utf-8")
-    with pytest.raises(MatrixError, match="this envsolve reads schema 1 of the compatibility matrix") as refused:
+    with pytest.raises(MatrixError, match="and this envsolve reads schema 1") as refused:
         Matrix(directory).check()
     assert refused.value.cause == (f"{file}.toml: schema_version: is 2",)
     assert "upgrade envsolve" in refused.value.hints[0].text

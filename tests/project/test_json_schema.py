@@ -18,7 +18,7 @@ from tests.project.test_reading import CASES, WHOLE
 FILE = Path(__file__).parents[2] / "docs" / "envsolve.schema.json"
 VALIDATORS = [Draft202012Validator, Draft7Validator]
 OF_ONE_VALUE_ALONE = (
-    "there is no key",
+    "unknown key",
     " is a list ",
     " is a string, ",
     " is true or false",

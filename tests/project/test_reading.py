@@ -90,7 +90,7 @@ def test_envsolve_toml_holds_the_same_keys_without_the_table(tmp_path: Path) -> 
     (tmp_path / "envsolve.toml").write_text('framworks = ["jax"]\n', encoding="utf-8")
     with pytest.raises(UsageError) as raised:
         read_project(tmp_path / "envsolve.toml")
-    assert "envsolve.toml:1: framworks: there is no key 'framworks'; did you mean frameworks?" in raised.value.cause
+    assert "envsolve.toml:1: framworks: unknown key 'framworks'; did you mean frameworks?" in raised.value.cause
 
 
 def test_the_nearest_project_counts_and_envsolve_toml_before_pyproject(tmp_path: Path) -> None:
@@ -174,4 +174,6 @@ def test_two_projects_in_one_directory_are_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "envsolve.toml").write_text('frameworks = ["jax"]\noutputs = ["a.yml"]\n', encoding="utf-8")
     with pytest.raises(ProjectError) as raised:
         read_project(tmp_path / "envsolve.toml")
-    assert raised.value.cause == ("envsolve.toml: pyproject.toml beside it has [tool.envsolve] too: keep one of them",)
+    assert raised.value.cause == (
+        "envsolve.toml: pyproject.toml in the same directory also has [tool.envsolve]: remove one of them",
+    )

@@ -86,7 +86,7 @@ def test_the_note_is_said_once(envsolve: Envsolve) -> None:
 def test_what_fits_from_another_source_waits_for_nothing(envsolve: Envsolve) -> None:
     result = envsolve("-f", "jax", "--gpu", "8.0", "--driver", "550.54.15")
     assert "needs NVIDIA driver" not in result.err
-    assert f"--source {Source.PYPI} takes it" in result.err
+    assert f"--source {Source.PYPI} to choose it" in result.err
 
 
 def test_a_driver_may_rise_to_the_end_of_a_gpus_life_and_not_beyond() -> None:

@@ -5,11 +5,11 @@
 # Resolved for: Python 3.11.7, glibc 2.35
 #
 # Build:  docker build --platform linux/amd64 -t NAME - < THIS_FILE  (BuildKit; sends no other file)
-#   where an index wants a login, with --secret id=netrc,src=$HOME/.netrc, which no layer keeps
+#   if an index needs a login, add --secret id=netrc,src=$HOME/.netrc, which no layer stores
 # Run:    docker run --rm -it NAME
 # Prove:  docker run --rm NAME sh -c '/usr/local/bin/python -m venv /tmp/v && /tmp/v/bin/pip install -q envsolve && /tmp/v/bin/envsolve validate --python /usr/local/bin/python'
-# Extend: FROM NAME in a Dockerfile of your own, as this one is written anew. A .dockerignore beside that
-#   keeps what no image needs (.git, .venv, data, checkpoints) out of what is sent to build it.
+# Extend: FROM NAME in your own Dockerfile, because envsolve overwrites this one. A .dockerignore next to it
+#   excludes files that the image does not need (.git, .venv, data, checkpoints).
 #
 # [tool.envsolve]
 # schema_version = 1
@@ -23,8 +23,8 @@
 # glibc = "2.35"
 # packages_digest = "sha256:a8ee81c6cb330dd143aa4ea7adbf0a57c10461d473bb19e768a049c17a0c792d"
 
-# Python 3.11 of whichever patch on Debian bookworm, glibc 2.36. A tag may get other
-# content: one image alone is python@sha256:..., which the registry tells (docs/containers.md).
+# Python 3.11 on Debian bookworm, glibc 2.36. This tag may get another image.
+# For a fixed image, write python@sha256:... (docs/containers.md).
 FROM python:3.11-slim-bookworm
 
 RUN useradd --create-home --uid 1000 user

@@ -6,12 +6,12 @@
 # Resolved for: Python 3.11.7, glibc 2.35
 #
 # Build:  docker build --platform linux/amd64 -t NAME - < THIS_FILE  (BuildKit; sends no other file)
-#   where an index wants a login, with --secret id=netrc,src=$HOME/.netrc, which no layer keeps
+#   if an index needs a login, add --secret id=netrc,src=$HOME/.netrc, which no layer stores
 # Run:    docker run --rm -it --gpus all NAME
 #   the driver is the host's, through NVIDIA's container toolkit; CUDA is in the wheels, not in the base
 # Prove:  docker run --rm --gpus all NAME sh -c '/usr/local/bin/python -m venv /tmp/v && /tmp/v/bin/pip install -q envsolve && /tmp/v/bin/envsolve validate --python /usr/local/bin/python'
-# Extend: FROM NAME in a Dockerfile of your own, as this one is written anew. A .dockerignore beside that
-#   keeps what no image needs (.git, .venv, data, checkpoints) out of what is sent to build it.
+# Extend: FROM NAME in your own Dockerfile, because envsolve overwrites this one. A .dockerignore next to it
+#   excludes files that the image does not need (.git, .venv, data, checkpoints).
 #
 # [tool.envsolve]
 # schema_version = 1
@@ -33,8 +33,8 @@
 # notes = ["a note"]
 # packages_digest = "sha256:49848eb05138e889df8f61d345397b589e279eba4de88922ac29315f28d95d75"
 
-# Python 3.11 of whichever patch on Debian bookworm, glibc 2.36. A tag may get other
-# content: one image alone is python@sha256:..., which the registry tells (docs/containers.md).
+# Python 3.11 on Debian bookworm, glibc 2.36. This tag may get another image.
+# For a fixed image, write python@sha256:... (docs/containers.md).
 FROM python:3.11-slim-bookworm
 
 RUN useradd --create-home --uid 1000 user

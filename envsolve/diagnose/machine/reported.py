@@ -9,7 +9,7 @@ from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
 from envsolve.model.finding import Finding, Severity
-from envsolve.model.host import GpuStatus, Problem, Reading
+from envsolve.model.host import GpuStatus, Reading, SourceFailure
 from envsolve.validation.driver_advice import HARDWARE
 from envsolve.validation.driver_errors import (
     CRASH,
@@ -61,7 +61,7 @@ _NOT_ASKED = (Trouble.BINDINGS_MISSING, Trouble.PROBE_FAILED, Trouble.UNREADABLE
 
 def check_reported(survey: Survey) -> Iterator[Finding]:
     """One finding for each trouble that NVML, libcuda or nvidia-smi met, the sources that say so together."""
-    told: dict[str, list[tuple[Reading, Problem, DriverError]]] = {}
+    told: dict[str, list[tuple[Reading, SourceFailure, DriverError]]] = {}
     for reading in survey.live_readings:
         problem = reading.problem
         error = None if problem is None else _error(reading, problem)
@@ -88,13 +88,13 @@ def check_unasked(survey: Survey) -> Iterator[Finding]:
         )
 
 
-def _error(reading: Reading, problem: Problem) -> DriverError | None:
+def _error(reading: Reading, problem: SourceFailure) -> DriverError | None:
     if reading.source == Source.LIBCUDA and problem.number in ERRORS and problem.code != Trouble.CRASH:
         return ERRORS[problem.number]
     return BY_TROUBLE.get(problem.code)
 
 
-def _is_everyday(survey: Survey, reading: Reading, problem: Problem) -> bool:
+def _is_everyday(survey: Survey, reading: Reading, problem: SourceFailure) -> bool:
     """Whether it is no fault: no GPU, or a source that is missing beside one that works."""
     if problem.code in _EVERYDAY and survey.host.status is GpuStatus.NO_HARDWARE:
         return True
@@ -102,7 +102,7 @@ def _is_everyday(survey: Survey, reading: Reading, problem: Problem) -> bool:
     return working and problem.code == Trouble.LIBRARY_MISSING
 
 
-def _finding(survey: Survey, group: list[tuple[Reading, Problem, DriverError]]) -> Finding:
+def _finding(survey: Survey, group: list[tuple[Reading, SourceFailure, DriverError]]) -> Finding:
     error = group[0][2]
     only_beside = survey.libcuda_works and all(reading.source != Source.LIBCUDA for reading, _, _ in group)
     texts = [f"{reading.source}: {problem.text}" for reading, problem, _ in group]

@@ -36,7 +36,7 @@ def no_evidence_is_unused(facts: Facts) -> Iterator[str]:
         used = {name for _, row in every_row(document) for name in texts(row, "evidence")}
         for name in raw_evidence(document):
             if name not in used:
-                yield breach(file, f"evidence.{name}", "is named by no row")
+                yield breach(file, f"evidence.{name}", "is used by no row")
 
 
 def rows_speak_of_keys_they_have(facts: Facts) -> Iterator[str]:
@@ -69,7 +69,7 @@ def dates_are_not_in_the_future(facts: Facts) -> Iterator[str]:
         for where, text in dated:
             day = _day(text)
             if day is None:
-                yield breach(file, where, f"{text} is no day")
+                yield breach(file, where, f"{text} is not a day")
             elif day > facts.today:
                 yield breach(file, where, f"{text} is in the future")
 

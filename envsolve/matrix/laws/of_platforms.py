@@ -19,7 +19,7 @@ def toolkits_stand_newest_first_and_once(facts: Facts) -> Iterator[str]:
     rows = [CudaVersion.parse(str(row["version"])) for row in raw_rows(facts.documents["cuda"], "toolkit")]
     for above, below in pairwise(rows):
         if below >= above:
-            yield breach("cuda", f"toolkit {below}", f"stands below {above}")
+            yield breach("cuda", f"toolkit {below}", f"is below {above}")
 
 
 def components_belong_to_a_known_toolkit(facts: Facts) -> Iterator[str]:
@@ -58,7 +58,7 @@ def driver_branches_ascend_with_their_cuda(facts: Facts) -> Iterator[str]:
     for older, newer in pairwise(branches):
         where = f"driver_branch {newer.branch}"
         if newer.branch == older.branch:
-            yield breach("cuda", where, "stands there twice")
+            yield breach("cuda", where, "appears twice")
         if newer.cuda < older.cuda:
             yield breach(
                 "cuda", where, f"supports CUDA {newer.cuda}, less than {older.cuda} of the older {older.branch}"
@@ -88,7 +88,7 @@ def gpu_generations_begin_before_they_end(facts: Facts) -> Iterator[str]:
     for row in raw_rows(facts.documents["cuda"], "architecture"):
         where = f"architecture {row['capability']}"
         if row["capability"] in seen:
-            yield breach("cuda", where, "stands there twice")
+            yield breach("cuda", where, "appears twice")
         seen.add(row["capability"])
         for key in ("first_cuda", "last_cuda"):
             if key in row and _toolkit(row, key) is None:
@@ -139,7 +139,7 @@ def a_product_stands_once(facts: Facts) -> Iterator[str]:
     for row in raw_rows(facts.documents["gpus"], "gpu"):
         where = f"gpu {row['name']!r}"
         if row["name"] in seen:
-            yield breach("gpus", where, "stands there twice")
+            yield breach("gpus", where, "appears twice")
         seen.add(row["name"])
         several = row.get("capabilities")
         if isinstance(several, list) and row["capability"] not in several:
@@ -152,10 +152,10 @@ def cudnn_rows_stand_newest_first_and_once(facts: Facts) -> Iterator[str]:
     keys = [(Version(str(row["version"])), row["cuda_major"]) for row in rows]
     for (above, _), (below, major) in pairwise(keys):
         if below > above:
-            yield breach("cudnn", f"release {below} (CUDA {major})", f"stands below the older {above}")
+            yield breach("cudnn", f"release {below} (CUDA {major})", f"is below the older {above}")
     for key in dict.fromkeys(keys):
         if keys.count(key) > 1:
-            yield breach("cudnn", f"release {key[0]} (CUDA {key[1]})", "stands there twice")
+            yield breach("cudnn", f"release {key[0]} (CUDA {key[1]})", "appears twice")
 
 
 def cudnn_code_lies_in_the_vendors_range(facts: Facts) -> Iterator[str]:
@@ -169,7 +169,7 @@ def cudnn_code_lies_in_the_vendors_range(facts: Facts) -> Iterator[str]:
         read = [code for code in (row.code, row.code_aarch64) if code is not None]
         for target in sorted({target for code in read for target in (*code.sass, *code.ptx)}):
             if target.capability < row.oldest or target.capability.major > row.newest.major:
-                what = f"holds code for {target}, outside of {row.oldest} to {row.newest}"
+                what = f"has code for {target}, outside of {row.oldest} to {row.newest}"
                 yield breach("cudnn", _cudnn(row.version, row.cuda_major), what)
 
 

@@ -25,7 +25,7 @@ def toolkit_of_a_build_is_known(facts: Facts) -> Iterator[str]:
             yield breach(file, named(release), f"CUDA {release.cuda} is not in cuda.toml")
         requires = release.cuda_requires
         if requires is not None and not any(requires.contains(str(version)) for version in facts.toolkits):
-            yield breach(file, named(release), f"cuda.toml holds no CUDA {requires}, which cuda_requires asks for")
+            yield breach(file, named(release), f"cuda.toml has no CUDA {requires}, which cuda_requires needs")
 
 
 def cudnn_that_a_build_asks_for_is_known(facts: Facts) -> Iterator[str]:
@@ -116,7 +116,7 @@ def releases_stand_newest_first(facts: Facts) -> Iterator[str]:
     for table in facts.frameworks:
         for above, below in pairwise(table.releases):
             if below.version > above.version:
-                yield breach(table.name, named(below), f"stands below the older {above.version}")
+                yield breach(table.name, named(below), f"is below the older {above.version}")
 
 
 def no_two_rows_are_one_build(facts: Facts) -> Iterator[str]:
@@ -132,7 +132,7 @@ def no_two_rows_are_one_build(facts: Facts) -> Iterator[str]:
         for one, other in combinations(rows, 2):
             shared = [python for python in one.pythons if python in other.pythons]
             if shared:
-                yield breach(one.framework, named(one), f"stands there twice for Python {', '.join(shared)}")
+                yield breach(one.framework, named(one), f"appears twice for Python {', '.join(shared)}")
 
 
 def companions_and_constraints_can_be_read(facts: Facts) -> Iterator[str]:

@@ -120,14 +120,14 @@ class Bounds:
         major = toolkit.version.major
         named = cuda_major_of(name)
         if not may_stand_beside(name, major, self._facts_of):
-            yield Limit(NEVER, f"it is for CUDA {named}, and this stack is of CUDA {major}")
+            yield Limit(NEVER, f"it is for CUDA {named}, and this stack has CUDA {major}")
         elif name in _OF_THE_MAJOR:
-            yield Limit(f"=={major}.*", f"this stack is of CUDA {major}")
+            yield Limit(f"=={major}.*", f"this stack has CUDA {major}")
         if self._follows_toolkit(name):
             yield self._of_part(name)
         elif named is None and major < _FIRST_WITHOUT_SUFFIX and self._is_part_without_suffix(name):
             yield Limit(
-                NEVER, f"without -cu{major} in its name it is for CUDA 13 or newer, this stack is of CUDA {major}"
+                NEVER, f"without -cu{major} in its name it is for CUDA 13 or newer, this stack has CUDA {major}"
             )
         if name == f"nvidia-cudnn-cu{major}":
             yield from self._of_cudnn()
@@ -149,12 +149,11 @@ class Bounds:
         of_all = all(gpu is not None for _, gpu in lacking)
         for facts, gpu in lacking:
             if gpu is not None:
-                which = f"no {name} that was looked into" if of_all else f"{name}{facts.versions}"
-                has = "has code" if of_all else "has no code"
-                because = f"{which} {has} for compute capability {gpu}"
+                lacks = f"no known {name} wheel has" if of_all else f"{name}{facts.versions} has no"
+                because = f"{lacks} code for compute capability {gpu}"
                 yield Limit(str(facts.versions), because, is_exclusion=True)
         for facts in self._of_other_cuda(name, cuda):
-            because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack is of CUDA {cuda}"
+            because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack has CUDA {cuda}"
             yield Limit(str(facts.versions), because, is_exclusion=True)
 
     def _of_other_cuda(self, name: str, cuda: CudaVersion) -> Iterator[BuildFacts]:

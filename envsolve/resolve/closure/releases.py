@@ -23,17 +23,17 @@ from envsolve.model.versions import LibcVersion
 class Unfit(StrEnum):
     """Why nothing of a version can be installed."""
 
-    NO_FILE = "the index has no file of it"
+    NO_FILE = "the index has no file for it"
     OTHER_PLATFORM = "it has no wheel for this Python and platform"
     NEWER_GLIBC = "its wheels need a newer glibc"
     OTHER_PYTHON = "it does not support this Python"
-    TOO_NEW = "it was uploaded after the day that exclude-newer names"
+    TOO_NEW = "it was uploaded after the exclude-newer date"
     SOURCE_ONLY = "it has no wheel, only a source distribution"
-    NEEDS_BUILD = "it has only a source distribution, and only a build tells what it requires"
-    OTHER_HASHES = "no file of it has a hash that is asked for (--hash)"
+    NEEDS_BUILD = "it has only a source distribution, which must be built to read its requirements"
+    OTHER_HASHES = "none of its files has a required hash (--hash)"
     YANKED = "it was withdrawn (yanked)"
-    PRERELEASE = "it is a pre-release, which no requirement names"
-    UNREADABLE = "what it requires is no requirement, or a file by its address"
+    PRERELEASE = "it is a pre-release, and no requirement allows pre-releases"
+    UNREADABLE = "its requirements are invalid or contain a URL"
 
 
 class Fit(NamedTuple):

@@ -180,8 +180,8 @@ def too_long(provider: Provider | None) -> UnsolvableError:
     """The error where the time is over before there is an answer; ``provider`` is that of the last search."""
     names = sorted(provider.troubled - provider.world.virtual)[:_FEW] if provider is not None else []
     causes = [f"versions of {', '.join(names)} were still being tried"] if names else []
-    hint = Hint("bound the versions of the packages that matter, for example 'name>=2'")
-    limit = f"{_SECONDS} seconds, and {_SECONDS_WITH_BUILDS} where builds are allowed"
+    hint = Hint("limit the versions of the main packages, for example 'name>=2'")
+    limit = f"{_SECONDS} seconds ({_SECONDS_WITH_BUILDS} with --allow-builds)"
     return UnsolvableError("search-too-long", f"no answer was found in {limit}", tuple(causes), (hint,))
 
 

@@ -80,7 +80,7 @@ def _asked(group: list[tuple[Ask, Pick | None]]) -> Iterator[str]:
     for (wanted, origin), of in askers.items():
         parent = group[0][1]
         yield (
-            f"{origin} asks for {wanted}"
+            f"{origin} requires {wanted}"
             if parent is None
             else f"{parent.name} {' and '.join(dict.fromkeys(of))} requires {wanted}"
         )
@@ -102,7 +102,7 @@ def _way(pick: Pick, provider: Provider) -> Iterator[str]:
             return
         ask, parent = asked
         if parent is None:
-            yield f"{ask.origin} asks for {versions(ask)}"
+            yield f"{ask.origin} requires {versions(ask)}"
             return
         if parent.name != pick.name:
             yield f"{parent.name} {parent.version} requires {versions(ask)}"
@@ -135,7 +135,7 @@ def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
     """What keeps versions in the range from being installed, where that is what leaves none."""
     releases = _releases(name, conflict)
     if releases is None:
-        yield f"no package index of this request knows {name}"
+        yield f"no package index has {name}"
         return
     for unfit, version in reasons_of(name, conflict).items():
         needed = _needed_glibc(version, releases, conflict) if unfit is Unfit.NEWER_GLIBC else None
@@ -183,7 +183,7 @@ def _there(releases: Releases, conflict: Conflict) -> str:
     if not there:
         return f"{where} has no version of {releases.project.name}"
     held = " to ".join(dict.fromkeys((there[0], there[-1])))
-    return f"{where} has {releases.project.name} {held}, and no other index is asked for it"
+    return f"{where} has {releases.project.name} {held}, and no other index is used for it"
 
 
 def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:

@@ -19,7 +19,7 @@ from envsolve.host.probe import Source
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
-from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Problem, Reading
+from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Reading, SourceFailure
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
 from tests.binary.layouts import I386, Lib, tiny_library
 
@@ -140,7 +140,7 @@ class Case(NamedTuple):
 
 def said(source: Source, code: str, text: str, number: int | None = None) -> Reading:
     """A source that met a trouble."""
-    return Reading(source, problem=Problem(code, text, number))
+    return Reading(source, problem=SourceFailure(code, text, number))
 
 
 def write(root: Path, files: Mapping[str, Content]) -> None:

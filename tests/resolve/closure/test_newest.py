@@ -115,7 +115,7 @@ def newest(
 
 
 def found_for(question: Question, named: Sequence[str]) -> tuple[int, dict[str, str]] | None:
-    """The Python and the versions of what was asked for, as envsolve chooses them."""
+    """The Python and the versions of what was requested, as envsolve chooses them."""
     there = list(candidates(question))
     found = newest(there, named).answer()
     for it in there:

@@ -99,12 +99,12 @@ def test_extras_are_noted_only_of_what_is_present() -> None:
 
 @pytest.mark.parametrize("asked", ["numpy>=2.4", "numpy!=1.26.*", "numpy==2.4"])
 def test_a_person_who_asks_for_another_version_is_told_which_one_conda_installs(asked: str) -> None:
-    assert sentences(refused(asked)) == [f"the command line asks for {asked}, and conda installs numpy 1.26.4"]
+    assert sentences(refused(asked)) == [f"the command line requires {asked}, and conda installs numpy 1.26.4"]
 
 
 def test_a_package_that_needs_another_version_is_told_with_the_way_to_the_request() -> None:
     assert sentences(refused("pandas>=3")) == [
-        "the command line asks for pandas>=3",
+        "the command line requires pandas>=3",
         "pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4",
     ]
 
@@ -120,7 +120,7 @@ def test_many_versions_that_need_another_one_are_told_at_once() -> None:
     with pytest.raises(Conflict) as caught:
         beside("app", projects=projects)
     assert sentences(caught.value) == [
-        "the command line asks for app",
+        "the command line requires app",
         "app 1.0 to 6.0 require other versions, such as numpy>=2, and conda installs numpy 1.26.4",
     ]
 
@@ -128,7 +128,7 @@ def test_many_versions_that_need_another_one_are_told_at_once() -> None:
 def test_a_constraint_that_excludes_what_is_present_is_a_conflict() -> None:
     conflict = refused("pandas<2", limits={"numpy": Limit("<1.25", "", "-c limits.txt")})
     assert sentences(conflict) == [
-        "the command line asks for pandas<2",
+        "the command line requires pandas<2",
         "pandas 1.0 requires numpy>=1.20, and conda installs numpy 1.26.4",
         "-c limits.txt holds numpy<1.25, and conda installs numpy 1.26.4",
     ]
@@ -150,14 +150,14 @@ def test_a_conflict_with_what_is_present_is_not_one_about_an_index() -> None:
 def test_the_conda_package_is_named_as_conda_names_it() -> None:
     torch = {"torch": Present("2.7.1", "pytorch")}
     assert sentences(refused("torch>=2.8", present=torch)) == [
-        "the command line asks for torch>=2.8, and conda installs pytorch 2.7.1"
+        "the command line requires torch>=2.8, and conda installs pytorch 2.7.1"
     ]
 
 
 def test_one_file_by_its_address_is_not_what_conda_installs() -> None:
     place = "example.org/numpy-1.26.4-py3-none-any.whl"
     (told,) = sentences(refused(f"numpy @ https://somebody:secret@{place}#sha256={'0' * 64}"))
-    assert told == f"the command line asks for numpy @ https://{place}, and conda installs numpy 1.26.4"
+    assert told == f"the command line requires numpy @ https://{place}, and conda installs numpy 1.26.4"
 
 
 @pytest.mark.parametrize(
