@@ -123,15 +123,16 @@ def found_for(question: Question, named: Sequence[str]) -> tuple[int, dict[str, 
     return None if found is None else (found.world, {name: found.picks[name].version for name in question.named})
 
 
-def best_of_all(question: Question) -> tuple[int, dict[str, str]] | None:
-    """The same by the rules of the objective, from every answer there is."""
+def best_of_all(question: Question, named: Sequence[str] = ()) -> tuple[int, dict[str, str]] | None:
+    """The same by the rules of the objective, from every answer there is; ``named`` are in the order of their rank."""
+    named = named or question.named
     every = [list(solutions(question.on(minor))) for minor in PYTHONS]
-    newest = {name: version for name in question.named if (version := _newest(question, name)) is not None}
+    newest = {name: version for name in named if (version := _newest(question, name)) is not None}
     for months in MONTHS:
         floors = {name: _floor(version, months, question.days) for name, version in newest.items()}
         for number, answers in enumerate(every):
             if any(_is_within(it, floors) for it in answers):
-                return _tightened(question.named, every, number, floors)
+                return _tightened(named, every, number, floors)
     return None
 
 
@@ -183,6 +184,102 @@ def test_the_order_of_what_is_asked_decides_nothing(question: Question) -> None:
     orders = list(permutations(question.drawn.asked))
     answers = [found_for(question._replace(drawn=question.drawn._replace(asked=it)), question.named) for it in orders]
     assert all(it == answers[0] for it in answers)
+
+
+class Stack(NamedTuple):
+    """A question with a framework that goes with some packages and CUDAs, and whose builds run on some GPUs.
+
+    Builds are numbered from 0; ``wants`` are what each requires, its CUDA among them, ``running`` those that run.
+    ``admitted`` are the builds that a version of a package goes with, if it does not go with all.
+    """
+
+    question: Question
+    wants: tuple[tuple[str, ...], ...]
+    running: frozenset[int]
+    admitted: Mapping[tuple[str, str], frozenset[int]]
+
+    @property
+    def named(self) -> list[str]:
+        return [*self.question.named, "framework"]
+
+    @property
+    def as_packages(self) -> Question:
+        """The same with the framework and CUDA as packages like any other, for the exhaustive search."""
+        question, drawn = self.question, self.question.drawn
+        projects = {
+            name: {it: (*needs, *self._of_framework(name, it)) for it, needs in versions.items()}
+            for name, versions in drawn.projects.items()
+        }
+        builds = {f"{number + 1}.0": wants for number, wants in enumerate(self.wants)}
+        projects |= {"framework": builds, "cuda": {"1.0": (), "2.0": ()}}
+        asked = (*drawn.asked, _but("framework", self.running))
+        return question._replace(drawn=drawn._replace(projects=projects, asked=asked))
+
+    def _of_framework(self, name: str, version: str) -> tuple[str, ...]:
+        admitted = self.admitted.get((name, version))
+        return () if admitted is None else (_but("framework", admitted),)
+
+    def judge(self, name: str, version: str, needs: tuple[Need, ...]) -> tuple[Need, ...]:
+        """What a version requires of the framework, beside what its metadata say."""
+        admitted = self.admitted.get((name, version))
+        return needs if admitted is None else (*needs, among("framework", admitted))
+
+    def worlds(self) -> Iterator[Candidates]:
+        """A world for each Python, with the builds that were made for it as candidates of a virtual project."""
+        question = self.question
+        index = MemoryIndex(question.drawn, uploaded(question), question.tags)
+        pool = Pool(index, NoShelf(), FileMetadata())
+        virtual = (
+            Virtual("framework", tuple(tuple(map(_need_of, wants)) for wants in self.wants)),
+            Virtual("cuda", ((), ())),
+        )
+        asked = [(need, "the command line") for need in map(parse_need, question.drawn.asked)]
+        for minor in PYTHONS:
+            there = self.as_packages.on(minor).projects["framework"]
+            builds = [it for it in self.running if f"{it + 1}.0" in there]
+            wanted = Wanted(Interpreter((3, minor, 0), Platform.LINUX_64))
+            world = World(Indexes((URL,), pool), wanted, lambda _: (), {}, virtual, self.judge)
+            yield Candidates(world, (*asked, (among("framework", builds), "the stack")))
+
+
+def _but(name: str, admitted: frozenset[int]) -> str:
+    return name + ",".join(f"!={number + 1}.0" for number in range(4) if number not in admitted)
+
+
+def _need_of(line: str) -> Need:
+    need = parse_need(line)
+    return among("cuda", [int(need.specifier[2]) - 1]) if need.name == "cuda" else need
+
+
+@st.composite
+def stacks(draw: st.DrawFn) -> Stack:
+    """A GPU that some builds run on, packages that some builds go with, and builds for one Python alone."""
+    question = draw(questions())
+    files = [(name, version) for name, versions in question.drawn.projects.items() for version in versions]
+    some = st.frozensets(st.integers(0, 3))
+    bound = st.sampled_from([(), (), ("a<3",), ("a>=2",), ("b==1.0",)])
+    wants = tuple((*draw(bound), f"cuda=={draw(st.sampled_from((1, 2)))}.0") for _ in range(4))
+    wants = tuple(tuple(it for it in lines if it[0] in {"c", *question.drawn.projects}) for lines in wants)
+    admitted = {file: draw(some) for file in draw(st.lists(st.sampled_from(files), max_size=6, unique=True))}
+    tags = {**question.tags, **{("framework", f"{it + 1}.0"): draw(st.sampled_from(TAGS)) for it in range(4)}}
+    return Stack(question._replace(tags=tags), wants, draw(some), admitted)
+
+
+@often
+@given(stacks())
+def test_frameworks_packages_and_the_python_are_the_best_of_all_together(stack: Stack) -> None:
+    """As if the framework were a package whose every version is tried."""
+    there = list(stack.worlds())
+    days = [float(day) for day in stack.question.days.values()]
+    ages = {"framework": Ages(max(stack.running, default=0), lambda: days)}
+    found = newest(there, stack.named, ages).answer()
+    for it in there:
+        it.world.close()
+    versions = None
+    if found is not None:
+        picked = {name: found.picks[name].version for name in stack.named}
+        versions = found.world, {**picked, "framework": f"{int(picked['framework']) + 1}.0"}
+    assert versions == best_of_all(stack.as_packages, stack.named)
 
 
 APP = {"1.0": (), "2.0": (), "3.0": ("base>=2",), "4.0": ("base>=3",)}
