@@ -31,7 +31,8 @@ from envsolve.resolve.solver import Solver
 
 _OTHER_VERSIONS = ("other-version", "any-release")
 """Ways out that ask for a framework in another version than what stands in a file of requirements."""
-_MOST_CAUSES = 12
+_MOST_CAUSES = 6
+"""Causes of a conflict that are printed, what people asked for first; JSON has all of them."""
 _FEW_NAMES = 3
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
 _CUDA_BUILD = re.compile(r"cu\d+")

@@ -196,4 +196,4 @@ def test_a_c_library_that_is_asked_for_stands_for_that_of_the_host_file(matrix: 
 def test_glibc_says_nothing_about_windows(envsolve: Envsolve) -> None:
     done = envsolve("-f", "pytorch", "--gpu", "8.6", "--platform", "win-64", "--glibc", "2.28")
     assert (done.code, done.out) == (2, "")
-    assert "--glibc is about Linux, and the target is win-64" in done.err
+    assert "--glibc applies only to Linux, and the target is win-64" in done.err

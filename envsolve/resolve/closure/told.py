@@ -21,19 +21,26 @@ _LOOKED_AT = 30
 
 
 def sentences(conflict: Conflict) -> list[str]:
-    """What does not go together, each once: requirements by who asks, then limits, then what cannot be installed."""
+    """What does not go together, each once, and what people asked for first.
+
+    Then requirements by who asks, the way from them to the request, limits, and what cannot be installed.
+    """
     provider = conflict.provider
     groups: dict[tuple[str, str], list[tuple[Ask, Pick | None]]] = {}
     for ask, parent in conflict.causes:
         groups.setdefault((parent.name if parent else "", ask.name), []).append((ask, parent))
-    found = [sentence + _instead(name, provider) for (_, name), group in groups.items() for sentence in _asked(group)]
+    found = [
+        (is_own, sentence + _instead(name, provider))
+        for (_, name), group in groups.items()
+        for is_own, sentence in _asked(group)
+    ]
     parents = {parent.identifier: parent for _, parent in conflict.causes if parent is not None}
     for parent in parents.values():
         found += _way(parent, provider)
     for name in contested(conflict):
-        found += _limited(name, conflict)
-        found += _unfit(name, conflict)
-    return list(dict.fromkeys(found))
+        found += [(False, it) for it in (*_limited(name, conflict), *_unfit(name, conflict))]
+    own_first = sorted(found, key=lambda it: not it[0])
+    return list(dict.fromkeys(sentence for _, sentence in own_first))
 
 
 def missing(conflict: Conflict) -> list[Ask]:
@@ -67,23 +74,23 @@ def involved(conflict: Conflict) -> frozenset[str]:
     return frozenset(found)
 
 
-def _asked(group: list[tuple[Ask, Pick | None]]) -> Iterator[str]:
+def _asked(group: list[tuple[Ask, Pick | None]]) -> Iterator[tuple[bool, str]]:
+    """Who asks for what in sentences, each with whether a person does."""
     found = list(dict.fromkeys(parent.version for _, parent in group if parent is not None))
     if len(found) > _FEW:
         ask, parent = group[0]
         assert parent is not None
-        yield f"{parent.name} {found[-1]} to {found[0]} require other versions, such as {versions(ask)}"
+        yield False, f"{parent.name} {found[-1]} to {found[0]} require other versions, such as {versions(ask)}"
         return
     askers: dict[tuple[str, str], list[str]] = {}
     for ask, parent in group:
         askers.setdefault((versions(ask), ask.origin), []).append("" if parent is None else parent.version)
     for (wanted, origin), of in askers.items():
         parent = group[0][1]
-        yield (
-            f"{origin} requires {wanted}"
-            if parent is None
-            else f"{parent.name} {' and '.join(dict.fromkeys(of))} requires {wanted}"
-        )
+        if parent is None:
+            yield origin != THE_STACK, f"{origin} requires {wanted}"
+        else:
+            yield False, f"{parent.name} {' and '.join(dict.fromkeys(of))} requires {wanted}"
 
 
 def versions(ask: Ask) -> str:
@@ -94,18 +101,18 @@ def versions(ask: Ask) -> str:
     return f"{ask.identifier}{specifier}"
 
 
-def _way(pick: Pick, provider: Provider) -> Iterator[str]:
-    """How ``pick`` came into the request, from it outwards."""
+def _way(pick: Pick, provider: Provider) -> Iterator[tuple[bool, str]]:
+    """How ``pick`` came into the request, from it outwards, in sentences as of :func:`_asked`."""
     for _ in range(_LONGEST_WAY):
         asked = provider.asked_by.get(pick.identifier)
         if asked is None:
             return
         ask, parent = asked
         if parent is None:
-            yield f"{ask.origin} requires {versions(ask)}"
+            yield ask.origin != THE_STACK, f"{ask.origin} requires {versions(ask)}"
             return
         if parent.name != pick.name:
-            yield f"{parent.name} {parent.version} requires {versions(ask)}"
+            yield False, f"{parent.name} {parent.version} requires {versions(ask)}"
         pick = parent
 
 
