@@ -46,6 +46,8 @@ from envsolve.model.request import Request
 from envsolve.model.versions import DriverVersion
 
 STALE_AFTER = timedelta(days=548)
+LOOK_SECONDS = 30
+"""For how long uv is let look for one lock; what it has not found by then does not count."""
 UV_PYTHON = "3.12"
 """What uv is asked for, which has no opinion of its own."""
 PYTHONS = ("3.13", "3.12", "3.11", "3.10")

@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.lock_judge import UV_PACKAGES, UV_PYTHON, Judge, Machine, Project, Uv
+from benchmarks.lock_judge import LOOK_SECONDS, UV_PACKAGES, UV_PYTHON, Judge, Machine, Project, Uv
 from benchmarks.lock_tables import row
 from benchmarks.lock_tools import ENVSOLVE, KILLED, UV, Run, run
 from envsolve.matrix import Matrix, find_matrix
@@ -177,8 +177,10 @@ def main() -> None:
         keep = Path(directory) if asked.keep is None else asked.keep.absolute()
         scratch = keep / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
-        uv = Uv(asked.uv.absolute(), Path(sys.executable), scratch, asked.seconds)
-        judge = Judge(asked.directory, Matrix(find_matrix()), uv, scratch)
+        uv, helper = (
+            Uv(asked.uv.absolute(), Path(sys.executable), scratch, it) for it in (asked.seconds, LOOK_SECONDS)
+        )
+        judge = Judge(asked.directory, Matrix(find_matrix()), helper, scratch)
         bench = Bench(asked.envsolve.absolute(), uv, judge, keep, asked.seconds)
         for target in asked.targets:
             for project in (it for it in projects if not asked.projects or it.name in asked.projects):
