@@ -286,11 +286,16 @@ class Judge:
         options = ["--constraints", str(bounds)]
         options += ["--exclude-newer-package", f"{old}={self._before}"] if old else []
         asked = [project.file, UV_PACKAGES[project.framework], *([more] if more else [])]
+        old_numpy = self._scratch / "numpy.txt"
+        old_numpy.write_text("numpy<2\n", encoding="utf-8")
+        wheels = ("--only-binary", ":all:")
         for python in PYTHONS:
-            for builds in (("--only-binary", ":all:"), ()):
-                done = self._uv.compile(asked, python, machine.platform, output, *options, *builds)
+            for way in ((), wheels, (*wheels, "--constraints", str(old_numpy))):
+                done = self._uv.compile(asked, python, machine.platform, output, *options, *way)
                 if done.status == 0 and not self.faults(project, machine, output):
                     return python, pins_in(output)
+                if "No solution found" in done.complaint:
+                    break
         return None
 
 

@@ -120,6 +120,14 @@ def test_what_could_be_newer_is_stale_where_a_lock_that_runs_has_it(
     assert "right 1.0, 2.0 was possible on Python 3.13" in judge.stale(asked, NEW, held)
 
 
+def test_a_lock_that_runs_with_numpy_1_alone_counts(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
+    for name, versions in {"torch": ["2.2.2"], "left": ["1.0", "2.0"], "numpy": ["1.26.4", "2.0.0"]}.items():
+        server.add(name, releases(name, versions, upload_time=EARLY))
+    judge, asked = judge_of(tmp_path, matrix, server), project(tmp_path, "torch", "left", "numpy")
+    held = lock(tmp_path, "torch==2.2.2", "left==1.0", "numpy==1.26.4")
+    assert list(judge.stale(asked, NEW, held)) == ["left 1.0, 2.0 was possible on Python 3.13"]
+
+
 def test_pins_of_the_project_are_not_stale(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
     server.add("torch", releases("torch", ["2.15.0"], upload_time=EARLY))
     server.add("left", releases("left", ["1.0", "2.0"], upload_time=EARLY))
