@@ -3,7 +3,8 @@
 WRONG, each with its reason:
 
 1. The framework of the project is not in the lock or is a build for the CPU, or a framework in the lock has no code for
-   the GPU or needs a newer driver, or its cuDNN has no code for the GPU: by the compatibility matrix.
+   the GPU or needs a newer driver, or its cuDNN has no code for the GPU: by the compatibility matrix. Of packages with
+   kernels of their own vllm alone is known (``OLDEST_GPUS``).
 2. Versions that do not run together: the pairs that ``wrong_together.json`` of the projects names, and those of
    ``packages.toml`` of the matrix (CUDA that a package loads, its PyTorch, NumPy 1 against NumPy 2). Libraries that no
    package brings may be missing where the tool says that the machine must have them.
@@ -39,6 +40,7 @@ from envsolve.app.held_stack import held_stack
 from envsolve.app.targets import target_of
 from envsolve.errors import UnsolvableError
 from envsolve.matrix import Matrix
+from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
 from envsolve.model.release import Release, Source
@@ -62,6 +64,10 @@ UV_PACKAGES = {
     "paddlepaddle": "paddlepaddle-gpu",
 }
 """What somebody who knows the framework asks uv for."""
+
+
+OLDEST_GPUS = {"vllm": "7.0"}
+"""The lowest compute capability that a package's own kernels hold code for, as read in wheels of 0.2.2 and 0.8.5."""
 
 
 class Machine(NamedTuple):
@@ -157,11 +163,16 @@ class Judge:
         self._newest, self._solution = cache(uv.newest), cache(self._solve)
         self._metadata = cache(lambda *given: tuple(self._of_metadata(*given)))
 
-    def faults(self, project: Project, machine: Machine, lock: Path, said: str = "") -> list[str]:
-        """Why ``lock`` does not run on ``machine``; ``said`` is what the tool said as it wrote it."""
+    def faults(
+        self, project: Project, machine: Machine, lock: Path, said: str = "", python: str | None = None
+    ) -> list[str]:
+        """Why ``lock`` does not run on ``machine``; ``said`` is what the tool said as it wrote it.
+
+        ``python`` is what the lock is for, where it does not say so itself.
+        """
         pins = tuple(pins_in(lock).items())
         known = self.known_faults(project, machine, lock, said)
-        return [*known, *self._metadata(project, machine.platform, pins, self.python_of(machine, lock))]
+        return [*known, *self._metadata(project, machine.platform, pins, python or self.python_of(machine, lock))]
 
     def known_faults(self, project: Project, machine: Machine, lock: Path, said: str = "") -> list[str]:
         """Those of the faults for which no index is asked."""
@@ -212,6 +223,9 @@ class Judge:
                 yield f"{for_gpu[0].label} does not run on {machine.gpu} with driver {machine.driver}"
         if held is not None and held.cudnn in self._unfit_cudnn(machine):
             yield f"cuDNN {held.cudnn} has no code for {machine.gpu}"
+        for name in pins_in(lock).keys() & OLDEST_GPUS.keys():
+            if self._capability(machine) < ComputeCapability.parse(OLDEST_GPUS[name]):
+                yield f"{name} has no code for {machine.gpu}"
 
     def _pairs_in(self, pins: Mapping[str, str], said: str) -> Iterator[str]:
         """The pairs of ``wrong_together.json`` in ``pins``, but where the machine is ``said`` to need the rest."""
@@ -267,11 +281,16 @@ class Judge:
             return []
         return [it.release for it in found if it.release.cuda]
 
+    def _capability(self, machine: Machine) -> ComputeCapability:
+        (gpu,) = target_of(
+            Request((), gpus=(machine.gpu,), platforms=(machine.platform,)), self._matrix, {}
+        ).problem.gpus
+        return gpu
+
     def _unfit_cudnn(self, machine: Machine) -> list[Version]:
         """The releases of cuDNN without code for the GPU."""
-        request = Request((), gpus=(machine.gpu,), platforms=(machine.platform,))
-        gpus = target_of(request, self._matrix, {}).problem.gpus
-        return [it.version for it in self._matrix.cudnn if not all(it.serves(gpu, machine.platform) for gpu in gpus)]
+        gpu = self._capability(machine)
+        return [it.version for it in self._matrix.cudnn if not it.serves(gpu, machine.platform)]
 
     def _solve(
         self, project: Project, machine: Machine, more: str = "", old: str = ""
@@ -292,7 +311,7 @@ class Judge:
         for python in PYTHONS:
             for way in ((), wheels, (*wheels, "--constraints", str(old_numpy))):
                 done = self._uv.compile(asked, python, machine.platform, output, *options, *way)
-                if done.status == 0 and not self.faults(project, machine, output):
+                if done.status == 0 and not self.faults(project, machine, output, python=python):
                     return python, pins_in(output)
                 if "No solution found" in done.complaint:
                     break

@@ -128,6 +128,15 @@ def test_a_lock_that_runs_with_numpy_1_alone_counts(tmp_path: Path, matrix: Matr
     assert list(judge.stale(asked, NEW, held)) == ["left 1.0, 2.0 was possible on Python 3.13"]
 
 
+def test_a_lock_that_is_found_is_judged_for_its_own_python(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
+    server.add("torch", releases("torch", ["2.15.0"], upload_time=EARLY))
+    new = [sdist("left", "2.0", upload_time=EARLY), wheel("left", "2.0", tags=CP311, upload_time=EARLY)]
+    server.add("left", [wheel("left", "1.0", upload_time=EARLY), *new])
+    judge, asked = judge_of(tmp_path, matrix, server), project(tmp_path, "torch", "left")
+    held = lock(tmp_path, "torch==2.15.0", "left==1.0")
+    assert list(judge.stale(asked, NEW, held)) == ["left 1.0, 2.0 was possible on Python 3.11"]
+
+
 def test_pins_of_the_project_are_not_stale(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
     server.add("torch", releases("torch", ["2.15.0"], upload_time=EARLY))
     server.add("left", releases("left", ["1.0", "2.0"], upload_time=EARLY))
