@@ -227,6 +227,12 @@ class Judge:
             if self._capability(machine) < ComputeCapability.parse(OLDEST_GPUS[name]):
                 yield f"{name} has no code for {machine.gpu}"
 
+    def version_of(self, project: Project, machine: Machine, lock: Path) -> str | None:
+        """The version of the project's framework in ``lock``."""
+        held = held_stack(lock, machine.platform, self._matrix) if lock.exists() else None
+        rows = () if held is None else held.releases.get(project.framework, ())
+        return str(rows[0].version) if rows else None
+
     def _pairs_in(self, pins: Mapping[str, str], said: str) -> Iterator[str]:
         """The pairs of ``wrong_together.json`` in ``pins``, but where the machine is ``said`` to need the rest."""
         for pair in self._pairs:

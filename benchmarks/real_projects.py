@@ -56,11 +56,15 @@ class Answer(NamedTuple):
 
 
 class Row(NamedTuple):
-    """How one tool did on one project and machine; ``why`` is what is wrong, or what could have been had."""
+    """How one tool did on one project and machine; ``why`` is what is wrong, or what could have been had.
+
+    ``framework`` is the version of the project's framework in the lock, None without one.
+    """
 
     project: str
     target: str
     tool: str
+    framework: str | None
     verdict: str
     seconds: float
     why: str
@@ -87,7 +91,8 @@ class Bench:
             answer = self._ask(project, machine, tool, lock)
             kept.write_text(json.dumps(answer._asdict()), encoding="utf-8")
         verdict, why = self._verdict(project, target, answer, lock)
-        return Row(project.name, target, tool, verdict, answer.seconds, why, answer.said)
+        framework = self._judge.version_of(project, machine, lock)
+        return Row(project.name, target, tool, framework, verdict, answer.seconds, why, answer.said)
 
     def _verdict(self, project: Project, target: str, answer: Answer, lock: Path) -> tuple[str, str]:
         machine = MACHINES[target]
@@ -144,10 +149,11 @@ def tables(rows: Sequence[Row], judged: Sequence[dict[str, Any]]) -> Iterator[st
     yield ""
     yield from (f"- {it.project} {it.target} {it.tool}: {it.verdict}. {it.why}" for it in rows if it.why)
     told = {(it["project"], it["target"], it["tool"]): it for it in judged}
-    both = [(it, told[it[:3]]) for it in rows if it[:3] in told]
+    both = [(it, told[it[:3]]) for it in rows if it[:3] in told and it.framework == told[it[:3]]["framework"]]
     differs = [(it, said) for it, said in both if it.verdict != JUDGED_AS[said["verdict"]]]
     if both:
-        yield f"\nThe judge says the same as people of {len(both) - len(differs)} of {len(both)} rows; not of"
+        same = len(both) - len(differs)
+        yield f"\nOf {len(both)} answers like those that people judged the judge says the same of {same}."
     for it, said in differs:
         yield f"- {it.project} {it.target} {it.tool}: {it.verdict} ({it.why}), people {said['verdict']} ({said['why']})"
 
@@ -186,7 +192,7 @@ def main() -> None:
             for project in (it for it in projects if not asked.projects or it.name in asked.projects):
                 for tool in asked.tools:
                     rows.append(bench.row(project, target, tool))
-                    print("  ".join(map(str, rows[-1][:6])), file=sys.stderr, flush=True)
+                    print("  ".join(map(str, rows[-1][:7])), file=sys.stderr, flush=True)
     if asked.json is not None:
         asked.json.write_text(json.dumps([it._asdict() for it in rows], indent=1) + "\n", encoding="utf-8")
     print("\n".join(tables(rows, judge.judged)))

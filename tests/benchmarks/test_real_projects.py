@@ -17,15 +17,16 @@ from tests.index.server import IndexServer
 
 uv = pytest.importorskip("uv")
 ROWS = [
-    Row("vllm", "T1", ENVSOLVE, GOOD, 2.0, "", ""),
-    Row("vllm", "T1", UV, STALE, 1.0, "vllm 0.2.2, 0.32.0 was possible on Python 3.12", ""),
-    Row("comfyui", "T1", ENVSOLVE, NO_ANSWER, 180.0, "no answer within 180 s", ""),
-    Row("comfyui", "T1", UV, WRONG, 3.0, "pytorch is not in the lock", ""),
+    Row("vllm", "T1", ENVSOLVE, "2.15.0", GOOD, 2.0, "", ""),
+    Row("vllm", "T1", UV, "2.15.0", STALE, 1.0, "vllm 0.2.2, 0.32.0 was possible on Python 3.12", ""),
+    Row("comfyui", "T1", ENVSOLVE, None, NO_ANSWER, 180.0, "no answer within 180 s", ""),
+    Row("comfyui", "T1", UV, None, WRONG, 3.0, "pytorch is not in the lock", ""),
 ]
 JUDGED = [
-    {"project": "vllm", "target": "T1", "tool": ENVSOLVE, "verdict": "GOOD", "why": ""},
-    {"project": "vllm", "target": "T1", "tool": UV, "verdict": "GOOD", "why": ""},
-    {"project": "other", "target": "T1", "tool": UV, "verdict": "WRONG", "why": ""},
+    {"project": "vllm", "target": "T1", "tool": ENVSOLVE, "framework": "2.15.0", "verdict": "GOOD", "why": ""},
+    {"project": "vllm", "target": "T1", "tool": UV, "framework": "2.15.0", "verdict": "GOOD", "why": ""},
+    {"project": "comfyui", "target": "T1", "tool": UV, "framework": "2.15.0", "verdict": "GOOD", "why": ""},
+    {"project": "other", "target": "T1", "tool": UV, "framework": "2.15.0", "verdict": "WRONG", "why": ""},
 ]
 
 
@@ -34,7 +35,7 @@ def test_tables_count_verdicts_and_say_where_people_judged_otherwise() -> None:
     assert "| envsolve | T1 | 2 | 1 | 0 | 0 | 0 | 0 | 1 | 91.0 | 180.0 |" in lines
     assert "| vllm | T1 | good | 2.0 | stale | 1.0 |" in lines
     assert "- comfyui T1 uv: wrong. pytorch is not in the lock" in lines
-    assert "\nThe judge says the same as people of 1 of 2 rows; not of" in lines
+    assert "\nOf 2 answers like those that people judged the judge says the same of 1." in lines
     assert lines[-1].startswith("- vllm T1 uv: stale (vllm 0.2.2")
 
 
@@ -50,7 +51,7 @@ def test_both_tools_are_asked_once_and_judged_on_each_machine(tmp_path: Path, ma
         asked_uv = Uv(Path(uv.find_uv_bin()), Path(sys.executable), tmp_path, 60, options)
         judge = Judge(tmp_path, matrix, asked_uv, tmp_path)
         bench = Bench(here / "envsolve", asked_uv, judge, tmp_path, 60, options)
-        assert bench.row(demo, "T2", ENVSOLVE)[:4] == ("demo", "T2", ENVSOLVE, GOOD)
+        assert bench.row(demo, "T2", ENVSOLVE)[:5] == ("demo", "T2", ENVSOLVE, "2.10.0", GOOD)
         assert bench.row(never, "T2", ENVSOLVE).verdict == RIGHTLY
         wrong = bench.row(demo, "T2", UV)
         assert (wrong.verdict, "does not run on RTX 3090" in wrong.why) == (WRONG, True)
@@ -66,4 +67,4 @@ def test_a_refusal_where_a_lock_exists_is_told_with_what_was_said(tmp_path: Path
     asked_uv = Uv(Path(uv.find_uv_bin()), Path(sys.executable), tmp_path, 60)
     bench = Bench(Path("not asked"), asked_uv, Judge(tmp_path, matrix, asked_uv, tmp_path), tmp_path, 60)
     row = bench.row(Project.read(tmp_path / "demo.in"), "T1", ENVSOLVE)
-    assert row == Row("demo", "T1", ENVSOLVE, REFUSED, 2.5, "uv has pytorch 2.15.0", "error: no")
+    assert row == Row("demo", "T1", ENVSOLVE, None, REFUSED, 2.5, "uv has pytorch 2.15.0", "error: no")
