@@ -13,7 +13,8 @@ WRONG, each with its reason:
 4. A pin without a wheel for this Python and platform, though there is one for another Python: it would be compiled.
 
 STALE: of a package that the project names, a newer release had been out for 18 months, and uv finds a lock with such a
-release that is not WRONG on this machine, for some Python. Pins of the project (``==``) are never stale.
+release that is not WRONG on this machine, for some Python, and makes no other named package that old.
+Pins of the project (``==``) are never stale.
 
 REFUSED: no lock though one exists, by ``judged.jsonl`` where it speaks of the project on the machine. Elsewhere none
 exists where no build of the framework runs on the machine, or where uv finds no lock that is not WRONG, for any Python.
@@ -181,16 +182,24 @@ class Judge:
 
     def stale(self, project: Project, machine: Machine, lock: Path) -> Iterator[str]:
         """The packages that ``project`` names and that are much older in ``lock`` than they have to be."""
-        pins, python = pins_in(lock), self.python_of(machine, lock)
-        for name, need in project.named(python, machine.platform).items():
-            if name not in pins or any(it.operator.startswith("==") for it in need.specifier):
+        pins = {name: Version(it) for name, it in pins_in(lock).items()}
+        named = project.named(self.python_of(machine, lock), machine.platform)
+        old = {name: need for name, need in named.items() if self._is_old(name, need, pins, machine)}
+        for name in old:
+            found = self._solution(project, machine, f"{name}>{pins[name].public}", name)
+            if found is None:
                 continue
-            newest = self._newest(name, f"{name}{need.specifier}", UV_PYTHON, machine.platform, self._before)
-            if newest is None or newest <= Version(pins[name]):
-                continue
-            found = self._solution(project, machine, f"{name}>{Version(pins[name]).public}", name)
-            if found is not None:
-                yield f"{name} {pins[name]}, {found[1][name]} was possible on Python {found[0]}"
+            instead = {it: Version(version) for it, version in found[1].items() if it in pins}
+            others = (it for it in instead.keys() & named.keys() - old.keys() if instead[it] < pins[it])
+            if not any(self._is_old(it, named[it], instead, machine) for it in others):
+                yield f"{name} {pins[name]}, {instead[name]} was possible on Python {found[0]}"
+
+    def _is_old(self, name: str, need: Requirement, pins: Mapping[str, Version], machine: Machine) -> bool:
+        """Whether ``need`` admits a release that had been out for so long and is newer than the one in ``pins``."""
+        if name not in pins or any(it.operator.startswith("==") for it in need.specifier):
+            return False
+        newest = self._newest(name, f"{name}{need.specifier}", UV_PYTHON, machine.platform, self._before)
+        return newest is not None and newest > pins[name]
 
     def exists(self, project: Project, target: str, machine: Machine) -> str:
         """The lock that ``project`` could have on ``machine``, which the projects call ``target``; "" for none."""
@@ -293,10 +302,11 @@ class Judge:
         ).problem.gpus
         return gpu
 
-    def _unfit_cudnn(self, machine: Machine) -> list[Version]:
-        """The releases of cuDNN without code for the GPU."""
+    def _unfit_cudnn(self, machine: Machine) -> set[Version]:
+        """The releases of cuDNN that have no code for the GPU, for whichever CUDA."""
         gpu = self._capability(machine)
-        return [it.version for it in self._matrix.cudnn if not it.serves(gpu, machine.platform)]
+        known = self._matrix.cudnn
+        return {it.version for it in known} - {it.version for it in known if it.serves(gpu, machine.platform)}
 
     def _solve(
         self, project: Project, machine: Machine, more: str = "", old: str = ""

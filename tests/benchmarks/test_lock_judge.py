@@ -120,6 +120,15 @@ def test_what_could_be_newer_is_stale_where_a_lock_that_runs_has_it(
     assert "right 1.0, 2.0 was possible on Python 3.13" in judge.stale(asked, NEW, held)
 
 
+def test_what_is_newer_at_the_cost_of_another_is_not_stale(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
+    server.add("torch", releases("torch", ["2.15.0"], upload_time=EARLY))
+    server.add("right", releases("right", ["1.0", "2.0"], upload_time=EARLY))
+    left = [wheel("left", version, needs, upload_time=EARLY) for version, needs in (("1.0", []), ("2.0", ["right<2"]))]
+    server.add("left", left)
+    judge, asked = judge_of(tmp_path, matrix, server), project(tmp_path, "torch", "left", "right")
+    assert list(judge.stale(asked, NEW, lock(tmp_path, "torch==2.15.0", "left==1.0", "right==2.0"))) == []
+
+
 def test_a_lock_that_runs_with_numpy_1_alone_counts(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
     for name, versions in {"torch": ["2.2.2"], "left": ["1.0", "2.0"], "numpy": ["1.26.4", "2.0.0"]}.items():
         server.add(name, releases(name, versions, upload_time=EARLY))
