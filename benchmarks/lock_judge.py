@@ -13,8 +13,8 @@ WRONG, each with its reason:
 4. A pin without a wheel for this Python and platform, though there is one for another Python: it would be compiled.
 
 STALE: of a package that the project names, a newer release had been out for 18 months, and uv finds a lock with such a
-release that is not WRONG on this machine, for some Python, and makes no other named package that old.
-Pins of the project (``==``) are never stale.
+release that is not WRONG on this machine, for some Python for which the project names the same packages, and that makes
+no other of them that old. Pins of the project (``==``) are never stale.
 
 REFUSED: no lock though one exists, by ``judged.jsonl`` where it speaks of the project on the machine. Elsewhere none
 exists where no build of the framework runs on the machine, or where uv finds no lock that is not WRONG, for any Python.
@@ -187,7 +187,7 @@ class Judge:
         old = {name: need for name, need in named.items() if self._is_old(name, need, pins, machine)}
         for name in old:
             found = self._solution(project, machine, f"{name}>{pins[name].public}", name)
-            if found is None:
+            if found is None or project.named(found[0], machine.platform).keys() != named.keys():
                 continue
             instead = {it: Version(version) for it, version in found[1].items() if it in pins}
             others = (it for it in instead.keys() & named.keys() - old.keys() if instead[it] < pins[it])

@@ -129,6 +129,17 @@ def test_what_is_newer_at_the_cost_of_another_is_not_stale(tmp_path: Path, matri
     assert list(judge.stale(asked, NEW, lock(tmp_path, "torch==2.15.0", "left==1.0", "right==2.0"))) == []
 
 
+def test_what_is_newer_where_the_project_asks_for_something_else_is_not_stale(
+    tmp_path: Path, matrix: Matrix, server: IndexServer
+) -> None:
+    server.add("torch", releases("torch", ["2.15.0"], upload_time=EARLY))
+    server.add("right", [wheel("right", "1.0", ["left<2"], upload_time=EARLY)])
+    server.add("left", releases("left", ["1.0", "2.0"], upload_time=EARLY))
+    judge = judge_of(tmp_path, matrix, server)
+    asked = project(tmp_path, "torch", "left", "right; python_version < '3.13'")
+    assert list(judge.stale(asked, NEW, lock(tmp_path, "torch==2.15.0", "left==1.0", "right==1.0"))) == []
+
+
 def test_a_lock_that_runs_with_numpy_1_alone_counts(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
     for name, versions in {"torch": ["2.2.2"], "left": ["1.0", "2.0"], "numpy": ["1.26.4", "2.0.0"]}.items():
         server.add(name, releases(name, versions, upload_time=EARLY))
