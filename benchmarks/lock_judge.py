@@ -324,13 +324,11 @@ class Judge:
         old_numpy = self._scratch / "numpy.txt"
         old_numpy.write_text("numpy<2\n", encoding="utf-8")
         wheels = ("--only-binary", ":all:")
-        for python in PYTHONS:
-            for way in ((), wheels, (*wheels, "--constraints", str(old_numpy))):
+        for way in (wheels, (*wheels, "--constraints", str(old_numpy)), ()):
+            for python in PYTHONS:
                 done = self._uv.compile(asked, python, machine.platform, output, *options, *way)
                 if done.status == 0 and not self.faults(project, machine, output, python=python):
                     return python, pins_in(output)
-                if "No solution found" in done.complaint:
-                    break
         return None
 
 

@@ -11,7 +11,7 @@ for the same and the framework, for Python 3.12 and wheels alone, after a refusa
 nor driver, and its one lock is judged on every machine. :mod:`benchmarks.lock_judge` says what good, stale, wrong and
 refused mean. Times are of whole processes, both tries together, from empty caches on. Nothing is run on a GPU.
 
-With ``--keep`` locks and times stay in a directory, and a run goes on where another one ended.
+With ``--keep`` locks and times stay in a directory, and a run goes on where another one ended; one at a time.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class Bench:
         faults = self._judge.faults(project, machine, lock, answer.said)
         if faults:
             return WRONG, "; ".join(faults)
-        stale = list(self._judge.stale(project, machine, lock))
-        return (STALE, "; ".join(stale)) if stale else (GOOD, "")
+        stale = next(self._judge.stale(project, machine, lock), "")  # one is enough, and each takes its time
+        return (STALE, stale) if stale else (GOOD, "")
 
     def _ask(self, project: Project, machine: Machine, tool: str, lock: Path) -> Answer:
         first = self._try(project, machine, tool, lock, builds=False)
