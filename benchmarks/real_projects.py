@@ -181,10 +181,10 @@ def main() -> None:
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as directory:
         keep = Path(directory) if asked.keep is None else asked.keep.absolute()
-        scratch = keep / "scratch"
-        scratch.mkdir(parents=True, exist_ok=True)
+        keep.mkdir(parents=True, exist_ok=True)
+        scratch, kept = Path(directory), ("--cache-dir", str(keep / "uv"))
         uv, helper = (
-            Uv(asked.uv.absolute(), Path(sys.executable), scratch, it) for it in (asked.seconds, LOOK_SECONDS)
+            Uv(asked.uv.absolute(), Path(sys.executable), scratch, it, kept) for it in (asked.seconds, LOOK_SECONDS)
         )
         judge = Judge(asked.directory, Matrix(find_matrix()), helper, scratch)
         bench = Bench(asked.envsolve.absolute(), uv, judge, keep, asked.seconds)
