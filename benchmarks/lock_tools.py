@@ -58,7 +58,7 @@ class Tool(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What one process cost, with the processes it waited for; ``complaint`` is the end of what it said."""
+    """What one process cost, with the processes it waited for; ``complaint`` is what it said."""
 
     seconds: float
     processor_seconds: float
@@ -125,7 +125,7 @@ def run(command: list[str], directory: Path, seconds: float, variables: Mapping[
         environ = {**environment(directory), **(variables or {})}
         told = subprocess.run(measure, cwd=directory, env=environ, stdout=subprocess.PIPE, stderr=said, check=True)
         said.seek(0)
-        complaint = said.read().decode(errors="replace").strip()[-400:]
+        complaint = said.read().decode(errors="replace").strip()
     taken, processor, megabytes, status = map(float, told.stdout.split())
     return Run(taken, processor, megabytes, None, int(status), complaint)
 

@@ -89,7 +89,7 @@ class Bench:
             self.differences[f"{tool.name} was ended on {cell.workload} after {MOST_SECONDS} s"] = None
             return {}
         if taken.status != (1 if cell.workload in REFUSED else 0):
-            self.differences[f"{tool.name} exits {taken.status} on {cell.workload}: {taken.complaint}"] = None
+            self.differences[f"{tool.name} exits {taken.status} on {cell.workload}: {taken.complaint[-400:]}"] = None
         self.runs.setdefault((cell, tool.name), []).append(taken._replace(requests=self._index.asked()))
         return pins_in(job.output)
 

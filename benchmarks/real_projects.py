@@ -1,0 +1,202 @@
+"""Locks of real projects for real machines, by envsolve and by uv, judged by rules.
+
+    .venv-test/bin/python -m benchmarks.real_projects DIRECTORY [--targets T1 T3] [--projects vllm comfyui] [--keep DIR]
+
+``DIRECTORY`` has ``NAME.in`` for each project, requirements whose first line is ``# FRAMEWORK, where they are from``;
+``wrong_together.json``, versions that do not run together; and perhaps ``judged.jsonl``, what people said of earlier
+locks, with which the judge is compared. All is asked of the default package index (settings of pip do not count).
+
+envsolve is asked as somebody types it, with ``--source pypi``; after exit 1 again with ``--allow-builds``. uv is asked
+for the same and the framework, for Python 3.12 and wheels alone, after a refusal for sources too; it knows neither GPU
+nor driver, and its one lock is judged on every machine. :mod:`benchmarks.lock_judge` says what good, stale, wrong and
+refused mean. Times are of whole processes, both tries together, from empty caches on. Nothing is run on a GPU.
+
+With ``--keep`` locks and times stay in a directory, and a run goes on where another one ended; one at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.lock_judge import LOOK_SECONDS, UV_PACKAGES, UV_PYTHON, Judge, Machine, Project, Uv
+from benchmarks.lock_tables import row
+from benchmarks.lock_tools import ENVSOLVE, KILLED, UV, Run, run
+from envsolve.matrix import Matrix, find_matrix
+from envsolve.model.host import Platform
+
+MACHINES = {
+    "T1": Machine("RTX 4090", "580.95.05"),
+    "T2": Machine("RTX 3090", "550.54.15"),
+    "T3": Machine("GTX 1080 Ti", "580.95.05"),
+    "T4": Machine("GeForce RTX 5090", "570.195.03"),
+    "T5": Machine("RTX 4070", "566.36", Platform.WIN_64),
+}
+GOOD, STALE, WRONG, REFUSED, RIGHTLY, NO_ANSWER = "good", "stale", "wrong", "refused", "refused rightly", "no answer"
+VERDICTS = (GOOD, STALE, WRONG, RIGHTLY, REFUSED, NO_ANSWER)
+JUDGED_AS = {"GOOD": GOOD, "STALE": STALE, "WRONG": WRONG, "REFUSED-RIGHT": RIGHTLY, "REFUSED-WRONG": REFUSED,
+             "SLOW": NO_ANSWER}  # fmt: skip
+"""What ``judged.jsonl`` calls the verdicts."""
+_SAID = 1500
+
+
+class Answer(NamedTuple):
+    """What a tool did: its exit status, its time in both tries, and the first lines of what it said at last."""
+
+    status: int
+    seconds: float
+    said: str
+
+
+class Row(NamedTuple):
+    """How one tool did on one project and machine; ``why`` is what is wrong, or what could have been had.
+
+    ``framework`` is the version of the project's framework in the lock, None without one.
+    """
+
+    project: str
+    target: str
+    tool: str
+    framework: str | None
+    verdict: str
+    seconds: float
+    why: str
+    said: str
+
+
+class Bench:
+    """Asks the tools and judges what they answer; locks and times are kept in ``keep``."""
+
+    def __init__(
+        self, envsolve: Path, uv: Uv, judge: Judge, keep: Path, seconds: float, options: Sequence[str] = ()
+    ) -> None:
+        self._envsolve, self._options = envsolve, options
+        self._uv, self._judge, self._keep, self._seconds = uv, judge, keep, seconds
+
+    def row(self, project: Project, target: str, tool: str) -> Row:
+        """The row of ``tool``."""
+        machine = MACHINES[target]
+        stem = f"{project.name}.{target if tool == ENVSOLVE else machine.platform}.{tool}"
+        lock, kept = self._keep / f"{stem}.txt", self._keep / f"{stem}.json"
+        if kept.exists():
+            answer = Answer(**json.loads(kept.read_text("utf-8")))
+        else:
+            answer = self._ask(project, machine, tool, lock)
+            kept.write_text(json.dumps(answer._asdict()), encoding="utf-8")
+        verdict, why = self._verdict(project, target, answer, lock)
+        framework = self._judge.version_of(project, machine, lock)
+        return Row(project.name, target, tool, framework, verdict, answer.seconds, why, answer.said)
+
+    def _verdict(self, project: Project, target: str, answer: Answer, lock: Path) -> tuple[str, str]:
+        machine = MACHINES[target]
+        if answer.status == KILLED:
+            return NO_ANSWER, f"no answer within {self._seconds:.0f} s"
+        if answer.status != 0:
+            possible = self._judge.exists(project, target, machine)
+            return (REFUSED, possible) if possible else (RIGHTLY, "")
+        faults = self._judge.faults(project, machine, lock, answer.said)
+        if faults:
+            return WRONG, "; ".join(faults)
+        stale = next(self._judge.stale(project, machine, lock), "")  # one is enough, and each takes its time
+        return (STALE, stale) if stale else (GOOD, "")
+
+    def _ask(self, project: Project, machine: Machine, tool: str, lock: Path) -> Answer:
+        first = self._try(project, machine, tool, lock, builds=False)
+        if first.status in (0, KILLED) or (tool == ENVSOLVE and first.status != 1):
+            return Answer(first.status, round(first.seconds, 1), first.complaint[:_SAID])
+        second = self._try(project, machine, tool, lock, builds=True)
+        said = first.complaint if second.status == first.status else second.complaint
+        return Answer(second.status, round(first.seconds + second.seconds, 1), said[:_SAID])
+
+    def _try(self, project: Project, machine: Machine, tool: str, lock: Path, *, builds: bool) -> Run:
+        lock.unlink(missing_ok=True)
+        if tool == UV:
+            asked = [project.file, UV_PACKAGES[project.framework]]
+            options = () if builds else ("--only-binary", ":all:")
+            return self._uv.compile(asked, UV_PYTHON, machine.platform, lock, *options)
+        command = [str(self._envsolve), "-f", project.framework, "-r", str(project.file), "--source", "pypi"]
+        command += ["--platform", str(machine.platform), "--gpu", machine.gpu, "--driver", machine.driver]
+        command += ["--format", "requirements", "-o", str(lock), *self._options]
+        command += ["--allow-builds"] if builds else []
+        return run(command, self._keep, self._seconds)
+
+
+def tables(rows: Sequence[Row], judged: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The Markdown of all rows: sums, what is not good, and how far the judge agrees with people."""
+    yield row(["tool", "target", "rows", *VERDICTS, "median s", "most s"])
+    yield "|---" * (len(VERDICTS) + 5) + "|"
+    for tool, target in sorted({(it.tool, it.target) for it in rows}):
+        of = [it for it in rows if (it.tool, it.target) == (tool, target)]
+        counts = Counter(it.verdict for it in of)
+        taken = [it.seconds for it in of]
+        figures = (f"{statistics.median(taken):.1f}", f"{max(taken):.1f}")
+        yield row([tool, target, len(of), *(counts[it] for it in VERDICTS), *figures])
+    yield ""
+    yield row(["project", "target", "envsolve", "s", "uv", "s"])
+    yield "|---" * 6 + "|"
+    of_uv = {(it.project, it.target): it for it in rows if it.tool == UV}
+    for it in (it for it in rows if it.tool == ENVSOLVE):
+        other = of_uv.get((it.project, it.target))
+        beside = ("-", "-") if other is None else (other.verdict, other.seconds)
+        yield row([it.project, it.target, it.verdict, it.seconds, *beside])
+    yield ""
+    yield from (f"- {it.project} {it.target} {it.tool}: {it.verdict}. {it.why}" for it in rows if it.why)
+    told = {(it["project"], it["target"], it["tool"]): it for it in judged}
+    both = [(it, told[it[:3]]) for it in rows if it[:3] in told and it.framework == told[it[:3]]["framework"]]
+    differs = [(it, said) for it, said in both if it.verdict != JUDGED_AS[said["verdict"]]]
+    if both:
+        same = len(both) - len(differs)
+        yield f"\nOf {len(both)} answers like those that people judged the judge says the same of {same}."
+    for it, said in differs:
+        yield f"- {it.project} {it.target} {it.tool}: {it.verdict} ({it.why}), people {said['verdict']} ({said['why']})"
+
+
+def options() -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--targets", nargs="+", default=list(MACHINES), choices=MACHINES, metavar="T")
+    parser.add_argument("--projects", nargs="+", metavar="NAME", help="some of the projects; default: all")
+    parser.add_argument("--tools", nargs="+", default=[ENVSOLVE, UV], choices=(ENVSOLVE, UV))
+    parser.add_argument("--seconds", type=float, default=180, help="when a tool is ended")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="where locks and times stay")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where the rows are written as JSON as well")
+    here = Path(sys.executable).parent
+    parser.add_argument("--envsolve", type=Path, default=here / "envsolve", help="the console script to measure")
+    parser.add_argument("--uv", type=Path, default=here / "uv")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Ask, judge, and print the tables."""
+    asked = options()
+    projects = [Project.read(it) for it in sorted(asked.directory.absolute().glob("*.in"))]
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as directory:
+        keep = Path(directory) if asked.keep is None else asked.keep.absolute()
+        keep.mkdir(parents=True, exist_ok=True)
+        scratch, kept = Path(directory), ("--cache-dir", str(keep / "uv"))
+        uv, helper = (
+            Uv(asked.uv.absolute(), Path(sys.executable), scratch, it, kept) for it in (asked.seconds, LOOK_SECONDS)
+        )
+        judge = Judge(asked.directory, Matrix(find_matrix()), helper, scratch)
+        bench = Bench(asked.envsolve.absolute(), uv, judge, keep, asked.seconds)
+        for target in asked.targets:
+            for project in (it for it in projects if not asked.projects or it.name in asked.projects):
+                for tool in asked.tools:
+                    rows.append(bench.row(project, target, tool))
+                    print("  ".join(map(str, rows[-1][:7])), file=sys.stderr, flush=True)
+    if asked.json is not None:
+        asked.json.write_text(json.dumps([it._asdict() for it in rows], indent=1) + "\n", encoding="utf-8")
+    print("\n".join(tables(rows, judge.judged)))
+
+
+if __name__ == "__main__":
+    main()

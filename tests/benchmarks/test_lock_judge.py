@@ -1,0 +1,186 @@
+"""The judge of real projects finds what is wrong with a lock, and nothing where nothing is."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.lock_judge import Judge, Machine, Project, Uv
+from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
+from tests.cli.worlds import CP311, releases
+from tests.index.packages import sdist, wheel
+from tests.index.server import IndexServer
+
+uv = pytest.importorskip("uv")
+CASES = tomllib.loads((Path(__file__).parent / "locks.toml").read_text("utf-8"))["case"]
+PAIRS = [
+    {"when": {"left": "<2", "right": ">=2"}, "why": "left is not right"},
+    {"when": {"onnxruntime-gpu": ">=1"}, "unless": ["nvidia-cudnn-cu12"], "why": "nothing brings CUDA"},
+]
+NEW = Machine("RTX 4090", "580.95.05")
+OLD_DRIVER = Machine("RTX 3090", "550.54.15")
+TODAY = datetime(2026, 11, 1, tzinfo=UTC)
+EARLY, LATE = "2024-01-01T00:00:00Z", "2026-10-01T00:00:00Z"
+
+
+@pytest.fixture
+def server() -> Iterator[IndexServer]:
+    """An index without projects."""
+    with IndexServer(recorded=False) as served:
+        yield served
+
+
+def judge_of(projects: Path, matrix: Matrix, server: IndexServer | None = None) -> Judge:
+    """A judge whose uv asks ``server`` alone."""
+    (projects / "wrong_together.json").write_text(json.dumps(PAIRS))
+    address = "http://127.0.0.1:1/simple/" if server is None else server.index_url
+    return Judge(
+        projects,
+        matrix,
+        Uv(Path(uv.find_uv_bin()), Path(sys.executable), projects, 60, ("--index-url", address)),
+        projects,
+        TODAY,
+    )
+
+
+def project(directory: Path, *lines: str, framework: str = "pytorch") -> Project:
+    file = directory / "demo.in"
+    file.write_text("\n".join((f"# {framework}, made up", *lines, "")))
+    return Project.read(file)
+
+
+def lock(directory: Path, *pins: str) -> Path:
+    file = directory / "lock.txt"
+    file.write_text("\n".join((*pins, "")))
+    return file
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["says"])
+def test_known_faults(case: dict[str, Any], tmp_path: Path, matrix: Matrix) -> None:
+    gpu, driver, platform = case["machine"]
+    machine = Machine(gpu, driver, Platform(platform))
+    held = lock(tmp_path, *case["lock"])
+    asked = project(tmp_path, framework=case["framework"])
+    found = judge_of(tmp_path, matrix).known_faults(asked, machine, held, case.get("said", ""))
+    assert (case["fault"] in "; ".join(found)) if case["fault"] else not found
+
+
+def test_a_project_says_its_framework_and_what_it_names_on_a_platform(tmp_path: Path) -> None:
+    read = project(tmp_path, "Left>=2 # why", "", "right; sys_platform == 'win32'", "-e .", framework="jax")
+    assert (read.name, read.framework) == ("demo", "jax")
+    assert list(read.named("3.12", Platform.LINUX_64)) == ["left"]
+    assert list(read.named("3.12", Platform.WIN_64)) == ["left", "right"]
+
+
+def test_pins_that_contradict_each_other_and_what_is_missing_are_faults(
+    tmp_path: Path, matrix: Matrix, server: IndexServer
+) -> None:
+    server.add("torch", [wheel("torch", "2.15.0", ["left<2"])])
+    server.add("left", releases("left", ["1.5", "2.0"]))
+    judge, asked = judge_of(tmp_path, matrix, server), project(tmp_path, "torch")
+    assert judge.faults(asked, NEW, lock(tmp_path, "torch==2.15.0", "left==1.5")) == []
+    (contradiction,) = judge.faults(asked, NEW, lock(tmp_path, "torch==2.15.0", "left==2.0"))
+    assert contradiction.startswith("uv: ")
+    assert judge.faults(asked, NEW, lock(tmp_path, "torch==2.15.0")) == ["not in the lock: left"]
+
+
+def test_a_pin_that_has_a_wheel_for_another_python_alone_is_a_fault(
+    tmp_path: Path, matrix: Matrix, server: IndexServer
+) -> None:
+    server.add("torch", releases("torch", ["2.15.0"]))
+    server.add("left", [sdist("left", "1.5"), wheel("left", "1.5", tags=CP311)])
+    server.add("right", [sdist("right", "1.0")])
+    judge, asked = judge_of(tmp_path, matrix, server), project(tmp_path, "torch", "left", "right")
+    found = judge.faults(asked, NEW, lock(tmp_path, "torch==2.15.0", "left==1.5", "right==1.0"))
+    assert found == ["left 1.5 has a wheel for Python 3.11 and none for 3.12"]
+
+
+def test_what_could_be_newer_is_stale_where_a_lock_that_runs_has_it(
+    tmp_path: Path, matrix: Matrix, server: IndexServer
+) -> None:
+    server.add("torch", releases("torch", ["2.10.0", "2.15.0"], upload_time=EARLY))
+    left = [wheel("left", version, upload_time=EARLY) for version in ("1.0", "2.0")]
+    server.add("left", [*left, wheel("left", "3.0", upload_time=LATE)])
+    server.add(
+        "right", [wheel("right", "1.0", upload_time=EARLY), wheel("right", "2.0", ["torch>=2.15"], upload_time=EARLY)]
+    )
+    judge, asked = judge_of(tmp_path, matrix, server), project(tmp_path, "torch", "left", "right")
+    held = lock(tmp_path, "torch==2.10.0", "left==1.0", "right==1.0")
+    assert list(judge.stale(asked, OLD_DRIVER, held)) == ["left 1.0, 2.0 was possible on Python 3.13"]
+    held = lock(tmp_path, "torch==2.10.0", "left==2.0", "right==1.0")
+    assert list(judge.stale(asked, OLD_DRIVER, held)) == []
+    assert "right 1.0, 2.0 was possible on Python 3.13" in judge.stale(asked, NEW, held)
+
+
+def test_what_is_newer_at_the_cost_of_another_is_not_stale(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
+    server.add("torch", releases("torch", ["2.15.0"], upload_time=EARLY))
+    server.add("right", releases("right", ["1.0", "2.0"], upload_time=EARLY))
+    left = [wheel("left", version, needs, upload_time=EARLY) for version, needs in (("1.0", []), ("2.0", ["right<2"]))]
+    server.add("left", left)
+    judge, asked = judge_of(tmp_path, matrix, server), project(tmp_path, "torch", "left", "right")
+    assert list(judge.stale(asked, NEW, lock(tmp_path, "torch==2.15.0", "left==1.0", "right==2.0"))) == []
+
+
+def test_what_is_newer_where_the_project_asks_for_something_else_is_not_stale(
+    tmp_path: Path, matrix: Matrix, server: IndexServer
+) -> None:
+    server.add("torch", releases("torch", ["2.15.0"], upload_time=EARLY))
+    server.add("right", [wheel("right", "1.0", ["left<2"], upload_time=EARLY)])
+    server.add("left", releases("left", ["1.0", "2.0"], upload_time=EARLY))
+    judge = judge_of(tmp_path, matrix, server)
+    asked = project(tmp_path, "torch", "left", "right; python_version < '3.13'")
+    assert list(judge.stale(asked, NEW, lock(tmp_path, "torch==2.15.0", "left==1.0", "right==1.0"))) == []
+
+
+def test_a_lock_that_runs_with_numpy_1_alone_counts(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
+    for name, versions in {"torch": ["2.2.2"], "left": ["1.0", "2.0"], "numpy": ["1.26.4", "2.0.0"]}.items():
+        server.add(name, releases(name, versions, upload_time=EARLY))
+    judge, asked = judge_of(tmp_path, matrix, server), project(tmp_path, "torch", "left", "numpy")
+    held = lock(tmp_path, "torch==2.2.2", "left==1.0", "numpy==1.26.4")
+    assert list(judge.stale(asked, NEW, held)) == ["left 1.0, 2.0 was possible on Python 3.13"]
+
+
+def test_a_lock_that_is_found_is_judged_for_its_own_python(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
+    server.add("torch", releases("torch", ["2.15.0"], upload_time=EARLY))
+    new = [sdist("left", "2.0", upload_time=EARLY), wheel("left", "2.0", tags=CP311, upload_time=EARLY)]
+    server.add("left", [wheel("left", "1.0", upload_time=EARLY), *new])
+    judge, asked = judge_of(tmp_path, matrix, server), project(tmp_path, "torch", "left")
+    held = lock(tmp_path, "torch==2.15.0", "left==1.0")
+    assert list(judge.stale(asked, NEW, held)) == ["left 1.0, 2.0 was possible on Python 3.11"]
+
+
+def test_pins_of_the_project_are_not_stale(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
+    server.add("torch", releases("torch", ["2.15.0"], upload_time=EARLY))
+    server.add("left", releases("left", ["1.0", "2.0"], upload_time=EARLY))
+    judge, asked = judge_of(tmp_path, matrix, server), project(tmp_path, "torch", "left==1.0")
+    assert list(judge.stale(asked, NEW, lock(tmp_path, "torch==2.15.0", "left==1.0"))) == []
+
+
+def test_what_people_said_tells_whether_a_refusal_is_right(tmp_path: Path, matrix: Matrix) -> None:
+    rows = [
+        {"project": "demo", "target": "T1", "tool": "envsolve", "verdict": "REFUSED-RIGHT", "why": ""},
+        {"project": "demo", "target": "T2", "tool": "uv", "verdict": "REFUSED-WRONG", "why": "Python 3.11"},
+    ]
+    (tmp_path / "judged.jsonl").write_text("".join(f"{json.dumps(it)}\n" for it in rows))
+    judge, asked = judge_of(tmp_path, matrix), project(tmp_path, "torch")
+    assert judge.exists(asked, "T1", NEW) == ""
+    assert judge.exists(asked, "T2", OLD_DRIVER) == "Python 3.11"
+
+
+def test_where_nobody_said_it_a_lock_of_uv_tells_and_no_build_for_the_platform_does(
+    tmp_path: Path, matrix: Matrix, server: IndexServer
+) -> None:
+    server.add("torch", releases("torch", ["2.10.0", "2.15.0"]))
+    judge, asked = judge_of(tmp_path, matrix, server), project(tmp_path, "torch")
+    assert judge.exists(asked, "T2", OLD_DRIVER) == "uv on Python 3.13"
+    assert judge.exists(asked, "T5", Machine("RTX 4070", "566.36", Platform.WIN_64)) == ""
+    impossible = project(tmp_path, "torch", "not-there")
+    assert judge_of(tmp_path, matrix, server).exists(impossible, "T2", OLD_DRIVER) == ""
