@@ -26,6 +26,7 @@ from envsolve.matrix.parse import (
     parse_disagreement,
     parse_driver_branch,
     parse_evidence,
+    parse_forward_compatibility,
     parse_known_bad,
     parse_library,
     parse_place,
@@ -47,6 +48,7 @@ from envsolve.model.release import (
     CudnnRelease,
     Disagreement,
     DriverBranch,
+    ForwardCompatibility,
     KnownBad,
     PlatformLimit,
     Release,
@@ -83,6 +85,7 @@ class CudaTable(NamedTuple):
     toolkits: tuple[Toolkit, ...]
     branches: tuple[DriverBranch, ...]
     architectures: tuple[Architecture, ...]
+    forward: tuple[ForwardCompatibility, ...] = ()
 
     def life_of(self, gpu: ComputeCapability) -> Architecture | None:
         """The generation of ``gpu``."""
@@ -298,7 +301,9 @@ class Matrix:
 
     def _read_cuda(self, mistakes: Mistakes) -> CudaTable:
         document = self._document("cuda")
-        check_tables(document, ("toolkit", "driver_branch", "architecture", "disagreement"), mistakes)
+        check_tables(
+            document, ("toolkit", "driver_branch", "forward_compatibility", "architecture", "disagreement"), mistakes
+        )
         evidence = parse_evidence(document.get("evidence", {}), mistakes)
         toolkits = parse_rows("toolkit", document, parse_toolkit, evidence, mistakes)
         parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
@@ -307,6 +312,7 @@ class Matrix:
             toolkits=tuple(sorted(toolkits, key=lambda toolkit: toolkit.version, reverse=True)),
             branches=parse_rows("driver_branch", document, parse_driver_branch, evidence, mistakes),
             architectures=parse_rows("architecture", document, parse_architecture, evidence, mistakes),
+            forward=parse_rows("forward_compatibility", document, parse_forward_compatibility, evidence, mistakes),
         )
 
     def _read_components(self, mistakes: Mistakes) -> ComponentTable:

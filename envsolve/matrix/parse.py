@@ -25,6 +25,7 @@ from envsolve.model.release import (
     CudnnRelease,
     Disagreement,
     DriverBranch,
+    ForwardCompatibility,
     KnownBad,
     PlatformLimit,
     Release,
@@ -211,6 +212,19 @@ def parse_driver_branch(row: Row, known: KnownEvidence) -> DriverBranch:
     )
     _ignore(row, "oldest_capability", "support", "note", "inferred")
     return branch
+
+
+def parse_forward_compatibility(row: Row, known: KnownEvidence) -> ForwardCompatibility:
+    """The ``[[forward_compatibility]]`` row of cuda.toml."""
+    found: list[tuple[CudaVersion, frozenset[int]]] = []
+    for cuda, branches in row.table("packages"):
+        try:
+            found.append((CudaVersion.parse(cuda), frozenset(map(int, branches.split()))))
+        except ValueError as error:
+            row.wrong("packages", f"{cuda}: {error}")
+    return ForwardCompatibility(
+        frozenset(row.texts("gpus", required=True)), tuple(sorted(found, key=lambda it: it[0])), row.evidence(known)
+    )
 
 
 def parse_architecture(row: Row, known: KnownEvidence) -> Architecture:

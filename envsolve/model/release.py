@@ -196,6 +196,22 @@ class ComponentPatch(NamedTuple):
     evidence: tuple[Evidence, ...]
 
 
+class ForwardCompatibility(NamedTuple):
+    """The packages cuda-compat, which run a newer toolkit on an older driver, on Linux and data-centre GPUs only.
+
+    ``branches`` are the driver branches that a package runs on, by its toolkit, the oldest toolkit first. ``gpus`` are
+    first words of the names of GPUs.
+    """
+
+    gpus: frozenset[str]
+    branches: tuple[tuple[CudaVersion, frozenset[int]], ...]
+    evidence: tuple[Evidence, ...]
+
+    def serves(self, gpu: str) -> bool:
+        """Whether NVIDIA supports it on a GPU of that name."""
+        return gpu.removeprefix("NVIDIA ").replace("-", " ").split(" ")[0] in self.gpus
+
+
 class DriverBranch(NamedTuple):
     """A branch of the NVIDIA driver and the newest CUDA it supports in full."""
 

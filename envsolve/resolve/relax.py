@@ -83,6 +83,7 @@ class _Relax:
             ("other-cuda", self._cuda),
             ("other-python", self._python),
             ("other-driver", self._drivers),
+            ("forward-compatibility", self._forward_compatibility),
             ("fewer-gpus", self._fewer_gpus),
             ("fewer-frameworks", self._fewer_frameworks),
             ("on-linux", self._linux),
@@ -194,6 +195,27 @@ class _Relax:
         older = self._older_driver(numbers, drivers)
         if older is not None:
             yield self._driver(older[0], older[1], numbers, f"install a driver of branch R{older[0]}")
+
+    def _forward_compatibility(self) -> Iterator[WayOut]:
+        """The oldest toolkit that cuda-compat brings to drivers that are in the way, on GPUs that allow it."""
+        machines = [self._problem.machines[number] for number in self._numbers(Kind.DRIVER)]
+        cuda = self._solver.cuda
+        for forward in cuda.forward if self._problem.platform.is_linux else ():
+            if not all(machine.driver and not machine.windows_driver for machine in machines) or not all(
+                forward.serves(name) for machine in machines for _, name in machine.gpus
+            ):
+                continue
+            for version, branches in forward.branches:
+                driver = cuda.driver_for(version, windows=False)
+                runs = all(machine.driver and machine.driver.parts[0] in branches for machine in machines)
+                if not runs or driver is None:
+                    continue
+                solution = self._with_driver(self._numbers(Kind.DRIVER), driver, lower=False)
+                if solution is not None:
+                    package = f"cuda-compat-{version.major}-{version.minor}"
+                    words = f"keep the driver and install {package} for forward compatibility on data-centre GPUs"
+                    yield self._driver(driver, solution, self._numbers(Kind.DRIVER), words)
+                    return
 
     def _driver(self, driver: DriverVersion, solution: Solution, numbers: Sequence[int], words: str) -> WayOut:
         machines = [self._problem.machines[number] for number in numbers]
