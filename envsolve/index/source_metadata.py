@@ -77,13 +77,15 @@ def _extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
 
 def _metadata_of_build(source: Path, file: PackageFile) -> bytes:
     import subprocess
+    import warnings
 
     from build import BuildBackendException, BuildException, ProjectBuilder
     from build.env import DefaultIsolatedEnv
     from pyproject_hooks import quiet_subprocess_runner
 
     try:
-        with DefaultIsolatedEnv() as environment:
+        with warnings.catch_warnings(), DefaultIsolatedEnv() as environment:
+            warnings.simplefilter("ignore")  # build passes on what a backend warns of, which its project is to read
             builder = ProjectBuilder.from_isolated_env(environment, source, runner=quiet_subprocess_runner)
             environment.install(builder.build_system_requires)
             environment.install(builder.get_requires_for_build("wheel"))

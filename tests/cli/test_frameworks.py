@@ -105,3 +105,17 @@ def test_tensorflow_is_locked_installed_and_proven_on_the_cpu(tmp_path: Path) ->
     asked = ["-f", "tensorflow", "--gpu", "none", "--source", "pypi", "--python", THIS_PYTHON]
     done = run("create", "environment", *asked, directory=tmp_path)
     assert "environment/bin/python: proven by tensorflow" in done.stderr
+
+
+@pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "jax"])
+@pytest.mark.parametrize("machine", [("8.9", "580.95.05"), ("6.1", "580.95.05"), ("8.6", "535.183.01")])
+def test_the_stack_without_a_network_is_that_of_the_lock(
+    framework: str, machine: tuple[str, str], tmp_path: Path
+) -> None:
+    gpu, driver = machine
+    target = ("--gpu", gpu, "--driver", driver, "--platform", "linux-64", "--source", "pypi", "--json")
+    stack = json.loads(run("-f", framework, *target, directory=tmp_path).stdout)
+    lock = json.loads(run("-f", framework, *target, "--format", "requirements", directory=tmp_path).stdout)
+    assert [lock[key] for key in ("python", "cuda", "frameworks")] == [
+        stack[key] for key in ("python", "cuda", "frameworks")
+    ]
