@@ -46,7 +46,7 @@ from envsolve.model.need import Markers, Need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
-from envsolve.model.request import Held, Request
+from envsolve.model.request import FrameworkRequest, Held, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.releases import Sources, Wanted
@@ -238,6 +238,7 @@ class _Lock:
                 *self._held_back(made, lines),
                 *self._beyond_glibc(made),
                 *self._met_by_rivals(made.found.pins),
+                *self._older_than_framework(made),
                 *_not_decided(made),
                 *_corrected(made.found),
             )
@@ -297,7 +298,13 @@ class _Lock:
         floors, newest = worlds.floors_of(chosen), worlds.newest_beside(chosen)
         try:
             if chosen.is_exact(limits, self._request.packages):
-                found = finished(chosen.answer.picks, chosen.answer.provider, limits, newest)
+                found = finished(
+                    chosen.answer.picks,
+                    chosen.answer.provider,
+                    limits,
+                    newest,
+                    [it.package for it in _releases(attempt)],
+                )
             else:
                 found = self._found(attempt, limits, lines, floors, newest, chosen)
         except Conflict as conflict:
@@ -346,6 +353,7 @@ class _Lock:
             virtual=places,
             floors=floors or {},
             newest=newest or {},
+            frameworks=[it.package for it in _releases(attempt)],
         )
         indexes = indexes_for(solution, wanted, packages, self._where, lines)
         return found_for(question, indexes, self._end, self._asked.progress)
@@ -419,6 +427,26 @@ class _Lock:
             hint = way_out(text, request._replace(glibc=needed), request)
             told = Note("newer-needs-glibc", hint.text, hint.command)
             yield told.about(name=name, version=version, glibc=str(needed))
+
+    def _older_than_framework(self, made: _Made) -> Iterator[Note]:
+        """What was made for an older framework and does not say so, with the one of its time if that runs here."""
+        request = self._asked.request
+        of = {it.package: it.framework for it in _releases(made.attempt)}
+        for it in made.found.unlimited:
+            text = (
+                f"{it.name} {it.version} is {it.months:.0f} months older than its {it.framework}, and does not limit it"
+            )
+            asked = FrameworkRequest(of[it.framework], SpecifierSet(f"=={it.then}"))
+            others = tuple(other for other in request.frameworks if other.framework != asked.framework)
+            earlier = request._replace(frameworks=tuple(sorted((*others, asked), key=lambda it: it.framework)))
+            problem = made.attempt.problem._replace(frameworks=earlier.frameworks, python=request.python)
+            note = Note("older-than-framework", text)
+            if self._solver.can_solve(earlier, problem):
+                hint = way_out(f"{text}: {it.framework} {it.then} was the newest then", earlier, request)
+                note = Note(note.code, hint.text, hint.command)
+            yield note.about(
+                name=it.name, version=it.version, framework=it.framework, months=round(it.months), then=it.then
+            )
 
     def _met_by_rivals(self, pins: Iterable[Pin]) -> Iterator[Note]:
         """What requires a package that the lock has under another name, which pip would install over it."""

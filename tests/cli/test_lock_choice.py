@@ -217,6 +217,22 @@ def test_what_the_machine_itself_keeps_old_is_no_refusal(envsolve: Envsolve, wor
     assert "note: relic 1.0 is 79 months older than 2.0: " in done.err
 
 
+def test_a_package_from_before_its_framework_is_told_with_the_framework_of_its_time(
+    envsolve: Envsolve, world: IndexServer
+) -> None:
+    cuda_12 = ("nvidia-cublas-cu12==12.6.4.1", "nvidia-cudnn-cu12==9.10.2.21", "nvidia-nccl-cu12==2.27.5")
+    old = dated("torch", "2.7.1", "2020-02-01T00:00:00Z", ("typing-extensions>=4.10", *cuda_12), tags=CP312)
+    new = dated("torch", "2.15.0", NEW, ("typing-extensions>=4.10",), tags=CP312)
+    world.add("torch", [old, new])
+    for name, requires in (("quiet", "torch>=2"), ("careful", "torch>=2,<3")):
+        world.add(name, [dated(name, "1.0", OLD, (requires,))])
+    done = lock(envsolve, world, "-f", "pytorch", "quiet", "careful", "--source", "pypi")
+    assert pins_in(done.out)["torch"] == "2.15.0"
+    told = "note: quiet 1.0 is 79 months older than its torch, and does not limit it: torch 2.7.1 was the newest then\n"
+    assert f"{told}  envsolve --framework pytorch==2.7.1 " in done.err
+    assert "careful 1.0 is" not in done.err
+
+
 def test_a_refusal_of_all_that_there_is_names_what_was_asked_for(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "relic>=2")
     assert done.code == 1

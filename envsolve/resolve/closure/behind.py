@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from math import inf
 from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -18,6 +20,9 @@ from envsolve.resolve.closure.virtual import VirtualReleases
 from envsolve.resolve.closure.world import Limit, Limits
 
 DAYS_OF_A_MONTH = 30.44
+_A_YEAR = 12
+_UPPER = re.compile(r"(?:^|,)\s*(?:<|==|~=)")
+"""A clause that admits no later versions."""
 
 
 class Behind(NamedTuple):
@@ -93,6 +98,35 @@ def _months(pick: Pick, position: int | None) -> float | None:
     days = days_of(pick.releases)
     found = (days[position] - days[pick.position]) / DAYS_OF_A_MONTH
     return found if found >= 0 else None  # not a number where there are no dates
+
+
+class Unlimited(NamedTuple):
+    """A package that was released ``months`` before the ``framework`` beside it and admits every later version.
+
+    ``then`` is the version of the framework that was the newest when the package was released.
+    """
+
+    name: str
+    version: str
+    framework: str
+    months: float
+    then: str
+
+
+def unlimited(
+    picks: Mapping[str, Pick], reached: Reached, names: Iterable[str], packages: Collection[str]
+) -> Iterator[Unlimited]:
+    """Those of ``names`` that are over a year older than one of ``packages``, on which they set no upper limit."""
+    asked = {(by, ask.name): ask for asks in reached.values() for ask, by in asks if ask.name in packages}
+    for (name, framework), ask in sorted(asked.items(), key=lambda it: it[0]):
+        if name not in names or name in packages or _UPPER.search(ask.specifier):
+            continue
+        pick, other = picks[name], picks[framework]
+        day, days = days_of(pick.releases)[pick.position], days_of(other.releases)
+        months = (days[other.position] - day) / DAYS_OF_A_MONTH
+        earlier = [it for it in range(other.position) if days[it] <= day and not other.releases.is_prerelease(it)]
+        if _A_YEAR < months < inf and earlier:
+            yield Unlimited(name, pick.version, framework, months, other.releases.project.versions[earlier[-1]])
 
 
 def months_of(pick: Pick) -> float:

@@ -17,7 +17,7 @@ from envsolve.model.need import Need
 from envsolve.model.package import Pin, Present
 from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.backjumping import BackjumpingResolution
-from envsolve.resolve.closure.behind import Behind, behind, beyond_glibc, months_of
+from envsolve.resolve.closure.behind import Behind, Unlimited, behind, beyond_glibc, months_of, unlimited
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.provider import Ask, Pick, Provider
 from envsolve.resolve.closure.releases import Wanted
@@ -72,7 +72,7 @@ class Question(NamedTuple):
     ``present`` are the projects that conda installs, by normalized name: what asks for one is met by its version or
     not at all, and what it requires itself is met. ``judge`` says what metadata leave out, ``virtual`` are projects
     that it speaks of and no index has. ``floors`` are the oldest versions that may be taken of projects. ``newest`` are
-    the newest versions of what was asked for.
+    the newest versions of what was asked for, ``frameworks`` the packages of frameworks.
     """
 
     asked: tuple[Asked, ...]
@@ -84,6 +84,7 @@ class Question(NamedTuple):
     virtual: tuple[Virtual, ...] = ()
     floors: Mapping[str, str] = {}
     newest: Mapping[str, str] = {}
+    frameworks: Collection[str] = ()
 
 
 class Found(NamedTuple):
@@ -92,7 +93,8 @@ class Found(NamedTuple):
     ``bare`` are the extras that were asked for of what is present, with its name: conda knows no extras. ``behind`` is
     what was asked for and is not at its newest. ``corrected`` are requirements that no standard allows, each with the
     package that has it. ``beyond_glibc`` are newer versions of what was asked for, each with the C library it needs.
-    ``months`` says how much older each of it is than the newest release, wherever that runs.
+    ``months`` says how much older each of it is than the newest release, wherever that runs, ``unlimited`` what of it
+    is much older than the framework that it admits.
     """
 
     pins: tuple[Pin, ...]
@@ -101,6 +103,7 @@ class Found(NamedTuple):
     corrected: tuple[tuple[str, str], ...] = ()
     beyond_glibc: tuple[tuple[str, str, LibcVersion], ...] = ()
     months: Mapping[str, float] = {}
+    unlimited: tuple[Unlimited, ...] = ()
 
 
 def found_for(question: Question, indexes: Indexes, end: float, progress: Progress | None = None) -> Found:
@@ -122,7 +125,7 @@ def found_for(question: Question, indexes: Indexes, end: float, progress: Progre
             errors = [error for (name, _), error in sorted(world.missing.items()) if name in names]
             errors += [error for name, error in sorted(world.failed_builds.items()) if name in names]
             raise errors[0] if errors else conflict from None
-        return finished(picks, provider, question.limits, question.newest)
+        return finished(picks, provider, question.limits, question.newest, question.frameworks)
     finally:
         world.close()
 
@@ -132,7 +135,13 @@ def _positions(floors: Mapping[str, str], world: World) -> dict[str, int]:
     return {name: it.first(floors[name]) for name, it in found.items() if it is not None}
 
 
-def finished(picks: Mapping[str, Pick], provider: Provider, limits: Limits, newest: Mapping[str, str]) -> Found:
+def finished(
+    picks: Mapping[str, Pick],
+    provider: Provider,
+    limits: Limits,
+    newest: Mapping[str, str],
+    frameworks: Collection[str] = (),
+) -> Found:
     """What was picked as the packages of a lock, each as good as it can be beside the others. Raises OutsideError."""
     picks, reached = settled(picks, provider)
     _require_files(picks, reached, provider)
@@ -144,7 +153,9 @@ def finished(picks: Mapping[str, Pick], provider: Provider, limits: Limits, newe
     )
     beyond = tuple(beyond_glibc(picks, provider, newest))
     months = {name: months_of(picks[name]) for name in newest if name in picks and name not in world.virtual}
-    return Found(_pins(picks, reached, provider, limits), tuple(_bare(reached, world)), late, corrected, beyond, months)
+    early = tuple(unlimited(picks, reached, newest, frameworks))
+    pins, bare = _pins(picks, reached, provider, limits), tuple(_bare(reached, world))
+    return Found(pins, bare, late, corrected, beyond, months, early)
 
 
 def resolved(
