@@ -10,6 +10,7 @@ from typing import NamedTuple
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, OWN_INDEX
 from envsolve.model.version_order import key_of
 from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.ages import days_of
@@ -43,7 +44,10 @@ class Behind(NamedTuple):
 
 
 def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str], limits: Limits) -> Iterator[Behind]:
-    """The projects of ``newest``, which are their newest versions, of which an older one is picked."""
+    """The projects of ``newest``, which are their newest versions, of which an older one is picked.
+
+    What is released with a framework, as torchvision with PyTorch, follows it and is no reason for its age.
+    """
     for name, version in newest.items():
         pick = picks.get(name)
         if pick is None or not _is_older(pick.version, version):
@@ -54,6 +58,7 @@ def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str
             f"{by} {picks[by].version} requires {ask}"
             for ask, by in sorted((it for asks in reached.values() for it in asks), key=lambda it: it[1] not in newest)
             if ask.name == name and by not in ("", name) and not _is_virtual(picks[by]) and not _admits(ask, version)
+            if not (name in FRAMEWORK_OF_WHEEL and by in OWN_INDEX)
         )
         floor = {} if position is None else {name: position}
         yield Behind(name, pick.version, version, _months(pick, position), tuple(held), floor)
