@@ -491,16 +491,25 @@ class _Lock:
         """Raise UnsolvableError where the newest that fits of what was asked for is long out of date.
 
         What a package requires in an older version is right so, and what the request bounds may be old because of it;
-        so may what goes with a framework of which the machine runs no release of the last years.
+        so may what goes with a framework of which the machine runs no release of the last years. A version from before
+        a package began to limit its framework is never right for a framework of years later.
         """
         of_stack = {it.package for it in _releases(made.attempt)}
         behind = (it for it in made.found.behind if not it.held_by and it.name not in of_stack)
         old = [it for it in behind if (it.months or 0) > _MANY_MONTHS]
         is_bounded = self._is_bounded() or any(made.found.months.get(it, 0) > _MANY_MONTHS for it in of_stack)
-        if old and not is_bounded:
+        outgrown = {it.name for it in made.found.unlimited if it.is_outgrown and not self._is_limited(it.name)}
+        if outgrown or is_bounded:
+            old = [it for it in made.found.behind if it.name in outgrown and it.months is not None]
+        if old:
             from envsolve.app.lock_refusal import outdated
 
             raise outdated(old[0], self._against(old[0], made, lines), self._asked.request)
+
+    def _is_limited(self, name: str) -> bool:
+        """Whether the request says which versions of a package may not be newer."""
+        typed = (need for need, _ in (*self._wanted.needs, *self._wanted.constraints) if need.name == name)
+        return any(_UPPER.search(need.specifier) for need in typed)
 
     def _is_bounded(self) -> bool:
         """Whether the request says that something may not be newer."""

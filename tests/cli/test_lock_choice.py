@@ -217,13 +217,32 @@ def test_what_the_machine_itself_keeps_old_is_no_refusal(envsolve: Envsolve, wor
     assert "note: relic 1.0 is 79 months older than 2.0: " in done.err
 
 
+@pytest.fixture
+def _years_of_torch(world: IndexServer) -> None:
+    """PyTorch 2.7.1 from just before the old releases of packages, and 2.15.0."""
+    cuda_12 = ("nvidia-cublas-cu12==12.6.4.1", "nvidia-cudnn-cu12==9.10.2.21", "nvidia-nccl-cu12==2.27.5")
+    old = dated("torch", "2.7.1", "2020-02-01T00:00:00Z", ("typing-extensions>=4.10", *cuda_12), tags=CP312)
+    world.add("torch", [old, dated("torch", "2.15.0", NEW, ("typing-extensions>=4.10",), tags=CP312)])
+
+
+@pytest.mark.usefixtures("_years_of_torch")
+@pytest.mark.parametrize("early", [("torch>=2",), ()], ids=["without a limit", "without the framework"])
+def test_a_release_from_before_the_package_limited_its_framework_is_never_an_answer(
+    early: tuple[str, ...], envsolve: Envsolve, world: IndexServer
+) -> None:
+    world.add("learned", [dated("learned", "1.0", OLD, early), dated("learned", "2.0", NEW, ("torch<2.9",))])
+    done = lock(envsolve, world, "-f", "pytorch==2.15.*", "learned", "--source", "pypi")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: outdated\n  the newest learned that fits this request is 1.0, ")
+    assert "\ncause: learned 2.0 requires torch<2.9\n" in done.err
+    meant = lock(envsolve, world, "-f", "pytorch==2.15.*", "learned==1.0", "--source", "pypi")
+    assert pins_in(meant.out)["learned"] == "1.0"
+
+
+@pytest.mark.usefixtures("_years_of_torch")
 def test_a_package_from_before_its_framework_is_told_with_the_framework_of_its_time(
     envsolve: Envsolve, world: IndexServer
 ) -> None:
-    cuda_12 = ("nvidia-cublas-cu12==12.6.4.1", "nvidia-cudnn-cu12==9.10.2.21", "nvidia-nccl-cu12==2.27.5")
-    old = dated("torch", "2.7.1", "2020-02-01T00:00:00Z", ("typing-extensions>=4.10", *cuda_12), tags=CP312)
-    new = dated("torch", "2.15.0", NEW, ("typing-extensions>=4.10",), tags=CP312)
-    world.add("torch", [old, new])
     for name, requires in (("quiet", "torch>=2"), ("careful", "torch>=2,<3")):
         world.add(name, [dated(name, "1.0", OLD, (requires,))])
     done = lock(envsolve, world, "-f", "pytorch", "quiet", "careful", "--source", "pypi")

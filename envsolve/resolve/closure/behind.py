@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from math import inf
 from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
+from envsolve.errors import OutsideError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, OWN_INDEX
 from envsolve.model.version_order import key_of
 from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.provider import Ask, Pick, Provider
-from envsolve.resolve.closure.releases import Unfit, descending
+from envsolve.resolve.closure.releases import Fit, Unfit, descending
 from envsolve.resolve.closure.settle import Reached
 from envsolve.resolve.closure.virtual import VirtualReleases
 from envsolve.resolve.closure.world import Limit, Limits
@@ -106,9 +108,10 @@ def _months(pick: Pick, position: int | None) -> float | None:
 
 
 class Unlimited(NamedTuple):
-    """A package that was released ``months`` before the ``framework`` beside it and admits every later version.
+    """A package that was released ``months`` before the ``framework`` beside it and sets no upper limit on that.
 
-    ``then`` is the version of the framework that was the newest when the package was released.
+    ``then`` is the version of the framework that was the newest when the package was released. ``is_outgrown`` says
+    that newer versions of the package do set one: what admitted everything then is known to be wrong now.
     """
 
     name: str
@@ -116,22 +119,44 @@ class Unlimited(NamedTuple):
     framework: str
     months: float
     then: str
+    is_outgrown: bool
 
 
 def unlimited(
-    picks: Mapping[str, Pick], reached: Reached, names: Iterable[str], packages: Collection[str]
+    picks: Mapping[str, Pick],
+    reached: Reached,
+    newest: Mapping[str, str],
+    packages: Collection[str],
+    provider: Provider,
 ) -> Iterator[Unlimited]:
-    """Those of ``names`` that are over a year older than one of ``packages``, on which they set no upper limit."""
+    """Those of ``newest`` that are over a year older than one of ``packages``, on which they set no upper limit."""
     asked = {(by, ask.name): ask for asks in reached.values() for ask, by in asks if ask.name in packages}
-    for (name, framework), ask in sorted(asked.items(), key=lambda it: it[0]):
-        if name not in names or name in packages or _UPPER.search(ask.specifier):
+    pairs = ((name, it) for name in newest for it in packages if name in picks and name not in packages and it in picks)
+    for name, framework in pairs:
+        ask, pick, other = asked.get((name, framework)), picks[name], picks[framework]
+        if _is_virtual(pick) or (ask is not None and _UPPER.search(ask.specifier)):
             continue
-        pick, other = picks[name], picks[framework]
         day, days = days_of(pick.releases)[pick.position], days_of(other.releases)
         months = (days[other.position] - day) / DAYS_OF_A_MONTH
         earlier = [it for it in range(other.position) if days[it] <= day and not other.releases.is_prerelease(it)]
-        if _A_YEAR < months < inf and earlier:
-            yield Unlimited(name, pick.version, framework, months, other.releases.project.versions[earlier[-1]])
+        if not (_A_YEAR < months < inf and earlier):
+            continue
+        is_outgrown = _limits(pick, newest[name], framework, provider)
+        if ask is not None or is_outgrown:
+            then = other.releases.project.versions[earlier[-1]]
+            yield Unlimited(name, pick.version, framework, months, then, is_outgrown)
+
+
+def _limits(pick: Pick, version: str, framework: str, provider: Provider) -> bool:
+    """Whether ``version`` of what is picked sets an upper limit on the framework, as far as its metadata can be had."""
+    position = pick.releases.position(version)
+    fit = None if position is None else pick.releases.fit(position)
+    if not isinstance(fit, Fit):
+        return False
+    with suppress(OutsideError):
+        needs = provider.world.needs(pick.releases, fit.best, "") or ()
+        return any(need.name == framework and _UPPER.search(need.specifier) is not None for need in needs)
+    return False
 
 
 def months_of(pick: Pick) -> float:

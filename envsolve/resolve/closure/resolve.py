@@ -153,7 +153,7 @@ def finished(
     )
     beyond = tuple(beyond_glibc(picks, provider, newest))
     months = {name: months_of(picks[name]) for name in newest if name in picks and name not in world.virtual}
-    early = tuple(unlimited(picks, reached, newest, frameworks))
+    early = tuple(unlimited(picks, reached, newest, frameworks, provider))
     pins, bare = _pins(picks, reached, provider, limits), tuple(_bare(reached, world))
     return Found(pins, bare, late, corrected, beyond, months, early)
 
