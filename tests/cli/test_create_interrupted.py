@@ -103,7 +103,7 @@ def test_a_file_that_somebody_put_there_after_a_kill_stays(create: Creating) -> 
     wait_until(lambda: "prefix-busy" not in create("env", "--lock", "pylock.toml").err)
     done = create("env", "--lock", "pylock.toml")
     assert (done.code, done.err.partition("\n")[0]) == (2, "error: prefix-not-ours")
-    assert "was put there later" in done.err
+    assert "was added later" in done.err
     assert own.read_text() == "mine"
 
 

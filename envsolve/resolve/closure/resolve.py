@@ -322,7 +322,7 @@ class _Counting(BaseReporter[Ask, Pick, str]):
         self._conflicts += 1
         is_due = self._conflicts >= _MANY_CONFLICTS and self._conflicts & (self._conflicts - 1) == 0
         to_read = _FEW_TO_READ if self._conflicts < _TOO_MANY_CONFLICTS else sys.maxsize
-        if self._narrows and is_due and narrow(self._provider, self._provider.roots, to_read):
+        if self._narrows and is_due and narrow(self._provider, self._provider.roots, to_read, self._end):
             raise _Again
         if is_new:
             raise _Again

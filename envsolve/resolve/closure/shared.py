@@ -8,6 +8,7 @@ wants a newer one is no candidate: known before anything is picked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from envsolve.errors import OutsideError
@@ -21,17 +22,20 @@ _FEW = 32
 """Versions that are left of a project, for which it is done."""
 
 
-def narrow(provider: Provider, asks: Iterable[Ask], to_read: int) -> bool:
+def narrow(provider: Provider, asks: Iterable[Ask], to_read: int, end: float) -> bool:
     """Bound what every answer has, as ``asks`` say, to versions whose requirements can be met; whether any is left out.
 
     What all versions that are left of such a project require is in every answer as well, and bounded with them. A
-    project of which more than ``to_read`` versions have metadata that are still to be fetched is left alone.
+    project of which more than ``to_read`` versions have metadata that are still to be fetched is left alone. Nothing
+    more is looked at after ``end``, a moment of the monotonic clock.
     """
     known = dict.fromkeys((ask.name, ask.extra) for ask in asks)
     is_settled = found = False
     while not is_settled:
         is_settled = True
         for name, extra in tuple(known):
+            if monotonic() > end:
+                return found
             for identifier, mask in _bounds_of(name, extra, provider, to_read):
                 known.setdefault(identifier)
                 if provider.bound_root(identifier[0], mask):
@@ -49,9 +53,11 @@ def _bounds_of(name: str, extra: str, provider: Provider, to_read: int) -> Itera
     mask = provider.root_mask(name)
     if releases is None or not mask or mask.bit_count() > _FEW:
         return
-    fits = (releases.fit(position) for position in descending(mask))
-    if sum(isinstance(it, Fit) and not provider.world.is_at_hand(releases, it.best) for it in fits) > to_read:
+    world, fits = provider.world, (releases.fit(position) for position in descending(mask))
+    files = [it.best for it in fits if isinstance(it, Fit) and not world.is_at_hand(releases, it.best)]
+    if len(files) > to_read:
         return
+    world.prepare(releases, files, further=False)
     possible, shared = 0, _Masks()
     for position in descending(mask):
         needs = _needs_of(releases, position, extra, provider)
