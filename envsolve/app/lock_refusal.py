@@ -380,7 +380,7 @@ def _hints(
         yield Hint(f"try another Python ({named('python')}) or another version of the package")
     if Unfit.YANKED in reasons:
         yield Hint("pin it with == to install a withdrawn version")
-    if Unfit.PRERELEASE in reasons:
+    if reasons == {Unfit.PRERELEASE}:
         pre = request._replace(packages=request.packages._replace(pre=True))
         yield way_out("allow pre-releases, or name one behind >=", pre, request)
     if Unfit.TOO_NEW in reasons:
