@@ -6,7 +6,7 @@ What was said on the command line counts before what the text tells, and that be
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -43,6 +43,11 @@ class Sighting(NamedTuple):
     def get(self, field: str) -> str | None:
         """A named group; None where it took no part."""
         return self.fields.get(field) or None
+
+
+def merged(sightings: Iterable[Sighting]) -> dict[str, str]:
+    """The fields of all sightings; where several have one, the first counts."""
+    return {name: value for it in reversed(tuple(sightings)) for name, value in it.fields.items()}
 
 
 class Given(NamedTuple):

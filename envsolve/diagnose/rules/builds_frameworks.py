@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
@@ -264,19 +264,10 @@ def onnxruntime_failed(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[
     yield Diagnosis((Cause("onnxruntime-provider-failed", fields),), sightings)
 
 
-def nothing(_case: Case, _sightings: tuple[Sighting, ...]) -> Iterable[Diagnosis]:
-    """Tells nothing by itself: other rules ask for the symptom."""
-    return ()
-
-
 RULES: Mapping[str, Rule] = {
     "tensorflow-without-gpu": tensorflow,
-    "tensorflow-gpu-listed": nothing,
     "jax-on-cpu": jax,
     "jax-plugin-failed": jax_plugin,
-    "jax-plugin-import": nothing,
-    "paddle-named": nothing,
-    "onnxruntime-package": nothing,
     "onnxruntime-without-provider": onnxruntime,
     "onnxruntime-provider-failed": onnxruntime_failed,
 }

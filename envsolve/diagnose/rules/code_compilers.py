@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
@@ -222,13 +222,7 @@ def _nvrtc_cause(case: Case, gpu: Gpu, way: str) -> Cause:
     return Cause(name, fields, remedy)
 
 
-def nothing(_case: Case, _sightings: tuple[Sighting, ...]) -> Iterable[Diagnosis]:
-    """Tells nothing by itself: other rules ask for the symptom."""
-    return ()
-
-
 RULES: Mapping[str, Rule] = {
-    "nvrtc-version": nothing,
     "nvcc-without-architecture": nvcc,
     "torch-list-without-architecture": torch_list,
     "nvrtc-without-architecture": nvrtc,

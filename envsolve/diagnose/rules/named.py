@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case
 from envsolve.model.names import normalized
 
 GPU_PACKAGE = re.compile(
@@ -121,8 +121,3 @@ def cuda_major(case: Case) -> str | None:
     texts = [*case.packages, *case.packages.values(), *(it.line for it in case.sightings)]
     found = {major for text in texts for major in _OF_MAJOR.findall(text)}
     return found.pop() if len(found) == 1 else None
-
-
-def merged(sightings: tuple[Sighting, ...]) -> dict[str, str]:
-    """The fields of all sightings; where several have one, the first counts."""
-    return {name: value for sighting in reversed(sightings) for name, value in sighting.fields.items()}
