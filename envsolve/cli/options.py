@@ -122,6 +122,17 @@ matrix_option = option(
     help="Use the compatibility matrix in DIR instead of the shipped one.",
 )
 
+environment_options = stacked(
+    click.option("--prefix", metavar="DIR", type=FileName("directory"), help="The environment's directory."),
+    click.option(
+        "--python",
+        metavar="EXE",
+        type=FileName("file"),
+        help="The environment's interpreter. Default: that of the active environment.",
+    ),
+)
+"""Which environment is looked at."""
+
 quiet_option = option("-q", "--quiet", is_flag=True, help="Only print errors.")
 verbose_option = option(
     "-v", "--verbose", count=True, is_eager=True, callback=_remember_detail, help="Show the source of each fact."

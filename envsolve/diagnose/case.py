@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from packaging.version import Version
-
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.quoted import said
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
@@ -319,14 +317,6 @@ class Case:
             "version": self.version_of(framework) or "",
             "built_cuda": "" if cuda is None else str(cuda),
         }
-
-
-def parsed_version(text: str | None) -> Version | None:
-    """``text`` as a version, or None where it is none."""
-    try:
-        return Version(text or "")
-    except ValueError:
-        return None
 
 
 _LINUX = (Platform.LINUX_64, Platform.LINUX_AARCH64)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting, parsed_version
+from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
 from envsolve.diagnose.rules.builds_places import FAILED_PARTS, on_arm, on_macos
 from envsolve.diagnose.rules.code_coverage import first_told
 from envsolve.diagnose.rules.code_reach import listed
 from envsolve.model.host import Platform
-from envsolve.model.versions import CudaVersion
+from envsolve.model.versions import CudaVersion, parsed_version
 
 # TensorFlow
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting, parsed_version
+from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
 from envsolve.diagnose.rules.code_coverage import Gpu, capability_from, first_told, gpu_of, unknown_fields
 from envsolve.diagnose.rules.code_reach import (
@@ -23,7 +23,7 @@ from envsolve.diagnose.rules.code_reach import (
     telling,
 )
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.versions import CudaVersion
+from envsolve.model.versions import CudaVersion, parsed_version
 
 # nvcc
 

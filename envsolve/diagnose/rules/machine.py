@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.case import Case, Sighting, merged, parsed_version
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
 from envsolve.diagnose.rules.driver_ability import ability, driver_is, gpu_fields, too_new_for_gpu
 from envsolve.diagnose.rules.driver_absent import no_gpu_allocated, no_library, on_mac, windows_too_old_for_wsl
 from envsolve.diagnose.rules.roots import ROOTS, Fields, explained, plainly_not_loaded, seen_in, told_with
+from envsolve.model.versions import parsed_version
 
 
 def library_missing(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:

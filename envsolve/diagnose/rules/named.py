@@ -6,7 +6,7 @@ Installers, loaders and compilers say the same of any package; only where a text
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from envsolve.diagnose.case import Case
 from envsolve.model.names import normalized
@@ -101,13 +101,6 @@ def listed(items: Iterable[str]) -> str:
 def known(**fields: str | None) -> dict[str, str]:
     """The fields that are known."""
     return {name: value for name, value in fields.items() if value}
-
-
-def majors_of_packages(case: Case, component: str) -> Iterator[str]:
-    """Installed packages of a CUDA component: ``nvidia-nccl-cu12`` and ``nvidia-nccl-cu13`` for ``nccl``."""
-    for name in case.packages:
-        if re.fullmatch(rf"nvidia-{component}(-cu1\d)?", name):
-            yield name
 
 
 _OF_MAJOR = re.compile(r"[-_/\\+]cu(1[1-9])(?:\d(?!\d)|(?!\d))")
