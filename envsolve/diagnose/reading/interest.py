@@ -53,7 +53,7 @@ def interesting(stream: BinaryIO, anchors: Iterable[str]) -> Iterator[Line]:
 
 
 class _Log:
-    """What is remembered of one log: shapes whose lines are dull, and of others the segments that were told."""
+    """What is remembered of one log: shapes whose lines are dull, and of others the segments told, by their hashes."""
 
     def __init__(self, anchors: Iterable[str]) -> None:
         words = tuple(map(_sound, dict.fromkeys(anchors)))
@@ -62,7 +62,7 @@ class _Log:
         self.texts = Texts()
         self._dull = set[bytes]()
         self._size = 0
-        self._told: dict[bytes, list[bytes]] = {}
+        self._told: dict[bytes, list[int]] = {}
 
     def lines(self, window: deque[tuple[int, bytes]]) -> Iterable[Line]:
         """The lines in the first segment of ``window`` that are to be told: a text in JSON is of many lines."""
@@ -73,17 +73,17 @@ class _Log:
         told = self._told.get(shape)
         if told is None:
             told = self._judged(shape, self.texts.of(segment))
-        if told is None or segment in told or len(told) == (MOST_ALIKE if b"0" in shape else 1):
+        if told is None or hash(segment) in told or len(told) == (MOST_ALIKE if b"0" in shape else 1):
             return ()
         texts = self.texts.of(segment)
         places = [place for place, text in enumerate(texts) if self._words.are_in(text.lower().encode())]
         if not places:
             return ()
-        told.append(segment)
+        told.append(hash(segment))
         after = self._after(window)
         return [Line(number, texts[place], (*texts[place + 1 :], *after)[:FOLLOWING]) for place in places]
 
-    def _judged(self, shape: bytes, texts: Iterable[str]) -> list[bytes] | None:
+    def _judged(self, shape: bytes, texts: Iterable[str]) -> list[int] | None:
         """What is told of a new shape, nothing so far; None where no line of it can hold an anchor."""
         if any(self._alike.are_in(text.lower().encode().translate(_ZEROS)) for text in texts):
             if len(self._told) >= _MOST_TOLD:
