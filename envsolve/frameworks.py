@@ -233,3 +233,8 @@ BUILT_WITH: Mapping[str, str] = {name: it.name for it in FRAMEWORKS.values() for
 
 FRAMEWORK_OF_CONDA: Mapping[str, str] = {name: it.name for it in FRAMEWORKS.values() for name in it.conda_packages}
 """Conda packages that are a framework, or that are nothing but a name for one."""
+
+
+def framework_of_name(name: str) -> str | None:
+    """The framework that a package of conda or of a Python index is."""
+    return FRAMEWORK_OF_CONDA.get(name) or FRAMEWORK_OF_WHEEL.get(normalized(name))

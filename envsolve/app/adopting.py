@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.app.adopting_packages import framework_of, table_of
+from envsolve.app.adopting_packages import table_of
 from envsolve.app.adopting_pixi import values_of_pixi
 from envsolve.app.adopting_poetry import values_of_poetry
 from envsolve.app.conda_asked import asked_on
 from envsolve.app.held_stack import HeldStack, held_stack
-from envsolve.frameworks import FRAMEWORK_OF_WHEEL
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, framework_of_name
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
@@ -68,7 +68,7 @@ def names_framework(settings: Settings, platform: Platform) -> bool:
     found = asked_on(asked, platform)
     names = [parse_match_spec(it.spec).name for it in found.conda]
     names += [] if found.python is None else [need.name for need, _ in found.python.needs]
-    return any(map(framework_of, names))
+    return any(map(framework_of_name, names))
 
 
 def _aside(directory: Path, taken: str) -> Iterator[str]:

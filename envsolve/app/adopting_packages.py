@@ -7,8 +7,7 @@ from typing import Any
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
-from envsolve.model.names import normalized
+from envsolve.frameworks import framework_of_name
 from envsolve.model.release import PYTORCH_INDEX
 from envsolve.model.request import natural
 
@@ -49,7 +48,7 @@ class Packages:
 
         A framework has no extras, as its build is what is solved for; with a marker it is a requirement among others.
         """
-        framework = None if marker else framework_of(name)
+        framework = None if marker else framework_of_name(name)
         listed = sorted(map(str, extras))
         versions = natural(specifier)
         if framework is None:
@@ -66,11 +65,6 @@ class Packages:
 
     def _append(self, key: str, text: str) -> None:
         self._lists.setdefault(key, {})[text] = None
-
-
-def framework_of(name: str) -> str | None:
-    """The framework that a package of conda or of a Python index is."""
-    return FRAMEWORK_OF_CONDA.get(name) or FRAMEWORK_OF_WHEEL.get(normalized(name))
 
 
 def table_of(value: object) -> Mapping[str, Any]:

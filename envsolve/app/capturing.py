@@ -45,8 +45,6 @@ from envsolve.validation.child import Children
 
 if TYPE_CHECKING:
     from envsolve.diagnose.environment import FoundEnvironment
-    from envsolve.host.pci import PciTable
-    from envsolve.model.capability import ComputeCapability
     from envsolve.validation.inventory import Inventory
 
 FORMATS = (*VENV_FORMATS, *CONDA_FORMATS)
@@ -96,7 +94,7 @@ def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
     matrix = Matrix(asked.matrix_directory or find_matrix())
     try:
         asked.progress.show("querying the environment's Python")
-        host = detect(thorough=False, environ=environ, pci_table=_table_of(matrix))
+        host = detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
         with Children() as children:
             found = find_environment(asked.prefix, asked.python, environ, children)
         problems = _problems(asked, found, host, matrix, environ)
@@ -112,15 +110,6 @@ def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
         broken = f"the environment has errors that the lock will reproduce: {'; '.join(problems[:_FEW])}"
         notes = (Note("environment-unsound", broken), *notes)
     return Exported(((host.platform.value, text),), notes)
-
-
-def _table_of(matrix: Matrix) -> PciTable:
-    """The table of PCI ids, read only when a GPU is looked up in it."""
-
-    def look_up(device: str) -> tuple[str, ComputeCapability] | None:
-        return matrix.pci_ids.get(device)
-
-    return look_up
 
 
 def _problems(

@@ -19,6 +19,7 @@ from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.solution import Solution
+from envsolve.model.versions import parsed_version
 
 Listing = Callable[[Source, Platform, frozenset[str]], Mapping[str, tuple[Listed, ...]]]
 """What the channels that a source's builds are installed from have of some names, for a platform."""
@@ -128,7 +129,7 @@ def _pythons(release: Release, listed: Mapping[str, tuple[Listed, ...]]) -> tupl
 
 
 def _is_of(package: Listed, release: Release) -> bool:
-    return _version(package.version) == release.version and fnmatchcase(package.build, release.build_string)
+    return parsed_version(package.version) == release.version and fnmatchcase(package.build, release.build_string)
 
 
 def _has(packages: Iterable[Listed], versions: str) -> bool:
@@ -138,7 +139,7 @@ def _has(packages: Iterable[Listed], versions: str) -> bool:
         return any(packages)
     return any(
         version is not None and specifier.contains(version, prereleases=True)
-        for version in (_version(it.version) for it in packages)
+        for version in (parsed_version(it.version) for it in packages)
     )
 
 
@@ -156,10 +157,3 @@ def _admits(spec: str, python: str) -> bool:
         return False  # free-threaded or PyPy: another interpreter than the one that is asked for
     specifier = specifier_of(words[0])
     return specifier is None or specifier.contains(f"{python}.{_ANY_PATCH}", prereleases=True)
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except ValueError:
-        return None

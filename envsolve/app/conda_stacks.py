@@ -21,6 +21,7 @@ from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.release import Release
 from envsolve.model.solution import Solution
+from envsolve.model.versions import parsed_version
 
 Packages = Callable[[Sequence[str]], Sequence[CondaPackage] | None]
 """What the channels have for match specs; None where nothing fits together."""
@@ -80,7 +81,7 @@ def _keep_found(
     builds: ChannelBuilds, solution: Solution, free: Sequence[Release], found: Sequence[CondaPackage]
 ) -> None:
     """Of the frameworks that were let go only the versions stay that were found; what was in the stack goes anyway."""
-    versions = {it.name: _version(it.version) for it in found}
+    versions = {it.name: parsed_version(it.version) for it in found}
     others = [it for it in free if versions.get(it.package) != it.version]
     for release in others:
         builds.keep(release, solution.python, versions.get(release.package))
@@ -110,10 +111,3 @@ def _family(release: Release) -> str:
     if release.cuda is None:
         return "cpu*"
     return f"cuda{release.cuda.major}*" if release.build_string.startswith("cuda") else "*"
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except ValueError:
-        return None

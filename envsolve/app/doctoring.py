@@ -21,9 +21,7 @@ from envsolve.diagnose.plain_text import printable
 from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.frameworks import frameworks_among
 from envsolve.host.machine import TIMEOUT_VARIABLE, Machine
-from envsolve.host.pci import PciTable
 from envsolve.matrix import Matrix, find_matrix
-from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host
 from envsolve.model.note import Note
@@ -117,16 +115,7 @@ def _host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
     """Ask this machine what it is, thoroughly and not for long."""
     from envsolve.host.detection import detect
 
-    return detect(thorough=True, environ={TIMEOUT_VARIABLE: PROBE_SECONDS, **environ}, pci_table=_table_of(matrix))
-
-
-def _table_of(matrix: Matrix) -> PciTable:
-    """The table of PCI ids, read only when a GPU is looked up in it."""
-
-    def look_up(device: str) -> tuple[str, ComputeCapability] | None:
-        return matrix.pci_ids.get(device)
-
-    return look_up
+    return detect(thorough=True, environ={TIMEOUT_VARIABLE: PROBE_SECONDS, **environ}, pci_table=matrix.gpu_of_pci_id)
 
 
 def _environment(

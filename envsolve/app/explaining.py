@@ -11,7 +11,7 @@ from envsolve.diagnose.case import TITLES, Case, Given
 from envsolve.diagnose.cause import Cause, Remedy
 from envsolve.diagnose.diagnosis import Told, diagnoses_of
 from envsolve.diagnose.knowledge import Knowledge
-from envsolve.diagnose.reading import interesting
+from envsolve.diagnose.reading.interest import interesting
 from envsolve.diagnose.scan import Seen, anchors_of, scan
 from envsolve.diagnose.tables import Tables
 from envsolve.errors import Hint, UsageError

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from envsolve.errors import UsageError
-from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_WHEEL
+from envsolve.frameworks import framework_of_name
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
@@ -66,8 +66,8 @@ def held_in(lock: Lock | None, upgraded: Collection[str] = ()) -> Held:
         *((it.name, it.version, build_of(it.name, it.version)) for it in lock.pins if it.version),
     ]
     stays = tuple(it for it in packages if not is_gone(it[0], gone))
-    if any(_framework(it[0]) is not None and is_gone(it[0], gone) for it in packages):
-        return Held(tuple(it for it in stays if _framework(it[0]) is not None))
+    if any(framework_of_name(it[0]) is not None and is_gone(it[0], gone) for it in packages):
+        return Held(tuple(it for it in stays if framework_of_name(it[0]) is not None))
     versions = lock.versions
     cuda = next((versions[name] for name in _CUDA if name in versions), lock.stack and lock.stack.cuda)
     return Held(stays, _minor(versions.get("python", lock.python)), _minor(cuda))
@@ -75,7 +75,7 @@ def held_in(lock: Lock | None, upgraded: Collection[str] = ()) -> Held:
 
 def is_gone(name: str, gone: Collection[str]) -> bool:
     """Whether a package is among those that an upgrade names, which may name a framework as ``-f`` does."""
-    return normalized(name) in gone or _framework(name) in gone
+    return normalized(name) in gone or framework_of_name(name) in gone
 
 
 def held_by_answer(there: LockFor, packages: Packages) -> Callable[[Platform], Held]:
@@ -106,10 +106,6 @@ def held_by_conda_lock(there: LockFor, packages: Packages) -> Callable[[Platform
         return kept_in(there(platform), packages.upgraded)
 
     return functools.cache(held)
-
-
-def _framework(name: str) -> str | None:
-    return FRAMEWORK_OF_CONDA.get(name) or FRAMEWORK_OF_WHEEL.get(normalized(name))
 
 
 def _minor(version: str | None) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 from envsolve.create.activation import write_library_path, write_variables, write_xla_flags
 from envsolve.create.plan import Kind, Plan
 from envsolve.create.reading import Given
-from envsolve.create.scratch import scratch_in
+from envsolve.create.record import LOCKS
 from envsolve.create.tools import Network, find_uv
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.host.machine import this_platform
@@ -62,7 +62,7 @@ def make(
     python = plan.kind.interpreter(prefix, windows=platform.is_windows)
     uv = find_uv() if plan.kind is Kind.VENV or plan.lock.pins else None
     notes: list[Note] = []
-    with scratch_in(prefix) as scratch:
+    with _scratch_in(prefix) as scratch:
         if plan.kind is Kind.CONDA:
             notes += _install_conda(asked, plan, prefix, environ, progress)
         else:
@@ -139,3 +139,16 @@ def _write_activation(plan: Plan, prefix: Path, platform: Platform, matrix: Matr
             f"{with_xla.title} compiles some kernels with XLA, which needs libdevice, but this lock does not have it. "
             "If an error says 'libdevice not found', add cuda-nvcc",
         )
+
+
+@contextmanager
+def _scratch_in(prefix: Path) -> Iterator[Path]:
+    """A directory below ``prefix`` that this user alone may read, gone when this is left. OSError passes.
+
+    Files of a command may hold logins: here the next command clears them away after a kill, in the system's directory
+    for such files they would stay.
+    """
+    folder = prefix / LOCKS
+    folder.mkdir(exist_ok=True)
+    with TemporaryDirectory(prefix="scratch-", dir=folder) as scratch:  # made with mode 0700
+        yield Path(scratch)

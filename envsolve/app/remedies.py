@@ -14,13 +14,14 @@ from packaging.specifiers import SpecifierSet
 from envsolve.app.channel_order import solver_of
 from envsolve.app.command import command_of
 from envsolve.app.solving import framework_requests, stacks_of
-from envsolve.diagnose.case import Case, parsed_version
+from envsolve.diagnose.case import Case
 from envsolve.diagnose.cause import Remedy
 from envsolve.errors import EnvsolveError, UnsolvableError, UsageError
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Request, parse_cuda_versions, parse_versions
 from envsolve.model.solution import Solution
+from envsolve.model.versions import parsed_version
 
 _MOST_HINTS = 2
 

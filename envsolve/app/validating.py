@@ -11,7 +11,6 @@ from envsolve.diagnose.environment.malformed_files import malformed_files
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
 from envsolve.matrix import Matrix, find_matrix
-from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding
 from envsolve.model.host import GpuStatus, Host
 from envsolve.model.note import Note
@@ -133,10 +132,7 @@ def _this_host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
     """Detect this machine as it is: what other tools' variables claim of it counts for solving alone."""
     from envsolve.host.detection import detect
 
-    def look_up(device: str) -> tuple[str, ComputeCapability] | None:
-        return matrix.pci_ids.get(device)
-
-    return detect(thorough=False, environ=environ, pci_table=look_up)
+    return detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
 
 
 def _device(asked: ValidateRequest, host: Host, inventory: Inventory) -> Device:

@@ -11,7 +11,7 @@ import click
 from envsolve.cli import known_values
 from envsolve.cli.export import asking, index_options, network_options, output_option, wanted_format
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import FileName, matrix_option, option, output_options
+from envsolve.cli.options import environment_options, matrix_option, option, output_options
 from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.replacing import refuse_to_overwrite
 from envsolve.cli.report import note
@@ -22,13 +22,7 @@ _FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
 
 
 @click.command()
-@click.option("--prefix", metavar="DIR", type=FileName("directory"), help="The environment's directory.")
-@click.option(
-    "--python",
-    metavar="EXE",
-    type=FileName("file"),
-    help="The environment's interpreter. Default: that of the active environment.",
-)
+@environment_options
 @click.option(
     "--format",
     "format_name",

@@ -16,7 +16,7 @@ from envsolve.boundary.display import escaped
 from envsolve.cli import known_values
 from envsolve.cli.create_lock import named_lock, solved_lock
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import FileName, matrix_option, option, output_options
+from envsolve.cli.options import FileName, matrix_of, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from envsolve.app.creating import Created
     from envsolve.app.validating import Validation
     from envsolve.create.tools import Network
-    from envsolve.matrix import Matrix
 
 _HOW = ("allow_builds", *HOW_TO_FETCH)
 _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (), "exact": False}
@@ -97,7 +96,7 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
     from envsolve.cli.validation_text import as_text
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
-    asked = ValidateRequest(progress, python=str(python), device="here", matrix_directory=_matrix(options).directory)
+    asked = ValidateRequest(progress, python=str(python), device="here", matrix_directory=matrix_of(options).directory)
     with interruptible():
         validation = validation_of(asked, os.environ)
     if not options["quiet"] or not validation.report.is_unbroken:
@@ -129,7 +128,7 @@ def _created(options: dict[str, Any]) -> Created:
     from envsolve.cli.conda_lock import conda_session
 
     words = {**options, **_NOT_HERE}
-    matrix = _matrix(options)
+    matrix = matrix_of(options)
     install = named_lock(options) if options["lock_file"] else solved_lock(words)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="creating")
     asked = CreateRequest(
@@ -148,13 +147,6 @@ def _created(options: dict[str, Any]) -> Created:
         return create_environment(asked, matrix, os.environ, progress.show)
     finally:
         progress.clear()
-
-
-def _matrix(options: Mapping[str, Any]) -> Matrix:
-    from envsolve.matrix import Matrix, find_matrix
-
-    directory = options["matrix_directory"]
-    return Matrix(Path(directory) if directory else find_matrix())
 
 
 def _network(options: dict[str, Any]) -> Network:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import FileName, matrix_option, option, output_options
+from envsolve.cli.options import environment_options, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
 from envsolve.errors import UsageError
@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--prefix", metavar="DIR", type=FileName("directory"), help="The environment's directory.")
-@click.option(
-    "--python",
-    metavar="EXE",
-    type=FileName("file"),
-    help="The environment's interpreter. Default: that of the active environment.",
-)
+@environment_options
 @option("--fix-plan", is_flag=True, help="Print an environment that fixes the problems, instead of the findings.")
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
 @option("--no-progress", is_flag=True, help="Do not show progress.")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from envsolve.cli import known_values
-from envsolve.cli.options import Member, Parsed, color_option, matrix_option, option, quiet_option, stacked
+from envsolve.cli.options import Member, Parsed, color_option, matrix_of, matrix_option, option, quiet_option, stacked
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note, report
 from envsolve.errors import Hint, UnsolvableError, UsageError
@@ -98,7 +97,7 @@ def list_builds(**options: Any) -> None:
     from envsolve.app.matrix_rows import build_row, overview_row
     from envsolve.cli.matrix_page import builds_page, overview_page
 
-    data, filters = _matrix(options), _filters(options, frameworks=options["frameworks"])
+    data, filters = matrix_of(options), _filters(options, frameworks=options["frameworks"])
     date = matrix_date(data, (*data.framework_names, "cuda"))
     if filters == Filters():
         entries = overview(data)
@@ -132,7 +131,7 @@ def show(what: str, **options: Any) -> None:
     from envsolve.app.matrix_rows import build_row, disagreement_row, platform_limit_row
     from envsolve.cli.matrix_page import shown_page
 
-    data, filters = _matrix(options), _filters(options)
+    data, filters = matrix_of(options), _filters(options)
     named = platform_table(what)
     if named is not None:
         _show_platform_table(*named, filters, data, options)
@@ -163,7 +162,7 @@ def check(**options: Any) -> int:
     from envsolve.app.matrix import check as judged
     from envsolve.app.matrix import matrix_date
 
-    data = _matrix(options)
+    data = matrix_of(options)
     verdicts = judged(data)
     broken = [verdict for verdict in verdicts if verdict.violations]
     if options["as_json"]:
@@ -213,13 +212,6 @@ def _show_platform_table(
         _deliver_json(document)
     else:
         _deliver_page(text, date, options)
-
-
-def _matrix(options: dict[str, Any]) -> Matrix:
-    from envsolve.matrix import Matrix, find_matrix
-
-    directory = options["matrix_directory"]
-    return Matrix(Path(directory) if directory else find_matrix())
 
 
 def _filters(options: dict[str, Any], *, frameworks: tuple[str, ...] = ()) -> Filters:

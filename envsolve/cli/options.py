@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -13,6 +14,8 @@ from envsolve.model.words import member_of
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from envsolve.matrix import Matrix
 
     _ParamType = click.ParamType[Any]
 else:
@@ -121,6 +124,26 @@ matrix_option = option(
     type=FileName("directory"),
     help="Use the compatibility matrix in DIR instead of the shipped one.",
 )
+
+
+def matrix_of(options: Mapping[str, Any]) -> Matrix:
+    """The compatibility matrix of --matrix, by default the shipped one."""
+    from envsolve.matrix import Matrix, find_matrix
+
+    directory = options["matrix_directory"]
+    return Matrix(Path(directory) if directory else find_matrix())
+
+
+environment_options = stacked(
+    click.option("--prefix", metavar="DIR", type=FileName("directory"), help="The environment's directory."),
+    click.option(
+        "--python",
+        metavar="EXE",
+        type=FileName("file"),
+        help="The environment's interpreter. Default: that of the active environment.",
+    ),
+)
+"""Which environment is looked at."""
 
 quiet_option = option("-q", "--quiet", is_flag=True, help="Only print errors.")
 verbose_option = option(

@@ -10,7 +10,7 @@ import click
 
 from envsolve.cli import known_values
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import FileName, Parsed, matrix_option, option, output_options
+from envsolve.cli.options import FileName, Parsed, environment_options, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
 from envsolve.errors import Hint, UsageError
@@ -45,13 +45,7 @@ def _index(text: str) -> int:
 
 
 @click.command()
-@click.option("--prefix", metavar="DIR", type=FileName("directory"), help="The environment's directory.")
-@click.option(
-    "--python",
-    metavar="EXE",
-    type=FileName("file"),
-    help="The environment's interpreter. Default: that of the active environment.",
-)
+@environment_options
 @click.option(
     "-f",
     "--framework",

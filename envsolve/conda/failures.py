@@ -7,7 +7,7 @@ Which of a channel's two folders they name is chance, and a token in an address 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from envsolve.boundary.secrets import without_secrets
@@ -29,12 +29,17 @@ _OTHER_VERSION = ("ImportError", "AttributeError", "TypeError")
 
 
 class Kind(NamedTuple):
-    """What went wrong: words of rattler that tell it, the code, the message about a channel or package, the way out."""
+    """What went wrong: words of a tool that tell it, the code, the message, the way out."""
 
     words: tuple[str, ...]
     code: str
     message: str
     hint: str
+
+
+def kind_of(text: str, kinds: Iterable[Kind]) -> Kind | None:
+    """The first of ``kinds`` that ``text`` tells; None where it tells none."""
+    return next((it for it in kinds if any(word in text for word in it.words)), None)
 
 
 _KINDS = (
@@ -107,7 +112,7 @@ def outside(kind: str, text: str, job: Mapping[str, Any], *, offline: bool) -> E
     status = _STATUS.search(text)
     if status is not None and not text.startswith("could not find subdir"):
         return _of_status(int(status[1]), channel, cause)
-    found = next((it for it in _KINDS if any(word in text for word in it.words)), None)
+    found = kind_of(text, _KINDS)
     if found is None:
         message = f"{'the cache of ' if offline else ''}{channel} could not be read"
         return OutsideError("channel-unreadable", message, cause, (Hint("try again, or with --no-cache"),))

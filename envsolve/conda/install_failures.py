@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envsolve.boundary.secrets import without_secrets
-from envsolve.conda.failures import Kind, outside
+from envsolve.conda.failures import Kind, kind_of, outside
 from envsolve.errors import EnvsolveError, Hint, OutsideError
 from envsolve.model.conda import CondaPackage
 
@@ -64,7 +64,7 @@ def failed(kind: str, text: str, packages: Sequence[CondaPackage]) -> EnvsolveEr
         hint = Hint("do not use this package, and report it to the maintainers of the channel")
         return OutsideError("package-unsound", "a package would write outside of its environment", (text,), (hint,))
     package = next((it.file_name for it in packages if it.file_name in text), None)
-    found = next((it for it in _KINDS if any(word in text for word in it.words)), None)
+    found = kind_of(text, _KINDS)
     if found is None or kind != "InstallerError":
         channels = tuple(dict.fromkeys(it.channel or it.url.rpartition("/")[0] for it in packages))
         return outside(kind, text, {"channels": channels}, offline=False)

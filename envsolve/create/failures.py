@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
+from envsolve.conda.failures import Kind, kind_of
 from envsolve.create.child import Ran
 from envsolve.errors import Hint, OutsideError
 
@@ -17,29 +17,20 @@ _LABEL = re.compile(r"\A(?:error|cause|ERROR|hint): ")
 """What a tool writes in front of a line, as the command line does itself."""
 
 
-class _Kind(NamedTuple):
-    """Words of the tools, and what they mean. ``{kept}`` in a hint says what is kept, where anything is."""
-
-    words: tuple[str, ...]
-    code: str
-    message: str
-    hint: str
-
-
 _KINDS = (
-    _Kind(
+    Kind(
         ("Hash mismatch", "DO NOT MATCH THE HASHES", "hash mismatch", "Size mismatch"),
         "checksum-mismatch",
         "a package does not match the checksum in the lock",
         "do not use the downloaded file; if the index replaced it, lock again",
     ),
-    _Kind(
+    Kind(
         ("marked as `--no-build`", "Building source distributions", "building source distributions"),
         "build-refused",
         "a package has no wheel for this machine and would be built from source",
         "lock again with wheels only, or allow the build, which runs the package's code: --allow-builds",
     ),
-    _Kind(
+    Kind(
         (
             "all requirements must have a hash",
             "all requirements must have their versions pinned",
@@ -49,44 +40,44 @@ _KINDS = (
         "the lock has no hash for a package, and envsolve installs only verified files",
         "lock again with hashes",
     ),
-    _Kind(
+    Kind(
         ("Couldn't parse requirement", "Invalid requirement", "TOML parse error", "Not a valid `pylock.toml`"),
         "lock-unreadable",
         "no installer can read the lock",
         "fix the line shown above, or lock again",
     ),
-    _Kind(
+    Kind(
         ("No space left", "os error 28", "Disk quota", "os error 112"),
         "disk-failed",
         "not enough disk space for the packages",
         "free disk space{kept}",
     ),
-    _Kind(
+    Kind(
         ("Failed to unzip", "Failed to extract", "Could not read the zip", "Invalid wheel", "unexpected end of file"),
         "package-corrupt",
         "the download of a package is incomplete or damaged",
         "try again{kept}. If you use a proxy, check its response",
     ),
-    _Kind(
+    Kind(
         ("Network connectivity is disabled", "network was disabled"),
         "offline",
         "a package is not cached, and --offline is set",
         "run it once without --offline",
     ),
-    _Kind(
+    Kind(
         ("401 Unauthorized", "403 Forbidden", "HTTP status client error (401", "HTTP status client error (403"),
         "index-refused",
         "access to an index denied",
         "log in with user name and password in netrc, in the URL of the index or in a keyring",
     ),
-    _Kind(
+    Kind(
         ("ensurepip is not available", "No module named venv", "No module named ensurepip"),
         "venv-failed",
         "this Python cannot make virtual environments",
         "install uv, or the system package with venv (python3-venv on Debian and Ubuntu)",
     ),
 )
-
+"""What the tools say. ``{kept}`` in a hint says what is kept, where anything is."""
 
 KNOWN = tuple(word for kind in _KINDS for word in kind.words)
 """What to listen for while a tool runs: it may say much more before it ends."""
@@ -98,7 +89,7 @@ def tool_failed(code: str, tool: str, ran: Ran, *, keeps: bool = False) -> Outsi
     ``keeps`` says that what it fetched is there for the next try.
     """
     text = "\n".join((*ran.marked, *ran.lines))
-    found = next((it for it in _KINDS if any(word in text for word in it.words)), None)
+    found = kind_of(text, _KINDS)
     kept = "; completed downloads are reused" if keeps else ""
     if found is not None:
         hint = Hint(found.hint.format(kept=kept))

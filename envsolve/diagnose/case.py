@@ -6,11 +6,9 @@ What was said on the command line counts before what the text tells, and that be
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
-
-from packaging.version import Version
 
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.quoted import said
@@ -43,6 +41,11 @@ class Sighting(NamedTuple):
     def get(self, field: str) -> str | None:
         """A named group; None where it took no part."""
         return self.fields.get(field) or None
+
+
+def merged(sightings: Iterable[Sighting]) -> dict[str, str]:
+    """The fields of all sightings; where several have one, the first counts."""
+    return {name: value for it in reversed(tuple(sightings)) for name, value in it.fields.items()}
 
 
 class Given(NamedTuple):
@@ -314,14 +317,6 @@ class Case:
             "version": self.version_of(framework) or "",
             "built_cuda": "" if cuda is None else str(cuda),
         }
-
-
-def parsed_version(text: str | None) -> Version | None:
-    """``text`` as a version, or None where it is none."""
-    try:
-        return Version(text or "")
-    except ValueError:
-        return None
 
 
 _LINUX = (Platform.LINUX_64, Platform.LINUX_AARCH64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules import rule_for
 from envsolve.diagnose.tables import Explanation, Symptom, Tables
@@ -57,7 +57,9 @@ def _by_rank(case: Case, tables: Tables) -> list[Symptom]:
 def _diagnoses(symptom: Symptom, sightings: tuple[Sighting, ...], case: Case, rule: Rule | None) -> Iterable[Diagnosis]:
     if rule is not None:
         return rule(case, sightings)
-    fields = {name: value for sighting in reversed(sightings) for name, value in sighting.fields.items()}
+    if not symptom.explains:
+        return ()
+    fields = merged(sightings)
     return (Diagnosis(tuple(Cause(name, fields) for name in symptom.explains), sightings),)
 
 

@@ -12,7 +12,7 @@ from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import Release
-from envsolve.model.versions import CudaVersion, DriverVersion
+from envsolve.model.versions import CudaVersion, DriverVersion, parsed_version
 
 
 class Knowledge:
@@ -46,11 +46,6 @@ class Knowledge:
         """The oldest driver that runs machine code built with ``cuda``: minor-version compatibility."""
         toolkits = [it for it in self.matrix.cuda.toolkits if it.version <= cuda and it.version.major == cuda.major]
         return toolkits[0].floor(windows=windows) if toolkits else None
-
-    def newest_cuda_for_driver(self, driver: DriverVersion, *, windows: bool = False) -> CudaVersion | None:
-        """The newest CUDA whose machine code ``driver`` runs."""
-        fitting = (it.version for it in self.matrix.cuda.toolkits if driver.meets(it.floor(windows=windows)))
-        return max(fitting, default=None)
 
     def last_branch(self, capability: ComputeCapability) -> int | None:
         """The last driver branch for GPUs of ``capability``; None where there is none yet, or nothing is known."""
@@ -87,11 +82,11 @@ class Knowledge:
         A version of fewer parts stands for all that begin with it. Without a platform those for Linux count.
         """
         public, _, local = version.partition("+")
-        wanted = _release_parts(public)
+        wanted = parsed_version(public)
         if wanted is None or framework not in self.matrix.framework_names:
             return ()
         table = self.matrix.framework(framework, platform or Platform.LINUX_64)
-        found = [it for it in table.releases if it.version.release[: len(wanted)] == wanted]
+        found = [it for it in table.releases if it.version.release[: len(wanted.release)] == wanted.release]
         return tuple(it for it in found if not local or it.build == local)
 
     def all_releases(self, framework: str, platform: Platform | None = None) -> tuple[Release, ...]:
@@ -108,10 +103,3 @@ class Knowledge:
 
 def _minor(cuda: str) -> str:
     return cuda if "." in cuda else f"{cuda}.0"
-
-
-def _release_parts(version: str) -> tuple[int, ...] | None:
-    try:
-        return Version(version).release
-    except ValueError:
-        return None

@@ -41,7 +41,8 @@ class Symptom(NamedTuple):
     """A symptom: what is recognised. The lower its ``rank``, the nearer it is to the root of a failure.
 
     A ``weak`` one is told only where nothing stronger is in the text: many things bring it about. ``explains`` are
-    the explanations where no rule in code decides, the likeliest first. ``table`` is the name of its file.
+    the explanations where no rule in code decides, the likeliest first; a symptom with neither is a fact that the rules
+    on others look at. ``table`` is the name of its file.
     """
 
     id: str
@@ -108,9 +109,8 @@ class Tables:
                 found[name] = known._replace(texts=known.texts + texts)
                 continue
             rank = row.get("rank", DEFAULT_RANK)
-            found[name] = Symptom(
-                name, int(str(rank)), row.get("weak") is True, _strings(row.get("explains")) or (name,), texts, table
-            )
+            explains = _strings(row.get("explains", name))
+            found[name] = Symptom(name, int(str(rank)), row.get("weak") is True, explains, texts, table)
         return found
 
     @cached_property

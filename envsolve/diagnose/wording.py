@@ -32,8 +32,3 @@ def told(sentences: Iterable[str], fields: Mapping[str, str]) -> Iterator[str]:
         text = filled(sentence, fields)
         if text:
             yield text
-
-
-def fields_of(sentences: Iterable[str]) -> frozenset[str]:
-    """The names of all fields in ``sentences``."""
-    return frozenset(match[1] for sentence in sentences for match in _FIELD.finditer(sentence))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from envsolve.index.address import Origin
 from envsolve.index.certificates import Certificates
-from envsolve.index.direct import DirectRoute
-from envsolve.index.route import Route
+
+if TYPE_CHECKING:
+    from envsolve.index.route import Route
 
 
 class Connections:
@@ -41,15 +43,12 @@ class Connections:
             route.close()
 
     def _new_route(self, origin: Origin) -> Route:
+        from envsolve.index.route import Route, Settings  # urllib3 takes 30 ms to import, a cache needs none
+
         proxy = _proxy_for(origin)
         context = self._certificates.context(origin.host, origin.port) if origin.scheme == "https" else None
-        if proxy is None:
-            route: Route = DirectRoute(origin, self._size, *self._timeouts, context)
-        else:
-            from envsolve.index.proxied import ProxiedRoute, Settings
-
-            proxy_context = self._certificates.checked if proxy.startswith("https") else None
-            route = ProxiedRoute(origin, proxy, Settings(self._size, *self._timeouts, context, proxy_context))
+        proxy_context = self._certificates.checked if proxy is not None and proxy.startswith("https") else None
+        route = Route(origin, proxy, Settings(self._size, *self._timeouts, context, proxy_context))
         if self._closed:
             route.close()
         return route

@@ -1,48 +1,261 @@
-"""The seam between the errors of HTTP libraries and what is made of them: a way to a server, and one answer."""
+"""The way to a server: the one module that knows urllib3's pools and errors.
+
+Retries, redirects and decoding are not left to urllib3, as it takes no word from outside while it waits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from http.client import HTTPException
+from importlib.util import find_spec
+from threading import Lock
+from typing import NamedTuple
+from weakref import WeakSet
 
-from envsolve.index.address import Address
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, PoolManager, ProxyManager, Retry, Timeout
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    NameResolutionError,
+    NewConnectionError,
+    ProxyError,
+    ReadTimeoutError,
+)
+
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import Hint, UsageError
+from envsolve.index.address import Address, Origin
 from envsolve.index.failures import Failure
 
+_ONE_TRY = Retry(total=False, redirect=False)
+"""Made once: urllib3 would make one for each request, at a sixth of what a request costs."""
 
-class Answer(Protocol):
-    """The head of an answer, and its body as it comes."""
-
-    @property
-    def status(self) -> int:
-        """The status code."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """What comes several times is one list; names are in lower case."""
-
-    def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes of the body as they were sent; none at its end. Raises errors of the route."""
-
-    def release(self, *, whole: bool) -> None:
-        """Leave the connection to the next request; where the body was not read as a ``whole``, end it."""
+_FINAL = 200
+"""From this status on an answer is one, and not the announcement of one, after which another follows."""
 
 
-class Route(Protocol):
-    """One way to one server. Safe to use from many threads at once."""
+class Settings(NamedTuple):
+    """How to connect: up to ``size`` connections stay open, and seconds without a byte.
 
-    @property
-    def proxy(self) -> str | None:
-        """The address of the proxy on the way, without login."""
+    ``context`` is for the server, None where that is asked over http; ``proxy_context`` for a proxy of https.
+    """
 
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:
-        """What sending and reading raise."""
+    size: int
+    connect_timeout: float
+    read_timeout: float
+    context: ssl.SSLContext | None
+    proxy_context: ssl.SSLContext | None
+
+
+class Route:
+    """Connections to one server, through the proxy ``address`` if there is one. Safe to use from many threads at once.
+
+    ``proxy`` is that address without its login, ``errors`` are what sending and reading raise. Raises UsageError where
+    ``address`` is no address of a proxy, or needs what is not installed.
+    """
+
+    errors = (HTTPError, HTTPException, OSError)
+
+    def __init__(self, origin: Origin, address: str | None, settings: Settings) -> None:
+        self.proxy = None if address is None else without_secrets(address)
+        self._opened: WeakSet[HTTPConnection] = WeakSet()
+        self._lock = Lock()
+        self.is_closed = False
+        pool = _manager(address, settings).connection_from_host(origin.host, origin.port, origin.scheme)
+        plain, secure = _recorded(self._record)
+        if pool.ConnectionCls is HTTPConnection:
+            pool.ConnectionCls = plain
+        elif pool.ConnectionCls is HTTPSConnection:
+            pool.ConnectionCls = secure
+        self._pool: HTTPConnectionPool = pool
+        through_http = address is not None and not address.startswith("socks")
+        self._gets_whole_addresses = origin.scheme == "http" and through_http
 
     def send(self, address: Address, headers: Mapping[str, str]) -> Answer:
-        """Ask once. Raises errors of the route."""
+        """Ask once. A proxy gets whole addresses for http; for https it passes bytes on."""
+        answer = self._pool.urlopen(
+            "GET",
+            address.url if self._gets_whole_addresses else address.target,
+            headers=headers,
+            retries=_ONE_TRY,
+            redirect=False,
+            assert_same_host=False,
+            preload_content=False,
+            decode_content=False,
+        )
+        if answer.status < _FINAL:
+            answer.close()
+        return Answer(self, answer)
 
     def failure(self, error: Exception, *, answered: bool) -> Failure:
-        """What one of its ``errors`` means. ``answered``: the head of an answer had come."""
+        """What one of ``errors`` means. ``answered``: the head of an answer had come."""
+        chain = tuple(_chain(error))
+        through = "the proxy: " if any(isinstance(link, ProxyError) for link in chain) else ""
+        if any(_is_timeout(link) for link in chain):
+            chain = (TimeoutError(),)
+        elif any(isinstance(link, NameResolutionError) for link in chain):
+            chain = (socket.gaierror(),)
+        found = _failure_of(chain, answered=answered)
+        if "Tunnel connection failed: 4" in found.reason:
+            return Failure(found.code, through + found.reason, again=False)
+        return Failure(found.code, through + found.reason, again=found.again)
 
     def close(self) -> None:
         """End all connections, those included on which another thread waits for an answer."""
+        with self._lock:
+            self.is_closed = True
+            opened = list(self._opened)
+        for connection in opened:
+            for made in {connection.sock, getattr(connection, "made", None)}:
+                if isinstance(made, socket.socket):
+                    with suppress(OSError):  # socket's own method: a TLS socket's would change what its reader holds
+                        socket.socket.shutdown(made, socket.SHUT_RDWR)
+        self._pool.close()
+
+    def _record(self, connection: HTTPConnection) -> None:
+        with self._lock:
+            self._opened.add(connection)
+            if self.is_closed:
+                raise ConnectionAbortedError
+
+
+class Answer:
+    """The head of an answer, and its body as it comes."""
+
+    def __init__(self, route: Route, response: BaseHTTPResponse) -> None:
+        self._route, self._response = route, response
+        self.status = response.status
+
+    @cached_property
+    def headers(self) -> Mapping[str, str]:
+        """What comes several times is one list; names are in lower case."""
+        return {name.lower(): value for name, value in self._response.headers.itermerged()}
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes of the body as they were sent; none at its end. Raises errors of the route."""
+        try:
+            part = b"" if self._response.closed else self._response.read(size)
+        except ValueError as error:  # of a chunk of a negative length
+            raise HTTPException("a chunk has no length") from error
+        if not part and self._route.is_closed:  # a body whose end is that of its connection only looks whole
+            raise ConnectionAbortedError
+        return part
+
+    def release(self, *, whole: bool) -> None:
+        """Leave the connection to the next request; where the body was not read as a ``whole``, end it."""
+        if not whole:
+            self._response.close()
+        self._response.release_conn()
+
+
+def _recorded(
+    record: Callable[[HTTPConnection], None],
+) -> tuple[type[HTTPConnection], type[HTTPSConnection]]:
+    """Connections that ``record`` hears of before and after they are made; it may raise OSError to stop them.
+
+    Each is kept as ``made``, too, as http.client lets go of it where it ends with its answer.
+    """
+
+    class Plain(HTTPConnection):
+        made: socket.socket | None = None
+
+        def connect(self) -> None:
+            record(self)
+            super().connect()
+            self.made = self.sock
+            record(self)
+
+    class Secure(HTTPSConnection):
+        made: socket.socket | None = None
+
+        def connect(self) -> None:
+            record(self)
+            super().connect()
+            self.made = self.sock
+            record(self)
+
+    return Plain, Secure
+
+
+def _manager(proxy: str | None, settings: Settings) -> PoolManager:
+    """Pools. The login of a proxy goes into a header at once, as urllib3 names the proxy in errors."""
+    timeout = Timeout(connect=settings.connect_timeout, read=settings.read_timeout)
+    if settings.context is not None and not settings.context.check_hostname:
+        _silence_warnings()
+    if proxy is None:
+        return PoolManager(maxsize=settings.size, timeout=timeout, ssl_context=settings.context)
+    if proxy.startswith("socks"):
+        return _behind_socks(proxy, settings, timeout)
+    from requests.utils import get_auth_from_url
+    from urllib3 import make_headers
+
+    try:
+        user, password = get_auth_from_url(proxy)
+        return ProxyManager(
+            without_secrets(proxy),
+            proxy_headers=make_headers(proxy_basic_auth=f"{user}:{password}") if user else None,
+            proxy_ssl_context=settings.proxy_context,
+            maxsize=settings.size,
+            timeout=timeout,
+            ssl_context=settings.context,
+        )
+    except ValueError as error:
+        raise _unusable(proxy, "it must be a URL such as http://proxy.example.org:3128") from error
+
+
+def _silence_warnings() -> None:
+    """Whoever named a host as trusted needs no warning at each connection."""
+    import warnings
+
+    from urllib3.exceptions import InsecureRequestWarning
+
+    warnings.filterwarnings("ignore", category=InsecureRequestWarning)
+
+
+def _behind_socks(proxy: str, settings: Settings, timeout: Timeout) -> PoolManager:
+    if find_spec("socks") is None:
+        raise _unusable(proxy, "SOCKS needs the package PySocks", Hint("add it", "pip install pysocks"))
+    from urllib3.contrib.socks import SOCKSProxyManager
+
+    return SOCKSProxyManager(proxy, maxsize=settings.size, timeout=timeout, ssl_context=settings.context)
+
+
+def _unusable(proxy: str, reason: str, *hints: Hint) -> UsageError:
+    message = f"the proxy {without_secrets(proxy)} cannot be used: {reason}"
+    every = (*hints, Hint("fix or unset HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or add the host to NO_PROXY"))
+    return UsageError("invalid-environment-variable", message, hints=every)
+
+
+def _failure_of(chain: tuple[BaseException, ...], *, answered: bool) -> Failure:
+    """What errors on the way to a server mean, the first one made of those that follow."""
+    for link in chain:
+        if isinstance(link, ssl.SSLCertVerificationError):
+            return Failure("certificate-invalid", link.verify_message or str(link), again=False)
+    last = chain[-1]
+    if isinstance(last, TimeoutError):
+        return Failure("index-timeout", "no data arrived in time", again=True)
+    if isinstance(last, socket.gaierror):
+        reason = "the host name is unknown"
+    else:
+        reason = (isinstance(last, OSError) and last.strerror) or str(last) or type(last).__name__
+    return Failure("response-cut" if answered else "index-unreachable", reason, again=True)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """``error`` and what it was made of, as urllib3 keeps it: as its cause, or among its arguments."""
+    yield error
+    inner = [argument for argument in error.args if isinstance(argument, BaseException)]
+    for link in [*inner, error.__cause__]:
+        if link is not None:
+            yield from _chain(link)
+            return
+
+
+def _is_timeout(link: BaseException) -> bool:
+    """urllib3 counts a connection that was refused among the time-outs."""
+    return isinstance(link, (ReadTimeoutError, ConnectTimeoutError)) and not isinstance(link, NewConnectionError)

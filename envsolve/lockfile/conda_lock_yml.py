@@ -13,12 +13,11 @@ from shlex import quote
 from envsolve import __version__
 from envsolve.boundary.display import one_line
 from envsolve.boundary.files import FileError
-from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError
 from envsolve.lockfile.conda_dependencies import Node, categories, dependencies
 from envsolve.lockfile.conda_header import Comments, comments_of, header_lines, name_of, variable_remarks
 from envsolve.lockfile.conda_lock_facts import content_hash, custom_metadata, facts_in_metadata
-from envsolve.lockfile.conda_locks import assembled, channels_of, named_channel, with_wheels
+from envsolve.lockfile.conda_locks import assembled, channels_of, read_channel, with_wheels
 from envsolve.lockfile.lock import MAIN, Lock, Open
 from envsolve.lockfile.package_address import package_of
 from envsolve.lockfile.pip_package import markers_of, pin_at
@@ -70,7 +69,7 @@ def read(content: str) -> tuple[Lock, ...]:
         for platform, entries in _entries_by_platform(table, metadata).items()
     ]
     made = next((lock.made for lock in locks), None)
-    channels = tuple(_read_channel(it) for it in sequence(metadata.get("channels"), "its list of channels"))
+    channels = tuple(read_channel(it) for it in sequence(metadata.get("channels"), "its list of channels"))
     channels = channels or channels_of([package for lock in locks for package in lock.conda], made)
     named = (text_or_none(it, "a source") for it in sequence(metadata.get("sources"), "its list of sources"))
     sources = tuple(it for it in named if it and it != _NO_SOURCE)
@@ -255,9 +254,3 @@ def _read_pip(table: _Table, what: str, markers: Markers) -> Pin | Open:
         requires=tuple(mapping(table.get("dependencies"), f"the list of what {what} depends on")),
         markers=markers,
     )
-
-
-def _read_channel(entry: object) -> str:
-    """An address by itself, or as conda-lock has it, beside the variables with its credentials."""
-    url = mapping(entry, "a channel").get("url") if isinstance(entry, dict) else entry
-    return named_channel(without_secrets(text(url, "the address of a channel")))

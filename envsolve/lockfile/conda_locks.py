@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.lockfile.conda_header import UNNAMED, Comments, stack_name
 from envsolve.lockfile.facts import with_facts
 from envsolve.lockfile.lock import Lock, Made, Open, sorted_pins
+from envsolve.lockfile.yaml_document import mapping, text
 from envsolve.model.conda import CondaPackage
 from envsolve.model.package import Pin
 
@@ -55,6 +57,12 @@ def with_wheels(lock: Lock, found: Iterable[Pin | Open]) -> Lock:
 def named(environment: str) -> str:
     """What an environment is called; "" for the name of those that have none."""
     return "" if environment == UNNAMED else environment
+
+
+def read_channel(entry: object) -> str:
+    """An address by itself, or as conda-lock has it, beside the variables with its credentials. Raises FileError."""
+    url = mapping(entry, "a channel").get("url") if isinstance(entry, dict) else entry
+    return named_channel(without_secrets(text(url, "the address of a channel")))
 
 
 def named_channel(channel: str) -> str:

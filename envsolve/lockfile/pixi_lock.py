@@ -15,7 +15,7 @@ from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.index.settings import default_index
 from envsolve.lockfile.conda_header import Comments
-from envsolve.lockfile.conda_locks import assembled, named_channel, with_wheels
+from envsolve.lockfile.conda_locks import assembled, read_channel, with_wheels
 from envsolve.lockfile.lock import Lock, Open
 from envsolve.lockfile.package_address import package_of
 from envsolve.lockfile.pip_package import markers_of, pin_at
@@ -74,7 +74,7 @@ def read(content: str, environment: str | None = None) -> tuple[Lock, ...]:
         *_left_out("environment", [it for it in environments if it != name]),
         *_left_out("machine", [it.name for it in machines if it not in chosen.values()]),
     )
-    channels = tuple(map(_channel, sequence(held.get("channels"), "a list of channels")))
+    channels = tuple(map(read_channel, sequence(held.get("channels"), "a list of channels")))
     indexes = [without_secrets(text(it, "an index")) for it in sequence(held.get("indexes"), "indexes")]
     is_known = len(indexes) == 1 and not held.get("find-links")
     index = indexes[0] if indexes and (is_known or version in _FIRST_INDEX_IS_DEFAULT) else None
@@ -157,11 +157,6 @@ def _reference(table: _Table, what: str) -> tuple[str, str]:
     kind = text_or_none(table.get("kind"), f"the kind of {what}") or ""
     address = table.get("url") or table.get("path")
     return kind, text(address, f"the address of {what}")
-
-
-def _channel(entry: object) -> str:
-    url = mapping(entry, "a channel").get("url") if isinstance(entry, dict) else entry
-    return named_channel(without_secrets(text(url, "the address of a channel")))
 
 
 def _conda(table: _Table, address: str) -> CondaPackage:

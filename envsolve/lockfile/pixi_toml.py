@@ -28,7 +28,7 @@ from envsolve.lockfile.lock import Asked, Lock, Open
 from envsolve.lockfile.requirements_txt import read_lines
 from envsolve.lockfile.sound_pins import sound_url
 from envsolve.lockfile.text_file import shown
-from envsolve.lockfile.toml import Value, string, value
+from envsolve.lockfile.toml import Value, quoted_key, string, value
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
@@ -45,7 +45,6 @@ _PIN = re.compile(r"=([^=<>!~,|]+)(?:=([^=,]+))?\Z")
 _PINNED = re.compile(r"(?:==)?([0-9][\w.!+]*?)(?:\.\*)?\Z")
 _BARE_VERSION = re.compile(r"[0-9]")
 _CONDA_NAME = re.compile(r"[a-z0-9_][a-z0-9._-]*\Z")
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 class _Dependency(NamedTuple):
@@ -119,7 +118,7 @@ def _lines(locks: Sequence[Lock]) -> Iterator[str]:
             yield ""
             yield f"[target.{lock.platform}.activation.env]"
         for name, text in lock.variables:
-            yield commented(f"{_key(name)} = {string(text)}", _REASONS.get(name, ""))
+            yield commented(f"{quoted_key(name)} = {string(text)}", _REASONS.get(name, ""))
 
 
 def _for_other_machines(locks: Sequence[Lock]) -> Iterator[str]:
@@ -263,11 +262,7 @@ def _table(heading: str, held: _Dependencies) -> Iterator[str]:
         yield ""
         yield heading
     for package, (dependency, reasons) in held.items():
-        yield commented(f"{_key(package)} = {_dependency_text(dependency)}", "; ".join(reasons))
-
-
-def _key(name: str) -> str:
-    return name if _BARE_KEY.match(name) else string(name)
+        yield commented(f"{quoted_key(package)} = {_dependency_text(dependency)}", "; ".join(reasons))
 
 
 def _dependency_text(dependency: _Dependency) -> str:

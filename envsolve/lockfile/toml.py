@@ -34,7 +34,7 @@ def value(held: Value) -> str:
     if isinstance(held, int):
         return str(held)
     if isinstance(held, Mapping):
-        items = [f"{_key(key)} = {value(item)}" for key, item in held.items()]
+        items = [f"{quoted_key(key)} = {value(item)}" for key, item in held.items()]
         return f"{{ {', '.join(items)} }}" if items else "{}"
     items = [value(item) for item in held]
     if sum(map(len, items)) <= _LINE and not any(isinstance(item, Mapping) for item in held):
@@ -52,15 +52,19 @@ def string(text: str) -> str:
     return f'"{"".join(map(_escaped, text))}"'
 
 
-def _key(text: str) -> str:
+def quoted_key(text: str) -> str:
+    """``text`` as the key of a table, bare where it can be."""
     return text if _BARE_KEY.match(text) else string(text)
 
 
 def _escaped(character: str) -> str:
     if character in '"\\':
         return f"\\{character}"
-    if character.isprintable():
-        return character
+    return character if character.isprintable() else escaped_code(character)
+
+
+def escaped_code(character: str) -> str:
+    """``character`` by its number, as both TOML and YAML take it; for a lone surrogate U+FFFD."""
     code = ord(character)
     if code in _SURROGATES:
         return "\ufffd"

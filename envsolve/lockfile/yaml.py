@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from envsolve.lockfile.toml import escaped_code
+
 _PLAIN = re.compile(
     r"""[A-Za-z_/][A-Za-z0-9_./:+~=%-]*(?<!:)\Z      # names, words and addresses
     |   [0-9][0-9a-z]*(?:\.[0-9a-z]+){2,}\Z         # versions with two dots or more, which no number has
@@ -20,9 +22,6 @@ _PLAIN = re.compile(
 3.10, 1e3, 0b11 and 12:30:45 are numbers to some of them."""
 _WORDS = frozenset(("true", "false", "yes", "no", "on", "off", "null", "y", "n"))
 _ESCAPED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_SURROGATES = range(0xD800, 0xE000)
-"""Code points that no file in UTF-8 holds; a command line of other bytes has them (PEP 383)."""
-_FOUR_DIGITS = 0xFFFF
 
 
 @lru_cache(maxsize=4096)
@@ -39,9 +38,4 @@ def scalar(text: str) -> str:
 def _escaped(character: str) -> str:
     if character in _ESCAPED:
         return _ESCAPED[character]
-    if character.isprintable():
-        return character
-    code = ord(character)
-    if code in _SURROGATES:
-        return "\ufffd"
-    return f"\\u{code:04X}" if code <= _FOUR_DIGITS else f"\\U{code:08X}"
+    return character if character.isprintable() else escaped_code(character)

@@ -241,6 +241,10 @@ class Matrix:
         """NVIDIA's PCI device ids with product name and compute capability."""
         return _without_mistakes("pci_ids.toml", partial(read_pci_ids, self._document("pci_ids")))
 
+    def gpu_of_pci_id(self, device: str) -> tuple[str, ComputeCapability] | None:
+        """What ``pci_ids`` holds on a device; the table is read only when a GPU is looked up in it."""
+        return self.pci_ids.get(device)
+
     def check(self) -> list[str]:
         """Every mistake in every file, as ``file: key: message``; empty when the matrix is sound."""
         found: list[str] = []

@@ -1,9 +1,12 @@
-"""Version numbers of the NVIDIA world that do not follow PEP 440: drivers, CUDA toolkits, the C library."""
+"""Version numbers: those of the NVIDIA world, which do not follow PEP 440, and how to read those that do."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 _DRIVER = re.compile(r"[Rr]?(\d{3})(?:\.(\d{1,3}))?(?:\.(\d{1,3}))?\Z")
 _DRIVER_API_NUMBERS = range(1000, 99991)
@@ -79,3 +82,13 @@ class LibcVersion(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}"
+
+
+def parsed_version(text: str | None) -> Version | None:
+    """``text`` as a version of PEP 440, or None where it is none."""
+    from packaging.version import Version
+
+    try:
+        return Version(text or "")
+    except ValueError:
+        return None

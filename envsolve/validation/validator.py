@@ -25,7 +25,6 @@ from envsolve.validation.driver_report import Device as Gpu
 from envsolve.validation.driver_report import report_of
 from envsolve.validation.driver_verdict import detail_of, finding_of
 from envsolve.validation.framework_verdict import verdict
-from envsolve.validation.frameworks import TIMEOUT, TIMEOUT_WITH_JIT
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.loaded_audit import audit, loaded_libraries
 from envsolve.validation.own_libraries import is_for_gpus, probe_libraries
@@ -35,6 +34,10 @@ from envsolve.validation.static import StaticReport, examine
 
 Device = Literal["cuda", "cpu"]
 DRIVER = "driver"
+TIMEOUT = 120.0
+"""Seconds for import, device and operations of a framework, on a disk and a machine that are slow."""
+TIMEOUT_WITH_JIT = 600.0
+"""Seconds where a build holds only PTX for the GPU: the driver compiles it all when it is first loaded."""
 DRIVER_TIMEOUT = 30.0
 """Seconds for the driver to start and its kernel to run: without persistence mode it wakes every GPU first."""
 DRIVER_TIMEOUT_PER_GPU = 5.0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.diagnose.reading import cleaned
+from envsolve.diagnose.reading.cleaning import cleaned
 from envsolve.diagnose.rules import MODULES, rule_for
 from envsolve.diagnose.scan import anchors_of
 from envsolve.diagnose.tables import Tables

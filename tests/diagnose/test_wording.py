@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from envsolve.diagnose.wording import fields_of, filled, told
+from envsolve.diagnose.wording import filled, told
 
 
 @pytest.mark.parametrize(
@@ -28,13 +26,3 @@ def test_a_sentence_is_filled_in_or_left_out(sentence: str, fields: dict[str, st
 
 def test_only_sentences_that_can_be_said_are_told() -> None:
     assert list(told(["Always.", "With {x}.", "{y|Otherwise}."], {})) == ["Always.", "Otherwise."]
-
-
-def test_the_fields_of_sentences_are_known() -> None:
-    assert fields_of(["{a} {b|or this}", "${C} {a}"]) == {"a", "b"}
-
-
-@given(st.text(), st.dictionaries(st.text(alphabet="abc", min_size=1), st.text()))
-def test_filling_never_fails(sentence: str, fields: dict[str, str]) -> None:
-    text = filled(sentence, fields)
-    assert text is None or isinstance(text, str)

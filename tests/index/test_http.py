@@ -189,7 +189,7 @@ def test_headers_that_come_in_parts_are_one(fetcher: HttpFetcher, headers: bytes
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 4\r\n\r\nokok", "several lengths: 2, 4"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 4\r\n\r\nokok", r"2, 4"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nok", "Read|length"),
     ],
 )
@@ -768,17 +768,6 @@ def test_importing_the_fetcher_loads_no_http_library() -> None:
     program = "import sys, envsolve.index.http; print(*{'urllib3', 'http.client', 'email', 'ssl'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
-
-
-def test_a_server_that_no_proxy_stands_before_needs_neither_urllib3_nor_requests(server: Flaky) -> None:
-    program = f"""
-import sys
-from envsolve.index.http import HttpFetcher
-page = HttpFetcher().fetch({server.says("/x", Answer(body=b"page"))!r})
-print(page.body, *{{"urllib3", "requests"}} & sys.modules.keys())
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "b'page'\n"
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ import pytest
 from envsolve.frameworks import Framework, frameworks_among
 from envsolve.validation.child import Children
 from envsolve.validation.framework_verdict import verdict
-from envsolve.validation.frameworks import TIMEOUT_WITH_JIT
 from envsolve.validation.report import ProbeReport, Status
+from envsolve.validation.validator import TIMEOUT_WITH_JIT
 from tests.fake_driver.builder import GTX_1080_TI, FakeDriver
 
 pytestmark = pytest.mark.framework

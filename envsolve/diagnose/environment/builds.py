@@ -15,7 +15,7 @@ from envsolve.frameworks import FRAMEWORKS
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
-from envsolve.model.versions import CudaVersion
+from envsolve.model.versions import CudaVersion, parsed_version
 from envsolve.validation.static.builds import built_cuda, built_version
 from envsolve.validation.static.installed import Files, Installed
 
@@ -77,14 +77,6 @@ def builds_of(
     return tuple(_build(framework, packages, conda, matrix, platform) for framework in files.frameworks)
 
 
-def parsed(version: str | None) -> Version | None:
-    """``version``, or None where it is none that PEP 440 knows."""
-    try:
-        return Version(version or "")
-    except ValueError:
-        return None
-
-
 def _build(framework: Installed, packages: Packages, conda: CondaMeta, matrix: Matrix, platform: Platform) -> Build:
     name = framework.name
     package = next(_packages(framework, packages), None)
@@ -114,14 +106,14 @@ def _conda_package(framework: Installed, package: Package | None, conda: CondaMe
 
 def _may_be(release: Release, build: Build) -> bool:
     """Whether the matrix's ``release`` is this build, as far as version, packager and build tell."""
-    version = parsed(build.version)
+    version = parsed_version(build.version)
     if version is None or release.version != Version(version.public):
         return False
     if build.conda is not None:
         return not release.source.is_wheel and fnmatchcase(build.conda.build, release.build_string)
     if not release.source.is_wheel or (release.cuda is None) != (build.cuda is None):
         return False
-    return _is_wheel(release, build, parsed(build.package.version) if build.package else version)
+    return _is_wheel(release, build, parsed_version(build.package.version) if build.package else version)
 
 
 def _is_wheel(release: Release, build: Build, version: Version | None) -> bool:

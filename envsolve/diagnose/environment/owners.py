@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.diagnose.environment.builds import parsed
 from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.families import is_for
 from envsolve.diagnose.environment.metadata import Packages
 from envsolve.diagnose.environment.reading import placed, real
+from envsolve.model.versions import parsed_version
 from envsolve.validation.inside.library_versions import component_of
 
 LIBRARY = re.compile(r"\.so(?:\.\d+)*\Z|\.dll\Z|\.pyd\Z", re.IGNORECASE)
@@ -52,12 +52,12 @@ class Owners:
         """The version of the library in a file: by the real file's name, else that of the package for it alone."""
         match = _IN_NAME.search(os.path.basename(real(path)))  # noqa: PTH119 - text
         if match is not None:
-            return parsed(match[1])
+            return parsed_version(match[1])
         owner = self.of(path)
         component = component_of(os.path.basename(path))  # noqa: PTH119 - as above
         if owner is None or component is None or not is_for(owner.name, component):
             return None
-        return parsed(owner.version)
+        return parsed_version(owner.version)
 
     @cached_property
     def _by_path(self) -> Mapping[str, Owner]:

@@ -38,13 +38,6 @@ def cleaned(line: str) -> str:
     return _without_entities(line)
 
 
-def printable(text: str) -> str:
-    """``text`` on one line and without any character that a terminal would obey or not show."""
-    if text.isprintable():
-        return text
-    return "".join(it if it.isprintable() else " " if it.isspace() else "?" for it in text)
-
-
 class _Characters(dict[int, str]):
     """What each character becomes: a quote a plain one, any kind of space a space, and what is invisible nothing."""
 

@@ -9,24 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.diagnose.reading.chunks import wide_encoding
 from envsolve.diagnose.reading.legacy import CodePage
-from envsolve.diagnose.reading.marks import is_binary, marks, readable
 
 _EVIDENCE = 1 << 18
 """Bytes to look at, from the first on that are no UTF-8."""
-
-
-def decoded(data: bytes) -> str:
-    """The text in ``data``, all of it at once; :func:`~envsolve.diagnose.reading.lines.lines` reads a stream."""
-    encoding, mark = wide_encoding(data)
-    data = data[mark:]
-    if encoding is not None:
-        return data.decode(encoding, "replace")
-    decoding = Decoding()
-    if decoding.learn(data):
-        return data.decode()
-    return "\n".join(decoding.text(line, marks(line)) for line in data.split(b"\n"))
+_CONTROLS = bytes(code for code in (*range(ord(" ")), 0x7F) if code not in b"\t\n\r\a\b\f\x0e\x0f\x1b")
+"""Control characters but for those that terminals know."""
+_FEW_CONTROLS = 1
+_MOST_CONTROLS = 20
+"""In so many bytes of text there is at most one control character. Of random bytes every tenth is one."""
+_OTHERS = bytes(set(range(256)) - set(_CONTROLS))
+_READABLE = bytes(code if ord(" ") <= code <= ord("~") else ord(" ") for code in range(256))
 
 
 class Decoding:
@@ -35,23 +28,21 @@ class Decoding:
     def __init__(self) -> None:
         self._code_page = CodePage()
 
-    def learn(self, block: bytes) -> bool:
-        """Take whole lines as evidence of the code page; returns whether there is no need for one."""
+    def learn(self, block: bytes) -> None:
+        """Take whole lines as evidence of the code page."""
         if block.isascii():
-            return True
+            return
         try:
             block.decode()
         except UnicodeDecodeError as error:
             if not self._code_page.is_settled:
                 start = block.rfind(b"\n", 0, error.start) + 1
                 self._code_page.learn(_evidence(block[start : start + _EVIDENCE]))
-            return False
-        return True
 
-    def text(self, line: bytes, found: bytes) -> str:
-        """The text of ``line``, of a log whose blocks were learned from; ``found`` are its marks."""
-        if is_binary(line, found):
-            return readable(line).decode("ascii")
+    def text(self, line: bytes) -> str:
+        """The text of ``line``, of a log whose blocks were learned from."""
+        if _is_binary(line):
+            return line.translate(_READABLE, b"\0").decode("ascii")
         try:
             return line.decode()
         except UnicodeDecodeError:
@@ -61,9 +52,15 @@ class Decoding:
 def _evidence(text: bytes) -> Iterator[bytes]:
     """The lines that are in no encoding known so far."""
     for line in text.replace(b"\r", b"\n").split(b"\n"):
-        if line.isascii() or is_binary(line, marks(line)):
+        if line.isascii() or _is_binary(line):
             continue
         try:
             line.decode()
         except UnicodeDecodeError:
             yield line
+
+
+def _is_binary(line: bytes) -> bool:
+    """Whether ``line`` is no text in any code page: it is full of control characters."""
+    controls = len(line.translate(None, _OTHERS))
+    return controls > _FEW_CONTROLS and controls * _MOST_CONTROLS > len(line)

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, parsed_version
+from envsolve.diagnose.case import Case
 from envsolve.model.release import Release
+from envsolve.model.versions import parsed_version
 
 _COMPANIONS = ("torchvision", "torchaudio")
 

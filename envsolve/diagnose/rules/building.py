@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
-from envsolve.diagnose.rules.named import about_gpus, is_of_gpus, known, listed, merged
+from envsolve.diagnose.rules.named import about_gpus, is_of_gpus, known, listed
 from envsolve.model.release import Source
 from envsolve.model.versions import CudaVersion
 

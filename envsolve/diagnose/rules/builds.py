@@ -7,7 +7,7 @@ Jetson needs NVIDIA's builds, a GPU of AMD none of these.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
@@ -264,11 +264,6 @@ def _gfx_of_card(card: str | None) -> str:
     return f"{words}."
 
 
-def nothing(_case: Case, _sightings: tuple[Sighting, ...]) -> Iterable[Diagnosis]:
-    """Tells nothing by itself: other rules ask for the symptom."""
-    return ()
-
-
 # programs
 
 
@@ -318,7 +313,6 @@ RULES: Mapping[str, Rule] = {
     "cuda-not-available": not_available,
     "extension-without-cuda": extension_without_cuda,
     "amd-gpu": amd,
-    "conda-asks-for-cuda": nothing,
     "ctranslate2-cpu-build": ctranslate2,
     "cpu-build-of-program": program,
     **builds_frameworks.RULES,

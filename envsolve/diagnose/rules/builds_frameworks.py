@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting, parsed_version
+from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
 from envsolve.diagnose.rules.builds_places import FAILED_PARTS, on_arm, on_macos
 from envsolve.diagnose.rules.code_coverage import first_told
 from envsolve.diagnose.rules.code_reach import listed
 from envsolve.model.host import Platform
-from envsolve.model.versions import CudaVersion
+from envsolve.model.versions import CudaVersion, parsed_version
 
 # TensorFlow
 
@@ -264,19 +264,10 @@ def onnxruntime_failed(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[
     yield Diagnosis((Cause("onnxruntime-provider-failed", fields),), sightings)
 
 
-def nothing(_case: Case, _sightings: tuple[Sighting, ...]) -> Iterable[Diagnosis]:
-    """Tells nothing by itself: other rules ask for the symptom."""
-    return ()
-
-
 RULES: Mapping[str, Rule] = {
     "tensorflow-without-gpu": tensorflow,
-    "tensorflow-gpu-listed": nothing,
     "jax-on-cpu": jax,
     "jax-plugin-failed": jax_plugin,
-    "jax-plugin-import": nothing,
-    "paddle-named": nothing,
-    "onnxruntime-package": nothing,
     "onnxruntime-without-provider": onnxruntime,
     "onnxruntime-provider-failed": onnxruntime_failed,
 }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from envsolve.diagnose.case import TITLES, Case, parsed_version
+from envsolve.diagnose.case import TITLES, Case
 from envsolve.diagnose.rules.code_reach import edge, taking
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
+from envsolve.model.versions import parsed_version
 
 FAILED_PARTS = ("library-missing", "cuda-libraries-not-found")
 """Symptoms of other subjects that say which library was not found."""

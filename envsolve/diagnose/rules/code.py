@@ -7,7 +7,7 @@ minors. Where the text names no GPU, both directions are told.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
@@ -363,18 +363,11 @@ def _list_fields(case: Case, targets: Sequence[ComputeCapability]) -> dict[str, 
     return found
 
 
-def nothing(_case: Case, _sightings: tuple[Sighting, ...]) -> Iterable[Diagnosis]:
-    """Tells nothing by itself: other rules ask for the symptom."""
-    return ()
-
-
 RULES: Mapping[str, Rule] = {
     "no-code-for-gpu": no_code,
     "tensorflow-without-code": tensorflow_without_code,
     "library-without-code": library_without_code,
     "architecture-list": architecture_list,
-    "extension-frame": nothing,
-    "paddle-device": nothing,
     **code_compilers.RULES,
     **code_images.RULES,
     **code_ptxas.RULES,

@@ -9,7 +9,6 @@ from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules.code_coverage import Gpu, capability_from, first_told
 from envsolve.diagnose.rules.code_reach import names_of
-from envsolve.diagnose.rules.roots import told_elsewhere
 
 _OF_IT = re.compile(r"common_ops|sgl_kernel|libnvrtc|libcudart", re.IGNORECASE)
 
@@ -38,5 +37,4 @@ def _gpu_words(case: Case, gpu: Gpu) -> dict[str, str]:
 
 RULES: Mapping[str, Rule] = {
     "binary-of-gpu-not-loaded": binary_not_loaded,
-    "binary-of-gpu": told_elsewhere,
 }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting, parsed_version
+from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
 from envsolve.diagnose.rules.code_coverage import Gpu, capability_from, first_told, gpu_of, unknown_fields
 from envsolve.diagnose.rules.code_reach import (
@@ -23,7 +23,7 @@ from envsolve.diagnose.rules.code_reach import (
     telling,
 )
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.versions import CudaVersion
+from envsolve.model.versions import CudaVersion, parsed_version
 
 # nvcc
 
@@ -222,13 +222,7 @@ def _nvrtc_cause(case: Case, gpu: Gpu, way: str) -> Cause:
     return Cause(name, fields, remedy)
 
 
-def nothing(_case: Case, _sightings: tuple[Sighting, ...]) -> Iterable[Diagnosis]:
-    """Tells nothing by itself: other rules ask for the symptom."""
-    return ()
-
-
 RULES: Mapping[str, Rule] = {
-    "nvrtc-version": nothing,
     "nvcc-without-architecture": nvcc,
     "torch-list-without-architecture": torch_list,
     "nvrtc-without-architecture": nvrtc,

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from envsolve.diagnose.case import TITLES, Case, parsed_version
+from envsolve.diagnose.case import TITLES, Case
 from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
-from envsolve.model.versions import CudaVersion
+from envsolve.model.versions import CudaVersion, parsed_version
 
 TOO_NEW = "gpu-too-new-for-build"
 TOO_OLD = "gpu-too-old-for-build"

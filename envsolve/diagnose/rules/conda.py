@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules.conda_missing import of_pytorch_cuda, package_missing, subdir_of
-from envsolve.diagnose.rules.named import known, listed, merged
+from envsolve.diagnose.rules.named import known, listed
 
 
 def unsatisfiable(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:

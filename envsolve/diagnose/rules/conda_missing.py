@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting, parsed_version
+from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy
 from envsolve.diagnose.rules.named import about_gpus, is_of_gpus, known, listed
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
+from envsolve.model.versions import parsed_version
 
 PYTORCH_CUDA = ("11.6", "11.7", "11.8", "12.1", "12.4")
 """The versions of the metapackage pytorch-cuda (records of the channel pytorch, PyTorch's previous-versions page)."""

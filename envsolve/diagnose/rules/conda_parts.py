@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.diagnose.case import Case, parsed_version
+from envsolve.diagnose.case import Case
 from envsolve.diagnose.rules.library_files import Span
 from envsolve.diagnose.rules.named import known
-from envsolve.model.versions import CudaVersion
+from envsolve.model.versions import CudaVersion, parsed_version
 
 _LABELS_SINCE = CudaVersion(11, 4)
 """From this CUDA on the channel nvidia has a label for each release: anaconda.org/nvidia."""

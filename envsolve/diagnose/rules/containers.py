@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules.driver_absent import on_mac, windows_too_old_for_wsl
-from envsolve.diagnose.rules.roots import Fields, explained, fields_of, told_elsewhere, told_with
+from envsolve.diagnose.rules.roots import Fields, explained, told_with
 
 
 def runtime_failed(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """nvidia-container-cli by its own words; what other symptoms tell of the same line is theirs."""
-    told = fields_of(sightings)
+    told = merged(sightings)
     said = told.get("reason", "").casefold()
     if explained(case, ("wsl-without-adapter", "driver-version-mismatch", "device-files-denied", "libdxcore-missing")):
         return
@@ -57,7 +57,7 @@ def dxcore(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
 
 def toolkit_missing(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """Docker without NVIDIA's runtime, or with a part of it."""
-    told = fields_of(sightings)
+    told = merged(sightings)
     if on_mac(case):
         yield Diagnosis((Cause("macos-without-cuda"),), sightings)
         return
@@ -78,7 +78,7 @@ def toolkit_missing(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Dia
 
 def cdi_unknown(_case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """A CDI device without a specification."""
-    told = fields_of(sightings)
+    told = merged(sightings)
     device = (told.get("device") or told.get("file") or "").rstrip(":.,\"'")
     yield Diagnosis((Cause("cdi-device-unknown", {"device": device} if device else {}),), sightings)
 
@@ -98,7 +98,7 @@ def image_without_driver(case: Case, sightings: tuple[Sighting, ...]) -> Iterato
 
 def capability_missing(_case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """A part of the driver that the container did not ask for."""
-    told = fields_of(sightings)
+    told = merged(sightings)
     library = told.get("library") or told.get("other", "")
     graphics = re.search(r"optix|GLX|EGL", library, re.IGNORECASE)
     fields: Fields = {"library": library, "capability": "graphics" if graphics else "video"}
@@ -129,13 +129,9 @@ RULES: Mapping[str, Rule] = {
     "container-runtime-failed": runtime_failed,
     "container-toolkit-missing": toolkit_missing,
     "libdxcore-missing": dxcore,
-    "snap-docker": told_elsewhere,
     "cdi-device-unknown": cdi_unknown,
     "image-without-driver": image_without_driver,
     "driver-capability-missing": capability_missing,
     "container-lost-gpu": lost_gpu,
     "wsl-gpu-blocked": wsl_blocked,
-    "tcc-mode": told_elsewhere,
-    "wsl-1": told_elsewhere,
-    "windows-without-gpu-for-wsl": told_elsewhere,
 }

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting, parsed_version
+from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules import cudnn
 from envsolve.diagnose.rules.library_context import common_fields, cudnns, library, told_with_libdevice
 from envsolve.diagnose.rules.library_files import Owner, owner_of, span_of
 from envsolve.diagnose.rules.named import package_of
 from envsolve.diagnose.rules.programs import importer_of
+from envsolve.model.versions import parsed_version
 
 _NOT_FOUND, _OTHER_VERSION, _DOES_NOT_START, _NO_APPLICATION = "126", "127", "1114", "193"
 _WORDS = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.diagnose.case import Case
+from envsolve.diagnose.case import Case, merged
 from envsolve.diagnose.cause import Cause
-from envsolve.diagnose.rules.roots import Fields, fields_of, told_with
+from envsolve.diagnose.rules.roots import Fields, told_with
 from envsolve.model.host import Platform
 
 
@@ -88,6 +88,6 @@ def no_gpu_allocated(case: Case) -> Cause:
             case, "no-gpu-allocated", "slurm", {"place": "a job of Slurm that asked for none (--gres=gpu)"}
         )
     if case.saw("colab"):
-        service = fields_of(case.of("colab")).get("service", "colab").capitalize()
+        service = merged(case.of("colab")).get("service", "colab").capitalize()
         return told_with(case, "no-gpu-allocated", "colab", {"place": f"a notebook of {service} without a GPU runtime"})
     return Cause("no-gpu-allocated")

@@ -16,7 +16,7 @@ from envsolve.diagnose.rules.driver_ability import (
     too_old_for_gpu,
 )
 from envsolve.diagnose.rules.driver_too_old import Wanted, cause_of
-from envsolve.diagnose.rules.roots import Fields, told_elsewhere
+from envsolve.diagnose.rules.roots import Fields
 from envsolve.model.versions import CudaVersion
 
 _FIRST_NUMBER = re.compile(r"\d+")
@@ -76,5 +76,4 @@ RULES: Mapping[str, Rule] = {
     "driver-branch-ended": branch_ended,
     "gpu-not-supported-by-module": not_supported_by_module,
     "driver-newer-than-program": newer_than_program,
-    "gpu-before-fermi": told_elsewhere,
 }

@@ -10,7 +10,7 @@ from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules import rule_named
 from envsolve.diagnose.rules.driver_ability import ability
 from envsolve.diagnose.rules.driver_too_old import presumably_too_old, proven_too_old
-from envsolve.diagnose.rules.roots import NUMBERS, Fields, explained, told_elsewhere, told_with
+from envsolve.diagnose.rules.roots import NUMBERS, Fields, explained, told_with
 
 
 def numbered(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
@@ -119,5 +119,4 @@ RULES: Mapping[str, Rule] = {
     "driver-not-initialized": not_initialized,
     "out-of-memory-at-start": out_of_memory_at_start,
     "gpu-unavailable": unavailable,
-    "exclusive-mode": told_elsewhere,
 }

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules.driver_ability import ability, driver_is, full_of, gpu_fields, life
-from envsolve.diagnose.rules.roots import Fields, fields_of, seen_in, told_elsewhere
+from envsolve.diagnose.rules.roots import Fields, seen_in
 from envsolve.model.versions import DriverVersion
 
 
 def version_mismatch(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """Kernel module and libraries of two versions: an update without a restart, or a library from elsewhere."""
-    told = fields_of(sightings)
+    told = merged(sightings)
     if "by_driver" not in told and "forward-compatibility-unsupported" in seen_in(case):
         return
     fields = _versions(case, told)
@@ -42,7 +42,7 @@ def _inside_container(case: Case, sightings: tuple[Sighting, ...]) -> bool:
 
 def _versions(case: Case, told: Mapping[str, str]) -> Fields:
     """The versions of kernel module and libraries, as far as they are told."""
-    parts = fields_of(case.of("driver-packages"))
+    parts = merged(case.of("driver-packages"))
     fields: Fields = {name: it for name in ("kernel", "library") if (it := told.get(name) or parts.get(name))}
     if "library" not in fields and "package" in parts:
         fields["library"] = parts["package"]
@@ -114,7 +114,7 @@ def compat_unsupported(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[
             asked = shown
     if asked is not None:
         fields |= {"image": f"The image is for CUDA {asked}.", "full": f" to {full_of(case, asked)} or newer"}
-    versions = _versions(case, fields_of(case.of("driver-version-mismatch")))
+    versions = _versions(case, merged(case.of("driver-version-mismatch")))
     causes = [Cause("forward-compatibility-unsupported", fields)]
     if not case.container and "shown" not in fields:
         causes.insert(0 if case.saw("bare-metal") else 1, Cause("driver-version-mismatch", versions))
@@ -124,5 +124,4 @@ def compat_unsupported(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[
 RULES: Mapping[str, Rule] = {
     "driver-version-mismatch": version_mismatch,
     "forward-compatibility-unsupported": compat_unsupported,
-    "driver-packages": told_elsewhere,
 }

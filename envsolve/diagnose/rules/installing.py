@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
 from envsolve.diagnose.rules import conda, wheel_tags
 from envsolve.diagnose.rules.belonging import belongs, reinstall_command
-from envsolve.diagnose.rules.named import about_gpus, is_of_gpus, known, listed, merged
+from envsolve.diagnose.rules.named import about_gpus, is_of_gpus, known, listed
 from envsolve.diagnose.rules.systems import never_for, no_wheel, system_fields
 from envsolve.diagnose.rules.wheels import (
     Asked,

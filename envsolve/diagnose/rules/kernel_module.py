@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules.driver_ability import ability, driver_is, gpu_fields, too_new_for_gpu, too_old_for_gpu
 from envsolve.diagnose.rules.driver_absent import no_gpu_allocated, no_library, windows_too_old_for_wsl
-from envsolve.diagnose.rules.roots import ROOTS, Fields, explained, fields_of, plainly_not_loaded, told_with
+from envsolve.diagnose.rules.roots import ROOTS, Fields, explained, plainly_not_loaded, told_with
 
 
 def not_loaded(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
@@ -44,7 +44,7 @@ def _of_not_loaded(case: Case) -> Iterator[Cause]:
 
 def module_missing(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """No module for the running kernel; in WSL there is none, and none is needed."""
-    fields = fields_of(sightings)
+    fields = merged(sightings)
     if "directory" in fields:
         fields["directory_words"] = f" ({fields['directory']})"
     missing = Cause("kernel-module-missing", fields)
@@ -55,7 +55,7 @@ def init_failed(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnos
     """A GPU that the module found and could not start."""
     if explained(case, ("gpu-not-supported-by-module", "driver-branch-ended", "gpu-lost")):
         return
-    yield Diagnosis(tuple(_of_dead_gpu(case, "gpu-init-failed", fields_of(sightings))), sightings)
+    yield Diagnosis(tuple(_of_dead_gpu(case, "gpu-init-failed", merged(sightings))), sightings)
 
 
 def no_devices_found(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
@@ -85,7 +85,7 @@ def _of_dead_gpu(case: Case, last: str, fields: Fields) -> Iterator[Cause]:
 
 def lost(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """A GPU off the bus; in WSL handles are refused for one in TCC mode, and of several it is seldom the hardware."""
-    cause = Cause("gpu-lost", fields_of(sightings))
+    cause = Cause("gpu-lost", merged(sightings))
     if case.wsl:
         yield Diagnosis((told_with(case, "wsl-tcc-mode", "tcc-mode"), cause), sightings)
         return

@@ -204,11 +204,6 @@ def profiler(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]
         )
 
 
-def nothing(_case: Case, _sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
-    """Facts that other rules look at."""
-    return iter(())
-
-
 # ---------------------------------------------------------------------------------------------- CUDA's libraries
 
 
@@ -437,9 +432,5 @@ RULES: Mapping[str, Rule] = {
     "library-older-than-built": older_than_built,
     "loader-trace": traced,
     "profiler-without-cupti": profiler,
-    "loader-path": nothing,
-    "library-present": nothing,
-    "program-named": nothing,
-    "import-frame": nothing,
     **dlls.RULES,
 }

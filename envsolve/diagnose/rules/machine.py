@@ -5,27 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.case import Case, Sighting, parsed_version
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
 from envsolve.diagnose.rules.driver_ability import ability, driver_is, gpu_fields, too_new_for_gpu
 from envsolve.diagnose.rules.driver_absent import no_gpu_allocated, no_library, on_mac, windows_too_old_for_wsl
-from envsolve.diagnose.rules.roots import (
-    ROOTS,
-    Fields,
-    explained,
-    fields_of,
-    plainly_not_loaded,
-    seen_in,
-    told_elsewhere,
-    told_with,
-)
+from envsolve.diagnose.rules.roots import ROOTS, Fields, explained, plainly_not_loaded, seen_in, told_with
+from envsolve.model.versions import parsed_version
 
 
 def library_missing(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """No libcuda, or no NVML: the driver is not there, or not for this process."""
     if explained(case, ("kubernetes-runtime", "container-runtime-failed", "wsl-gpu-blocked", "amd-gpu")):
         return
-    fields = fields_of(sightings)
+    fields = merged(sightings)
     yield Diagnosis(tuple(no_library(case, fields)), sightings)
 
 
@@ -87,7 +79,7 @@ def _of_no_device(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Cause
 
 def invalid_device(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """A GPU number that is not there; with MIG a process has one device whatever it counts."""
-    wrong = Cause("invalid-device", fields_of(sightings))
+    wrong = Cause("invalid-device", merged(sightings))
     if case.saw("mig-devices"):
         yield Diagnosis((told_with(case, "mig-one-device", "mig-devices"), wrong), sightings)
     elif any("device <" in it.line for it in sightings):
@@ -112,7 +104,7 @@ def device_count(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagno
 
 
 def _of_uuid(case: Case) -> Iterator[Cause]:
-    fields: Fields = fields_of(case.of("visible-by-uuid"))
+    fields: Fields = merged(case.of("visible-by-uuid"))
     if fields.get("kind") == "MIG":
         fields["mig_words"] = " (MIG)"
     version = parsed_version(case.version_of("pytorch"))
@@ -140,10 +132,4 @@ RULES: Mapping[str, Rule] = {
     "invalid-device": invalid_device,
     "gpus-hidden": hidden,
     "device-count": device_count,
-    "visible-by-uuid": told_elsewhere,
-    "mig-devices": told_elsewhere,
-    "container-system": told_elsewhere,
-    "bare-metal": told_elsewhere,
-    "slurm": told_elsewhere,
-    "colab": told_elsewhere,
 }

@@ -6,9 +6,9 @@ Installers, loaders and compilers say the same of any package; only where a text
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case
 from envsolve.model.names import normalized
 
 GPU_PACKAGE = re.compile(
@@ -103,13 +103,6 @@ def known(**fields: str | None) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value}
 
 
-def majors_of_packages(case: Case, component: str) -> Iterator[str]:
-    """Installed packages of a CUDA component: ``nvidia-nccl-cu12`` and ``nvidia-nccl-cu13`` for ``nccl``."""
-    for name in case.packages:
-        if re.fullmatch(rf"nvidia-{component}(-cu1\d)?", name):
-            yield name
-
-
 _OF_MAJOR = re.compile(r"[-_/\\+]cu(1[1-9])(?:\d(?!\d)|(?!\d))")
 """``nvidia-nccl-cu13``, ``site-packages/nvidia/cu13/lib``, ``+cu130``."""
 
@@ -121,8 +114,3 @@ def cuda_major(case: Case) -> str | None:
     texts = [*case.packages, *case.packages.values(), *(it.line for it in case.sightings)]
     found = {major for text in texts for major in _OF_MAJOR.findall(text)}
     return found.pop() if len(found) == 1 else None
-
-
-def merged(sightings: tuple[Sighting, ...]) -> dict[str, str]:
-    """The fields of all sightings; where several have one, the first counts."""
-    return {name: value for sighting in reversed(sightings) for name, value in sighting.fields.items()}

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from envsolve.diagnose.case import Case, Sighting, parsed_version
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
 from envsolve.diagnose.rules import outside
-from envsolve.diagnose.rules.named import about_gpus, known, merged, package_of
+from envsolve.diagnose.rules.named import about_gpus, known, package_of
 from envsolve.matrix.load import FrameworkTable
 from envsolve.model.host import Platform
 from envsolve.model.release import KnownBad
+from envsolve.model.versions import parsed_version
 
 GLIBC = {
     "2.17": ("CentOS 7", "centos:7"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules import code
-from envsolve.diagnose.rules.named import about_gpus, known, merged
+from envsolve.diagnose.rules.named import about_gpus, known
 
 
 def out_of_memory(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:

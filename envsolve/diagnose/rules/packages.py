@@ -6,22 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from envsolve.diagnose.case import Case, Sighting, parsed_version
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
 from envsolve.diagnose.rules import building, compilers, symbols
 from envsolve.diagnose.rules.belonging import belongs, reinstall_command
 from envsolve.diagnose.rules.driver_absent import no_library
-from envsolve.diagnose.rules.named import (
-    about_gpus,
-    known,
-    listed,
-    merged,
-    of_module,
-    package_of,
-    version_of_package,
-)
+from envsolve.diagnose.rules.named import about_gpus, known, listed, of_module, package_of, version_of_package
 from envsolve.diagnose.rules.roots import ROOTS, explained
-from envsolve.model.versions import CudaVersion
+from envsolve.model.versions import CudaVersion, parsed_version
 
 
 def torch_companion(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:

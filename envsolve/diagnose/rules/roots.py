@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.cause import Cause, Diagnosis
+from envsolve.diagnose.case import Case, merged
+from envsolve.diagnose.cause import Cause
 
 Fields = dict[str, str]
 
@@ -73,22 +71,12 @@ def explained(case: Case, symptoms: tuple[str, ...]) -> bool:
     return not seen_in(case).isdisjoint(symptoms)
 
 
-def fields_of(sightings: tuple[Sighting, ...]) -> Fields:
-    """The fields of all sightings, of each the first."""
-    return {name: value for it in reversed(sightings) for name, value in it.fields.items()}
-
-
 def told_with(case: Case, explanation: str, symptom: str, fields: Fields | None = None) -> Cause:
     """A cause that lines of another symptom speak for, which hold fields for it."""
     seen = case.of(symptom)
-    return Cause(explanation, {**fields_of(seen), **(fields or {})}, evidence=tuple(it.line for it in seen))
+    return Cause(explanation, {**merged(seen), **(fields or {})}, evidence=tuple(it.line for it in seen))
 
 
 def plainly_not_loaded(case: Case) -> bool:
     """Whether somebody says so who has tried; TensorFlow says it of every container and WSL, which lack a file."""
     return any("does not appear" not in it.line for it in case.of("driver-not-loaded"))
-
-
-def told_elsewhere(_case: Case, _sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
-    """Facts that other rules take into account, and that mean nothing alone."""
-    yield from ()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
-from envsolve.diagnose.rules.named import about_gpus, known, merged
+from envsolve.diagnose.rules.named import about_gpus, known
 
 FRAMEWORKS = frozenset(
     {

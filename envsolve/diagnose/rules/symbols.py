@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting, parsed_version
+from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
 from envsolve.diagnose.rules.belonging import belongs
 from envsolve.diagnose.rules.conda_parts import part_fields
@@ -24,11 +24,10 @@ from envsolve.diagnose.rules.named import (
     cuda_major,
     known,
     listed,
-    majors_of_packages,
     package_of,
     version_of_package,
 )
-from envsolve.model.versions import CudaVersion
+from envsolve.model.versions import CudaVersion, parsed_version
 
 
 class _Library(NamedTuple):
@@ -240,7 +239,7 @@ def _of_tensorflow(case: Case, symbol: str, library: str | None) -> Cause:
 
 def _of_nccl(case: Case, symbol: str, library: str | None) -> Cause:
     nccl = since_release(NCCL_SINCE, symbol.removeprefix("nccl"))
-    packages = sorted(majors_of_packages(case, "nccl"))
+    packages = sorted(name for name in case.packages if re.fullmatch(r"nvidia-nccl(-cu1\d)?", name))
     major = cuda_major(case)
     torch_words = None
     if symbol == "ncclCommRegister":

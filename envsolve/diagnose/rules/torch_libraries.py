@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting, parsed_version
+from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.rules.named import known
 from envsolve.diagnose.rules.programs import importer_of
+from envsolve.model.versions import parsed_version
 
 _SPLIT = ("libtorch_cuda_cu.so", "libtorch_cuda_cpp.so")
 _SPLIT_IN = (Version("1.8"), Version("1.14"))

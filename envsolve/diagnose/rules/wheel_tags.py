@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
-from envsolve.diagnose.rules.named import is_of_gpus, known, merged
+from envsolve.diagnose.rules.named import is_of_gpus, known
 from envsolve.diagnose.rules.wheels import asked_for, interpreter_of, pythons_of, span, wheels_of
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized

@@ -14,11 +14,12 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, parsed_version
+from envsolve.diagnose.case import Case
 from envsolve.diagnose.rules.named import known
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
 from envsolve.model.release import Release, Source
+from envsolve.model.versions import parsed_version
 
 FRAMEWORK_OF = {
     "torch": "pytorch",

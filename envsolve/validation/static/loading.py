@@ -15,11 +15,15 @@ from envsolve.frameworks import Preload
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.static.builds import built_cuda, built_cudnn
-from envsolve.validation.static.cudnn_parts import CUDNN_PARTS
 from envsolve.validation.static.installed import Files, Installed
 
 _DRIVER = "libcuda.so.1"
 """What every program that uses CUDA opens."""
+_CUDNN_PARTS = {
+    "9": ("graph", "ops", "cnn", "adv", "heuristic", "engines_precompiled", "engines_runtime_compiled"),
+    "8": ("ops_infer", "cnn_infer", "adv_infer"),
+}
+"""What libcudnn.so opens by name, by major version (DT_NEEDED and strings of the wheels of 8.9.7 and 9.10.2)."""
 
 
 class Shadowed(NamedTuple):
@@ -130,7 +134,7 @@ class Loader:
     def _cudnn(self, framework: Installed) -> str:
         """The name of cuDNN: of the major that the build tells, else of the one that the environment has."""
         told = built_cudnn(framework)
-        majors = (told,) if told else tuple(CUDNN_PARTS)
+        majors = (told,) if told else tuple(_CUDNN_PARTS)
         known = [f"libcudnn.so.{major}" for major in majors]
         return next((name for name in known if name in self._files.own), known[0])
 
@@ -138,6 +142,6 @@ class Loader:
 def _parts(cudnn: str) -> Iterator[str]:
     """The names of the libraries that libcudnn opens."""
     match = re.search(r"\.so\.(\d+)", cudnn)
-    for part in CUDNN_PARTS.get(match[1] if match else "", ()):
+    for part in _CUDNN_PARTS.get(match[1] if match else "", ()):
         assert match is not None
         yield f"libcudnn_{part}.so.{match[1]}"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from envsolve.diagnose.reading.cleaning import cleaned, printable
+from envsolve.diagnose.reading.cleaning import cleaned
 
 PLAIN = {
     "can’t open “libcudart.so.11.0”": 'can\'t open "libcudart.so.11.0"',
@@ -54,18 +54,6 @@ def test_a_cleaned_line_is_printable_and_clean(line: str) -> None:
 def test_what_went_through_a_page_comes_back(text: str) -> None:
     if "&" not in text:
         assert cleaned(html.escape(text)) == cleaned(html.escape(html.escape(text))) == text
-
-
-@given(LINES)
-def test_what_is_printed_obeys_nothing(text: str) -> None:
-    assert printable(text).isprintable()
-    assert printable(printable(text)) == printable(text)
-    assert len(printable(text)) == len(text)
-
-
-def test_printable_text_is_printed_as_it_is() -> None:
-    assert printable("größer 汉字 ' \" \\") == "größer 汉字 ' \" \\"
-    assert printable("a\nb\x1b[31m\u202e") == "a b?[31m?"
 
 
 HOSTILE = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -14,15 +15,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from envsolve.diagnose.reading import anchors as anchors_module
 from envsolve.diagnose.reading import chunks as chunks_module
-from envsolve.diagnose.reading.blocks import blocks
-from envsolve.diagnose.reading.cleaning import cleaned
-from envsolve.diagnose.reading.decoding import Decoding
-from envsolve.diagnose.reading.escaped import unescaped
+from envsolve.diagnose.reading import interest as module
 from envsolve.diagnose.reading.interest import MOST_ALIKE, interesting
-from envsolve.diagnose.reading.lines import Line
-from envsolve.diagnose.reading.marks import is_binary, marks, shape
+from envsolve.diagnose.reading.lines import Line, Texts
+from envsolve.diagnose.reading.segments import blocks, segments
 from tests.diagnose.reading.logs import ANCHORS, LINES, NEEDLE, log
 
 REPOSITORY = Path(__file__).parents[3]
@@ -39,47 +36,27 @@ PARTS = st.sampled_from(
 LOGS = st.lists(PARTS, max_size=40).map(b"".join)
 
 
+def shape(segment: bytes) -> bytes:
+    return re.sub(rb"[0-9]", b"0", segment.lower()).replace(b"\t", b" ")
+
+
 def expected(raw: bytes, words: Sequence[str]) -> list[Line]:
     """What the docstring says, a line at a time and with nothing forgotten."""
-    decoding = Decoding()
-    whole = list(blocks(chunks_module.chunks(io.BytesIO(raw))))
-    for block in whole:
-        decoding.learn(block.raw)
-    raw = b"".join(block.raw for block in whole)
-    numbered = enumerate(raw.split(b"\n"), 1)
-    segments = [(number, segment) for number, line in numbered for segment in line.split(b"\r") if segment]
-    texts = [_texts(segment, decoding) for _, segment in segments]
-    kinds: dict[bytes, bool] = {}
+    texts = Texts()
+    found = list(segments(list(texts.learned(blocks(chunks_module.chunks(io.BytesIO(raw)))))))
     seen: dict[bytes, set[bytes]] = {}
-    found = []
-    for place, (number, segment) in enumerate(segments):
-        kind = shape(segment)
-        plain_words = [word for word in words if shape(word.encode()) == word.encode()]
-        kinds.setdefault(kind, any(word in text.lower() for word in plain_words for text in texts[place]))
-        told = seen.setdefault(kind, set())
-        if segment in told or len(told) == (MOST_ALIKE if b"0" in kind else 1):
+    lines = []
+    for place, (number, segment) in enumerate(found):
+        told = seen.setdefault(shape(segment), set())
+        if segment in told or len(told) == (MOST_ALIKE if b"0" in shape(segment) else 1):
             continue
-        lines = []
-        for part, text in enumerate(texts[place]):
-            if (kinds[kind] and len(texts[place]) == 1) or any(word in text.lower() for word in words):
-                after = [
-                    it
-                    for other in range(place + 1, min(place + 5, len(segments)))
-                    if segments[other][0] != number
-                    for it in texts[other]
-                ]
-                lines.append(Line(number, text, (*texts[place][part + 1 :], *after)[:2]))
-        if lines:
-            told.add(segment)
-            found += lines
-    return found
-
-
-def _texts(segment: bytes, decoding: Decoding) -> tuple[str, ...]:
-    found = marks(segment)
-    text = decoding.text(segment, found)
-    texts = [text] if is_binary(segment, found) else map(cleaned, unescaped(text))
-    return tuple(text for text in texts if text.strip())
+        after = [text for other, more in found[place + 1 : place + 5] if other != number for text in texts.of(more)]
+        here = texts.of(segment)
+        for part, text in enumerate(here):
+            if any(word in text.lower() for word in words):
+                told.add(segment)
+                lines.append(Line(number, text, (*here[part + 1 :], *after)[:2]))
+    return lines
 
 
 def read(raw: bytes, words: Sequence[str] = WORDS) -> list[Line]:
@@ -93,7 +70,7 @@ def read(raw: bytes, words: Sequence[str] = WORDS) -> list[Line]:
 @example(raw=b"error 803\nerror 804\nerror 805\nerror 804")
 def test_they_are_those_that_hold_an_anchor(raw: bytes, at_once: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(anchors_module, "_LONG", 0 if at_once else 1 << 30)
+        patch.setattr(module, "_FEW", 0 if at_once else 1 << 30)
         assert read(raw) == expected(raw, WORDS)
 
 
@@ -128,6 +105,16 @@ def test_a_line_is_told_once_and_lines_with_other_digits_three_times() -> None:
 def test_lines_that_no_anchor_is_in_do_not_use_up_the_three() -> None:
     raw = b"".join(b"Error 8%02d\n" % number for number in range(100)) * 2
     assert [it.text for it in read(raw, ["error 804", "error 890"])] == ["Error 804", "Error 890"]
+
+
+@pytest.mark.parametrize("word", ["", "a", "CUDA", "a\nb", "x" * 300, "\x1b["])
+def test_what_cannot_be_found_is_refused(word: str) -> None:
+    with pytest.raises(ValueError, match="no anchor"):
+        read(b"", ["cuda", word])
+
+
+def test_without_words_nothing_is_found() -> None:
+    assert read(b"a\nb\n" * 1000, []) == []
 
 
 def test_the_same_anchors_are_found_whatever_a_web_page_and_a_terminal_did() -> None:
@@ -204,8 +191,8 @@ def test_thirty_megabytes_take_little_time_and_memory(kind: str) -> None:
 
 def test_reading_a_short_log_loads_nothing_heavy() -> None:
     script = (
-        "import io, sys; from envsolve.diagnose.reading import interesting, masked; before = set(sys.modules); "
-        "masked(next(interesting(io.BytesIO(b'no driver'), ['driver'])).text); "
+        "import io, sys; from envsolve.diagnose.reading.interest import interesting; "
+        "next(interesting(io.BytesIO(b'no driver'), ['driver'])); "
         "print(sorted({'html', 'json', 'hypothesis', 'asyncio', 'packaging', 'subprocess'} & set(sys.modules)))"
     )
     environ = {"PYTHONPATH": str(REPOSITORY), "PATH": os.defpath}

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import io
 import tracemalloc
+from collections.abc import Iterator
+from typing import BinaryIO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envsolve.diagnose.reading.blocks import LONGEST, OVERLAP, Block
-from envsolve.diagnose.reading.lines import Line, Texts, lines
+from envsolve.diagnose.reading.chunks import chunks
+from envsolve.diagnose.reading.lines import Line, Texts
+from envsolve.diagnose.reading.segments import LONGEST, OVERLAP, blocks, segments
 from tests.diagnose.reading.logs import LINES, NEEDLE, log
+
+
+def lines(stream: BinaryIO) -> Iterator[Line]:
+    texts = Texts()
+    for number, segment in segments(texts.learned(blocks(chunks(stream)))):
+        yield from (Line(number, text) for text in texts.of(segment))
 
 
 def read(raw: bytes) -> list[Line]:
@@ -55,22 +64,6 @@ def test_anything_is_lines_of_printable_text(raw: bytes) -> None:
     assert [it.number for it in found] == sorted(it.number for it in found)
 
 
-PARTS = st.sampled_from(
-    [
-        *(b"a", b" ", b"\t", b"&", b"lt;", b"&lt;", b"\\n", b"\\", b";", b'{"a": "', b"\x1b[1m", b"\0", b"\x01"),
-        *(b"\xff", b"\xe6", b"\xb1\x89", "\xe9".encode(), "\u2019".encode(), "\u2028".encode(), "\x85".encode()),
-    ]
-)
-
-
-@given(st.lists(st.lists(PARTS, min_size=1, max_size=6).map(b"".join), min_size=1, max_size=5))
-def test_many_segments_are_read_as_each_is(segments: list[bytes]) -> None:
-    many, one = Texts(), Texts()
-    for texts in (many, one):
-        texts.learn(Block(1, b"\n".join(segments)))
-    assert many.of_each(segments) == list(map(one.of, segments))
-
-
 @given(
     st.lists(
         st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=125, exclude_characters="&\\"), max_size=20)
@@ -91,12 +84,6 @@ def test_a_long_line_is_told_in_pieces_that_overlap() -> None:
         assert shared >= OVERLAP
         whole += piece[shared:]
     assert whole == text
-
-
-def test_pieces_may_be_shorter_but_not_all_overlap() -> None:
-    assert max(len(it.text) for it in lines(io.BytesIO(b"word " * 10_000), limit=1500)) == 1500
-    with pytest.raises(ValueError, match="mostly overlap"):
-        next(lines(io.BytesIO(b"word"), limit=600))
 
 
 @pytest.mark.parametrize("kind", LINES)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from envsolve.diagnose.environment.builds import Build, parsed
+from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.remedies import install, mended
@@ -27,6 +27,7 @@ from envsolve.diagnose.environment.wanted import Wanted
 from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.names import normalized
+from envsolve.model.versions import parsed_version
 
 _COMPANION = "companion-mismatch"
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
@@ -87,7 +88,7 @@ def constraints(scene: Scene) -> Iterator[Finding]:
         for text in known.pop() if len(known) == 1 else ():
             requirement = Requirement(text)
             package = scene.packages.get(normalized(requirement.name))
-            version = parsed(package.version) if package is not None else None
+            version = parsed_version(package.version) if package is not None else None
             if package is None or version is None or requirement.specifier.contains(version, prereleases=True):
                 continue
             if package.name in _OWN_IDS:
@@ -109,7 +110,7 @@ def _unmet(wanted: Wanted, scene: Scene) -> str | None:
         if not missed or wanted.requirer.editable or _stands_in(wanted.name, scene):
             return None
         return f"{_said(wanted.requirement)} is required, and not installed"
-    version = parsed(installed.version)
+    version = parsed_version(installed.version)
     if version is None or wanted.requirement.specifier.contains(version, prereleases=True):
         return None
     of_conda = wanted.requirer.is_of_conda and installed.is_of_conda
@@ -136,17 +137,17 @@ def _is_pair(wanted: Wanted) -> bool:
 
 def _breaks(wanted: Wanted, installed: Package) -> bool:
     """Whether the difference keeps it from loading; of a framework a patch release keeps its interface."""
-    version = parsed(installed.version)
+    version = parsed_version(installed.version)
     if not frameworks_among([wanted.name]) or version is None:
         return True
-    pinned = [parsed(it.version) for it in wanted.requirement.specifier if it.operator in ("==", "===", "~=")]
+    pinned = [parsed_version(it.version) for it in wanted.requirement.specifier if it.operator in ("==", "===", "~=")]
     return not any(it is not None and it.release[:2] == version.release[:2] for it in pinned)
 
 
 def _numbers(package: Package) -> Version | None:
     """The numbers of a version, which is what jaxlib compares."""
     match = _NUMBERS.match(package.version)
-    return parsed(match[0]) if match is not None else None
+    return parsed_version(match[0]) if match is not None else None
 
 
 def _variant(version: str | None) -> str | None:
