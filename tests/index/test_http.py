@@ -365,7 +365,7 @@ def test_a_server_says_when_to_return_within_bounds(server: Flaky, asked: type[s
     url = server.says("/x", Answer(429, headers={"Retry-After": asked()}), Answer(body=b"now"))
     started = time.monotonic()
     assert fetcher.fetch(url).body == b"now"
-    assert least <= time.monotonic() - started < least + 0.15
+    assert least <= time.monotonic() - started < least + 0.7  # and not the second that was asked for
     fetcher.close()
 
 
