@@ -18,6 +18,8 @@ def main(arguments: "Sequence[str] | None" = None) -> None:
     """
     try:
         code = _run(arguments)
+        if arguments is None:
+            _ignore_interrupts()  # here, where one that comes first is still caught
     except KeyboardInterrupt:
         code = _last_words("interrupted", 130)
     except Exception as error:
@@ -108,7 +110,6 @@ def _end(code: int, *, is_ours: bool) -> "NoReturn":
 
     if not is_ours:
         sys.exit(code)
-    _ignore_interrupts()
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:
