@@ -35,7 +35,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from benchmarks.lock_tools import Run, pins_in, run
+from benchmarks.lock_tools import KILLED, Run, pins_in, run
 from envsolve.app.builds import Filters, find_builds
 from envsolve.app.held_stack import held_stack
 from envsolve.app.targets import target_of
@@ -274,6 +274,8 @@ class Judge:
     ) -> Iterator[str]:
         pins = dict(held)
         done, packages = self._uv.files([project.file, *(f"{it}=={pins[it]}" for it in pins)], python, platform)
+        if done.status == KILLED:
+            return  # it had no time to say anything
         if done.status:
             yield f"uv: {' '.join(done.complaint.split())[:400]}"
             return
