@@ -3,13 +3,13 @@
 WRONG, each with its reason:
 
 1. The framework of the project is not in the lock or is a build for the CPU, or a framework in the lock has no code for
-   the GPU or needs a newer driver, or its cuDNN has no code for the GPU: by the compatibility matrix. Of packages with
-   kernels of their own vllm alone is known (``OLDEST_GPUS``).
+   the GPU or needs a newer driver, or its cuDNN has no code for the GPU: by the compatibility matrix.
 2. Versions that do not run together: the pairs that ``wrong_together.json`` of the projects names, and those of
-   ``packages.toml`` of the matrix (CUDA that a package loads, its PyTorch, NumPy 1 against NumPy 2). Libraries that no
-   package brings may be missing where the tool says that the machine must have them.
+   ``packages.toml`` of the matrix (GPUs that a package has code for, CUDA that it loads, its PyTorch, NumPy 1 against
+   NumPy 2). Libraries that no package brings may be missing where the tool says that the machine needs them.
 3. uv, given the requirements of the project and all pins of the lock, says that they contradict each other, or that
-   more packages are needed, for the Python and the platform of the lock.
+   more packages are needed, for the Python and the platform of the lock. A package may be missing where the tool says
+   that another one installs the same module.
 4. A pin without a wheel for this Python and platform, though there is one for another Python: it would be compiled.
 
 STALE: of a package that the project names, a newer release had been out for 18 months, and uv finds a lock with such a
@@ -35,14 +35,14 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from benchmarks.lock_tools import Run, pins_in, run
+from benchmarks.lock_tools import KILLED, Run, pins_in, run
 from envsolve.app.builds import Filters, find_builds
 from envsolve.app.held_stack import held_stack
 from envsolve.app.targets import target_of
 from envsolve.errors import UnsolvableError
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.host import Platform
+from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.names import normalized
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Request
@@ -55,7 +55,11 @@ UV_PYTHON = "3.12"
 """What uv is asked for, which has no opinion of its own."""
 PYTHONS = ("3.13", "3.12", "3.11", "3.10")
 """Where a lock is looked for, and wheels."""
-UV_PLATFORMS = {Platform.LINUX_64: "x86_64-manylinux_2_28", Platform.WIN_64: "x86_64-pc-windows-msvc"}
+UV_PLATFORMS = {
+    Platform.LINUX_64: f"x86_64-manylinux_{str(ASSUMED_GLIBC).replace('.', '_')}",
+    Platform.WIN_64: "x86_64-pc-windows-msvc",
+}
+"""What uv is told of a platform: on Linux the glibc that envsolve assumes, so that both have the same wheels."""
 UV_PACKAGES = {
     "pytorch": "torch",
     "tensorflow": "tensorflow[and-cuda]",
@@ -65,10 +69,8 @@ UV_PACKAGES = {
     "paddlepaddle": "paddlepaddle-gpu",
 }
 """What somebody who knows the framework asks uv for."""
-
-
-OLDEST_GPUS = {"vllm": "7.0"}
-"""The lowest compute capability that a package's own kernels hold code for, as read in wheels of 0.2.2 and 0.8.5."""
+_MET = re.compile(r"requires ([^ ]+), and [^ ]+ in this lock installs the same module")
+"""How envsolve says that a requirement is met by a package of another name."""
 
 
 class Machine(NamedTuple):
@@ -173,7 +175,8 @@ class Judge:
         """
         pins = tuple(pins_in(lock).items())
         known = self.known_faults(project, machine, lock, said)
-        return [*known, *self._metadata(project, machine.platform, pins, python or self.python_of(machine, lock))]
+        python = python or self.python_of(machine, lock)
+        return [*known, *self._metadata(project, machine.platform, pins, python, frozenset(_MET.findall(said)))]
 
     def known_faults(self, project: Project, machine: Machine, lock: Path, said: str = "") -> list[str]:
         """Those of the faults for which no index is asked."""
@@ -232,9 +235,6 @@ class Judge:
                 yield f"{for_gpu[0].label} does not run on {machine.gpu} with driver {machine.driver}"
         if held is not None and held.cudnn in self._unfit_cudnn(machine):
             yield f"cuDNN {held.cudnn} has no code for {machine.gpu}"
-        for name in pins_in(lock).keys() & OLDEST_GPUS.keys():
-            if self._capability(machine) < ComputeCapability.parse(OLDEST_GPUS[name]):
-                yield f"{name} has no code for {machine.gpu}"
 
     def version_of(self, project: Project, machine: Machine, lock: Path) -> str | None:
         """The version of the project's framework in ``lock``."""
@@ -247,7 +247,7 @@ class Judge:
         for pair in self._pairs:
             held = all(name in pins and _lies_in(pins[name], versions) for name, versions in pair["when"].items())
             rest = pair.get("unless", ())
-            told = rest and all(re.search(f"{name} .* the machine must have ", said) for name in pair["when"])
+            told = rest and all(re.search(f"{name} .* the machine needs ", said) for name in pair["when"])
             if held and not told and not any(name in pins for name in rest):
                 yield pair["why"]
 
@@ -257,8 +257,10 @@ class Judge:
         cuda = next((row.cuda for row in rows if row.cuda is not None), None)
         for name, version in pins.items():
             for facts in self._matrix.build_facts(name):
-                if not facts.covers(version):
+                if not facts.covers(version) or (facts.beside and (held is None or facts.beside not in held.releases)):
                     continue
+                if facts.without_code_for([self._capability(machine)]) is not None:
+                    yield f"{name} {version} has no code for {machine.gpu}"
                 wanted = str(facts.cuda).removeprefix("==").removesuffix(".*")
                 if cuda and not facts.loss and not facts.go_with(cuda) and f"nvidia-cublas-cu{wanted}" not in pins:
                     yield f"{name} {version} loads the libraries of {facts.cuda_text}, {project.framework} is of {cuda}"
@@ -268,15 +270,17 @@ class Judge:
                         yield f"{name} {version} does not run without {need}, and {need.name} is {other}"
 
     def _of_metadata(
-        self, project: Project, platform: Platform, held: Sequence[tuple[str, str]], python: str
+        self, project: Project, platform: Platform, held: Sequence[tuple[str, str]], python: str, met: frozenset[str]
     ) -> Iterator[str]:
         pins = dict(held)
         done, packages = self._uv.files([project.file, *(f"{it}=={pins[it]}" for it in pins)], python, platform)
+        if done.status == KILLED:
+            return  # it had no time to say anything
         if done.status:
             yield f"uv: {' '.join(done.complaint.split())[:400]}"
             return
-        if packages.keys() - pins.keys():
-            yield f"not in the lock: {', '.join(sorted(packages.keys() - pins.keys()))}"
+        if packages.keys() - pins.keys() - met:
+            yield f"not in the lock: {', '.join(sorted(packages.keys() - pins.keys() - met))}"
         source = {name for name, has_wheel in packages.items() if not has_wheel and name in pins}
         for other in PYTHONS:
             asked = [f"{name}=={pins[name]}" for name in sorted(source)]

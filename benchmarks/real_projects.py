@@ -44,7 +44,7 @@ VERDICTS = (GOOD, STALE, WRONG, RIGHTLY, REFUSED, NO_ANSWER)
 JUDGED_AS = {"GOOD": GOOD, "STALE": STALE, "WRONG": WRONG, "REFUSED-RIGHT": RIGHTLY, "REFUSED-WRONG": REFUSED,
              "SLOW": NO_ANSWER}  # fmt: skip
 """What ``judged.jsonl`` calls the verdicts."""
-_SAID = 1500
+_SAID = 20_000
 
 
 class Answer(NamedTuple):

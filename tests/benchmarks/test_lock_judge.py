@@ -90,6 +90,8 @@ def test_pins_that_contradict_each_other_and_what_is_missing_are_faults(
     (contradiction,) = judge.faults(asked, NEW, lock(tmp_path, "torch==2.15.0", "left==2.0"))
     assert contradiction.startswith("uv: ")
     assert judge.faults(asked, NEW, lock(tmp_path, "torch==2.15.0")) == ["not in the lock: left"]
+    met = "note: torch 2.15.0 requires left, and left-gpu in this lock installs the same module: install it with ..."
+    assert judge.faults(asked, NEW, lock(tmp_path, "torch==2.15.0"), met) == []
 
 
 def test_a_pin_that_has_a_wheel_for_another_python_alone_is_a_fault(
