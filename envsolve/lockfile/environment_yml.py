@@ -180,8 +180,8 @@ def variables_in(entries: Entries) -> tuple[tuple[str, str], ...]:
 
 def notes_on(entries: Entries) -> Iterator[str]:
     """What of the file nobody reads."""
-    variables = entries.table["variables"].value if "variables" in entries.table else ()
-    texts = [*entries.pip, *((node.value, line_of(node)) for _, node in variables)]
+    variables = table_of(entries.table["variables"], "variables") if "variables" in entries.table else {}
+    texts = [*entries.pip, *((node.value, line_of(node)) for node in variables.values())]
     for text, line in texts:
         if without_secrets(text) != text:
             yield f"line {line}: the credentials in {shown(text)} are left out"

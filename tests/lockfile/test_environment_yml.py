@@ -105,3 +105,8 @@ def test_whatever_stands_in_a_lock_stays_what_it_is(lock: Lock) -> None:
 def test_a_reason_stays_on_its_line() -> None:
     asked = Asked("tzdata", "because\n  - evil=1\u2028- evil")
     assert specs(plain(package("tzdata"), asked=(asked,))) == ["tzdata=2025b=h78e105d_0"]
+
+
+@pytest.mark.parametrize("empty", ["variables:", "variables: null", "variables: {}"])
+def test_variables_may_be_empty(empty: str) -> None:
+    assert environment_yml.read(f"dependencies: [python=3.12]\n{empty}\n", Platform.LINUX_64).variables == ()
