@@ -107,7 +107,7 @@ def is_environment_file(name: str) -> bool:
 
 def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
     """Everything that is asked for on ``platform``. Raises UsageError where it cannot be read."""
-    if not (packages.requirements or packages.files or packages.constraints):
+    if not packages.are_named:
         return CondaAsked()
     files = list(_environments(packages, platform))
     asked = [it for file in files for it in file.asked]

@@ -7,7 +7,6 @@ turns up as a dependency joins the stack, so that it is never one for another GP
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -48,7 +47,7 @@ from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Held, Request
 from envsolve.model.solution import Problem, Solution
-from envsolve.resolve.closure.behind import Behind
+from envsolve.resolve.closure.behind import Behind, is_limited
 from envsolve.resolve.closure.releases import Sources, Wanted
 from envsolve.resolve.closure.resolve import Conflict, Found, Progress, Question, end_of_search, finished, found_for
 from envsolve.resolve.closure.told import contested
@@ -58,8 +57,6 @@ _FEW = 4
 _FEW_MONTHS = 6
 _MANY_MONTHS = 18
 _SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexes")
-_UPPER = re.compile(r"(?:^|,)\s*(?:<|==|~=)")
-"""A clause that keeps versions out because they are newer."""
 
 
 class LockRequest(NamedTuple):
@@ -414,8 +411,8 @@ class _Lock:
                     None if refused is None else next((hint.command for hint in refused.hints if hint.command), None)
                 )
             text = f"{it.name} {it.version}{age} {it.newest}: {because}"
-            told = Note("held-back", text, command)
-            yield told.about(name=it.name, version=it.version, newest=it.newest, months=round(months), because=because)
+            note = Note("held-back", text, command)
+            yield note.about(name=it.name, version=it.version, newest=it.newest, months=round(months), because=because)
 
         yield from self._of_older_cuda(made, lines)
 
@@ -425,8 +422,8 @@ class _Lock:
             have = made.attempt.interpreter.glibc
             text, request = f"{name} {version} needs glibc {needed}, and the target has {have}", self._asked.request
             hint = way_out(text, request._replace(glibc=needed), request)
-            told = Note("newer-needs-glibc", hint.text, hint.command)
-            yield told.about(name=name, version=version, glibc=str(needed))
+            note = Note("newer-needs-glibc", hint.text, hint.command)
+            yield note.about(name=name, version=version, glibc=str(needed))
 
     def _older_than_framework(self, made: _Made) -> Iterator[Note]:
         """What was made for an older framework and does not say so, with the one of its time if that runs here."""
@@ -454,8 +451,8 @@ class _Lock:
             if (pin.name, pin.version) in self._rivals:
                 rival, own = self._rivals[pin.name, pin.version]
                 text = f"{pin.name} {pin.version} requires {rival}, and {own} in this lock installs the same module"
-                told = Note("met-by-another-package", f"{text}: install it with pip install --no-deps or uv pip sync")
-                yield told.about(name=pin.name, version=pin.version, required=rival, met_by=own)
+                note = Note("met-by-another-package", f"{text}: install it with pip install --no-deps or uv pip sync")
+                yield note.about(name=pin.name, version=pin.version, required=rival, met_by=own)
 
     def _of_older_cuda(self, made: _Made, lines: Lines) -> Iterator[Note]:
         """The builds of the newest version that are for an older CUDA than the one that runs here."""
@@ -509,7 +506,7 @@ class _Lock:
     def _is_limited(self, name: str) -> bool:
         """Whether the request says which versions of a package may not be newer."""
         typed = (need for need, _ in (*self._wanted.needs, *self._wanted.constraints) if need.name == name)
-        return any(_UPPER.search(need.specifier) for need in typed)
+        return any(is_limited(need.specifier) for need in typed)
 
     def _is_bounded(self) -> bool:
         """Whether the request says that something may not be newer."""
@@ -517,7 +514,7 @@ class _Lock:
         typed = [need.specifier for need, _ in (*self._wanted.needs, *self._wanted.constraints)]
         typed += [str(it.specifier) for it in request.frameworks]
         limits = (request.python, request.cuda, request.packages.exclude_newer)
-        return any(it is not None for it in limits) or any(_UPPER.search(it) for it in typed)
+        return any(it is not None for it in limits) or any(map(is_limited, typed))
 
     def _explained(self, problem: Problem, worlds: Worlds | None, lines: Lines) -> _Made:
         """Raise UnsolvableError with the reason why there is no answer, for the Python of which it says the most.

@@ -79,7 +79,7 @@ def solve_request(
     beside: list[Note] = []
     for target, solution in zip(targets, solutions, strict=True):
         found = answer(target, solution, command)
-        if _names_packages(request):
+        if request.packages.are_named:
             from envsolve.app.unpinned import beside_stack
 
             more = beside_stack(target, solution)
@@ -96,11 +96,6 @@ def solve_request(
             Note("option-ignored", f"{named} applies only to locks: the format {request.format!r} has no dates")
         )
     return Solved(tuple(write(answers, request.format)), tuple(dict.fromkeys(notes)), solutions, answers=tuple(answers))
-
-
-def _names_packages(request: Request) -> bool:
-    packages = request.packages
-    return bool(packages.requirements or packages.files or packages.constraints)
 
 
 def _alternatives(target: Target, solution: Solution, solver: Solver) -> Iterator[Solution]:
@@ -140,7 +135,7 @@ def stacks_of(
 
 def _with_packages(target: Target) -> Target:
     """``target`` with the sources that its channels mean, and with the frameworks among its packages."""
-    if not _names_packages(target.request):
+    if not target.request.packages.are_named:
         return target._replace(request=in_order(target.request))
     from envsolve.app.unpinned import with_packages
 

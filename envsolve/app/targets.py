@@ -48,7 +48,7 @@ class Target(NamedTuple):
 
 
 _ASSUMED = "assumed"
-"""Where a C library is from that nobody states."""
+"""Origin of a C library that was not specified or detected."""
 CPU_ENVIRONMENT = "this is a CPU environment"
 
 
@@ -401,7 +401,7 @@ def _apart(machine: Machine, cuda: CudaTable) -> bool:
 
 
 def _with_glibc(host: Host, platform: Platform, request: Request) -> Host:
-    """``host`` with the C library of the target: what is asked for, what it has, or what such machines have."""
+    """``host`` with the C library of the target: requested, detected, or assumed."""
     if not platform.is_linux:
         return host._replace(glibc=None)
     if request.glibc is not None:

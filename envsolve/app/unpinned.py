@@ -1,4 +1,4 @@
-"""Packages beside the frameworks in an environment.yml or a pixi.toml, whose versions conda, pixi or pip choose later.
+"""Packages in an environment.yml or a pixi.toml whose versions conda, pixi or pip choose when they install them.
 
 Where conda installs the frameworks, conda installs them too, by the name that channels usually have for a project.
 Where pip does, they are wheels as well, since wheels are built against the wheels of PyTorch and TensorFlow. A file by
@@ -30,13 +30,13 @@ _FEW = 4
 
 
 class Beside(NamedTuple):
-    """What a file asks for beside the frameworks, and the variables that it sets."""
+    """The packages that a file lists in addition to the frameworks, and the variables that it sets."""
 
     asked: tuple[Asked, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
 
     def notes(self, request: Request) -> Iterator[Note]:
-        """That nobody has chosen versions yet, with the command that does."""
+        """A note that the versions are not chosen yet, with the command that pins them."""
         names = [it.spec for it in self.asked]
         if names:
             few = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
@@ -48,9 +48,9 @@ class Beside(NamedTuple):
 
 
 def with_packages(target: Target) -> Target:
-    """``target`` with the frameworks among what its request names, and the indexes.
+    """``target`` with the frameworks among the packages of its request, and the indexes of its files.
 
-    Raises UsageError where that cannot be read, or asks for hashes or constraints, which these files cannot hold.
+    Raises UsageError if the packages cannot be read, or include hashes or constraints, which these files cannot record.
     """
     request = target.request
     asked = asked_on(request.packages, target.problem.platform)
@@ -76,7 +76,7 @@ def with_packages(target: Target) -> Target:
 
 
 def _with_indexes(target: Target, given: Given) -> Target:
-    """``target`` with the indexes that files of requirements name."""
+    """``target`` with the indexes from its requirement files."""
     request = target.request
     extra = tuple(dict.fromkeys((*request.extra_index_urls, *given.extra_index_urls)))
     return target._replace(
@@ -85,7 +85,7 @@ def _with_indexes(target: Target, given: Given) -> Target:
 
 
 def beside_stack(target: Target, solution: Solution) -> Beside:
-    """What a file with ``solution`` asks for beside it."""
+    """The packages that a file with ``solution`` lists in addition."""
     asked = asked_on(target.request.packages, target.problem.platform)
     return Beside((*asked.conda, *_of_python(asked, target, solution)), asked.variables)
 

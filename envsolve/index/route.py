@@ -161,7 +161,7 @@ def _recorded(
     Each is kept as ``made``, too, as http.client lets go of it where it ends with its answer.
     """
 
-    class Plain(HTTPConnection):
+    class Recorded(HTTPConnection):
         made: socket.socket | None = None
 
         def connect(self) -> None:
@@ -170,16 +170,10 @@ def _recorded(
             self.made = self.sock
             record(self)
 
-    class Secure(HTTPSConnection):
-        made: socket.socket | None = None
+    class Secure(Recorded, HTTPSConnection):
+        """The same for TLS: ``connect`` of the next class in order is HTTPSConnection's."""
 
-        def connect(self) -> None:
-            record(self)
-            super().connect()
-            self.made = self.sock
-            record(self)
-
-    return Plain, Secure
+    return Recorded, Secure
 
 
 def _manager(proxy: str | None, settings: Settings) -> PoolManager:

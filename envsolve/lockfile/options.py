@@ -12,7 +12,7 @@ from envsolve.model.asker import key_of
 Options = tuple[tuple[str, tuple[str, ...]], ...]
 """Values by keys; what was not given is left out."""
 UNRECORDED = ("--driver", "--glibc", "--gpu", "--host", "--platform", "--format", "--requirement", "--constraint")
-"""Options that are not part of it: files record the compute capabilities, the C library and the files' contents."""
+"""Options that files do not record: files record the compute capabilities, the C library and the files' contents."""
 CONSTRAINTS = "constraints"
 """The key of what constraint files say."""
 _FLAGS = ("--exact", "--allow-builds", "--pre")

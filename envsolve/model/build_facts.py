@@ -22,7 +22,7 @@ class BuildFacts(NamedTuple):
     ``cuda`` are the toolkits whose libraries they load, None where any will do. ``requires`` are packages that they do
     not run without, ``constraints`` versions of packages that they do not run with otherwise. ``loss`` is what is lost
     where the CUDA is another, "" where nothing runs. ``beside`` is a framework without which they say nothing.
-    ``code`` is what their kernels are compiled for, None where nobody looked.
+    ``code`` is what their kernels are compiled for, None if not known.
     """
 
     package: str

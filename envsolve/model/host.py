@@ -35,7 +35,7 @@ class Platform(StrEnum):
 
 
 ASSUMED_GLIBC = LibcVersion(2, 34)
-"""The glibc of a Linux target where nobody states it: RHEL 9 and Amazon Linux 2023 have it, Ubuntu
+"""The default glibc of a Linux target: RHEL 9 and Amazon Linux 2023 have it, Ubuntu
 22.04 has 2.35 and Debian 12 2.36. Of the systems in NVIDIA's installation guide for CUDA 13 only RHEL 8 (2.28, in
 maintenance since May 2024) and SLES 15 (2.31 and newer) have an older one; Ubuntu 20.04 (2.31) ended in May 2025."""
 

@@ -62,6 +62,11 @@ class Packages(NamedTuple):
     exact: bool = False
     places: tuple[str, ...] = ()
 
+    @property
+    def are_named(self) -> bool:
+        """Whether a request names packages, or bounds any, besides the frameworks."""
+        return bool(self.requirements or self.files or self.constraints)
+
 
 class FrameworkRequest(NamedTuple):
     """One framework as asked for; ``framework`` is the matrix's name, not an alias."""

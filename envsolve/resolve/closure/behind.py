@@ -25,7 +25,11 @@ from envsolve.resolve.closure.world import Limit, Limits
 DAYS_OF_A_MONTH = 30.44
 _A_YEAR = 12
 _UPPER = re.compile(r"(?:^|,)\s*(?:<|==|~=)")
-"""A clause that admits no later versions."""
+
+
+def is_limited(specifier: str) -> bool:
+    """Whether a clause of ``specifier`` keeps versions out because they are newer."""
+    return _UPPER.search(specifier) is not None
 
 
 class Behind(NamedTuple):
@@ -134,7 +138,7 @@ def unlimited(
     pairs = ((name, it) for name in newest for it in packages if name in picks and name not in packages and it in picks)
     for name, framework in pairs:
         ask, pick, other = asked.get((name, framework)), picks[name], picks[framework]
-        if _is_virtual(pick) or (ask is not None and _UPPER.search(ask.specifier)):
+        if _is_virtual(pick) or (ask is not None and is_limited(ask.specifier)):
             continue
         day, days = days_of(pick.releases)[pick.position], days_of(other.releases)
         months = (days[other.position] - day) / DAYS_OF_A_MONTH
@@ -155,7 +159,7 @@ def _limits(pick: Pick, version: str, framework: str, provider: Provider) -> boo
         return False
     with suppress(OutsideError):
         needs = provider.world.needs(pick.releases, fit.best, "") or ()
-        return any(need.name == framework and _UPPER.search(need.specifier) is not None for need in needs)
+        return any(need.name == framework and is_limited(need.specifier) for need in needs)
     return False
 
 
