@@ -7,29 +7,43 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
-from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
 
+from envsolve.boundary.files import FileError, read_bytes
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.index.fitting import Interpreter
-from envsolve.index.page import version_of
 from envsolve.index.requirement_file import Asked as AskedByFiles
 from envsolve.index.requirement_file import Line, read_requirement_file
 from envsolve.lockfile.options import CONSTRAINTS, Options
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
+from envsolve.model.names import is_name
 from envsolve.model.need import Markers, Need, check_marker, check_specifier, parse_need
-from envsolve.model.package import Hashes, PackageFile
+from envsolve.model.package import Hashes
+from envsolve.model.reference import (
+    EDITABLE,
+    AddressKind,
+    Reference,
+    editable_folder,
+    gives_address,
+    is_path,
+    parse_reference,
+)
 from envsolve.model.request import Packages
-from envsolve.model.version_order import key_of
+from envsolve.model.versions import parsed_version
 
-_PLACE = re.compile(r"\.{0,2}[/\\]|\.{1,2}$|[a-z+]+://|git\+|[A-Za-z]:\\|\S+\.(whl|tar\.gz|zip)$")
-"""A path or an address without a name."""
+if TYPE_CHECKING:
+    from envsolve.index.client import Direct
+
+_WITH_EXTRAS = re.compile(r"(?P<address>[^\[#]+)(?P<extras>\[[A-Za-z0-9._, -]*\])(?P<rest>#.*)?\Z")
+"""A path or an address with extras behind it, as pip reads them: ``.[dev]``."""
+_LONGEST = 10_000_000
+_ADDRESSES = "write 'NAME @ https://...whl', 'NAME @ git+https://...@REVISION', or the path of a folder such as ./NAME"
 _ONE_VERSION = re.compile(r"===?[^,*]+")
-_DIGESTS = ("sha256", "sha384", "sha512")
 _MOST_ORIGINS = 8
 """Places that are told of one requirement, however many ask for it."""
 
@@ -37,13 +51,14 @@ _MOST_ORIGINS = 8
 class Given(NamedTuple):
     """What is asked for by name, with where it was asked; constraints likewise; indexes that files name.
 
-    Each requirement stands once for each place, of which a few count. ``direct`` are the files that direct references
-    name. ``hashed`` are the requirements and constraints that name the hashes a file may have.
+    Each requirement stands once for each place, of which a few count. ``direct`` is what was read at the addresses of
+    requirements, by address (envsolve.app.direct_packages), and ``hashed`` are the requirements and constraints that
+    name the hashes a file may have.
     """
 
     needs: tuple[tuple[Need, str], ...]
     constraints: tuple[tuple[Need, str], ...]
-    direct: Mapping[str, PackageFile]
+    direct: Mapping[str, Direct]
     index_url: str | None
     extra_index_urls: tuple[str, ...]
     hashed: tuple[tuple[Need, Hashes], ...] = ()
@@ -54,6 +69,23 @@ class Given(NamedTuple):
         found: dict[str, frozenset[tuple[str, str]]] = {}
         for need, hashes in self.hashed:
             found[need.name] = found.get(need.name, frozenset(hashes)) & frozenset(hashes)
+        return found
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """The address of each project that a requirement gives by one."""
+        return {need.name: need.url for need, _ in (*self.needs, *self.constraints) if need.url}
+
+    @property
+    def by_name(self) -> Mapping[str, Direct]:
+        """What is at the addresses of the requirements and constraints, and of what these require, by project."""
+        found: dict[str, Direct] = {}
+        waiting = [need for need, _ in (*self.needs, *self.constraints)]
+        while waiting:
+            need = waiting.pop()
+            if need.url and need.name not in found and need.url in self.direct:
+                read = found[need.name] = self.direct[need.url]
+                waiting += () if read.metadata is None else read.metadata.requires or ()
         return found
 
     @property
@@ -88,17 +120,15 @@ def given(packages: Packages, lines: Sequence[Line] = ()) -> Given:
         asked += read_requirement_file(name)
     for name in packages.constraints:
         asked += read_requirement_file(name, constraint=True)
-    read = [(_need(line), line) for line in (*asked.requirements, *asked.constraints)]
-    count = len(asked.requirements)
-    found = Given(
-        tuple(_distinct(read[:count])),
-        tuple(_distinct(read[count:])),
+    requirements, constraints = list(_read(asked.requirements)), list(_read(asked.constraints))
+    return Given(
+        tuple(_distinct(requirements)),
+        tuple(_distinct(constraints)),
         {},
         asked.index_url,
         asked.extra_index_urls,
-        tuple(dict.fromkeys((need, line.hashes) for need, line in read if line.hashes)),
+        tuple(dict.fromkeys((need, line.hashes) for need, line in (*requirements, *constraints) if line.hashes)),
     )
-    return found._replace(direct=_files(found))
 
 
 def _distinct(lines: Iterable[tuple[Need, Line]]) -> Iterator[tuple[Need, str]]:
@@ -112,20 +142,22 @@ def _distinct(lines: Iterable[tuple[Need, Line]]) -> Iterator[tuple[Need, str]]:
 
 
 def for_target(asked: Given, markers: Markers) -> Given:
-    """What of ``asked`` holds on a target: requirements, constraints and files by their address.
+    """What of ``asked`` holds on a target: requirements and constraints.
 
-    Raises UsageError where two files are for one project.
+    Raises UsageError where two addresses are for one project.
     """
     found = asked._replace(
         needs=tuple(it for it in asked.needs if markers.holds(it[0].marker)),
         constraints=tuple(it for it in asked.constraints if markers.holds(it[0].marker)),
         hashed=tuple(it for it in asked.hashed if markers.holds(it[0].marker)),
     )
-    files = _files(found)
+    addresses: dict[str, Reference] = {}
     for need, origin in (*found.needs, *found.constraints):
-        if need.url and _direct(need, origin).url != files[need.name].url:
-            raise _refused(need, origin, "the requirements name two different files for it")
-    return found._replace(direct=files)
+        if need.url:
+            reference = parse_reference(need.url)
+            if addresses.setdefault(need.name, reference).url != reference.url:
+                raise _refused(need, origin, "the requirements name two different addresses for it")
+    return found
 
 
 def on_python(asked: Given, python: str, platform: Platform) -> Given:
@@ -137,22 +169,100 @@ def on_python(asked: Given, python: str, platform: Platform) -> Given:
     return for_target(asked, Markers(Interpreter((major, minor, patch), platform).marker_values()))
 
 
-def _files(asked: Given) -> dict[str, PackageFile]:
-    return {need.name: _direct(need, origin) for need, origin in (*asked.needs, *asked.constraints) if need.url}
+def _read(lines: Iterable[Line]) -> Iterator[tuple[Need, Line]]:
+    """The requirement in each line; after a folder those of the project in it, which are the user's own, too."""
+    for line in lines:
+        need = _need(line)
+        yield need, line
+        if not need.url:
+            continue
+        reference = parse_reference(need.url)
+        if reference.kind is AddressKind.FOLDER:
+            from envsolve.index.source_archive import project_lines
+
+            place = f"{reference.address}/pyproject.toml"
+            for text in project_lines(_pyproject(reference), need.extras):
+                own = Line(_and_marker(text, need.marker), place)
+                yield _need(own), own
+
+
+def _and_marker(text: str, marker: str) -> str:
+    """A requirement that counts where ``marker`` holds as well."""
+    if not marker:
+        return text
+    need, _, own = text.partition(";")
+    return f"{need} ; ({own}) and ({marker})" if own.strip() else f"{need} ; {marker}"
 
 
 def _need(line: Line) -> Need:
-    if _PLACE.match(line.text):
-        raise _nameless(line)
     try:
-        need = parse_need(line.text)
+        text = line.text
+        if gives_address(text):
+            text = _named(text)
+        need = parse_need(text)
         check_specifier(need.specifier)
         check_marker(need.marker)
+        if need.url:
+            parse_reference(need.url)
     except ValueError as error:
-        said = str(error) if repr(line.text) in str(error) else f"{line.text!r}: {error}"
-        hints = (Hint("write a name with versions, such as 'pandas>=2'"),)
-        raise UsageError("requirement-invalid", f"{_where(line)}{said}", hints=hints) from None
+        said = str(error) if repr(line.text) in str(error) else f"{without_secrets(line.text)!r}: {error}"
+        code, hint = "requirement-invalid", "write a name with versions, such as 'pandas>=2'"
+        if gives_address(line.text) or " @ " in line.text:
+            code, hint = "direct-reference-invalid", _ADDRESSES
+        raise UsageError(code, f"{_where(line)}{said}", hints=(Hint(hint),)) from None
     return _hashed(need, line) if line.hashes else need
+
+
+def _named(text: str) -> str:
+    """A requirement that gives an address alone, with the name of what is there. Raises ValueError.
+
+    A folder's is that of its pyproject.toml; that of a repository is checked when it is read.
+    """
+    folder = editable_folder(text)
+    address, semicolon, marker = (text if folder is None else folder).partition(" ;")
+    address = address.strip()
+    found = _WITH_EXTRAS.match(address)
+    extras = ""
+    if found is not None:
+        address, extras = found["address"] + (found["rest"] or ""), found["extras"]
+    if "://" not in address and not is_path(address):
+        address = f"./{address}"  # a file in the current directory
+    reference = parse_reference(address)
+    if reference.kind is AddressKind.FOLDER:
+        name = _name_in_folder(reference)
+        address += "" if folder is None else EDITABLE
+    elif reference.kind is AddressKind.REPOSITORY:
+        place = (reference.subdirectory or reference.address).rstrip("/").rpartition("/")[2]
+        name = (reference.egg or place).removesuffix(".git")
+    elif reference.file_name.endswith(".whl"):
+        name, _, _ = reference.file_name.partition("-")
+    else:
+        stem, _, version = reference.file_name.removesuffix(".zip").removesuffix(".tar.gz").rpartition("-")
+        name = reference.egg or (stem if parsed_version(version) is not None else "")
+    if not is_name(name.partition("[")[0]):
+        raise ValueError(f"{without_secrets(text)!r} has no package name: write 'NAME @ {without_secrets(address)}'")
+    return f"{name}{extras} @ {address}{semicolon}{marker}"
+
+
+def _name_in_folder(reference: Reference) -> str:
+    """The name of the project in a folder. Raises ValueError where its pyproject.toml says none."""
+    from envsolve.index.source_archive import project_metadata
+
+    if not Path(reference.address).is_dir():
+        raise ValueError(f"there is no folder {reference.address}")
+    found = project_metadata(_pyproject(reference))
+    if found is None or not found.name:
+        raise ValueError(
+            f"{reference.address} has no pyproject.toml with a [project] table that lists its name and dependencies"
+        )
+    return found.name
+
+
+def _pyproject(reference: Reference) -> bytes:
+    try:
+        return read_bytes(Path(reference.address, "pyproject.toml"), _LONGEST) or b""
+    except FileError as error:
+        raise ValueError(f"cannot read {reference.address}/pyproject.toml: {error.reason}") from None
 
 
 def _hashed(need: Need, line: Line) -> Need:
@@ -161,11 +271,12 @@ def _hashed(need: Need, line: Line) -> Need:
     pip refuses hashes beside anything but one version, too
     (https://pip.pypa.io/en/stable/topics/secure-installs/#hash-checking-mode).
     """
-    if need.url and not any(f"{it}=" in need.url.partition("#")[2] for it in _DIGESTS):
+    if need.url and not parse_reference(need.url).hashes:
         if len(line.hashes) > 1:
             raise _refused(need, line.origin, "several hashes are given for one file: keep only the hash of that file")
         ((algorithm, digest),) = line.hashes
-        return need._replace(url=f"{need.url.rstrip('#')}#{algorithm}={digest}")
+        address, _, fragment = need.url.partition("#")
+        return need._replace(url=f"{address}#{'&'.join(filter(None, (fragment, f'{algorithm}={digest}')))}")
     if not (need.url or _ONE_VERSION.fullmatch(need.specifier)):
         message = f"{_where(line)}{str(need)!r} has hashes but is not pinned to one version"
         hint = Hint(f"pin it with ==, as in '{need.name}==1.0 --hash=sha256:...', or remove the hashes")
@@ -173,42 +284,10 @@ def _hashed(need: Need, line: Line) -> Need:
     return need
 
 
-def _nameless(line: Line) -> UsageError:
-    message = f"{_where(line)}{without_secrets(line.text)!r} is a path or URL without a package name"
-    hints = (
-        Hint("give a package name, such as 'pandas>=2'"),
-        Hint("or a wheel with its hash: 'NAME @ https://...whl#sha256=...'"),
-    )
-    return UsageError("direct-reference-not-supported", message, hints=hints)
-
-
 def _where(line: Line) -> str:
     return "" if line.origin == COMMAND_LINE else f"{line.origin}: "
 
 
-def _direct(need: Need, origin: str) -> PackageFile:
-    """The one file that ``name @ URL#sha256=...`` names, at the address that opens it."""
-    address, _, fragment = need.url.partition("#")
-    scheme, path = urlsplit(address).scheme, urlsplit(address).path
-    shown, _, _ = without_secrets(need.url).partition("#")
-    if scheme not in ("http", "https"):
-        raise _refused(need, origin, f"{shown} is not an http or https URL")
-    digests = tuple(
-        (algorithm, digest.lower())
-        for part in fragment.split("&")
-        for algorithm, _, digest in [part.partition("=")]
-        if algorithm in _DIGESTS
-    )
-    name = unquote(path.rpartition("/")[2])
-    if not name.endswith(".whl"):
-        raise _refused(need, origin, f"{shown} is not a wheel: the result of a build has no fixed hash")
-    if version_of(need.name, name) is None or key_of(name.split("-")[1]) is None:
-        raise _refused(need, origin, f"{name} is not the file name of a wheel of {need.name}")
-    if not digests:
-        raise _refused(need, origin, f"{shown} has no hash: add #sha256=... to the URL")
-    return PackageFile(name, address, digests)
-
-
 def _refused(need: Need, origin: str, reason: str) -> UsageError:
-    hint = Hint(f"give a wheel with its hash, or a version from an index: {need.name}==...")
-    return UsageError("direct-reference-not-supported", f"{need.name} ({origin}): {reason}", hints=(hint,))
+    hint = Hint(f"keep one of them, or use a version from an index: {need.name}==...")
+    return UsageError("direct-reference-invalid", f"{need.name} ({origin}): {reason}", hints=(hint,))

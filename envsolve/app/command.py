@@ -9,6 +9,7 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint
 from envsolve.lockfile.options import UNRECORDED, Options
 from envsolve.model.asker import key_of
+from envsolve.model.reference import editable_folder
 from envsolve.model.request import Policy, Request, spoken
 
 _FILE_OF = {"requirements": "requirements.txt", "pylock": "pylock.toml", "conda-lock": "conda-lock.yml"}
@@ -23,7 +24,10 @@ def command_of(request: Request) -> str:
     words += ["--exact"] if request.packages.exact else []
     words += ["--allow-builds"] if request.packages.allow_builds else []
     words += ["--pre"] if request.packages.pre else []
-    return shlex.join(map(without_secrets, [*words, *request.packages.requirements]))
+    for text in request.packages.requirements:
+        folder = editable_folder(text)
+        words += [text] if folder is None else ["-e", folder]
+    return shlex.join(map(without_secrets, words))
 
 
 def way_out(text: str, instead: Request, asked: Request, kind: str | None = None) -> Hint:

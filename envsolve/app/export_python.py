@@ -80,7 +80,7 @@ def export_python(asked: PythonExport, environ: Mapping[str, str]) -> Exported:
 
 def _is_incomplete(pin: Pin, format_name: str) -> bool:
     if pin.index_url is None:
-        if not strong_digests(pin):
+        if pin.files[0].is_archive and not strong_digests(pin):
             raise NotWholeError(f"it has no sha256 for {pin.name}, which is given by URL")
         return False
     return not strong_digests(pin) or (format_name == PYLOCK and any(not file.url for file in pin.files))
@@ -89,7 +89,7 @@ def _is_incomplete(pin: Pin, format_name: str) -> bool:
 def _pin(pin: Pin, default: str) -> Pin:
     """A package that is known well enough, with the digests alone that prove what it is."""
     if pin.index_url is None:
-        if not pin.version:
+        if not pin.version and pin.files[0].is_archive:
             raise NotWholeError(f"the URL of {pin.name} does not contain its version")
         return pin
     proven = all(strong_digests(pin._replace(files=(file,))) for file in pin.files)

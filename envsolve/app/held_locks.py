@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,6 +12,7 @@ from envsolve.frameworks import framework_of_name
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
+from envsolve.model.reference import AddressKind, kind_of
 from envsolve.model.request import Held, Packages
 
 if TYPE_CHECKING:
@@ -70,7 +71,16 @@ def held_in(lock: Lock | None, upgraded: Collection[str] = ()) -> Held:
         return Held(tuple(it for it in stays if framework_of_name(it[0]) is not None))
     versions = lock.versions
     cuda = next((versions[name] for name in _CUDA if name in versions), lock.stack and lock.stack.cuda)
-    return Held(stays, _minor(versions.get("python", lock.python)), _minor(cuda))
+    return Held(stays, _minor(versions.get("python", lock.python)), _minor(cuda), tuple(_commits(lock)))
+
+
+def _commits(lock: Lock) -> Iterator[tuple[str, str]]:
+    requested = () if lock.made is None else lock.made.request or ()
+    for text in requested:
+        name, _, url = text.partition(" @ ")
+        address = lock.addresses.get(normalized(name.partition("[")[0]), "")
+        if kind_of(url) is AddressKind.REPOSITORY and kind_of(address) is AddressKind.REPOSITORY:
+            yield text, address
 
 
 def is_gone(name: str, gone: Collection[str]) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,6 +31,7 @@ from envsolve.model.request import Request
 from envsolve.resolve.closure.workers import Aside, Workers
 
 if TYPE_CHECKING:
+    from envsolve.index.direct import DirectReader
     from envsolve.index.http import HttpFetcher
 
 _EARLY = 16
@@ -64,6 +65,7 @@ class Lines:
         self._aside = Aside()
         reader = FileMetadata(allow_builds=builds)
         self.pool = Pool(WithFolders(self._fetcher), shelf, reader, trust, self._aside.submit)
+        self._of_direct = WithFolders(self._fetcher), shelf, environ, trust.offline, builds
 
     def have_pages(self, names: Sequence[str], where: Places) -> None:
         """Have the pages of ``names`` fetched while the stack is solved, as far as they are not at hand.
@@ -77,6 +79,14 @@ class Lines:
             self._fetcher.prepare()
         for name in asked:
             self._early.submit(partial(_ask, indexes, name))
+
+    @cached_property
+    def direct(self) -> DirectReader:
+        """Reads packages by their address."""
+        from envsolve.index.direct import DirectReader
+
+        fetcher, shelf, environ, offline, builds = self._of_direct
+        return DirectReader(fetcher, shelf, environ, offline=offline, allow_builds=builds)
 
     def close(self) -> None:
         """Keep what was learned, and end all connections; once."""

@@ -130,7 +130,7 @@ def unbuilt_refusal(
 
     ``unbuilt`` are their names and versions, and what requires them.
     """
-    names = [f"{name} {version}" for name, version, _ in unbuilt]
+    names = [f"{name} {version}".strip() for name, version, _ in unbuilt]
     more = f" and {len(names) - _FEW_NAMES} more" if len(names) > _FEW_NAMES else ""
     message = (
         f"{', '.join(names[:_FEW_NAMES])}{more} must be built to read their requirements"
@@ -138,8 +138,8 @@ def unbuilt_refusal(
         else f"{names[0]} must be built to read its requirements"
     )
     causes = [
-        f"{name} {version} has only a source distribution (required by {', '.join(askers)})"
-        for name, version, askers in unbuilt
+        f"{named} {'has only a source distribution' if version else 'is source'} (required by {', '.join(askers)})"
+        for named, (_, version, askers) in zip(names, unbuilt, strict=True)
     ]
     causes.append(f"building them may solve it for Python {interpreter.full_version} on {interpreter.platform}")
     building = request._replace(packages=request.packages._replace(allow_builds=True))

@@ -110,6 +110,9 @@ class Result:
             notes = (*notes, *_for_the_cpu(pins))
         if any(machine.assumed_glibc for machine in attempt.problem.machines):
             notes = (*notes, *self._beyond_common_glibc(attempt.interpreter, pins))
+        if not all(file.is_archive for pin in pins for file in pin.files):
+            text = "pip cannot install a repository or a folder beside hashes: use envsolve create or uv pip sync"
+            notes = (*notes, Note("not-for-pip", text))
         if passed:
             more = f", and {len(passed) - 1} more after it" if len(passed) > 1 else ""
             text = f"a better build was skipped{more}: {said(passed[0])}{_instead(solution)}"

@@ -73,7 +73,9 @@ class Chosen(NamedTuple):
         provider = self.answer.provider
         picks = [it for name, it in self.answer.picks.items() if name not in provider.world.virtual]
         unbuilt = [it for it in picks if provider.world.needs_build(it.releases, it.fit.best)]
-        return [(it.name, it.version, provider.askers_of(it.name)) for it in sorted(unbuilt, key=lambda it: it.name)]
+        by_address = provider.world.indexes.direct
+        versions = {it.name: it.version if by_address(it.name) is None else "" for it in unbuilt}
+        return [(name, versions[name], provider.askers_of(name)) for name in sorted(versions)]
 
     def is_exact(self, limits: Limits, packages: Packages) -> bool:
         """Whether what was picked is what would be installed, and lies within ``limits``.
@@ -250,7 +252,7 @@ class Worlds:
             (*self._where.extra, self._where.default),
             self._lines.pool,
             self._where.mapped,
-            wanted.direct,
+            wanted.by_name,
             self._elsewhere,
         )
         world = World(

@@ -15,6 +15,7 @@ from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target, given
 from envsolve.app.command import way_out
+from envsolve.app.direct_packages import with_direct
 from envsolve.app.lock_frameworks import depends_on_python, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
 from envsolve.app.lock_result import Locked, Result, said
@@ -41,7 +42,7 @@ from envsolve.lockfile.formats import require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import FrameworkTable, Matrix
 from envsolve.model.host import Platform
-from envsolve.model.need import Markers, Need
+from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
@@ -83,6 +84,7 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], started
         require_wheels(request)
         targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
         require_platforms([it.problem.platform for it in targets], request.format)
+        wanted = with_direct(wanted, lines, request.format, _commits(asked, targets))
         locks = [_Lock(asked, matrix, target, wanted, where).made(lines) for target in targets]
     except OutsideError as error:
         name_index(error, asked.request, where)
@@ -122,6 +124,12 @@ def locked_again(
             return None
         locks.append(again)
     return _solved(request, locks, (*where.notes, *hidden))
+
+
+def _commits(asked: LockRequest, targets: Iterable[Target]) -> dict[str, str]:
+    """The commits in the existing locks that stay, by the requirement they are for."""
+    found = (it for target in targets for it in asked.held(target.problem.platform)[1].commits)
+    return {need: url for need, url in found if stays(asked.request.packages, parse_need(need).name)}
 
 
 def _solved(request: Request, locks: Sequence[Locked], beside: Iterable[Note]) -> Solved:

@@ -20,6 +20,7 @@ from envsolve.matrix.load import Matrix
 from envsolve.model.need import Need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
+from envsolve.model.reference import kind_of
 from envsolve.model.release import PYTORCH_INDEX, Release, Source
 from envsolve.model.request import Packages
 from envsolve.model.solution import Solution
@@ -73,7 +74,7 @@ def indexes_for(solution: Solution | None, wanted: Given, packages: Packages, wh
         index = index_of(choice.release, packages)
         if index is not None:
             mapped |= {name: index for name, framework in OWN_INDEX.items() if framework == choice.release.framework}
-    return Indexes((*where.extra, where.default), lines.pool, mapped, wanted.direct)
+    return Indexes((*where.extra, where.default), lines.pool, mapped, wanted.by_name)
 
 
 def strangers(solution: Solution | None, pins: Iterable[Pin], packages: Packages) -> Iterator[tuple[Release, Pin]]:
@@ -195,6 +196,9 @@ def notes_of(pin: Pin) -> Iterator[Note]:
     if any(file.name.endswith(_SOURCE) for file in pin.files) and not any(file.is_wheel for file in pin.files):
         text = f"{pin.name} {pin.version} has only a source distribution: installing it runs its code"
         yield Note("built-at-install", text)
+    elif not pin.files[0].is_archive:
+        kind = kind_of(pin.files[0].url).value
+        yield Note("built-at-install", f"{pin.name} is from a {kind}: installing it runs its code")
     for extra in pin.unknown_extras:
         told = Note("extra-unknown", f"{pin.name} {pin.version} has no extra {extra}")
         yield told.about(name=pin.name, version=pin.version, extra=extra)

@@ -21,8 +21,10 @@ from envsolve.conda.specs import conda_versions
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.lock import Asked
+from envsolve.lockfile.restriction import HOLDS, require_sources
 from envsolve.model.need import Markers
 from envsolve.model.note import Note
+from envsolve.model.reference import AddressKind, kind_of
 from envsolve.model.request import Request
 from envsolve.model.solution import Solution
 
@@ -96,6 +98,8 @@ def _of_python(asked: CondaAsked, target: Target, solution: Solution) -> Iterato
     found = for_target(asked.python, Markers(interpreter_of(target.problem, solution).marker_values()))
     by_pip = any(choice.release.source.is_wheel for choice in solution.choices)
     needs = {need: origin for need, origin in found.needs if need.name not in FRAMEWORK_OF_WHEEL or need.url}
+    folders = {it.name: it.url for it in needs if it.url and kind_of(it.url) is AddressKind.FOLDER}
+    require_sources(folders, target.request.format if target.request.format in HOLDS else "environment")
     for need, origin in needs.items():
         reason = f"requested by {origin}"
         if by_pip or not may_be_conda(need, origin):

@@ -32,14 +32,14 @@ def main(arguments: "Sequence[str] | None" = None) -> None:
 
 
 def _run(arguments: "Sequence[str] | None") -> int:
-    import gc
-    import sys
-
-    gc.disable()
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    import sys  # loaded already, so that nothing of it can be interrupted in a callback
 
     dropped: list[object] = []  # an interrupt in a callback of an import, which Python prints before it goes on
     hook, sys.unraisablehook = sys.unraisablehook, dropped.append
+    import gc
+
+    gc.disable()
+    words = list(sys.argv[1:] if arguments is None else arguments)
     from envsolve.cli.interrupts import came, remembered
 
     sys.unraisablehook = hook

@@ -23,6 +23,7 @@ from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
 from envsolve.model.note import Note
+from envsolve.model.reference import editable
 from envsolve.model.request import FrameworkRequest, Policy, natural, spoken
 
 if TYPE_CHECKING:
@@ -190,6 +191,7 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         "extra_index_urls": "extra-index-urls",
         "outputs": "outputs",
     }
+    options = {**options, "requirements": (*options["requirements"], *map(editable, options["editables"]))}
     for name, key in lists.items():
         if options[name]:
             yield key, list(map(_typed, options[name]))

@@ -19,6 +19,7 @@ from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.errors import Hint, UsageError
 from envsolve.model.note import Note
+from envsolve.model.reference import editable
 
 if TYPE_CHECKING:
     from envsolve.app.network import Network
@@ -107,6 +108,8 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     """What of a request is asked for here, by the fields of a project."""
     names = (*REQUEST, "platforms", "allow_builds")
     given = {name: options[name] for name in names if options[name] not in ((), None, False)}
+    if folders := given.pop("editables", ()):
+        given["requirements"] = (*options["requirements"], *map(editable, folders))
     if click.get_current_context().get_parameter_source("prefer") is ParameterSource.DEFAULT:
         del given["prefer"]
     if set(given.get("gpus", ())) == {"none"}:

@@ -24,6 +24,7 @@ from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_of_name
 from envsolve.model.host import ASSUMED_GLIBC, Platform
+from envsolve.model.reference import editable
 from envsolve.model.release import Source
 from envsolve.model.request import Held, Packages, Policy, Request, parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion, LibcVersion
@@ -58,6 +59,14 @@ _FILE = FileName("file")
     metavar="FILE",
     type=_FILE,
     help="More Python requirements to lock with the stack. Repeatable.",
+)
+@option(
+    "-e",
+    "--editable",
+    "editables",
+    multiple=True,
+    metavar="DIR",
+    help="A project to install in place, with its requirements. Repeatable.",
 )
 @option(
     "--constraint",
@@ -350,7 +359,7 @@ def _require_exact_environment(options: dict[str, Any], format_name: str) -> Non
 
 def _packages(options: dict[str, Any]) -> Packages:
     return Packages(
-        requirements=options["requirements"],
+        requirements=(*options["requirements"], *map(editable, options["editables"])),
         files=options["requirement_files"],
         constraints=options["constraint_files"],
         exclude_newer=options["exclude_newer"],

@@ -12,6 +12,7 @@ REQUEST = (
         "requirements",
         "frameworks",
         "requirement_files",
+        "editables",
         "constraint_files",
         "python",
         "gpus",

@@ -28,6 +28,7 @@ from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
+from envsolve.model.reference import AddressKind, kind_of
 
 FILES = {
     "conda-lock": "conda-lock.yml",
@@ -132,7 +133,15 @@ def _is_installed(package: CondaPackage | Pin) -> bool:
 
 
 def _proven(given: Given, pin: Pin) -> Pin:
-    """``pin`` with the digests alone that prove what it is. Raises UsageError ``lock-without-hashes``."""
+    """``pin`` with the digests alone that prove what it is. Raises UsageError ``lock-without-hashes``.
+
+    A commit proves itself, and a folder is the user's own; its path begins at the lock.
+    """
+    if pin.index_url is None and not pin.files[0].is_archive:
+        file = pin.files[0]
+        if kind_of(file.url) is AddressKind.FOLDER:
+            file = file._replace(url=str(given.path.parent.absolute() / file.url))
+        return pin._replace(files=(file,))
     digests = strong_digests(pin)
     named = [file for file in pin.files if file.url]
     if not digests or not all(strong_digests(pin._replace(files=(file,))) for file in named):

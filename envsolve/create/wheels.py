@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,6 +79,34 @@ def install_wheels(
     Raises OutsideError where that fails, UsageError ``interpreter-replaced`` where a wheel replaced the interpreter.
     """
     before = _interpreters(python.parent)
+    for part in _parts(wheels):
+        _install(python, part, network, environ, scratch, progress)
+    after = _interpreters(python.parent)
+    replaced = next((name for name, facts in before.items() if after.get(name) != facts), None)
+    if replaced is not None:
+        message = f"a wheel of the lock installs a script called {replaced} over the interpreter of the environment"
+        raise UsageError("interpreter-replaced", message, hints=(Hint("leave that package out of the lock"),))
+
+
+def _parts(wheels: Wheels) -> Iterator[Wheels]:
+    """What one run of an installer takes: pip has no repository or folder beside files with hashes."""
+    archives = tuple(it for it in wheels.lock.pins if all(file.is_archive for file in it.files))
+    if wheels.uv is not None or len(archives) == len(wheels.lock.pins):
+        yield wheels
+        return
+    for pins in (archives, tuple(it for it in wheels.lock.pins if it not in archives)):
+        if pins:
+            yield wheels._replace(lock=wheels.lock._replace(pins=pins))
+
+
+def _install(
+    python: Path,
+    wheels: Wheels,
+    network: Network,
+    environ: Mapping[str, str],
+    scratch: Path,
+    progress: Callable[[str], None],
+) -> None:
     told = wheel_file(wheels.lock, reads_pylock=wheels.uv is not None)
     with tool_environ(environ, network, scratch, names_index=told.names_index) as variables:
         file = scratch / told.name
@@ -92,11 +120,6 @@ def install_wheels(
         ran = run(command, variables, progress, words=KNOWN)
     if ran.code != 0:
         raise tool_failed("wheels-failed", "uv" if wheels.uv is not None else "pip", ran, keeps=not network.no_cache)
-    after = _interpreters(python.parent)
-    replaced = next((name for name, facts in before.items() if after.get(name) != facts), None)
-    if replaced is not None:
-        message = f"a wheel of the lock installs a script called {replaced} over the interpreter of the environment"
-        raise UsageError("interpreter-replaced", message, hints=(Hint("leave that package out of the lock"),))
 
 
 def _interpreters(folder: Path) -> dict[str, tuple[int, int, int]]:
@@ -114,11 +137,16 @@ def _opened(text: str, network: Network) -> str:
     return text
 
 
+def _hashes(wheels: Wheels) -> list[str]:
+    """Every file has a hash, which is checked; of a repository the commit is, and a folder is the user's own."""
+    return ["--require-hashes"] if all(file.is_archive for pin in wheels.lock.pins for file in pin.files) else []
+
+
 def _of_uv(uv: str, python: Path, file: Path, wheels: Wheels, network: Network) -> list[str]:
     does = (
         ["sync", "--allow-empty-requirements", str(file)] if wheels.alone else ["install", "--no-deps", "-r", str(file)]
     )
-    command = [uv, "pip", *does, "--python", str(python), "--require-hashes", "--break-system-packages"]
+    command = [uv, "pip", *does, "--python", str(python), *_hashes(wheels), "--break-system-packages"]
     command += ["--index-strategy", "unsafe-best-match", "--no-config", "--color", "never", "--no-progress"]
     command += [] if wheels.builds else ["--no-build"]
     command += ["--offline"] if network.offline else []
@@ -136,7 +164,7 @@ def _of_pip(python: Path, file: Path, wheels: Wheels, network: Network, environ:
         raise no_installer(python)
     if network.offline:
         raise no_installer(python, offline=True)
-    command = [*pip, "install", "--no-deps", "--require-hashes", "--progress-bar", "off", "--no-color", "-r", str(file)]
+    command = [*pip, "install", "--no-deps", *_hashes(wheels), "--progress-bar", "off", "--no-color", "-r", str(file)]
     command += [] if wheels.builds else ["--only-binary", ":all:"]
     if network.no_cache:
         return [*command, "--no-cache-dir"]

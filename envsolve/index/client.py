@@ -7,9 +7,9 @@ never takes the place of one with the same name in a private index that stands b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from envsolve.boundary.secrets import without_secrets
-from envsolve.index.checks import project_and_version
 from envsolve.index.extended import Elsewhere, ExtendedProject, Part
 from envsolve.index.fetch import Fetcher
 from envsolve.index.kept import read_markers, written_plain
@@ -19,6 +19,7 @@ from envsolve.index.page import RawFile
 from envsolve.index.project import Project
 from envsolve.model.need import Markers
 from envsolve.model.package import PackageFile
+from envsolve.model.reference import parse_reference
 
 
 class Pool:
@@ -63,10 +64,24 @@ class Pool:
         return self._markers[key][0]
 
 
+class Direct(NamedTuple):
+    """What is at the address of a requirement: the file as a lock names it, and its version, "" where nobody says it.
+
+    ``metadata`` is None for a wheel, which is read as those of an index are. ``asked`` is the address as requirements
+    have it, without login: with a branch maybe, where ``file`` has a commit.
+    """
+
+    file: PackageFile
+    version: str
+    metadata: Metadata | None = None
+    asked: str = ""
+
+
 class Indexes:
     """The indexes of a request, in the order they are asked.
 
-    ``mapped`` names packages that an index of their own is asked for first, ``direct`` those that are from one file.
+    ``mapped`` names packages that an index of their own is asked for first, ``direct`` those that a requirement gives
+    by their address.
     ``elsewhere`` says where versions of packages are that the indexes may lack.
     Safe to use from many threads. Each page and each metadata file is asked for at most once.
     """
@@ -76,7 +91,7 @@ class Indexes:
         urls: Sequence[str],
         pool: Pool,
         mapped: Mapping[str, str] | None = None,
-        direct: Mapping[str, PackageFile] | None = None,
+        direct: Mapping[str, Direct] | None = None,
         elsewhere: Mapping[str, Mapping[str, Sequence[Elsewhere]]] | None = None,
     ) -> None:
         self.pool = pool
@@ -84,7 +99,8 @@ class Indexes:
         self._extended: dict[str, ExtendedProject] = {}
         self._indexes = tuple(map(pool.index, urls))
         self._mapped = {name: pool.index(url) for name, url in (mapped or {}).items()}
-        self._direct = {name: _alone(name, file) for name, file in (direct or {}).items()}
+        self._at_address = direct or {}
+        self._direct = {name: _alone(name, it) for name, it in self._at_address.items()}
 
     def project(self, name: str) -> Project | None:
         """What the first index that knows ``name`` has of it; None where none knows it. Raises OutsideError."""
@@ -108,19 +124,31 @@ class Indexes:
                 return True, self._with_elsewhere(name, Part(index, project))
         return True, self._with_elsewhere(name, None)
 
+    def direct(self, name: str) -> Direct | None:
+        """What a requirement gives by its address for ``name``; None where ``name`` is from an index."""
+        return self._at_address.get(name)
+
     def is_direct(self, name: str, url: str) -> bool:
-        """Whether ``name`` is from one file, the one at ``url``."""
-        return name in self._direct and without_secrets(self._direct[name].url) == without_secrets(
-            url.partition("#")[0]
-        )
+        """Whether ``name`` is from the address ``url``."""
+        found = self.direct(name)
+        try:
+            return found is not None and found.asked == without_secrets(parse_reference(url).url)
+        except ValueError:
+            return False
 
     def metadata(self, project: Project, file: RawFile) -> Metadata:
         """What ``file`` requires. Raises OutsideError."""
+        stated = self._stated(project)
+        if stated is not None:
+            return stated
         index, project = self.owner(project, file)
         return index.metadata(project, file)
 
     def metadata_at_hand(self, project: Project, file: RawFile) -> Metadata | None:
         """The same without asking anybody; None where somebody has to be asked."""
+        stated = self._stated(project)
+        if stated is not None:
+            return stated
         index, project = self.owner(project, file)
         return index.metadata_at_hand(project, file)
 
@@ -133,6 +161,10 @@ class Indexes:
         if isinstance(project, ExtendedProject):
             return project.owner(file)
         return Part(self._of(project), project)
+
+    def _stated(self, project: Project) -> Metadata | None:
+        found = self.direct(project.name)
+        return None if found is None else found.metadata
 
     def _with_elsewhere(self, name: str, base: Part | None) -> Project | None:
         more = self._elsewhere.get(name)
@@ -158,9 +190,9 @@ class Indexes:
         return next(index for index in self._asked(project.name) if index.holds(project))
 
 
-def _alone(name: str, file: PackageFile) -> Project:
+def _alone(name: str, direct: Direct) -> Project:
     """A project of one version with one file."""
-    _, version = project_and_version(file.name)
+    file, version = direct.file, direct.version or "0"
     return Project(name, file.url, "", lambda: b"", versions=(version,), files={0: (tuple(file),)})  # type: ignore[dict-item]  # a RawFile is a PackageFile without names
 
 

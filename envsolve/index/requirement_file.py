@@ -15,6 +15,7 @@ from envsolve.boundary.files import FileError, decoded, read_argument, read_byte
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.model.package import Hashes
+from envsolve.model.reference import editable
 from envsolve.model.requirement_line import ALGORITHMS, hashes_of, logical_lines, parse_hash, without_hashes
 
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
@@ -27,6 +28,7 @@ _WITH_VALUE = {
     "--index-url": "index-url",
     "--extra-index-url": "extra-index-url",
 }
+_EDITABLE = ("-e", "--editable")
 _HARMLESS = ("--prefer-binary", "--only-binary", "--trusted-host", "--require-hashes")
 """What a lock does anyway, or what is about the connection alone."""
 _DEEPEST = 20
@@ -112,11 +114,14 @@ class _Reading:
 
     def _option(self, line: str, place: str, name: str, within: tuple[str, ...], *, constraint: bool) -> None:
         option, value = _option(line)
+        if option in _EDITABLE:
+            self.requirements[Line(editable(value), f"-r {name}")] = None
+            return
         kind = _WITH_VALUE.get(option)
         if kind is None:
             if option in _HARMLESS:
                 return
-            raise _not_supported(line, option, place)
+            raise UsageError("requirements-invalid", f"{place}: envsolve does not know the option {option}")
         if not value:
             raise UsageError("requirements-invalid", f"{place}: {option} names nothing")
         if kind == "index-url":
@@ -154,14 +159,6 @@ def _option(line: str) -> tuple[str, str]:
         return line[:2], line[2:].strip()
     found = re.match(r"(--?[A-Za-z-]+)(?:\s*=\s*|\s+|$)(.*)", line)
     return (found[1], found[2].strip()) if found else (line, "")
-
-
-def _not_supported(line: str, option: str, place: str) -> UsageError:
-    if option in ("-e", "--editable"):
-        hint = Hint("lock the requirements of that project instead, and install it afterwards with --no-deps")
-        message = f"{place}: {line!r} is an editable install, which cannot be locked"
-        return UsageError("editable-not-supported", message, hints=(hint,))
-    return UsageError("requirements-invalid", f"{place}: envsolve does not know the option {option}")
 
 
 def require_readable(names: Iterable[str]) -> None:

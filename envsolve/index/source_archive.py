@@ -12,8 +12,9 @@ import re
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePosixPath
+from typing import Any
 
 from envsolve.boundary.files import FileError, toml_document
 from envsolve.index.checks import checked_metadata, invalid
@@ -73,23 +74,57 @@ def _path(name: str) -> str | None:
     return None
 
 
-def _of_project(content: bytes | None, info: Metadata) -> Metadata | None:
-    """What the table ``[project]`` states; None where it leaves something to the build."""
-    try:
-        project = toml_document((content or b"").decode()).get("project")
-    except (UnicodeDecodeError, FileError):
-        return None
-    if not isinstance(project, dict) or not isinstance(project.get("dependencies", []), list):
+def project_metadata(content: bytes) -> Metadata | None:
+    """What the table ``[project]`` of a pyproject.toml states, "" for a version that only a build tells.
+
+    None where it leaves requirements to the build, or there is no such table.
+    """
+    project = _table(content)
+    if project is None:
         return None
     dynamic = project.get("dynamic", [])
     extras = project.get("optional-dependencies", {})
-    left_open = {"dependencies", "optional-dependencies", "requires-python", "version"} & set(map(str, dynamic))
-    if left_open or "version" not in project or not isinstance(extras, dict):
+    if {"dependencies", "optional-dependencies", "requires-python"} & set(map(str, dynamic)):
         return None
-    lines = [str(it) for it in project.get("dependencies", [])]
+    lines = [str(it) for it in project["dependencies"]]
     lines += [_for_extra(str(it), extra, "") for extra, needs in extras.items() for it in needs]
     python = project.get("requires-python")
-    return _stated(info, lines, extras, python if isinstance(python, str) else None)
+    return Metadata(
+        str(project.get("name", "")),
+        "" if "version" in dynamic else str(project.get("version", "")),
+        needs_in(lines),
+        python if isinstance(python, str) else None,
+        tuple(extras),
+    )
+
+
+def project_lines(content: bytes, extras: Collection[str]) -> tuple[str, ...]:
+    """The requirements of a pyproject.toml and of some of its ``extras``, as it states them itself."""
+    project = _table(content) or {}
+    optional = project.get("optional-dependencies", {}).items()
+    lines = [*project.get("dependencies", ()), *(it for extra, needs in optional if extra in extras for it in needs)]
+    return tuple(map(str, lines))
+
+
+def _table(content: bytes) -> dict[str, Any] | None:
+    """The table ``[project]``; None where there is none, or what it requires is not of its shape."""
+    try:
+        project = toml_document(content.decode()).get("project")
+    except (UnicodeDecodeError, FileError):
+        return None
+    if not isinstance(project, dict):
+        return None
+    needs, extras = project.setdefault("dependencies", []), project.get("optional-dependencies", {})
+    lists = [needs, project.get("dynamic", []), *(extras.values() if isinstance(extras, dict) else (None,))]
+    return project if all(isinstance(it, list) for it in lists) else None
+
+
+def _of_project(content: bytes | None, info: Metadata) -> Metadata | None:
+    """What the table ``[project]`` states, with the name and the version of ``info``."""
+    found = None if content is None else project_metadata(content)
+    if found is None or not found.version:
+        return None
+    return found._replace(name=info.name, version=info.version)
 
 
 def _of_egg_info(members: Mapping[str, bytes], file: PackageFile) -> Metadata | None:
@@ -106,11 +141,7 @@ def _of_egg_info(members: Mapping[str, bytes], file: PackageFile) -> Metadata | 
             extras |= {extra: None} if extra else {}
         elif line and not line.startswith("#"):
             lines.append(_for_extra(line, extra, marker))
-    return _stated(found, lines, extras, found.requires_python)
-
-
-def _stated(info: Metadata, lines: list[str], extras: Mapping[str, object], python: str | None) -> Metadata:
-    return info._replace(requires=needs_in(lines), requires_python=python, extras=tuple(extras), is_static=True)
+    return found._replace(requires=needs_in(lines), extras=tuple(extras), is_static=True)
 
 
 def _for_extra(line: str, extra: str, marker: str) -> str:

@@ -55,11 +55,12 @@ def _built(content: bytes, file: PackageFile) -> Metadata:
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="envsolve-build-") as directory:
-        source = _extracted(content, file, Path(directory))
-        return checked_metadata(_metadata_of_build(source, file), file)
+        source = extracted(content, file, Path(directory))
+        return checked_metadata(built_metadata(source, file.name), file)
 
 
-def _extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
+def extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
+    """The one directory at the top of an archive, unpacked into ``directory``. Raises OutsideError."""
     try:
         if file.name.endswith(".zip"):
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -75,7 +76,8 @@ def _extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
     return top[0]
 
 
-def _metadata_of_build(source: Path, file: PackageFile) -> bytes:
+def built_metadata(source: Path, what: str) -> bytes:
+    """The metadata of the project in the directory ``source``, which runs its code. Raises OutsideError."""
     import subprocess
     import warnings
 
@@ -94,7 +96,7 @@ def _metadata_of_build(source: Path, file: PackageFile) -> bytes:
     except (BuildException, BuildBackendException, subprocess.CalledProcessError, OSError) as error:
         raise OutsideError(
             BUILD_FAILED,
-            f"{file.name} could not be built to read its requirements",
+            f"{what} could not be built to read its requirements",
             (_last_words(error),),
             (Hint("try another version with a wheel, or build a wheel and serve it from a local index"),),
         ) from None

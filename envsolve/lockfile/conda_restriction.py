@@ -10,13 +10,14 @@ from envsolve.lockfile.conda_dependencies import Node, categories, dependencies
 from envsolve.lockfile.conda_header import comments_of, facts_on_top, header_lines, stack_name
 from envsolve.lockfile.conda_locks import assembled, channels_of, named_channel
 from envsolve.lockfile.environment_yml import channel_named, indexes_of
-from envsolve.lockfile.lock import MAIN, Lock, address_in, file_name_in, sorted_pins, version_in
+from envsolve.lockfile.lock import MAIN, Lock, address_in, sorted_pins, version_in
 from envsolve.lockfile.package_address import package_of
 from envsolve.lockfile.restriction import HOLDS, Content, restricted_pin
 from envsolve.lockfile.sound_packages import sound_packages
 from envsolve.lockfile.sound_pins import sound_url, strong_hashes
 from envsolve.model.conda import CondaPackage
 from envsolve.model.package import PackageFile, Pin
+from envsolve.model.reference import file_name_in
 
 
 def of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.boundary.files import FileError, read_text
 from envsolve.boundary.secrets import without_secrets
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import UsageError
 from envsolve.lockfile.environment_yml import LONGEST, Entries, channels_in, notes_on, read_entries, variables_in
 from envsolve.lockfile.lock import MAIN, Asked
-from envsolve.lockfile.pip_section import EditableError, PipEntry, PipSection, pip_entry, pip_section
+from envsolve.lockfile.pip_section import PipEntry, PipSection, pip_entry, pip_section
 from envsolve.lockfile.text_file import clean, shown
 from envsolve.lockfile.yaml_document import items_of, line_of, scalar_of
 from envsolve.model.host import Platform
@@ -50,17 +50,13 @@ class EnvironmentFile(NamedTuple):
 def read_environment(path: Path, platform: Platform, text: str | None = None) -> EnvironmentFile:
     """What the environment.yml at ``path`` asks for on ``platform``; with ``text`` it is not opened.
 
-    Raises UsageError ``environment-invalid`` with the line where something cannot be read, and
-    ``editable-not-supported`` for a project that is being edited.
+    Raises UsageError ``environment-invalid`` with the line where something cannot be read.
     """
     try:
         written = read_text(path, LONGEST) if text is None else text
         if written is None:
             raise FileError("there is no such file")
         return _environment(path, read_entries(written, platform))
-    except EditableError as error:
-        hint = Hint("lock the requirements of that project instead, and install it afterwards with --no-deps")
-        raise UsageError("editable-not-supported", f"{error.at(path)}: {error.reason}", hints=(hint,)) from None
     except FileError as error:
         raise UsageError("environment-invalid", f"{error.at(path)}: {error.reason}") from None
 

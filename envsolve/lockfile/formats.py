@@ -111,12 +111,21 @@ def write_python_lock(lock: Lock, format_name: str, answer: Answer | None = None
     if format_name != "dockerfile":
         return without_secrets(write_locks([lock], format_name))
     from envsolve.lockfile import dockerfile
+    from envsolve.lockfile.restriction import require_sources
 
+    require_sources(lock.addresses, format_name)
     return without_secrets(dockerfile.write(lock, answer))
 
 
 def write_locks(locks: Sequence[Lock], format_name: str) -> str:
-    """The content of a file with ``locks``: one, but for conda-lock.yml and pixi.toml, which hold several platforms."""
+    """The content of a file with ``locks``: one, but for conda-lock.yml and pixi.toml, which hold several platforms.
+
+    Raises UsageError where the format cannot have a package, OutsideError as the writer of the format does.
+    """
+    from envsolve.lockfile.restriction import require_sources
+
+    for lock in locks:
+        require_sources(lock.addresses, format_name)
     write: Callable[[Any], str] = module_of(format_name).write
     return write(locks if format_name in _OF_SEVERAL else locks[0])
 

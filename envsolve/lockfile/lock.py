@@ -19,11 +19,13 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from envsolve.boundary.files import FileError
+from envsolve.boundary.secrets import without_secrets
 from envsolve.lockfile.options import Options
 from envsolve.lockfile.sound_pins import STRONG, sound_pins
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
 from envsolve.model.package import PackageFile, Pin
+from envsolve.model.reference import file_name_in, parse_reference
 from envsolve.model.versions import LibcVersion
 
 if TYPE_CHECKING:
@@ -160,6 +162,11 @@ class Lock(NamedTuple):
         return {pin.name: pin.version for pin in self.pins} | {it.name: it.version for it in self.conda}
 
     @property
+    def addresses(self) -> dict[str, str]:
+        """Where each package is that a requirement gave by its address."""
+        return {pin.name: pin.files[0].url for pin in self.pins if pin.index_url is None and pin.files}
+
+    @property
     def interpreter(self) -> Interpreter | None:
         """The Python and the platform that it is for; None where it does not say one of them."""
         from envsolve.index.fitting import Interpreter
@@ -281,9 +288,16 @@ def requires_python_of(python: str) -> str:
     return f">={python},=={'.'.join(python.split('.')[:2])}.*" if python else ""
 
 
-def file_name_in(url: str) -> str:
-    """The last part of the path of an address."""
-    return url.partition("#")[0].partition("?")[0].rpartition("/")[2]
+def repository_pin(pin: Pin, url: str) -> Pin | Open:
+    """``pin`` as the commit of a repository at ``url``; what is no commit may be another one tomorrow."""
+    try:
+        reference = parse_reference(without_secrets(url))
+    except ValueError as error:
+        return Open(f"{pin.name}: {error}", pin.name)
+    if not reference.has_commit:
+        return Open(f"{pin.name} is from a repository, and not pinned to a commit", pin.name)
+    file = PackageFile(file_name_in(reference.url), reference.url)
+    return pin._replace(files=(file,), index_url=None)
 
 
 def address_in(url: str) -> str:

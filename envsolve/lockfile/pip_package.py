@@ -10,13 +10,14 @@ from packaging.version import Version
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.index.fitting import Interpreter
-from envsolve.lockfile.lock import Open, file_name_in, version_in
+from envsolve.lockfile.lock import Open, version_in
 from envsolve.lockfile.sound_pins import is_strong
 from envsolve.lockfile.text_file import shown
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
 from envsolve.model.need import Markers, parse_need
 from envsolve.model.package import PackageFile, Pin
+from envsolve.model.reference import file_name_in
 
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.!+_-]*\Z")
 _ARCHIVES = (".whl", ".tar.gz", ".tar.bz2", ".zip")

@@ -15,6 +15,7 @@ from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.lockfile.text_file import shown
 from envsolve.model.package import Hashes
+from envsolve.model.reference import editable, is_path
 from envsolve.model.requirement_line import hashes_of, parse_hash, without_comment, without_hashes
 
 _LONG_OPTION = re.compile(r"(--[A-Za-z-]+)(?:\s*=\s*|\s+|\Z)(.*)\Z")
@@ -61,10 +62,6 @@ class PipSection(NamedTuple):
     hashed: tuple[tuple[str, Hashes], ...] = ()
 
 
-class EditableError(FileError):
-    """An entry is a project that is being edited."""
-
-
 def pip_entry(text: str, folder: Path) -> PipEntry | None:
     """What an entry says, for a file in ``folder``; None where it says nothing that matters to a lock.
 
@@ -80,7 +77,7 @@ def pip_entry(text: str, folder: Path) -> PipEntry | None:
     found = _LONG_OPTION.match(content) or _SHORT_OPTION.match(content)
     option, value = (found[1], found[2]) if found else (content, "")
     if option in _EDITABLE:
-        raise EditableError(f"{shown(content)} is an editable install, which cannot be locked")
+        return PipEntry(_REQUIREMENT, editable(_below(folder, value)))
     if option in _HARMLESS:
         return None
     if option not in _KINDS:
@@ -103,6 +100,14 @@ def pip_section(entries: Sequence[PipEntry]) -> PipSection:
         values("constraint-file"),
         tuple(dict.fromkeys((entry.value, entry.hashes) for entry in entries if entry.hashes)),
     )
+
+
+def _below(folder: Path, value: str) -> str:
+    """A path from where the command runs; an address stays."""
+    if "://" in value or not value:
+        return without_secrets(value)
+    path = str(folder / value)
+    return path if is_path(path) else f"./{path}"
 
 
 def _hash(text: str) -> tuple[str, str]:

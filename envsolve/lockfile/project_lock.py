@@ -15,11 +15,12 @@ from packaging.version import Version
 
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
-from envsolve.lockfile.lock import Lock, Open, file_name_in, is_specifier, moment, sorted_pins
+from envsolve.lockfile.lock import Lock, Open, is_specifier, moment, sorted_pins
 from envsolve.lockfile.marker_ways import Ways, marker_of
 from envsolve.lockfile.text_file import shown
 from envsolve.model.names import is_name, normalized
 from envsolve.model.package import PackageFile, Pin
+from envsolve.model.reference import file_name_in
 
 Table = Mapping[str, Any]
 _T = TypeVar("_T")

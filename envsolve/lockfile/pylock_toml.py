@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from envsolve.boundary.display import one_line
@@ -18,20 +19,21 @@ from envsolve.lockfile.header import exported_from_in, lock_header, machines_in
 from envsolve.lockfile.lock import (
     Lock,
     Open,
-    file_name_in,
     is_specifier,
     moment,
+    repository_pin,
     requires_python_of,
     sorted_pins,
     version_in,
 )
 from envsolve.lockfile.marker_ways import NOWHERE, marker_of, ways_of
-from envsolve.lockfile.sound_pins import sound_file_name, sound_pins, sound_url, strong_hashes
+from envsolve.lockfile.sound_pins import sound_address, sound_file_name, sound_pins, sound_url, strong_hashes
 from envsolve.lockfile.text_file import clean, shown
 from envsolve.lockfile.toml import string, table_lines, value
 from envsolve.model.names import is_name, normalized
 from envsolve.model.need import is_marker
 from envsolve.model.package import Hashes, PackageFile, Pin
+from envsolve.model.reference import EDITABLE, AddressKind, file_name_in, is_path, kind_of, parse_reference
 
 _PINNED_MARKERS = ("implementation_name", "platform_machine", "python_version", "sys_platform")
 """What the choice of files rests on; a patch of Python or a newer system changes nothing in it."""
@@ -106,7 +108,8 @@ def _environment(lock: Lock) -> str:
 def _package(pin: Pin) -> Iterator[str]:
     yield f"name = {string(pin.name)}"
     direct = pin.index_url is None
-    if pin.version and (not direct or pin.files[0].is_wheel):
+    kind = kind_of(pin.files[0].url) if direct else AddressKind.FILE
+    if pin.version and (not direct or pin.files[0].is_wheel or kind is AddressKind.REPOSITORY):
         yield f"version = {string(pin.version)}"
     if pin.marker:
         yield f"marker = {string(pin.marker)}"
@@ -114,7 +117,13 @@ def _package(pin: Pin) -> Iterator[str]:
         yield f"requires-python = {string(pin.requires_python)}"
     if pin.requires:
         yield f"dependencies = {value([{'name': name} for name in sorted(pin.requires)])}"
-    if pin.index_url is None:
+    if kind is AddressKind.REPOSITORY:
+        yield f"vcs = {_repository(pin.files[0])}"
+    elif kind is AddressKind.FOLDER:
+        path = sound_address(pin.files[0].url)
+        editable = ", editable = true" if path.endswith(EDITABLE) else ""
+        yield f"directory = {{ path = {string(path.removesuffix(EDITABLE))}{editable} }}"
+    elif pin.index_url is None:
         yield f"archive = {_archive(pin, pin.files[0])}"
     else:
         yield from [f"index = {string(sound_url(pin.index_url))}"] if pin.index_url else ()
@@ -142,6 +151,12 @@ def _archive(pin: Pin, file: PackageFile) -> str:
     folder = next((part for part in fragment.split("&") if part.startswith(_SUBDIRECTORY)), None)
     below = "" if folder is None else f", subdirectory = {string(folder.removeprefix(_SUBDIRECTORY))}"
     return f"{{ url = {string(url)}{_proof(pin, file)}{below} }}"
+
+
+def _repository(file: PackageFile) -> str:
+    found = parse_reference(sound_address(file.url))
+    below = f", subdirectory = {string(found.subdirectory)}" if found.subdirectory else ""
+    return f'{{ type = "git", url = {string(found.address)}, commit-id = {string(found.revision)}{below} }}'
 
 
 def _proof(pin: Pin, file: PackageFile) -> str:
@@ -182,9 +197,6 @@ def _read_package(package: Mapping[str, Any], groups: frozenset[str]) -> Pin | O
     name, marker = str(package["name"]), str(package.get("marker", ""))
     if not is_name(name):
         raise FileError(f"{shown(name)} is not a package name")
-    if "vcs" in package or "directory" in package:
-        reason = f"{shown(name)} is from a folder or a repository, which a requirements file cannot verify"
-        return Open(reason, normalized(name))
     if not is_marker(marker):  # it would be written behind a name, where options of pip may stand
         return Open(f"the marker of {shown(name)} is none: {shown(marker)}", normalized(name))
     if _GROUPS.search(marker):
@@ -207,8 +219,9 @@ def _read_package(package: Mapping[str, Any], groups: frozenset[str]) -> Pin | O
         requires_python=package.get("requires-python"),
         marker=marker,
     )
-    if "archive" in package:
-        return _read_archive(pin, package["archive"])
+    for key, read_source in _BY_ADDRESS.items():
+        if key in package:
+            return read_source(pin, package[key])
     sdist = [package["sdist"]] if "sdist" in package else []
     files = tuple(map(_read_file, (*package.get("wheels", ()), *sdist)))
     if not files:
@@ -225,6 +238,19 @@ def _read_archive(pin: Pin, archive: Mapping[str, Any]) -> Pin | Open:
     return pin._replace(files=(file,), index_url=None, version=pin.version or version_in(pin.name, url))
 
 
+def _read_repository(pin: Pin, vcs: Mapping[str, Any]) -> Pin | Open:
+    if vcs["type"] != "git" or "url" not in vcs:
+        return Open(f"{shown(pin.name)} is from a repository that is not a URL of git", pin.name)
+    below = f"#subdirectory={vcs['subdirectory']}" if "subdirectory" in vcs else ""
+    return repository_pin(pin, f"git+{vcs['url']}@{vcs['commit-id']}{below}")
+
+
+def _read_folder(pin: Pin, directory: Mapping[str, Any]) -> Pin | Open:
+    path = str(PurePosixPath(directory["path"], directory.get("subdirectory", "")))
+    url = (path if is_path(path) else f"./{path}") + (EDITABLE if directory.get("editable") else "")
+    return pin._replace(files=(PackageFile(file_name_in(url), url),), index_url=None, version="")
+
+
 def _read_file(told: Mapping[str, Any]) -> PackageFile:
     url = str(told.get("url", ""))
     uploaded = told.get("upload-time")
@@ -235,6 +261,9 @@ def _read_file(told: Mapping[str, Any]) -> PackageFile:
         told.get("size"),
         None if uploaded is None else moment(str(uploaded)),
     )
+
+
+_BY_ADDRESS = {"archive": _read_archive, "vcs": _read_repository, "directory": _read_folder}
 
 
 def _read_hashes(table: Mapping[str, Any]) -> Hashes:

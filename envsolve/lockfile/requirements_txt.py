@@ -13,12 +13,13 @@ from envsolve.boundary.display import one_line
 from envsolve.boundary.secrets import without_secrets
 from envsolve.lockfile.facts import commented, facts_of, in_comments, with_facts
 from envsolve.lockfile.header import exported_from_in, lock_header, machines_in
-from envsolve.lockfile.lock import Lock, Open, bare_files, file_name_in, sorted_pins, version_in
-from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
+from envsolve.lockfile.lock import Lock, Open, bare_files, repository_pin, sorted_pins, version_in
+from envsolve.lockfile.sound_pins import sound_address, sound_pins, sound_url, strong_hashes
 from envsolve.lockfile.text_file import shown
 from envsolve.model.names import normalized
 from envsolve.model.need import is_marker
 from envsolve.model.package import PackageFile, Pin
+from envsolve.model.reference import EDITABLE, AddressKind, file_name_in, kind_of
 from envsolve.model.requirement_line import hashes_of, logical_lines, without_hashes
 
 _PIN = re.compile(
@@ -30,6 +31,9 @@ _PIN = re.compile(
     re.VERBOSE,
 )
 _DIRECT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*@\s*(\S+)\s*(?:\s;(.*))?\Z")
+_FOLDER = re.compile(r"(?:-e )?\s*(?:\.{1,2}(?:[/\\]|\Z|\s)|/|[A-Za-z]:[\\/])")
+_NAMED = re.compile(r"#\s*[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*\Z")
+"""The name of the project in a folder, which is not in its path."""
 _NAME = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:[\[(<>=!~;@]|\Z)")
 _OPTION = re.compile(r"(--?[A-Za-z-]+)(?:\s*=\s*|\s+|\Z)(.*)\Z")
 _INDEX, _EXTRA_INDEX, _FIND_LINKS = ("-i", "--index-url"), "--extra-index-url", ("-f", "--find-links")
@@ -122,7 +126,9 @@ class _Reading:
 
     def take(self, content: str, comment: str) -> None:
         """Take a line in."""
-        if content.startswith("-"):
+        if _FOLDER.match(content) and _NAMED.match(comment):
+            self._folder(content, comment)
+        elif content.startswith("-"):
             self._option(content)
         elif content:
             self._requirement(content)
@@ -156,16 +162,27 @@ class _Reading:
         elif option not in _HARMLESS:
             self._open.append(Open(f"it has the option {shown(content)}, which no other format supports"))
 
+    def _folder(self, content: str, comment: str) -> None:
+        """A folder, whose name stands behind it."""
+        path, _, marker = content.partition(" ; ")
+        is_editable = path.startswith("-e ")
+        url = path.removeprefix("-e ").strip() + (EDITABLE if is_editable else "")
+        name = comment.removeprefix("#").strip()
+        self._add(Pin(normalized(name), "", (PackageFile(file_name_in(url), url),), None, marker=marker.strip()))
+
     def _requirement(self, content: str) -> None:
-        self._in_via = False
         found = pin_of(content) or _direct(content)
+        self._add(found or Open(f"{shown(content)} is not pinned to one version", name_of(content)))
+
+    def _add(self, found: Pin | Open) -> None:
+        self._in_via = False
         if isinstance(found, Pin) and not is_marker(found.marker):
             found = Open(f"the marker of {shown(found.name)} is none: {shown(found.marker)}", found.name)
         self._is_about_pin = isinstance(found, Pin)
         if isinstance(found, Pin):
             self._pins.append(found)
         else:
-            self._open.append(found or Open(f"{shown(content)} is not pinned to one version", name_of(content)))
+            self._open.append(found)
 
     def _remark(self, line: str) -> None:
         pin = self._pins[-1]
@@ -187,9 +204,11 @@ def _direct(content: str) -> Pin | Open | None:
     if found is None:
         return None
     name, url, marker = found.groups()
-    if not url.startswith(("http://", "https://")):
-        return Open(f"{shown(name)} is from a folder or a repository, which no lock can prove", normalized(name))
     url, name = without_secrets(url), normalized(name)
+    if kind_of(url) is AddressKind.REPOSITORY:
+        return repository_pin(Pin(name, "", (), None, marker=(marker or "").strip()), url)
+    if not url.startswith(("http://", "https://")):
+        return Open(f"{shown(name)} is a file or a folder of one machine", name)
     digests = tuple((kind, digest) for kind, _, digest in (it.partition(":") for it in sorted(hashes_of(content))))
     file = PackageFile(file_name_in(url), url, digests)
     return Pin(name, version_in(name, url), (file,), None, marker=(marker or "").strip())
@@ -209,16 +228,24 @@ def _lines(lock: Lock) -> Iterator[str]:
 
 
 def _requirement(pin: Pin, default_index: str) -> Iterator[str]:
-    files = pin.files if pin.index_url is not None else pin.files[:1]
+    files = [it for it in (pin.files if pin.index_url is not None else pin.files[:1]) if it.is_archive]
     hashes = {f"{algorithm}:{digest}" for file in files for algorithm, digest in strong_hashes(pin, file)}
-    asked = f"{pin.name}=={pin.version}" if pin.index_url is not None else f"{pin.name} @ {sound_url(files[0].url)}"
+    asked = f"{pin.name}=={pin.version}" if pin.index_url is not None else _by_address(pin)
     marker = f" ; {one_line(pin.marker)}" if pin.marker else ""
-    yield " \\\n".join([f"{asked}{marker}", *(f"    --hash={digest}" for digest in sorted(hashes))])
+    name = f"  # {pin.name}" if pin.index_url is None and kind_of(pin.files[0].url) is AddressKind.FOLDER else ""
+    yield " \\\n".join([f"{asked}{marker}{name}", *(f"    --hash={digest}" for digest in sorted(hashes))])
     yield from _via(pin)
     for reason in pin.because:
         yield f"    {one_line(f'# because: {reason}')}"
     if pin.index_url not in (None, "", default_index):
         yield f"    # from {sound_url(str(pin.index_url))}"
+
+
+def _by_address(pin: Pin) -> str:
+    url = sound_address(pin.files[0].url)
+    if kind_of(url) is not AddressKind.FOLDER:
+        return f"{pin.name} @ {url}"
+    return f"-e {url.removesuffix(EDITABLE)}" if url.endswith(EDITABLE) else url
 
 
 def _via(pin: Pin) -> Iterator[str]:

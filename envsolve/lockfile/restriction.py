@@ -15,11 +15,12 @@ from enum import StrEnum
 from itertools import chain
 
 from envsolve.boundary.display import one_line
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.lock import (
     Lock,
     address_in,
     bare_files,
-    file_name_in,
     is_specifier,
     moment,
     requires_python_of,
@@ -27,9 +28,10 @@ from envsolve.lockfile.lock import (
     strong_digests,
     version_in,
 )
-from envsolve.lockfile.sound_pins import STRONG, sound_url
+from envsolve.lockfile.sound_pins import STRONG, sound_address, sound_url
 from envsolve.model.host import Platform
 from envsolve.model.package import PackageFile, Pin
+from envsolve.model.reference import EDITABLE, AddressKind, file_name_in, kind_of
 
 
 class Content(StrEnum):
@@ -47,6 +49,7 @@ class Content(StrEnum):
     CATEGORIES = "for whom a package is there, if not for everybody"
     PYTHONS = "which versions of Python a package is for"
     DEFAULT_INDEX = "the default index, and the order of the others"
+    SOURCES = "repositories and folders"
     RECORD = "the table of facts that envsolve records"
 
 
@@ -58,7 +61,7 @@ _BY_PIP = frozenset(
 _BY_CONDA = frozenset({Content.CONDA, Content.PROOFS, Content.ADDRESSES, Content.RECORD})
 _BY_A_TOOL = frozenset({Content.PROOFS, Content.ALL_FILES, Content.REQUIREMENTS, Content.MARKERS})
 HOLDS: Mapping[str, frozenset[Content]] = {
-    "requirements": _BY_PIP,
+    "requirements": _BY_PIP | {Content.SOURCES},
     "dockerfile": _BY_PIP,
     "pylock": frozenset(Content) - {Content.CONDA, Content.DIGESTS, Content.CATEGORIES, Content.DEFAULT_INDEX},
     "conda-lock": _BY_CONDA | {Content.DIGESTS, Content.REQUIREMENTS, Content.CATEGORIES},
@@ -114,6 +117,20 @@ def lacking(lock: Lock, format_name: str) -> str | None:
     return next(found, None)
 
 
+def require_sources(urls: Mapping[str, str], format_name: str) -> None:
+    """Raise UsageError where one of ``urls``, by package, is a repository or a folder, which the format cannot have."""
+    if Content.SOURCES in HOLDS[format_name]:
+        return
+    for name, url in urls.items():
+        if (kind := kind_of(url)) is not AddressKind.FILE:
+            raise UsageError(
+                "direct-reference-not-supported",
+                f"the format {format_name!r} does not support {name}, which is from a {kind.value}",
+                (without_secrets(url).removesuffix(EDITABLE),),
+                (Hint(f"use {' or '.join(f'--format {it}' for it in HOLDS if Content.SOURCES in HOLDS[it])}"),),
+            )
+
+
 def _lacking_of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Iterator[str]:
     for package in lock.conda if Content.CONDA in holds else ():
         if set("*^") & set(package.build):
@@ -128,6 +145,10 @@ def _lacking_of_conda(lock: Lock, format_name: str, holds: Collection[Content]) 
 
 def _lacking_of_wheels(lock: Lock, format_name: str, holds: Collection[Content]) -> Iterator[str]:
     for pin in lock.pins:
+        if not all(file.is_archive for file in pin.files):
+            if Content.SOURCES not in holds:
+                yield f"wheel or archive of {pin.name}"
+            continue
         files = pin.files if Content.ALL_FILES in holds else pin.files[:1]
         digests = strong_digests(pin._replace(files=files))
         if not digests or (format_name == "conda-lock" and not any(it.startswith("sha256:") for it in digests)):
@@ -179,8 +200,11 @@ def restricted_pin(pin: Pin, holds: Collection[Content], unsaid_index: str | Non
 
 def _direct(pin: Pin, holds: Collection[Content]) -> Pin:
     """A package that is given by its address, which every format holds; the version of a wheel's not every one."""
-    url = sound_url(pin.files[0].url)
+    url = sound_address(pin.files[0].url)
     file = _file(pin.files[0])._replace(name=file_name_in(url))
+    if not file.is_archive:
+        keeps_version = Content.ADDRESSES in holds and kind_of(url) is AddressKind.REPOSITORY
+        return pin._replace(files=(file,), version=pin.version if keeps_version else "")
     if Content.ADDRESSES in holds:
         file = file._replace(url=address_in(url))
         return pin._replace(files=(file,), version=pin.version if file.is_wheel else version_in(pin.name, url))
@@ -197,4 +221,4 @@ def _files(pin: Pin) -> Iterator[PackageFile]:
 def _file(file: PackageFile) -> PackageFile:
     uploaded = None if file.upload_time is None else moment(file.upload_time)
     hashes = tuple(sorted((kind, digest) for kind, digest in file.hashes if kind in STRONG))
-    return PackageFile(file.name, sound_url(file.url), hashes, file.size, uploaded)
+    return PackageFile(file.name, sound_address(file.url), hashes, file.size, uploaded)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError
 from envsolve.model.package import Hashes, PackageFile, Pin
+from envsolve.model.reference import EDITABLE, AddressKind, kind_of
 
 _NAME = r"[a-z0-9]+(?:-[a-z0-9]+)*\Z"
 """PEP 503, after normalization."""
@@ -24,6 +25,7 @@ STRONG = tuple(_DIGITS)
 _HEXADECIMAL = r"[0-9a-f]+\Z"
 _SOUND_URL = r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9_.~:/?#\[\]!&()*+,;=%-]+\Z"
 _URL = r"(?s)[A-Za-z][A-Za-z0-9+.-]*://.+\Z"
+_PATH = r"""[^\x00-\x1f\x7f"'`;#$ ]+\Z"""
 _NOT_OF_A_URL = r"[^A-Za-z0-9_.~:/?#\[\]@!$&()*+,;=%-]"
 """What RFC 3986 leaves out, and the quote, which a requirements file reads as one."""
 
@@ -77,6 +79,19 @@ def sound_url(url: str) -> str:
     if not re.match(_URL, url):
         raise _unsound(f"{url!r} is not an absolute URL")
     return without_secrets(re.sub(_NOT_OF_A_URL, _percent_encoded, url))
+
+
+def sound_address(url: str) -> str:
+    """The address of a file, a repository or a folder as a lock may have it. Raises OutsideError ``unsound-package``.
+
+    The path of a folder has no signs that end a line, or that a shell or a requirements file reads as something else.
+    """
+    if kind_of(url) is not AddressKind.FOLDER:
+        return sound_url(url)
+    path = url.removesuffix(EDITABLE)
+    if not re.match(_PATH, path):
+        raise _unsound(f"{path!r} has characters that a requirements file cannot have in a path")
+    return url
 
 
 def _percent_encoded(found: re.Match[str]) -> str:

@@ -2,17 +2,19 @@
 
 from typing import NamedTuple
 
+from envsolve.model.reference import AddressKind, kind_of
+
 Hashes = tuple[tuple[str, str], ...]
 """Digests by algorithm: ``(("sha256", "0a..."),)``, hexadecimal and in lower case."""
 
 
 class PackageFile(NamedTuple):
-    """One file of an index. What an index need not tell is None.
+    """One file of an index, or what is at the address of a requirement. What an index need not tell is None.
 
-    ``url`` is absolute and without credentials. ``size`` is in bytes, ``upload_time`` as RFC 3339 writes it.
-    ``yanked`` is the reason, "" where none was given, None where the file is not yanked (PEP 592).
-    ``metadata`` holds the digests of the file with its core metadata, which may be none; None where there is no such
-    file (PEP 658).
+    ``url`` is absolute and without credentials; it may be that of a repository, or the path of a folder. ``size`` is in
+    bytes, ``upload_time`` as RFC 3339 writes it. ``yanked`` is the reason, "" where none was given,
+    None where the file is not yanked (PEP 592). ``metadata`` holds the digests of the file with its core metadata,
+    which may be none; None where there is no such file (PEP 658).
     """
 
     name: str
@@ -23,6 +25,11 @@ class PackageFile(NamedTuple):
     requires_python: str | None = None
     yanked: str | None = None
     metadata: Hashes | None = None
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether it is one file, which a digest proves, and no repository or folder."""
+        return kind_of(self.url) is AddressKind.FILE
 
     @property
     def is_wheel(self) -> bool:

@@ -33,11 +33,15 @@ class Policy(StrEnum):
 
 
 class Held(NamedTuple):
-    """What an answer holds that is there already: for each package its version and build, the Python and the CUDA."""
+    """What an answer holds that is there already: for each package its version and build, the Python and the CUDA.
+
+    ``commits`` are the addresses of repositories, each after the requirement that it was locked for.
+    """
 
     packages: tuple[tuple[str, str, str], ...] = ()
     python: str | None = None
     cuda: str | None = None
+    commits: tuple[tuple[str, str], ...] = ()
 
 
 class Packages(NamedTuple):

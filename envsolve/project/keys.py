@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from envsolve.model.host import Platform
 from envsolve.model.need import check_marker, check_specifier, parse_need
+from envsolve.model.reference import gives_address
 from envsolve.model.release import Source
 from envsolve.model.request import Policy, parse_cuda_versions, parse_framework, parse_versions
 from envsolve.model.versions import DriverVersion, LibcVersion
@@ -66,8 +67,10 @@ def _framework(text: str) -> str:
 
 def requirement(text: str) -> str:
     """``text``, which is one requirement. ValueError where it is none."""
+    if gives_address(_line(text)):
+        return text
     try:
-        need = parse_need(_line(text))
+        need = parse_need(text)
         check_specifier(need.specifier)
         check_marker(need.marker)
     except ValueError as error:

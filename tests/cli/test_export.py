@@ -213,7 +213,7 @@ def test_a_file_with_another_digest_is_not_taken(export: Exporting) -> None:
         ("-e .", "the option '-e .'"),
         ("-r other.in", "the option '-r other.in'"),
         ("--find-links wheels", "the option '--find-links wheels'"),
-        ("own @ git+https://example.org/own.git", "from a folder or a repository"),
+        ("own @ git+https://example.org/own.git", "from a repository, and not pinned to a commit"),
         ("own @ https://example.org/own-1.0-py3-none-any.whl", "no sha256 for own"),
     ],
 )

@@ -83,8 +83,8 @@ def test_an_option_of_the_file_reaches_no_installer(option: str, tmp_path: Path)
     ("entry", "code"),
     [
         (f'archive = {{ url = "https://i/own-1.zip", {HASHES} }}', "build-refused"),
-        ('directory = { path = "own" }', "lock-not-exact"),
-        (f'vcs = {{ type = "git", url = "https://i/own", commit-id = "{"0" * 40}" }}', "lock-not-exact"),
+        ('directory = { path = "own" }', "build-refused"),
+        (f'vcs = {{ type = "git", url = "https://i/own", commit-id = "{"0" * 40}" }}', "build-refused"),
         (f'version = "1"\nsdist = {{ url = "https://i/own-1.tar.gz", {HASHES} }}', "build-refused"),
     ],
 )

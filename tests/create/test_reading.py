@@ -13,6 +13,7 @@ from envsolve.create.wheels import wheel_file
 from envsolve.errors import UsageError
 from envsolve.model.host import Platform
 
+BRANCH = 'vcs = { type = "git", url = "https://example.org/own", commit-id = "main" }'
 DIGEST = "0" * 64
 URL = "https://conda.anaconda.org/conda-forge/linux-64/zlib-1.3-h0_0.conda"
 WHEEL = "https://files.example/zlib-1.3-py3-none-any.whl"
@@ -62,9 +63,9 @@ REFUSED = {
         "lock-not-exact",
     ),
     "a manifest of pixi": ("pixi.toml", "[workspace]\nplatforms = ['linux-64']\n", "lock-not-exact"),
-    "a package of a pylock from a folder": (
+    "a package of a pylock from a branch of a repository": (
         "pylock.toml",
-        'lock-version = "1.0"\ncreated-by = "x"\n[[packages]]\nname = "own"\ndirectory = { path = "own" }\n',
+        f'lock-version = "1.0"\ncreated-by = "x"\n[[packages]]\nname = "own"\n{BRANCH}\n',
         "lock-not-exact",
     ),
     "an explicit file without digest": ("c.lock", f"@EXPLICIT\n{URL}\n", "lock-without-hashes"),

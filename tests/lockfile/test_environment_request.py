@@ -188,12 +188,17 @@ def test_what_cannot_be_read_is_refused_with_its_line(text: str, line: int | Non
     assert refused.value.message.isprintable()
 
 
-@pytest.mark.parametrize("entry", ["-e .", "-e.", "--editable ./own", "--editable=git+https://127.0.0.1/own"])
-def test_a_project_that_is_being_edited_is_refused_as_in_a_requirements_file(entry: str) -> None:
-    with pytest.raises(UsageError, match=r":3: .* is an editable install") as refused:
-        _read(f"dependencies:\n  - pip:\n    - {entry}\n")
-    assert refused.value.code == "editable-not-supported"
-    assert "--no-deps" in refused.value.hints[0].text
+@pytest.mark.parametrize(
+    ("entry", "requirement"),
+    [
+        ("-e .", "-e ./envs"),
+        ("-e.", "-e ./envs"),
+        ("--editable ./own", "-e ./envs/own"),
+        ("--editable=git+https://u:p@127.0.0.1/own", "-e git+https://127.0.0.1/own"),
+    ],
+)
+def test_a_project_that_is_installed_in_place_is_a_requirement(entry: str, requirement: str) -> None:
+    assert _read(f"dependencies:\n  - pip:\n    - {entry}\n").pip.requirements == (requirement,)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:

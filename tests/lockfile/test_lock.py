@@ -137,7 +137,7 @@ def test_the_lock_of_uv_is_read_with_its_indexes() -> None:
 
 def test_the_pylock_of_a_peer_is_read() -> None:
     lock = pylock_toml.read(PEER_PYLOCK)
-    numpy, two = lock.pins
+    numpy, own, two = lock.pins
     assert [(file.name, file.hashes) for file in numpy.files] == [
         ("numpy-2.3.5-py3-none-any.whl", (("sha256", "aa"),)),
         ("numpy-2.3.5.tar.gz", (("sha256", "bb"),)),
@@ -145,7 +145,8 @@ def test_the_pylock_of_a_peer_is_read() -> None:
     assert (numpy.index_url, numpy.marker) == (INDEX, "sys_platform == 'linux'")
     address = "https://files.example.org/two-1.0.zip"
     assert two == Pin("two", "1.0", (PackageFile("two-1.0.zip", address, (("sha256", "cc"),)),), None)
-    assert [it.name for it in lock.open] == ["own"]
+    assert own == Pin("own", "", (PackageFile("own", "./own#editable"),), None)
+    assert lock.open == ()
 
 
 @pytest.mark.parametrize(
@@ -190,6 +191,7 @@ def test_exact_pins_and_addresses_leave_nothing_open(line: str, held: list[tuple
         ("--no-binary :all:", None),
         ("https://files.example.org/numpy.whl", None),
         ("./numpy", None),
+        ("numpy @ ./numpy", "numpy"),
     ],
 )
 def test_anything_else_is_open(line: str, name: str | None) -> None:
@@ -240,8 +242,8 @@ def pylock(text: str) -> Lock:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('vcs = { type = "git", url = "https://example.org/own.git", commit-id = "0" }', "a folder or a repository"),
-        ('directory = { path = "." }', "a folder or a repository"),
+        ('vcs = { type = "git", url = "https://example.org/own.git", commit-id = "0" }', "not pinned to a commit"),
+        ('vcs = { type = "hg", url = "https://example.org/own", commit-id = "0" }', "not a URL of git"),
         (f"marker = \"'dev' in dependency_groups\"\nversion = '1'\n{WHEELS}", "an extra or a group"),
         ('archive = { path = "own.whl", hashes = { sha256 = "a" } }', "a file of one machine"),
     ],

@@ -43,7 +43,9 @@ def environments() -> Iterator[dict[str, str]]:
 
 
 def installed(lock: Lock, environment: dict[str, str]) -> set[tuple[str, str]]:
-    holding = (pin for pin in lock.pins if not pin.marker or Marker(pin.marker).evaluate(environment))
+    """The packages on a machine; uv names the projects of a workspace as well, which are folders."""
+    of_files = (pin for pin in lock.pins if all(it.is_archive for it in pin.files))
+    holding = (pin for pin in of_files if not pin.marker or Marker(pin.marker).evaluate(environment))
     return {(pin.name, pin.version) for pin in holding}
 
 

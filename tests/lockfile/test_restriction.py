@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envsolve.errors import EnvsolveError
-from envsolve.lockfile.formats import write_locks
+from envsolve.errors import EnvsolveError, UsageError
+from envsolve.lockfile.formats import PYTHON_FORMATS, write_locks, write_python_lock
 from envsolve.lockfile.lock import Asked, Lock, strong_digests
 from envsolve.lockfile.reading import lock_at, locks_in
 from envsolve.lockfile.restriction import HOLDS, HOLDS_WHEN_READ, Content, lacking
@@ -18,11 +18,26 @@ from envsolve.lockfile.stack import lock_of
 from envsolve.lockfile.yaml_document import is_null
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.package import PackageFile, Pin
 from tests.laws import examples
 from tests.lockfile.conda_locks import two_platforms, usual_conda_locks
 from tests.lockfile.locks import CUDA_INDEX, INDEX, PINS, locks, plain, rtx_3090
 from tests.lockfile.test_pixi_toml import CASES, answers
 
+COMMIT = "f" * 40
+SOURCES = (
+    Pin("own", "1.0", (PackageFile(f"own.git@{COMMIT}", f"git+https://example.org/own.git@{COMMIT}"),), None),
+    Pin(
+        "part",
+        "",
+        (PackageFile(f"own@{COMMIT}", f"git+ssh://git@example.org/own@{COMMIT}#subdirectory=src/part"),),
+        None,
+        via=("own",),
+        marker="sys_platform == 'linux'",
+    ),
+    Pin("mine", "", (PackageFile(".", ".#editable"),), None, via=("-r requirements.in",)),
+    Pin("other", "", (PackageFile("other", "../libs/other"),), None, marker="python_version > '3'"),
+)
 GOLDEN = Path(__file__).parents[1] / "golden" / "0.1.0"
 WORDS = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="@"), min_size=1, max_size=12)
 """As they stand in a lock: what may break a line, or hide a login, is for the tests of each format."""
@@ -158,6 +173,7 @@ def content_of(lock: Lock) -> set[Content]:
         Content.CATEGORIES: lock.categories,
         Content.PYTHONS: lock.requires_python or any(pin.requires_python for pin in lock.pins),
         Content.DEFAULT_INDEX: lock.default_index or lock.indexes,
+        Content.SOURCES: not all(file.is_archive for pin in lock.pins for file in pin.files),
         Content.RECORD: made is not None and made.request is not None,
     }
     assert found.keys() == set(Content)
@@ -176,8 +192,24 @@ def test_a_format_holds_no_more_and_no_less_than_it_declares(format_name: str, m
         default_is_plain=False,
         indexes=(CUDA_INDEX,),
     )
-    assert content_of(lock._replace(conda=(lock.conda[0]._replace(categories=("dev",)),))) == set(Content)
+    whole = lock._replace(pins=(*lock.pins, *SOURCES))
+    assert content_of(whole._replace(conda=(lock.conda[0]._replace(categories=("dev",)),))) == set(Content)
+    if Content.SOURCES in HOLDS[format_name]:
+        lock = whole
     assert content_of(there_and_back(lock, format_name)) == HOLDS[format_name]
+
+
+@pytest.mark.parametrize("pin", SOURCES, ids=lambda pin: pin.name)
+@pytest.mark.parametrize("format_name", HOLDS)
+def test_a_repository_or_a_folder_is_read_back_or_refused(format_name: str, pin: Pin, matrix: Matrix) -> None:
+    lock = rtx_3090(matrix)._replace(pins=(pin,))
+    if Content.SOURCES in HOLDS[format_name]:
+        assert there_and_back(lock, format_name) == lock.restricted_to(format_name)
+        assert lacking(lock, format_name) is None
+    else:
+        with pytest.raises(UsageError, match=f"does not support {pin.name}, which is from a "):
+            write_python_lock(lock, format_name) if format_name in PYTHON_FORMATS else write_locks([lock], format_name)
+        assert lacking(lock, format_name) in (f"wheel or archive of {pin.name}", None)
 
 
 @pytest.mark.parametrize("format_name", READ_ALONE)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
+from envsolve.index.client import Direct
 from envsolve.index.extended import ExtendedProject
 from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.index.page import RawFile
@@ -290,6 +291,35 @@ class Releases:
             raise ValueError(f"{specifier!r} is not a version specifier") from None
         found = (admitted.contains(version, prereleases=True) for version in self.project.versions)
         return sum(1 << position for position, lies_in in enumerate(found) if lies_in)
+
+
+class DirectReleases(Releases):
+    """The one version at the address of a requirement: source is as good as a wheel, and its age does not count.
+
+    A version that only a build would tell meets every requirement.
+    """
+
+    __slots__ = ("_direct",)
+
+    def __init__(self, project: Project, fitting: Fitting, direct: Direct) -> None:
+        super().__init__(project, fitting)
+        self._direct = direct
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the version is known."""
+        return self._direct.version != ""
+
+    def fit(self, position: int) -> Fit | Unfit:
+        """See Releases."""
+        if self._direct.file.is_wheel:
+            return super().fit(position)
+        (file,) = self.project.files(0)
+        supports = self._fitting.supports(self._direct.file.requires_python)
+        return Fit(file, (file,), is_yanked=False) if supports else Unfit.OTHER_PYTHON
+
+    def _worked_out(self, specifier: str) -> int:
+        return super()._worked_out(specifier) if self.is_known else self.mask("")
 
 
 def _known_key(version: str) -> Key:

@@ -11,6 +11,7 @@ from resolvelib import BaseReporter, ResolutionImpossible
 from resolvelib.resolvers import Criterion, RequirementInformation, ResolutionTooDeep
 from resolvelib.structs import State
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.client import Indexes, package_file
 from envsolve.model.need import Need
@@ -254,10 +255,15 @@ def _pin(
 ) -> Pin:
     world = provider.world
     _, project = world.indexes.owner(pick.releases.project, pick.fit.best)
+    direct = world.indexes.direct(pick.name)
+    if direct is None:
+        files = tuple(package_file(project, raw) for raw in pick.fit.files)
+    else:
+        files = (direct.file._replace(url=without_secrets(direct.file.url)),)
     return Pin(
         name=pick.name,
-        version=pick.version,
-        files=tuple(package_file(project, raw) for raw in pick.fit.files),
+        version=pick.version if direct is None else direct.version,
+        files=files,
         index_url=world.indexes.index_url(project),
         via=tuple(sorted(via)),
         because=tuple(dict.fromkeys(_reasons(pick, provider, limits))),

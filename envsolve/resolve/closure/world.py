@@ -20,7 +20,7 @@ from envsolve.index.page import RawFile, version_of
 from envsolve.model.names import normalized
 from envsolve.model.need import Need
 from envsolve.model.package import Present
-from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit, Wanted
+from envsolve.resolve.closure.releases import DirectReleases, Fit, Fitting, Releases, Unfit, Wanted
 from envsolve.resolve.closure.virtual import Virtual, VirtualReleases, file_of
 from envsolve.resolve.closure.workers import Workers
 
@@ -111,8 +111,10 @@ class World:
         """The versions of a project; None where no index knows it. Raises OutsideError."""
         if name in self._releases:
             return self._releases[name]
-        project = self.indexes.project(name)
+        project, direct = self.indexes.project(name), self.indexes.direct(name)
         found = None if project is None else Releases(project, self.fitting)
+        if project is not None and direct is not None:
+            found = DirectReleases(project, self.fitting, direct)
         return self._releases.setdefault(name, found)
 
     def newest(self, releases: Releases, mask: int, *, prereleases: bool = False) -> int | None:

@@ -43,8 +43,12 @@ def test_the_packages_are_the_expected_ones(name: str, server: IndexServer, envs
 
 
 def check_lock(lock: dict[str, Any], case: dict[str, Any]) -> None:
-    """Compare a lock with the pins, and where it matters the files, that a case expects."""
-    assert [f"{it['name']}=={it['version']}" for it in lock["packages"]] == sorted(case["pins"])
+    """Compare a lock with the pins, and where it matters the files, that a case expects.
+
+    A source archive by its address has no version in a lock.
+    """
+    pins = ["==".join(filter(None, (it["name"], it.get("version")))) for it in lock["packages"]]
+    assert pins == sorted(case["pins"])
     if "files" in case:
         files = [
             file["name"]

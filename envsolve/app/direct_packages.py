@@ -1,0 +1,37 @@
+"""Requirements that give an address are read before all else: each is one version, which nothing can move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from envsolve.app.asked_packages import Given
+from envsolve.app.lock_indexes import Lines
+from envsolve.boundary.secrets import without_secrets
+from envsolve.model.reference import parse_reference
+
+
+def with_direct(wanted: Given, lines: Lines, format_name: str, commits: Mapping[str, str]) -> Given:
+    """``wanted`` with what is at the addresses of its requirements, and at those that these require.
+
+    ``commits`` are the addresses in an existing lock that stay, by the requirement they are for. Raises UsageError
+    where a file in ``format_name`` cannot have one, or it is not the project that a requirement says; OutsideError
+    where it cannot be read.
+    """
+    waiting = [need for need, _ in (*wanted.needs, *wanted.constraints) if need.url]
+    if not waiting:
+        return wanted
+    from envsolve.lockfile.restriction import require_sources
+
+    require_sources(wanted.addresses, format_name)
+    direct = dict(wanted.direct)
+    while waiting:
+        need = waiting.pop()
+        if need.url in direct:
+            continue
+        asked = parse_reference(need.url)
+        kept = commits.get(without_secrets(str(need)))
+        read = lines.direct.read(need.name, asked if kept is None else parse_reference(kept))
+        direct[need.url] = read._replace(asked=without_secrets(asked.url))
+        required = () if read.metadata is None else read.metadata.requires or ()
+        waiting += [it for it in required if it.url and it.for_extra in ("", *need.extras)]
+    return wanted._replace(direct=direct)

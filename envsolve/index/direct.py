@@ -1,0 +1,172 @@
+"""Packages by their address: the version, the digest or commit, and the requirements of what is there.
+
+A file gets the digest that it has now, a branch or a tag its commit, so that a lock installs the same later. What a
+project requires is what its pyproject.toml states; else a build tells, where the user allows it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from envsolve.boundary.files import FileError, read_bytes
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import Hint, OutsideError, UsageError
+from envsolve.index.checks import NOT_THERE, check_hash
+from envsolve.index.client import Direct
+from envsolve.index.fetch import METADATA_LIMIT, Fetcher
+from envsolve.index.kept import read_plain, written_plain
+from envsolve.index.metadata import Metadata, read_metadata
+from envsolve.index.one_index import Shelf
+from envsolve.index.page import version_of
+from envsolve.index.repository import add_submodules, check_out
+from envsolve.index.source_archive import project_metadata, stated_metadata
+from envsolve.index.source_metadata import built_metadata, extracted
+from envsolve.model.names import normalized
+from envsolve.model.package import PackageFile
+from envsolve.model.reference import AddressKind, Reference, file_name_in, is_path
+
+_OK = 200
+_LARGEST = 2_000_000_000
+"""Bytes of a file that is fetched for its digest."""
+_BUCKET = "results"
+_PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
+
+
+class _Stated(NamedTuple):
+    """A file with the requirements of a project: a pyproject.toml, or the metadata that a build made."""
+
+    content: bytes
+    is_built: bool = False
+
+    def metadata(self) -> Metadata | None:
+        """What it says; None for a pyproject.toml that leaves requirements to the build, or is none."""
+        return read_metadata(self.content) if self.is_built else project_metadata(self.content)
+
+
+class DirectReader:
+    """Reads packages by their address; relative paths begin at the current directory."""
+
+    def __init__(
+        self, fetcher: Fetcher, shelf: Shelf, environ: Mapping[str, str], *, offline: bool, allow_builds: bool
+    ) -> None:
+        self._fetcher, self._shelf, self._environ = fetcher, shelf, environ
+        self._offline, self._allow_builds = offline, allow_builds
+
+    def read(self, name: str, reference: Reference) -> Direct:
+        """What is at ``reference``, which is the project ``name``.
+
+        Raises UsageError ``direct-reference-invalid`` where it is another project or none, OutsideError where it cannot
+        be had.
+        """
+        readers = {AddressKind.FILE: self._file, AddressKind.REPOSITORY: self._repository}
+        found = readers.get(reference.kind, self._folder)(name, reference)
+        return found._replace(asked=without_secrets(reference.url))
+
+    def _folder(self, name: str, reference: Reference) -> Direct:
+        root = Path(reference.address)
+        if not root.is_dir():
+            raise _invalid(name, reference, "there is no such folder")
+        return _direct(name, reference, self._stated(name, reference, root), _file_at(reference))
+
+    def _file(self, name: str, reference: Reference) -> Direct:
+        reference = reference._replace(address=_absolute(reference.address))
+        file = PackageFile(reference.file_name, reference.url, reference.hashes)
+        version = version_of(name, file.name)
+        if file.is_wheel and version is None:
+            raise _invalid(name, reference, f"{file.name} is not the file name of a wheel of {name}")
+        if file.is_wheel and file.hashes:
+            return Direct(file, version or "")
+        response = self._fetcher.fetch(reference.address, limit=_LARGEST)
+        if response.status != _OK:
+            shown = without_secrets(reference.url)
+            raise OutsideError(NOT_THERE, f"{name} @ {shown} cannot be fetched: it returned status {response.status}")
+        check_hash(response.body, file.hashes, file.name)
+        digest = hashlib.sha256(response.body).hexdigest()
+        file = file._replace(hashes=file.hashes or (("sha256", digest),), size=len(response.body))
+        if file.is_wheel:
+            return Direct(file, version or "")
+        if version is not None and not reference.subdirectory:
+            found = stated_metadata(response.body, file)
+            if found is not None:
+                return Direct(file._replace(requires_python=found.requires_python), version, found)
+        with TemporaryDirectory(prefix="envsolve-source-", ignore_cleanup_errors=True) as directory:
+            root = extracted(response.body, file, Path(directory))
+            return _direct(name, reference, self._stated(name, reference, root), file)
+
+    def _repository(self, name: str, reference: Reference) -> Direct:
+        kept = self._kept(reference) if reference.has_commit else None
+        if kept is not None:
+            return _direct(name, reference, kept, _file_at(reference))
+        if self._offline:
+            hint = Hint("run the same command once without --offline to fill the cache")
+            message = f"{without_secrets(reference.url)} is not cached, and --offline is set"
+            raise OutsideError("not-kept", message, hints=(hint,))
+        with TemporaryDirectory(prefix="envsolve-source-", ignore_cleanup_errors=True) as directory:
+            root = Path(directory)
+            locked = reference._replace(revision=check_out(reference, root, self._environ))
+            if self._allow_builds:
+                add_submodules(root, self._environ)
+            stated = self._stated(name, reference, root)
+        if stated is not None:
+            self._shelf.write(_BUCKET, _key(locked), written_plain(tuple(stated)))
+        return _direct(name, reference, stated, _file_at(locked))
+
+    def _kept(self, reference: Reference) -> _Stated | None:
+        match read_plain(self._shelf.read(_BUCKET, _key(reference))):
+            case bytes(content), bool(is_built):
+                return _Stated(content, is_built)
+        return None
+
+    def _stated(self, name: str, reference: Reference, root: Path) -> _Stated | None:
+        """What a tree says of its requirements; None where only a build tells them, and none is allowed."""
+        top = root / reference.subdirectory
+        if not any((top / it).exists() for it in _PROJECT_FILES):
+            raise _invalid(name, reference, "it has no pyproject.toml and no setup.py")
+        found = _Stated(_read_inside(top / "pyproject.toml", root))
+        if found.metadata() is not None:
+            return found
+        return (
+            _Stated(built_metadata(top, without_secrets(reference.url)), is_built=True) if self._allow_builds else None
+        )
+
+
+def _file_at(reference: Reference) -> PackageFile:
+    return PackageFile(file_name_in(reference.url), reference.url)
+
+
+def _direct(name: str, reference: Reference, stated: _Stated | None, file: PackageFile) -> Direct:
+    """A project whose requirements are ``stated``, as source. Raises UsageError where it is another project."""
+    found = None if stated is None else stated.metadata()
+    if found is None:
+        found = Metadata(name, "", None, needs_build=True)
+    elif normalized(found.name) != name:
+        called = f"it is called {found.name!r}" if found.name else "its pyproject.toml names no project"
+        hint = Hint(f"write '{found.name} @ {without_secrets(reference.url)}'") if found.name else Hint("name it there")
+        raise _invalid(name, reference, called, hint)
+    return Direct(file._replace(requires_python=found.requires_python), found.version, found)
+
+
+def _read_inside(path: Path, root: Path) -> bytes:
+    """A file of a tree that somebody else may have made; b"" where it is not there, or a link leads out of the tree."""
+    if not path.resolve().is_relative_to(root.resolve()):
+        return b""
+    try:
+        return read_bytes(path, METADATA_LIMIT) or b""
+    except FileError:
+        return b""
+
+
+def _absolute(address: str) -> str:
+    return Path(address).resolve().as_uri() if is_path(address) else address
+
+
+def _key(reference: Reference) -> str:
+    return f"requirements of {without_secrets(reference.url)}"
+
+
+def _invalid(name: str, reference: Reference, reason: str, *hints: Hint) -> UsageError:
+    return UsageError("direct-reference-invalid", f"{name} @ {without_secrets(reference.url)}: {reason}", hints=hints)

@@ -1,0 +1,110 @@
+"""A commit of a git repository, by the user's own git: it knows the logins, keys and proxies that open it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from envsolve.boundary.programs import Output, end_session, find_program, start
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import Hint, OutsideError
+from envsolve.model.reference import Reference
+
+_PATIENCE = 600.0
+"""Seconds for one run of git; the history of a large repository takes minutes."""
+_LONGEST_OUTPUT = 1 << 20
+_SAFE = (
+    *("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never", "-c", "advice.detachedHead=false"),
+    *("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=30"),
+)
+"""No program that a repository or its address names is run, and a server that stalls is given up."""
+_OF_ANOTHER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
+"""What git sets while a hook of some other repository runs."""
+_EVERYTHING = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
+
+
+def check_out(reference: Reference, directory: Path, environ: Mapping[str, str]) -> str:
+    """Check the revision of ``reference`` out into ``directory``, which is empty; the commit that it is.
+
+    Raises OutsideError ``git-not-found``, or ``repository-unreadable`` where git cannot have it.
+    """
+    git = find_program("git", environ)
+    if git is None:
+        message = f"git is needed to read {without_secrets(reference.url)}, and it is not installed"
+        raise OutsideError("git-not-found", message, hints=(Hint("install git, and try again"),))
+    repository = _Repository(git, reference, directory, environ)
+    repository.run("init", "--quiet")
+    revision = reference.revision or "HEAD"
+    if repository.fails("fetch", "--quiet", "--depth=1", "--", reference.address, revision):
+        # A short commit has no name on the server, and some servers give no commit by its own name.
+        repository.run("fetch", "--quiet", "--filter=blob:none", "--", reference.address, *_EVERYTHING)
+        known = (f"refs/remotes/origin/{revision}", f"refs/tags/{revision}", revision)
+        found = next((it for it in known if not repository.fails("rev-parse", "--verify", f"{it}^{{commit}}")), None)
+        if found is None:
+            raise repository.unreadable(f"it has no branch, tag or commit {revision!r}")
+    else:
+        found = "FETCH_HEAD"
+    repository.run("checkout", "--quiet", "--detach", found)
+    return repository.run("rev-parse", "HEAD").strip()
+
+
+def add_submodules(directory: Path, environ: Mapping[str, str]) -> None:
+    """Check out what a working tree of :func:`check_out` includes of other repositories: builds may need it.
+
+    What cannot be had is left out; the build says what it lacks.
+    """
+    git = find_program("git", environ)
+    if git is not None and (directory / ".gitmodules").exists():
+        _run(git, ("submodule", "update", "--quiet", "--init", "--recursive", "--depth=1"), directory, environ)
+
+
+class _Repository:
+    """The repository in a directory."""
+
+    def __init__(self, git: str, reference: Reference, directory: Path, environ: Mapping[str, str]) -> None:
+        self._git, self._reference, self._directory, self._environ = git, reference, directory, environ
+        self._said = ""
+
+    def run(self, *command: str) -> str:
+        """What a command of git prints. Raises OutsideError where it fails."""
+        if self.fails(*command):
+            raise self.unreadable(_reason(self._said))
+        return self._said
+
+    def fails(self, *command: str) -> bool:
+        """Whether a command of git fails."""
+        code, self._said = _run(self._git, command, self._directory, self._environ)
+        return code != 0
+
+    def unreadable(self, reason: str) -> OutsideError:
+        """The error where the repository cannot be read."""
+        return OutsideError(
+            "repository-unreadable",
+            f"cannot read {without_secrets(self._reference.url)}",
+            (without_secrets(reason),),
+            (Hint("check the address, the revision and your access with `git ls-remote`"),),
+        )
+
+
+def _run(git: str, command: tuple[str, ...], directory: Path, environ: Mapping[str, str]) -> tuple[int | None, str]:
+    variables = {key: value for key, value in environ.items() if key not in _OF_ANOTHER}
+    variables |= {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1", "LC_ALL": "C"}
+    variables.setdefault("GIT_SSH_COMMAND", "ssh -oBatchMode=yes")
+    process = start([git, *_SAFE, *command], variables, directory, errors=subprocess.STDOUT)
+    output = Output(process, _LONGEST_OUTPUT)
+    try:
+        code: int | None = process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        code = None
+    finally:
+        end_session(process)
+    said = output.content().decode("utf-8", "replace")
+    return (None, f"git took more than {_PATIENCE:.0f} seconds") if code is None else (code, said)
+
+
+def _reason(said: str) -> str:
+    """The line of git's output that says what is wrong."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    fatal = (line for line in lines if line.startswith(("fatal:", "error:", "remote:")))
+    return next(fatal, lines[-1] if lines else "git failed")

@@ -1,0 +1,148 @@
+"""Packages that a requirement gives by their address: a file, a repository or a folder.
+
+``NAME @ https://host/x.whl#sha256=...``, ``NAME @ git+https://host/x.git@v1#subdirectory=python``, ``-e ./x``: the
+direct references of PEP 508, and the forms that pip reads beside them
+(https://pip.pypa.io/en/stable/topics/vcs-support and .../reference/requirements-file-format).
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from envsolve.boundary.secrets import without_secrets
+
+if TYPE_CHECKING:
+    from envsolve.model.package import Hashes
+
+EDITABLE = "#editable"
+"""Stands behind the path of a folder that is installed in place."""
+_EDITABLE_LINE = "-e "
+_GIT = "git+"
+_COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z"
+"""SHA-1, or SHA-256 in newer repositories."""
+_ADDRESS = r"-e |\.{0,2}[/\\]|\.{1,2}(?:$|[\[# ])|[a-z+]+://|git\+|[A-Za-z]:\\|[^\s@]+\.(whl|tar\.gz|zip)(?:$|#)"
+_GIT_SCHEMES = ("https", "http", "ssh", "git", "file")
+_DIGESTS = ("sha256", "sha384", "sha512")
+_DRIVE = r"[A-Za-z]:[\\/]"
+_ARCHIVES = (".whl", ".tar.gz", ".zip")
+
+
+class AddressKind(Enum):
+    """What is at an address."""
+
+    FILE = "file"
+    REPOSITORY = "repository"
+    FOLDER = "folder"
+
+
+class Reference(NamedTuple):
+    """An address, taken apart.
+
+    ``address`` is that of the file, the repository or the folder alone. ``revision`` is a branch, a tag or a commit, ""
+    for the default branch. ``subdirectory`` is the folder in it with the project, ``egg`` the name that it states, with
+    extras.
+    """
+
+    kind: AddressKind
+    address: str
+    revision: str = ""
+    subdirectory: str = ""
+    hashes: Hashes = ()
+    egg: str = ""
+    is_editable: bool = False
+
+    @property
+    def has_commit(self) -> bool:
+        """Whether the revision is a commit, which always has the same content."""
+        return re.match(_COMMIT, self.revision) is not None
+
+    @property
+    def file_name(self) -> str:
+        """The last part of the path, decoded."""
+        return unquote(urlsplit(self.address).path.rstrip("/").rpartition("/")[2])
+
+    @property
+    def url(self) -> str:
+        """The address as a lock has it: without hashes, which stand beside it."""
+        if self.kind is AddressKind.FOLDER:
+            return f"{self.address}{EDITABLE if self.is_editable else ''}"
+        below = f"#subdirectory={self.subdirectory}" if self.subdirectory else ""
+        if self.kind is AddressKind.FILE:
+            return f"{self.address}{below}"
+        return f"{_GIT}{self.address}{f'@{self.revision}' if self.revision else ''}{below}"
+
+    def is_same_place(self, other: Reference) -> bool:
+        """Whether both are the same project, maybe at other revisions."""
+        mine, others = ((it.kind, without_secrets(it.address), it.subdirectory, it.is_editable) for it in (self, other))
+        return mine == others
+
+
+def gives_address(requirement: str) -> bool:
+    """Whether a requirement is a path or an address without a name, as pip takes them."""
+    return re.match(_ADDRESS, requirement) is not None
+
+
+def editable(folder: str) -> str:
+    """The requirement for a project in a folder that is installed in place, as pip's files have it."""
+    return f"{_EDITABLE_LINE}{folder}"
+
+
+def editable_folder(requirement: str) -> str | None:
+    """The folder in such a requirement; None for any other."""
+    return requirement.removeprefix(_EDITABLE_LINE).strip() if requirement.startswith(_EDITABLE_LINE) else None
+
+
+def kind_of(url: str) -> AddressKind:
+    """What is at the address of a file of a lock, or of a requirement."""
+    if url.startswith(_GIT):
+        return AddressKind.REPOSITORY
+    return AddressKind.FOLDER if is_path(url) and not url.partition("#")[0].endswith(_ARCHIVES) else AddressKind.FILE
+
+
+def is_path(text: str) -> bool:
+    """Whether ``text`` is a path as pip tells it from a name: it begins with a dot or a slash."""
+    return text.startswith((".", "/", "\\")) or re.match(_DRIVE, text) is not None
+
+
+def parse_reference(url: str) -> Reference:
+    """Take an address apart. Raises ValueError with a sentence where nothing can be installed from it."""
+    address, _, fragment = url.partition("#")
+    shown, _, _ = without_secrets(url).partition("#")
+    stated = dict(part.partition("=")[::2] for part in fragment.split("&") if part)
+    below, egg = stated.get("subdirectory", "").strip("/"), stated.get("egg", "")
+    if ".." in below.split("/"):
+        raise ValueError(f"the subdirectory {below!r} leads out of the project")
+    kind = kind_of(url)
+    if kind is AddressKind.FOLDER:
+        return Reference(kind, address.rstrip("/") or "/", is_editable="editable" in stated)
+    if kind is AddressKind.REPOSITORY:
+        repository, revision = _repository(address.removeprefix(_GIT), shown)
+        return Reference(kind, repository, revision, below, egg=egg)
+    if not is_path(address) and urlsplit(address).scheme not in ("http", "https", "file"):
+        raise ValueError(f"{shown} is not an http, https, file or git+https URL")
+    hashes = tuple((algorithm, stated[algorithm].lower()) for algorithm in _DIGESTS if stated.get(algorithm))
+    found = Reference(kind, address, "", below, hashes, egg)
+    if not found.file_name.endswith(_ARCHIVES):
+        raise ValueError(f"{shown} is neither a wheel nor a .tar.gz or .zip archive")
+    return found
+
+
+def _repository(address: str, shown: str) -> tuple[str, str]:
+    """The address of a repository, and the revision behind the last ``@`` of its path."""
+    split = urlsplit(address)
+    if split.scheme not in _GIT_SCHEMES or (split.scheme != "file" and not split.hostname):
+        raise ValueError(f"{shown} is not the URL of a git repository, such as git+https://...")
+    if not split.path.strip("/"):
+        raise ValueError(f"{shown} names no repository")
+    path, _, revision = split.path.partition("@")
+    if revision.startswith("-") or re.search(r"[\s\x00-\x1f\x7f~^:?*\\\[]|\.\.", revision):
+        raise ValueError(f"{revision!r} is not the name of a branch, a tag or a commit")
+    return split._replace(path=path, query="", fragment="").geturl(), revision
+
+
+def file_name_in(url: str) -> str:
+    """The last part of the path of an address."""
+    return url.partition("#")[0].partition("?")[0].rpartition("/")[2]

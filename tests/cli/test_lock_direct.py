@@ -1,0 +1,258 @@
+"""Requirements by their address: repositories, folders, archives; their locks, and what installers make of these."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import tomli
+
+from tests.cli.locking import undisturbed
+from tests.conda.packages import MINOR
+from tests.conftest import Envsolve, Result
+from tests.index.packages import sdist, wheel
+from tests.index.repositories import GitServer, project
+from tests.index.server import IndexServer
+
+
+class World(NamedTuple):
+    """An index with alpha, which requires beta, a server of repositories, and a command that locks."""
+
+    envsolve: Envsolve
+    server: IndexServer
+    git: GitServer
+
+    def __call__(self, *words: str, code: int = 0) -> Result:
+        common = ("--gpu", "none", "--python", MINOR, "--index-url", self.server.index_url, "--cache-dir", "cache")
+        done = self.envsolve(*words, *common)
+        assert done.code == code, done.err + done.out
+        return done
+
+    def lock(self, *words: str) -> dict[str, dict[str, object]]:
+        """The packages of a pylock.toml for ``words``, by name."""
+        text = self(*words, "--format", "pylock").out
+        return {it["name"]: it for it in tomli.loads(text)["packages"]}
+
+    def address(self, repository: str, revision: str = "") -> str:
+        """The address of a repository in a requirement."""
+        return f"git+{self.git.url}/{repository}{f'@{revision}' if revision else ''}"
+
+
+@pytest.fixture
+def here(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    (tmp_path / "here").mkdir()
+    undisturbed(monkeypatch, tmp_path / "here")
+    with IndexServer(recorded=False) as index, GitServer(tmp_path / "repositories") as git:
+        index.add("alpha", [wheel("alpha", "1.0", ["beta"]), wheel("alpha", "2.0", ["beta>=1"])])
+        index.add("beta", [wheel("beta", "1.0"), wheel("beta", "2.0")])
+        yield World(envsolve, index, git)
+
+
+@pytest.mark.parametrize("revision", ["", "main", "v1", "commit", "short"])
+def test_a_repository_is_locked_at_its_commit_with_what_it_requires(here: World, revision: str) -> None:
+    commit = here.git.commit("own", project("own", "1.5", ("alpha<2",)), tag="v1")
+    named = {"commit": commit, "short": commit[:8]}.get(revision, revision)
+    found = here.lock(f"own @ {here.address('own', named)}")
+    assert found["own"]["vcs"] == {"type": "git", "url": f"{here.git.url}/own", "commit-id": commit}
+    assert found["own"]["version"] == "1.5"
+    assert found["alpha"]["version"] == "1.0"
+    assert found["beta"]["version"] == "2.0"
+
+
+def test_a_commit_is_had_of_a_server_that_gives_none_by_its_name(
+    envsolve: Envsolve, here: World, tmp_path: Path
+) -> None:
+    with GitServer(tmp_path / "others", allows_commits=False) as git:
+        first = git.commit("own", project("own", "1.0"))
+        git.commit("own", project("own", "2.0"))
+        other = World(envsolve, here.server, git)
+        assert other.lock(f"own @ {other.address('own', first)}")["own"]["version"] == "1.0"
+
+
+def test_a_repository_without_a_name_is_called_as_its_address_says(here: World) -> None:
+    here.git.commit("team/Own_Project.git", project("own-project"))
+    here.git.commit("team/library", {f"python/{it}": text for it, text in project("library").items()})
+    here.git.commit("team/other", project("renamed"))
+    assert "own-project" in here.lock(here.address("team/Own_Project.git"))
+    found = here.lock(f"{here.address('team/library')}#subdirectory=python&egg=library")
+    assert found["library"]["vcs"]["subdirectory"] == "python"  # type: ignore[index]  # a table
+    done = here(here.address("team/other"), "--format", "pylock", code=2)
+    assert "error: direct-reference-invalid" in done.err
+    assert f"hint: write 'renamed @ {here.address('team/other')}'" in done.err
+
+
+def test_what_a_repository_requires_by_address_is_read_too(here: World) -> None:
+    here.git.commit("part", project("part", "3.0", ("beta<2",)))
+    here.git.commit("own", project("own", "1.0", (f"part @ {here.address('part')}",)))
+    found = here.lock(f"own @ {here.address('own')}")
+    assert (found["part"]["version"], found["beta"]["version"]) == ("3.0", "1.0")
+
+
+def test_a_branch_keeps_its_commit_until_it_is_upgraded(here: World) -> None:
+    first = here.git.commit("own", project("own"))
+    words = (f"own @ {here.address('own', 'main')}", "alpha")
+    here(*words, "-o", "pylock.toml")
+    second = here.git.commit("own", project("own", "2.0"))
+    here.git.commit("own", project("own", "3.0"), branch="next")
+    here(*words, "beta<2", "-o", "pylock.toml")
+    assert first in Path("pylock.toml").read_text()
+    here(*words, "-o", "pylock.toml", "-P", "own")
+    assert second in Path("pylock.toml").read_text()
+    here(f"own @ {here.address('own', 'next')}", "-o", "pylock.toml")
+    assert 'version = "3.0"' in Path("pylock.toml").read_text()
+
+
+def test_what_was_read_of_a_commit_is_not_fetched_again(here: World) -> None:
+    commit = here.git.commit("own", project("own"))
+    before = here.lock(f"own @ {here.address('own', commit)}")
+    asked = len(here.git.requests)
+    assert here.lock(f"own @ {here.address('own', commit)}") == before
+    assert here.lock(f"own @ {here.address('own', commit)}", "--offline") == before
+    assert len(here.git.requests) == asked
+    done = here(f"own @ {here.address('own', 'main')}", "--format", "pylock", "--offline", code=3)
+    assert "error: not-kept" in done.err
+
+
+def test_requirements_that_only_a_build_tells_need_a_build(here: World) -> None:
+    here.git.commit("own", project("own", "1.0", ("alpha<2",), static=False))
+    words = (f"own @ {here.address('own')}", "--format", "pylock")
+    done = here(*words, code=1)
+    assert done.err.startswith("error: needs-build\n  own must be built to read its requirements")
+    assert "--allow-builds" in done.err
+    packages = tomli.loads(here(*words, "--allow-builds").out)["packages"]
+    assert [(it["name"], it["version"]) for it in packages] == [("alpha", "1.0"), ("beta", "2.0"), ("own", "1.0")]
+
+
+@pytest.mark.parametrize(
+    ("address", "code", "says"),
+    [
+        ("missing", 3, "cannot read git+http://127.0.0.1:"),
+        ("own@absent", 3, "it has no branch, tag or commit 'absent'"),
+        ("own#subdirectory=absent", 2, "it has no pyproject.toml and no setup.py"),
+        ("own#subdirectory=../..", 2, "leads out of the project"),
+    ],
+)
+def test_a_repository_that_cannot_be_had_is_one_error(here: World, address: str, code: int, says: str) -> None:
+    here.git.commit("own", project("own"))
+    done = here(f"own @ git+{here.git.url}/{address}", "--format", "pylock", code=code)
+    assert says in done.err
+    assert done.out == ""
+    assert "Traceback" not in done.err
+
+
+def test_without_git_nothing_is_locked(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    here.git.commit("own", project("own"))
+    monkeypatch.setenv("PATH", "")
+    assert "error: git-not-found" in here(f"own @ {here.address('own')}", "--format", "pylock", code=3).err
+
+
+def test_a_link_that_leads_out_of_a_repository_is_not_followed(here: World, tmp_path: Path) -> None:
+    (tmp_path / "secret.toml").write_text(project("own", requires=("alpha",))["pyproject.toml"])
+    root = tmp_path / "repositories" / "own"
+    here.git.commit("own", {"setup.py": ""})
+    (root / "pyproject.toml").symlink_to(tmp_path / "secret.toml")
+    here.git.commit("own", {})
+    assert "error: needs-build" in here(f"own @ {here.address('own')}", "--format", "pylock", code=1).err
+
+
+def test_a_login_reaches_no_lock_and_no_message(here: World) -> None:
+    here.git.commit("own", project("own"))
+    opened = here.address("own").replace("http://", "http://user:s3cr3t@")
+    done = here(f"own @ {opened}", "--format", "requirements")
+    assert "s3cr3t" not in done.out + done.err
+    assert "own @ git+http://127.0.0.1" in done.out
+    assert "s3cr3t" not in here(f"own @ {opened}absent", "--format", "requirements", code=3).err
+
+
+def test_the_project_itself_brings_its_requirements(here: World) -> None:
+    extras = "[project.optional-dependencies]\ndev = ['alpha<2']\n"
+    for path, text in project("mine", requires=("beta<2",)).items():
+        Path(path).write_text(text + (extras if path == "pyproject.toml" else ""))
+    found = here.lock(".")
+    assert found["mine"]["directory"] == {"path": "."}
+    assert "version" not in found["mine"]
+    assert found["beta"]["version"] == "1.0"
+    Path("requirements.in").write_text("-e .[dev]\n")
+    found = here.lock("-r", "requirements.in")
+    assert found["mine"]["directory"] == {"path": ".", "editable": True}
+    assert found["alpha"]["version"] == "1.0"
+    assert "\n-e .  # mine\n" in here("-r", "requirements.in", "--format", "requirements").out
+
+
+def test_a_change_of_the_project_makes_its_lock_stale(here: World) -> None:
+    for path, text in project("mine", requires=("beta<2",)).items():
+        Path(path).write_text(text)
+    words = (".", "-o", "pylock.toml")
+    here(*words)
+    before = Path("pylock.toml").read_text()
+    here(*words)
+    assert Path("pylock.toml").read_text() == before
+    Path("pyproject.toml").write_text(project("mine", requires=("alpha",))["pyproject.toml"])
+    here(*words)
+    assert "alpha" in Path("pylock.toml").read_text()
+
+
+def test_an_archive_gets_the_digest_that_it_has(here: World) -> None:
+    file = sdist("own", "1.0", ["alpha<2"])
+    here.server.add("own", [file])
+    found = here.lock(f"{here.server.url}/files/own/{file.name}")
+    assert found["own"]["archive"]["hashes"] == {"sha256": file.sha256}  # type: ignore[index]  # a table
+    assert found["alpha"]["version"] == "1.0"
+
+
+def test_a_wheel_of_this_machine_is_locked(here: World) -> None:
+    file = wheel("own", "1.0", ["alpha<2"])
+    assert file.content is not None
+    Path(file.name).write_bytes(file.content)
+    found = here.lock(f"./{file.name}")
+    digest = hashlib.sha256(file.content).hexdigest()
+    assert found["own"]["archive"] == {  # the path of the machine that made it
+        "url": Path(file.name).absolute().as_uri(),
+        "size": len(file.content),
+        "hashes": {"sha256": digest},
+    }
+    assert found["alpha"]["version"] == "1.0"
+
+
+@pytest.mark.parametrize("format_name", ["conda-lock", "explicit", "dockerfile"])
+def test_a_format_that_cannot_have_a_repository_says_so(here: World, format_name: str) -> None:
+    words = (f"own @ {here.address('own')}", "-f", "pytorch", "--format", format_name)
+    done = here.envsolve(*words, "--gpu", "none", "--index-url", here.server.index_url, "--no-cache")
+    assert (done.code, done.out) == (2, "")
+    assert f"the format '{format_name}' does not support own, which is from a repository" in done.err
+    assert "--format requirements or --format pylock" in done.err
+
+
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+@pytest.mark.parametrize("name", ["requirements.txt", "pylock.toml"])
+def test_create_installs_them(
+    here: World, name: str, installer: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    commit = here.git.commit("own", project("own", "1.5", ("beta<2",)))
+    mine = project("mine")
+    for path, text in mine.items():
+        (tmp_path / "here" / path).write_text(text)
+    (tmp_path / "here" / "in.txt").write_text(f"own @ {here.address('own')}\n-e .\n")
+    here("-r", "in.txt", "-o", name)
+    if installer == "pip":
+        monkeypatch.setattr("envsolve.app.making.find_uv", lambda: None)
+    create = ("create", "env", "--lock", name, "--cache-dir", "cache", "--no-validate")
+    done = here.envsolve(*create)
+    assert (done.code, "error: build-refused" in done.err) == (2, True)
+    done = here.envsolve(*create, "--allow-builds")
+    assert done.code == 0, done.err
+    listed = subprocess.run(
+        [sys.executable, "-m", "pip", "--python", "env/bin/python", "freeze", "--all"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = listed.stdout.splitlines()
+    assert f"own @ git+{here.git.url}/own@{commit}" in lines
+    assert "beta==1.0" in lines
+    assert any("mine" in line for line in lines)
