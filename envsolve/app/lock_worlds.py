@@ -406,7 +406,7 @@ class Worlds:
         return self._problem.python is None or minor_lies_in(minor, self._problem.python)
 
     def _is_young(self, minor: Version) -> bool:
-        return not is_a_year_old(minor, self._solver.catalogue(self._problem).date)
+        return not is_a_year_old(minor, self._solver.catalogue(self._problem).day_of(self._request))
 
     def _ranked(self, world: World) -> Sequence[str]:
         """What was asked for: what depends on a framework, the frameworks, then the others, by name within a rank."""

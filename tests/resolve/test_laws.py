@@ -22,7 +22,7 @@ from resolvelib.resolvers import Criterion
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
-from envsolve.model.request import Held, Policy
+from envsolve.model.request import Held, Packages, Policy
 from envsolve.model.solution import Machine, Owner, Solution
 from envsolve.model.versions import CudaVersion, LibcVersion
 from envsolve.resolve.agreement import best_combination
@@ -42,6 +42,7 @@ from tests.resolve.drawn import (
     DRIVERS,
     GLIBCS,
     MATRIX,
+    MOMENTS,
     ONE_SOURCE,
     POLICIES,
     PYTHONS,
@@ -168,6 +169,13 @@ def _check_cudnn(solution: Solution, build: Release) -> None:
 
 
 @law(40)
+@given(questions(policies=POLICIES), st.sampled_from(MOMENTS))
+def test_every_version_was_released_before_the_day_that_was_given(question: Question, moment: str) -> None:
+    solution = answer(question.asking(packages=Packages(exclude_newer=moment)))
+    assert all(build.released is not None and build.released < moment[:10] for build in builds(solution))
+
+
+@law(40)
 @given(questions(policies=POLICIES), st.sampled_from(GLIBCS))
 def test_the_c_library_of_every_machine_is_new_enough(question: Question, glibc: LibcVersion) -> None:
     there = tuple(machine._replace(glibc=glibc) for machine in question.problem.machines)
@@ -233,12 +241,15 @@ def test_a_further_machine_or_gpu_never_makes_possible_what_was_not_nor_gives_a_
 @law(50)
 @given(questions(), st.data())
 def test_a_further_constraint_never_makes_possible_what_was_not(question: Question, data: st.DataObject) -> None:
-    kind = data.draw(st.sampled_from(("python", "cuda", "versions", "source", "glibc")))
+    kind = data.draw(st.sampled_from(("python", "cuda", "date", "versions", "source", "glibc")))
     problem, request = question.problem, question.request
     if kind == "python":
         further = question.asking(python=data.draw(st.sampled_from(PYTHONS)) & (problem.python or ANY))
     elif kind == "cuda":
         further = question.asking(cuda=data.draw(st.sampled_from(CUDAS)) & (problem.cuda or ANY))
+    elif kind == "date":
+        limits = (data.draw(st.sampled_from(MOMENTS)), request.packages.exclude_newer)
+        further = question.asking(packages=Packages(exclude_newer=min(filter(None, limits))))
     elif kind == "versions":
         first, *rest = problem.frameworks
         added = data.draw(st.sampled_from(version_ranges(first.framework)))
@@ -299,6 +310,7 @@ CODES = {
     "no-gpu-build",
     "no-such-release",
     "python-not-supported",
+    "released-later",
 }
 
 
