@@ -34,10 +34,10 @@ from envsolve.model.request import Held, Packages, Request
 from envsolve.model.solution import Problem
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.bounds import THE_STACK, constraints_of, cuda_major_of, may_stand_beside
+from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
 from envsolve.resolve.closure.releases import Fit, Sources, Wanted
 from envsolve.resolve.closure.resolve import Conflict, Progress
-from envsolve.resolve.closure.told import contested
 from envsolve.resolve.closure.virtual import Virtual, among
 from envsolve.resolve.closure.world import Judge, Known, World
 from envsolve.resolve.parts import CUDA, CUDNN, OWNER, framework_identifier, minor_lies_in

@@ -36,8 +36,8 @@ from envsolve.resolve.parts import (
     minor_lies_in,
 )
 from envsolve.resolve.provider import Provider
+from envsolve.resolve.reasons import Conflict, fewest, step_of
 from envsolve.resolve.solver import Solver
-from envsolve.resolve.told import Conflict, fewest, step_of
 
 Meant = Callable[[Release], bool]
 

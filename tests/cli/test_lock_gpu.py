@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,10 @@ TARGET = ("--python", "3.11.7", "--platform", "linux-64", "--no-cache", "--forma
 def lock(envsolve: Envsolve, world: IndexServer, *arguments: str) -> Result:
     where = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
     return envsolve(*arguments, *TARGET, *where)
+
+
+def causes(result: Result) -> list[str]:
+    return [line.removeprefix("cause: ") for line in result.err.splitlines() if line.startswith("cause: ")]
 
 
 def pins(envsolve: Envsolve, world: IndexServer, *arguments: str) -> dict[str, str]:
@@ -182,13 +187,23 @@ class TestWhatIsForAnotherCuda:
         assert (found["torch"], found["nvidia-cuda-nvcc-cu12"]) == ("2.15.0", "12.9.86")
 
     def test_is_told_where_no_stack_of_its_cuda_is_left(self, envsolve: Envsolve, world: IndexServer) -> None:
-        result = lock(envsolve, world, "torch==2.15.0", "xgboost>=3", "--gpu", "8.6")
+        asked = ("torch==2.15.0", "xgboost>=3", "--gpu", "8.6")
+        result = lock(envsolve, world, *asked)
         assert (result.code, result.out) == (1, "")
-        assert "\ncause: xgboost 3.1.2 requires nvidia-nccl-cu12\n" in result.err
         assert result.err.startswith(
             "error: packages-conflict\n  only one package may install the folder nvidia/nccl, for "
         )
-        assert "\ncause: nvidia-nccl-cu13 2.30.7 requires the folder nvidia/nccl for itself\n" in result.err
+        few = [
+            "the command line requires xgboost>=3",
+            "torch 2.15.0 requires nvidia-nccl-cu13==2.30.7",
+            "xgboost 3.1.2 requires nvidia-nccl-cu12",
+        ]
+        folder = "nvidia-nccl-cu13 2.30.7 requires the folder nvidia/nccl for itself"
+        assert causes(result) == few
+        every = causes(lock(envsolve, world, *asked, "-v"))
+        assert (every[:3], folder in every) == (few, True)
+        told = json.loads(lock(envsolve, world, *asked, "--json").out)
+        assert [step["requirement"] for step in told["error"]["conflict"]] == every
 
 
 def test_a_bound_in_a_file_is_to_be_changed_there(

@@ -28,7 +28,7 @@ from envsolve.model.versions import CudaVersion, LibcVersion
 from envsolve.resolve.agreement import best_combination
 from envsolve.resolve.conflict import Kind, restricted
 from envsolve.resolve.explain import explain
-from envsolve.resolve.parts import Candidate, Requirement, framework_identifier
+from envsolve.resolve.parts import WHEELS_ONLY, Candidate, Requirement, framework_identifier
 from envsolve.resolve.provider import Provider
 from envsolve.resolve.relax import ways_out
 from envsolve.resolve.rules import owner_of
@@ -255,7 +255,8 @@ def test_a_further_constraint_never_makes_possible_what_was_not(question: Questi
         added = data.draw(st.sampled_from(version_ranges(first.framework)))
         further = question.asking(frameworks=(first._replace(specifier=first.specifier & added), *rest))
     elif kind == "source":  # the two that only a name brings in are not among those that a request has without one
-        sources = [(source,) for source in request.sources or DEFAULT_SOURCES]
+        usual = [it for it in DEFAULT_SOURCES if it.is_wheel or request.format not in WHEELS_ONLY]
+        sources = [(source,) for source in request.sources or usual]
         further = question.asking(sources=data.draw(st.sampled_from(sources)))
     else:
         there = tuple(it._replace(glibc=it.glibc or data.draw(st.sampled_from(GLIBCS))) for it in problem.machines)
