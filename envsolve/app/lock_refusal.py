@@ -194,10 +194,32 @@ def stack_refusal(
         error.hints = tuple(
             Hint(f"{it.text}{change}", kind=it.kind) if it.kind in _OTHER_VERSIONS else it for it in error.hints
         )
+    error.hints = (*error.hints, *_cpu_hints(request, problem, solver, wanted, typed))
     if on_python and typed.python is None:
         named = typed.asker.named("python")
         error.hints = (Hint(f"the framework requirements depend on the Python version: choose one with {named}"),)
     return error
+
+
+def _cpu_hints(request: Request, problem: Problem, solver: Solver, wanted: Given, typed: Request) -> Iterator[Hint]:
+    """The CPU build in place of a framework that is only a requirement, where the others have a stack without it.
+
+    It is never chosen without being asked for: beside the CUDA libraries of the others, a build for other GPUs uses the
+    GPU and fails.
+    """
+    for asked in problem.frameworks:
+        others = tuple(it for it in problem.frameworks if it is not asked)
+        needs = [
+            (need, origin) for need, origin in wanted.needs if FRAMEWORK_OF_WHEEL.get(need.name) == asked.framework
+        ]
+        builds = FRAMEWORKS[asked.framework].cpu_wheels if asked.framework in FRAMEWORKS else {}
+        is_named = asked.framework in {it.framework for it in typed.frameworks}
+        if is_named or not (others and needs and builds):
+            continue
+        if solver.can_solve(request._replace(frameworks=others), problem._replace(frameworks=others)):
+            requirements = " and ".join(f"{need} ({origin})" for need, origin in needs)
+            text = f"require {next(iter(builds))} instead of {requirements} to run it on the CPU"
+            yield Hint(text, kind="cpu")
 
 
 def _stack_refusal(request: Request, problem: Problem, solver: Solver, typed: Request) -> UnsolvableError:

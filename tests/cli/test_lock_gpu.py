@@ -206,6 +206,34 @@ class TestWhatIsForAnotherCuda:
         assert [step["requirement"] for step in told["error"]["conflict"]] == every
 
 
+class TestAFrameworkThatIsOnlyARequirement:
+    """TensorFlow has no code for compute capability 12.0."""
+
+    ASKED = ("-f", "jax", "--gpu", "12.0", "--source", "pypi")
+    HINT = "hint: require tensorflow-cpu instead of tensorflow>=2.16 (-r asked.in) to run it on the CPU\n"
+
+    @pytest.fixture(autouse=True)
+    def asked(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("asked.in").write_text("tensorflow>=2.16\n")
+
+    def test_may_be_replaced_by_its_build_for_the_cpu(self, envsolve: Envsolve, world: IndexServer) -> None:
+        result = lock(envsolve, world, *self.ASKED, "-r", "asked.in")
+        assert (result.code, result.out) == (1, "")
+        assert result.err.startswith("error: gpu-not-supported\n")
+        assert self.HINT in result.err
+
+    def test_is_not_replaced_where_it_is_named(self, envsolve: Envsolve, world: IndexServer) -> None:
+        result = lock(envsolve, world, *self.ASKED, "-f", "tensorflow", "-r", "asked.in")
+        assert (result.code, "tensorflow-cpu" in result.err) == (1, False)
+
+    def test_is_not_replaced_where_the_others_have_no_stack_either(
+        self, envsolve: Envsolve, world: IndexServer
+    ) -> None:
+        result = lock(envsolve, world, *self.ASKED, "-r", "asked.in", "--driver", "525.60.13")
+        assert (result.code, "tensorflow-cpu" in result.err) == (1, False)
+
+
 def test_a_bound_in_a_file_is_to_be_changed_there(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ from resolvelib.resolvers import Criterion
 
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
-from envsolve.model.release import Release, Source
+from envsolve.model.release import CudaLibraries, Release, Source
 from envsolve.model.request import Held, Packages, Policy
 from envsolve.model.solution import Machine, Owner, Solution
 from envsolve.model.versions import CudaVersion, LibcVersion
@@ -148,14 +148,22 @@ def test_all_builds_share_one_toolkit_one_cudnn_one_python_and_one_owner_of_cuda
         assert build.platform is problem.platform
         assert wanted.specifier.contains(build.full_version)
         assert not question.request.sources or build.source in question.request.sources
-        assert reference.requires_toolkit(build, toolkit)
         assert build.cuda.major == toolkit.version.major
         assert str(solution.python) in build.pythons
         known_bad = MATRIX.framework(build.framework, problem.platform).known_bad
         assert not any(reference.is_known_bad(build, known_bad, gpu) for gpu in (None, *problem.gpus))
+    on_their_own = [it for it in builds(solution) if not _may_stand_beside_others(it, question)]
+    for build in on_their_own:
+        assert reference.requires_toolkit(build, toolkit)
         _check_cudnn(solution, build)
-    assert {owner_of(build) for build in builds(solution)} == {solution.owner}
+    assert {owner_of(build) for build in on_their_own} <= {solution.owner}
     assert len({build.cuda.major for build in builds(solution) if build.cuda}) == 1
+
+
+def _may_stand_beside_others(build: Release, question: Question) -> bool:
+    """Whether pip installs other frameworks beside a build that brings no CUDA: that of the same major will do."""
+    by_pip = question.request.format in WHEELS_ONLY and len(question.problem.frameworks) > 1
+    return by_pip and build.cuda_libraries is CudaLibraries.NONE
 
 
 def _check_cudnn(solution: Solution, build: Release) -> None:
