@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 import click
+from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -83,12 +84,13 @@ def _agrees(run: Refresh, framework: str, sample: int, seed: int) -> bool:
         found for row in read.rows for change in file.differences(row) if (found := without_evidence(change))
     ]
     unread = unread_rows([row for row in file.rows() if is_of(row, picked)], read.rows, reader.source)
+    dated = [it for it in file.date_changes(run.released(reader)) if Version(it.field) in picked]
     agreed = f"{len(read.rows)} rows of {', '.join(map(str, reversed(picked)))} read again"
-    click.echo(f"{framework}: {agreed}" + ("" if differences or unread else ", all as the matrix says"))
-    if differences or unread:
-        for line in lines_of(file.path.name, differences, unread):
+    click.echo(f"{framework}: {agreed}" + ("" if differences or unread or dated else ", all as the matrix says"))
+    if differences or unread or dated:
+        for line in lines_of(file.path.name, differences, unread, dated=dated):
             click.echo(line)
-    return not differences and not unread
+    return not differences and not unread and not dated
 
 
 if __name__ == "__main__":

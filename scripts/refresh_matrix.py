@@ -100,7 +100,8 @@ def _refresh(run: Refresh, reader: Reader, *, dry_run: bool) -> tuple[bool, tupl
     unread = unread_rows(file.rows(), read.rows, reader.source, read.failed)
     today = dt.datetime.now(tz=dt.UTC).date().isoformat()
     differences = [change for row in read.rows for change in file.merge(row, today)]
-    for line in lines_of(file.path.name, differences, unread, file.cited):
+    dated = file.merge_dates(run.released(reader), reader.releases_of, today)
+    for line in lines_of(file.path.name, differences, unread, file.cited, dated):
         click.echo(line)
     seconds = time.monotonic() - started
     click.echo(

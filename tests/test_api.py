@@ -195,6 +195,10 @@ def test_the_package_tells_its_names_and_no_other() -> None:
             {"frameworks": "pytorch", "gpus": "8.6", "channels": "main", "extra_index_urls": ["https://a.example/"]},
             ("-f", "pytorch", "--gpu", "8.6", "-c", "main", "--extra-index-url", "https://a.example/"),
         ),
+        (
+            {"frameworks": "pytorch", "gpus": "8.6", "exclude_newer": date(2024, 1, 31)},
+            ("-f", "pytorch", "--gpu", "8.6", "--exclude-newer", "2024-01-31"),
+        ),
     ],
 )
 def test_solve_says_what_its_command_says(asked: dict[str, Any], words: tuple[str, ...], envsolve: Envsolve) -> None:

@@ -95,6 +95,7 @@ def solve(
     index_url: str | None = None,
     extra_index_urls: Words = (),
     pytorch_index_url: str | None = None,
+    exclude_newer: str | date | None = None,
     format: str = "environment",  # noqa: A002 - the name of the option
     matrix: File | None = None,
 ) -> Environment:
@@ -107,8 +108,9 @@ def solve(
     versions or ranges: ``"3.11"``, ``">=3.10,<3.13"``, ``"12.*"``. ``sources`` are in order of preference; ``prefer``
     says which of several stacks that run is the better one: ``newest-framework``, ``newest-cuda`` or ``widest-gpu``.
     ``channels``, ``index_url``, ``extra_index_urls`` and ``pytorch_index_url`` are conda channels and package indexes
-    in place of the usual ones, or beside them. ``format`` is ``environment``, ``json`` or ``pixi``; ``matrix`` is as
-    for :func:`detect`. Nothing goes to the network.
+    in place of the usual ones, or beside them. Versions released after ``exclude_newer`` do not count: a day counts to
+    its end, and a moment without a time zone is in UTC. ``format`` is ``environment``, ``json`` or ``pixi``;
+    ``matrix`` is as for :func:`detect`. Nothing goes to the network.
 
     Raises UnsolvableError, which says why and what would do, where no build runs there: with a GPU present or named
     a CPU build is never chosen.
@@ -134,7 +136,10 @@ def solve(
         index_url=index_url,
         extra_index_urls=extra_index_urls,
         format=format,
-        packages=Packages(pytorch_index_url=address("pytorch_index_url", pytorch_index_url)),
+        packages=Packages(
+            exclude_newer=None if exclude_newer is None else moment(exclude_newer),
+            pytorch_index_url=address("pytorch_index_url", pytorch_index_url),
+        ),
     )
     solved = solve_request(request, tables, os.environ)
     data = solved if format == "json" else solve_request(request._replace(format="json"), tables, os.environ)
@@ -177,7 +182,7 @@ def lock(
     ``format`` is ``pylock`` or ``requirements``, whose packages are from package indexes, or ``conda-lock`` or
     ``explicit``, whose packages are from conda channels and which need ``envsolve[conda]``. ``requirements`` are
     those of Python, ``requirement_files`` and ``constraint_files`` name files of them. Uploads after ``exclude_newer``
-    do not count: a day counts to its end, and a moment without a time zone is in UTC. ``allow_builds`` takes packages
+    do not count either. ``allow_builds`` takes packages
     that have no wheel, which runs their code; ``pre`` takes pre-releases. With ``offline`` nobody is asked, and what
     the cache holds must do; ``refresh`` asks again for what it holds; ``cache_dir`` is its directory, and
     ``no_cache`` does without. The rest is as for :func:`solve`.

@@ -40,7 +40,11 @@ _UNUSUAL_PYTHON = re.compile(r"the constraint python \[build=.*\] cannot be fulf
 _NO_USUAL_PYTHON = "no such python is standard CPython; PyPy and free-threaded builds must be requested by name"
 _REQUIRES = (" would require", " would constrain")
 _VERBS = {" would require": "requires", " would constrain": "works only with"}
-_MOST_CAUSES = 12
+_MOST_CAUSES = 3
+_REQUESTED = "requested by "
+_ENDS = ("not available with the rest", "conflicts with the versions above")
+_OBJECT = re.compile(r" (?:requires|works only with) (\S+)")
+_ABOUT_PYTHON = re.compile(r" requires python ")
 
 
 class Unfit(NamedTuple):
@@ -68,15 +72,12 @@ def conda_refusal(unfit: Unfit, request: Request) -> UnsolvableError:
         *(ConflictStep(it.spec, it.reason, "") for it in reasons),
         *(ConflictStep(sentence, "", channels) for sentence in sentences),
     )
-    causes = tuple(f"{it.spec}: {it.reason}" for it in reasons) + tuple(sentences)
-    shown = causes[:_MOST_CAUSES]
-    if len(causes) > _MOST_CAUSES:
-        shown += (f"and {len(causes) - _MOST_CAUSES} more",)
     stack = "" if unfit.solution is None else f" with {' and '.join(it.release.label for it in unfit.solution.choices)}"
     if missing:
         code, message = "conda-package-not-found", f"{channels} has no {' or '.join(missing)} for {platform}"
     else:
         code, message = "conda-packages-conflict", f"no compatible set of conda packages for {platform}{stack}"
+    shown = _few(reasons, sentences)
     return UnsolvableError(code, message, shown, tuple(_hints(unfit, request, missing)), conflict=steps)
 
 
@@ -104,6 +105,35 @@ def _reasons(unfit: Unfit, sentences: Sequence[str]) -> Iterator[Asked]:
     for virtual in unfit.virtual_packages:
         if virtual.name in words:
             yield Asked(str(virtual), "provided by the machine")
+
+
+def _few(reasons: Sequence[Asked], sentences: Sequence[str]) -> tuple[str, ...]:
+    """The causes that say the most.
+
+    What a person requires, what excludes it (rattler begins with the newest version, and lists other Pythons of it),
+    and why what that is about is asked for; else how it came into the request.
+    """
+    final = [it for it in sentences if it.endswith(_ENDS)]
+    excluding = next((it for it in final if not _ABOUT_PYTHON.search(it)), (final or [*sentences[-1:], ""])[0])
+    subject, limited = excluding.partition(" ")[0], _object(excluding)
+    reasons = sorted(reasons, key=lambda it: not it.reason.startswith(_REQUESTED))
+    of_person = [it for it in reasons[:1] if it.reason.startswith(_REQUESTED)]
+    of_limited = [it for it in reasons if _name(it.spec) == limited]
+    of_subject = [it for it in reasons if _name(it.spec) == subject]
+    leading = [it for it in sentences if _object(it) == subject]
+    wanted = (*map(_cause, (*of_person, *of_limited)), excluding, *map(_cause, of_subject), *leading)
+    few = list(dict.fromkeys(it for it in (*wanted, *map(_cause, reasons)) if it))[:_MOST_CAUSES]
+    return tuple(it for it in (*map(_cause, reasons), *sentences) if it in few)
+
+
+def _object(sentence: str) -> str:
+    """The package that a sentence limits."""
+    found = _OBJECT.search(sentence)
+    return "" if found is None else found[1]
+
+
+def _cause(asked: Asked) -> str:
+    return f"{asked.spec}: {asked.reason}"
 
 
 def _hints(unfit: Unfit, request: Request, missing: Sequence[str]) -> Iterator[Hint]:

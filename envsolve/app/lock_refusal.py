@@ -23,16 +23,15 @@ from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.bounds import THE_STACK
+from envsolve.resolve.closure.explain import contested, explain, glibc_needed_in, missing, reasons_of, versions
 from envsolve.resolve.closure.provider import Ask
 from envsolve.resolve.closure.releases import Unfit
 from envsolve.resolve.closure.resolve import Conflict
-from envsolve.resolve.closure.told import contested, glibc_needed_in, missing, reasons_of, sentences, versions
 from envsolve.resolve.solver import Solver
 
 _OTHER_VERSIONS = ("other-version", "any-release")
 """Ways out that ask for a framework in another version than what stands in a file of requirements."""
-_MOST_CAUSES = 6
-"""Causes of a conflict that are printed, what people asked for first; JSON has all of them."""
+_MOST_CAUSES = 3
 _FEW_NAMES = 3
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
 _CUDA_BUILD = re.compile(r"cu\d+")
@@ -46,10 +45,7 @@ def packages_refusal(
     """The error for ``conflict``, met with ``solution`` as the stack."""
     nowhere = list(_nowhere(conflict))
     lacking = [*(ask for ask in missing(conflict) if ask.origin), *nowhere]
-    causes = list(dict.fromkeys(_of_folders(lacking, conflict, solution, request.packages))) or sentences(conflict)
-    shown = causes[:_MOST_CAUSES]
-    if len(causes) > len(shown):
-        shown.append(f"and {len(causes) - len(shown)} more")
+    causes = list(dict.fromkeys(_of_folders(lacking, conflict, solution, request.packages))) or explain(conflict)
     stack = _with(solution, ())
     target = f"Python {interpreter.full_version} on {interpreter.platform}"
     unknown = [name for name in _unknown(conflict) if name not in {ask.name for ask in nowhere}]
@@ -89,8 +85,13 @@ def packages_refusal(
         *_glibc_hints(conflict, request),
         *(_hash_hints(unfit, solution, beside, request.asker) if code == "hash-mismatch" else ()),
     )
+    return _refusal(code, message, causes, hints)
+
+
+def _refusal(code: str, message: str, causes: Sequence[str], hints: tuple[Hint, ...]) -> UnsolvableError:
+    """An error that prints the first of its ``causes``, those that say the most; ``-v`` and JSON have all of them."""
     steps = tuple(ConflictStep(cause, "", "") for cause in causes)
-    return UnsolvableError(code, message, tuple(shown), hints, conflict=steps)
+    return UnsolvableError(code, message, tuple(causes[:_MOST_CAUSES]), hints, conflict=steps)
 
 
 def rank_of(conflict: Conflict, refused: UnsolvableError) -> tuple[bool, ...]:
@@ -112,7 +113,7 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
     folder = without_secrets(index_of(release, request.packages) or "").rstrip("/")
     build = release.full_version.local
     named = request.asker.named("pytorch-index-url")
-    return UnsolvableError(
+    return _refusal(
         NOT_ON_INDEX,
         f"no package index has a {stranger.name} that works with torch {release.full_version}",
         (
@@ -141,24 +142,23 @@ def unbuilt_refusal(
         f"{named} {'has only a source distribution' if version else 'is source'} (required by {', '.join(askers)})"
         for named, (_, version, askers) in zip(names, unbuilt, strict=True)
     ]
-    causes.append(f"building them may solve it for Python {interpreter.full_version} on {interpreter.platform}")
     building = request._replace(packages=request.packages._replace(allow_builds=True))
     if request.python is None:
         building = building._replace(python=SpecifierSet(f"=={'.'.join(map(str, interpreter.python[:2]))}.*"))
     hint = way_out("allow building packages from source, which runs their code", building, request)
-    return UnsolvableError("needs-build", message, tuple(causes), (hint,))
+    return _refusal("needs-build", message, causes, (hint,))
 
 
 def outdated(old: Behind, refused: UnsolvableError | None, request: Request) -> UnsolvableError:
     """The error where the newest version that fits is long out of date; ``refused`` says why newer ones do not."""
     assert old.months is not None
-    causes = () if refused is None else (refused.message, *refused.cause)
+    causes = () if refused is None else (refused.message, *(step.requirement for step in refused.conflict))
     why = _asking_for(old.name, f">={old.newest}", "show why the newest does not fit", request)
-    return UnsolvableError(
+    return _refusal(
         "outdated",
         f"the newest {old.name} that fits this request is {old.version}, {old.months:.0f} months older than "
         f"{old.newest}",
-        causes[:_MOST_CAUSES],
+        causes,
         (
             *((why,) if refused is None else refused.hints),
             _asking_for(old.name, f"=={old.version}", "use it anyway", request),
@@ -194,10 +194,32 @@ def stack_refusal(
         error.hints = tuple(
             Hint(f"{it.text}{change}", kind=it.kind) if it.kind in _OTHER_VERSIONS else it for it in error.hints
         )
+    error.hints = (*error.hints, *_cpu_hints(request, problem, solver, wanted, typed))
     if on_python and typed.python is None:
         named = typed.asker.named("python")
         error.hints = (Hint(f"the framework requirements depend on the Python version: choose one with {named}"),)
     return error
+
+
+def _cpu_hints(request: Request, problem: Problem, solver: Solver, wanted: Given, typed: Request) -> Iterator[Hint]:
+    """The CPU build in place of a framework that is only a requirement, where the others have a stack without it.
+
+    It is never chosen without being asked for: beside the CUDA libraries of the others, a build for other GPUs uses the
+    GPU and fails.
+    """
+    for asked in problem.frameworks:
+        others = tuple(it for it in problem.frameworks if it is not asked)
+        needs = [
+            (need, origin) for need, origin in wanted.needs if FRAMEWORK_OF_WHEEL.get(need.name) == asked.framework
+        ]
+        builds = FRAMEWORKS[asked.framework].cpu_wheels if asked.framework in FRAMEWORKS else {}
+        is_named = asked.framework in {it.framework for it in typed.frameworks}
+        if is_named or not (others and needs and builds):
+            continue
+        if solver.can_solve(request._replace(frameworks=others), problem._replace(frameworks=others)):
+            requirements = " and ".join(f"{need} ({origin})" for need, origin in needs)
+            text = f"require {next(iter(builds))} instead of {requirements} to run it on the CPU"
+            yield Hint(text, kind="cpu")
 
 
 def _stack_refusal(request: Request, problem: Problem, solver: Solver, typed: Request) -> UnsolvableError:

@@ -34,10 +34,10 @@ from envsolve.model.request import Held, Packages, Request
 from envsolve.model.solution import Problem
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.bounds import THE_STACK, constraints_of, cuda_major_of, may_stand_beside
+from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
 from envsolve.resolve.closure.releases import Fit, Sources, Wanted
 from envsolve.resolve.closure.resolve import Conflict, Progress
-from envsolve.resolve.closure.told import contested
 from envsolve.resolve.closure.virtual import Virtual, among
 from envsolve.resolve.closure.world import Judge, Known, World
 from envsolve.resolve.parts import CUDA, CUDNN, OWNER, framework_identifier, minor_lies_in
@@ -408,7 +408,7 @@ class Worlds:
         return self._problem.python is None or minor_lies_in(minor, self._problem.python)
 
     def _is_young(self, minor: Version) -> bool:
-        return not is_a_year_old(minor, self._solver.catalogue(self._problem).date)
+        return not is_a_year_old(minor, self._solver.catalogue(self._problem).day_of(self._request))
 
     def _ranked(self, world: World) -> Sequence[str]:
         """What was asked for: what depends on a framework, the frameworks, then the others, by name within a rank."""

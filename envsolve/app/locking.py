@@ -49,9 +49,9 @@ from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Held, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.behind import Behind, is_limited
+from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.releases import Sources, Wanted
 from envsolve.resolve.closure.resolve import Conflict, Found, Progress, Question, end_of_search, finished, found_for
-from envsolve.resolve.closure.told import contested
 from envsolve.resolve.solver import Solver
 
 _FEW = 4

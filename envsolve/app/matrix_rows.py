@@ -44,6 +44,7 @@ def build_row(build: Build) -> Row:
         "minimum_driver": None if toolkit is None else str(toolkit.floor(windows=windows)),
         "full_driver": None if toolkit is None else _text(toolkit.full(windows=windows)),
         "evidence": _evidence(release.evidence),
+        "released": release.released,
         "jit": {str(target): str(cuda) for target, cuda in release.jit},
         "build_string": release.build_string if not release.source.is_wheel else None,
         "glibc": _text(release.glibc),

@@ -11,9 +11,9 @@ from envsolve.model.solution import Machine, Problem
 from envsolve.resolve.conflict import Constraint, Kind
 from envsolve.resolve.explain import explain
 from envsolve.resolve.fleet import Group, smallest_split
+from envsolve.resolve.reasons import Conflict
 from envsolve.resolve.relax import WayOut, ways_out
 from envsolve.resolve.solver import Solver
-from envsolve.resolve.told import Conflict
 
 _MOST_WAYS_OUT = 4
 _MOST_NAMED = 3

@@ -90,11 +90,6 @@ def solve_request(
             found = found._replace(alternatives=tuple(answer(target, it, command_of(it.request)) for it in others))
         answers.append(found)
     notes = [*notes_of(targets, solutions), *differing, *beside, *hidden]
-    if request.packages.exclude_newer is not None:
-        named = request.asker.named("exclude-newer")
-        notes.append(
-            Note("option-ignored", f"{named} applies only to locks: the format {request.format!r} has no dates")
-        )
     return Solved(tuple(write(answers, request.format)), tuple(dict.fromkeys(notes)), solutions, answers=tuple(answers))
 
 

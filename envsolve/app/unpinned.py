@@ -44,7 +44,10 @@ class Beside(NamedTuple):
             few = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
             is_pips = all(it.by_pip for it in self.asked)
             installer, lock = ("pip", "requirements") if is_pips else ("conda", "conda-lock")
-            text = f"{installer} chooses the versions of {few} later: a lock pins them now"
+            ignored = (
+                "" if request.packages.exclude_newer is None else f", not by {request.asker.named('exclude-newer')}"
+            )
+            text = f"{installer} chooses the versions of {few} later{ignored}: a lock pins them now"
             hint = way_out(text, request._replace(format=lock), request)
             yield Note("not-pinned", hint.text, hint.command).about(packages=", ".join(names))
 

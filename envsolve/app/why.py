@@ -190,8 +190,8 @@ class _Questions:
         return Why(name, f"cuDNN {solution.cudnn.version}", tuple(facts))
 
     def _python(self, name: str) -> Why:
-        date = self._solver.catalogue(self._problem).date
-        young = passed_over(self._solution.choices, self._solution.python, date)
+        day = self._solver.catalogue(self._problem).day_of(self._request)
+        young = passed_over(self._solution.choices, self._solution.python, day)
         last = Fact(f"{self._solution.python} is the newest of these{young}", f"--prefer {self._request.prefer}")
         return Why(name, f"Python {self._solution.python}", (*self._said(PYTHON), last))
 

@@ -168,7 +168,7 @@ _FILE = FileName("file")
     metavar="URL",
     help="A mirror of https://download.pytorch.org/whl, with its folders cpu, cu126 and so on.",
 )
-@option("--exclude-newer", metavar="DATE", type=Parsed("date", parse_moment), help="Ignore later uploads (locks only).")
+@option("--exclude-newer", metavar="DATE", type=Parsed("date", parse_moment), help="Ignore later releases.")
 @option("--allow-builds", is_flag=True, help="Allow building packages from source. This runs their code (locks only).")
 @option("--pre", is_flag=True, help="Allow pre-releases (locks only).")
 @option("--exact", is_flag=True, help="List every conda package of an environment file with its build.")

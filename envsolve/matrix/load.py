@@ -23,6 +23,7 @@ from envsolve.matrix.parse import (
     parse_build_facts,
     parse_component_patch,
     parse_cudnn,
+    parse_dates,
     parse_disagreement,
     parse_driver_branch,
     parse_evidence,
@@ -276,10 +277,12 @@ class Matrix:
     def _read_framework(self, name: str, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:
         document = self._document(name)
         evidence = parse_evidence(document.get("evidence", {}), mistakes)
-        check_tables(document, (*_KEYS, "release", "known_bad", "platform_limit", "disagreement"), mistakes)
+        check_tables(document, (*_KEYS, "dates", "release", "known_bad", "platform_limit", "disagreement"), mistakes)
         if document.get("framework") != name:
             mistakes.add("framework", f"must be {name!r}, as the file is called")
-        parse = parse_release(name, uses_cudnn=_uses_cudnn(document, mistakes))
+        dates = parse_rows("dates", document, parse_dates, evidence, mistakes)
+        released = {version: day for of_row in dates for version, day in of_row.items()}
+        parse = parse_release(name, released, uses_cudnn=_uses_cudnn(document, mistakes))
         releases = parse_rows("release", document, parse, evidence, mistakes, platform=platform)
         if platform is None and not releases:
             mistakes.add("release", "is missing: a framework needs releases")

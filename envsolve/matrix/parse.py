@@ -105,8 +105,26 @@ def parse_evidence(tables: object, mistakes: Mistakes) -> dict[str, Evidence]:
     return evidence
 
 
-def parse_release(framework: str, *, uses_cudnn: bool) -> Callable[[Row, KnownEvidence], Release]:
-    """A parser for ``[[release]]`` rows of ``framework``; without ``uses_cudnn`` none may ask for one."""
+def parse_dates(row: Row, known: KnownEvidence) -> dict[str, str]:
+    """A ``[[dates]]`` row: the day on which each version was released."""
+    days = {}
+    for version, day in row.table("released"):
+        try:
+            _public_version(version)
+            days[version] = _date(day)
+        except ValueError as error:
+            row.wrong("released", f"{version}: {error}")
+    row.evidence(known)
+    return days
+
+
+def parse_release(
+    framework: str, released: Mapping[str, str], *, uses_cudnn: bool
+) -> Callable[[Row, KnownEvidence], Release]:
+    """A parser for ``[[release]]`` rows of ``framework``; without ``uses_cudnn`` none may ask for one.
+
+    ``released`` is the day of each version, as far as it is known.
+    """
 
     def parse(row: Row, known: KnownEvidence) -> Release:
         cuda = row.optional("cuda", CudaVersion.parse)
@@ -135,6 +153,7 @@ def parse_release(framework: str, *, uses_cudnn: bool) -> Callable[[Row, KnownEv
             note=row.text("note", ""),
             wheel=row.optional("wheel", _wheel) or "",
             jit=_jit(row),
+            released=released.get(row.text("version")),
         )
         row.texts("by_hand")  # for readers of the file, and for the script that refreshes it
         _check_release(row, release, uses_cudnn=uses_cudnn)

@@ -38,12 +38,14 @@ def part_of(document: Mapping[str, Any], platform: Platform) -> Document:
     """What a request for ``platform`` needs of a framework's file that holds no mistakes."""
     evidence = document["evidence"]
     order = list(EvidenceKind)
+    days = {version: day for row in document.get("dates", []) for version, day in row.get("released", {}).items()}
     releases = [
         {
             **row,
             "evidence": sorted(row["evidence"], key=lambda name: order.index(EvidenceKind(evidence[name]["kind"]))),
             "companions": sorted(row.get("companions", {}).items()),
             **({"jit": sorted(row["jit"].items())} if "jit" in row else {}),
+            **({"released": days[row["version"]]} if row["version"] in days else {}),
         }
         for row in document["release"]
         if row["platform"] == platform.value
@@ -51,7 +53,7 @@ def part_of(document: Mapping[str, Any], platform: Platform) -> Document:
     tables = {name: document[name] for name in _TABLES if name in document}
     cited = {name for row in releases for name in row["evidence"]}
     cited |= {name for rows in tables.values() for row in rows for name in row["evidence"]}
-    head = {name: value for name, value in document.items() if name not in (*_TABLES, "release", "evidence")}
+    head = {name: value for name, value in document.items() if name not in (*_TABLES, "dates", "release", "evidence")}
     used = {name: entry for name, entry in evidence.items() if name in cited}
     return {**head, **tables, "evidence": used, "release": releases}
 
@@ -101,4 +103,5 @@ def _release(framework: str, row: Mapping[str, Any], platform: Platform, known: 
         note=get("note", ""),
         wheel=get("wheel", ""),
         jit=tuple((read_target(target), _cuda(cuda)) for target, cuda in row["jit"]) if "jit" in row else (),
+        released=get("released"),
     )

@@ -10,6 +10,7 @@ from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.fact import Evidence
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
+from envsolve.model.words import day_of
 
 PYTORCH_INDEX = "https://download.pytorch.org/whl/"
 """Where ``Source.PYTORCH`` has a folder for each build."""
@@ -47,7 +48,10 @@ class CudaLibraries(StrEnum):
 
 
 class Release(NamedTuple):
-    """One framework version in one packaged form; ``cuda`` is None for a CPU build. Fields as in the matrix README."""
+    """One framework version in one packaged form; ``cuda`` is None for a CPU build. Fields as in the matrix README.
+
+    ``released`` is the day of its version, as ``2026-10-07``; None where it is not known.
+    """
 
     framework: str
     version: Version
@@ -73,6 +77,7 @@ class Release(NamedTuple):
     note: str
     wheel: str = ""
     jit: tuple[tuple[CodeTarget, CudaVersion], ...] = ()
+    released: str | None = None
 
     @property
     def brings_cudnn(self) -> bool:
@@ -89,6 +94,13 @@ class Release(NamedTuple):
     def label(self) -> str:
         """How a sentence names it: ``pytorch 2.14.1 (pytorch, cu126)``."""
         return f"{self.framework} {self.version} ({self.source}, {self.build})"
+
+    def is_older_than(self, moment: str | None) -> bool:
+        """Whether its version was released before the day of ``moment``, in RFC 3339; never if its day is not known.
+
+        Without a moment every build counts.
+        """
+        return moment is None or (self.released is not None and self.released < day_of(moment))
 
     def lies_in(self, specifier: SpecifierSet) -> bool:
         """Whether ``specifier`` names it; ``==2.6.0+cu126``, with a local version, is a wheel of PyTorch's index."""

@@ -48,10 +48,11 @@ class Packages(NamedTuple):
     """What is to be locked beside the frameworks, and how.
 
     ``requirements`` and ``files`` are as typed, ``constraints`` are files that bound versions without asking for
-    anything. ``exclude_newer`` is a moment in RFC 3339 after which uploads do not count; with ``pre`` pre-releases do.
-    ``upgrade`` lets go of all pins of an existing lock, ``upgraded`` of those named. ``pytorch_index_url`` stands for
-    PyTorch's own index. ``exact`` asks for an environment file that names every conda package with its build.
-    ``places`` are the files that the requirements stand in, in their order; those beyond are typed.
+    anything. ``exclude_newer`` is a moment in RFC 3339 after which uploads and framework versions do not count; with
+    ``pre`` pre-releases do. ``upgrade`` lets go of all pins of an existing lock, ``upgraded`` of those named.
+    ``pytorch_index_url`` stands for PyTorch's own index. ``exact`` asks for an environment file that names every conda
+    package with its build. ``places`` are the files that the requirements stand in, in their order; those beyond are
+    typed.
     """
 
     requirements: tuple[str, ...] = ()

@@ -35,6 +35,11 @@ def gpu_name(text: str) -> str:
     return text.lower() if text.lower() in ("auto", "none") else text
 
 
+def day_of(moment: str) -> str:
+    """The day of a moment as :func:`parse_moment` gives it: ``2026-11-21``."""
+    return moment.partition("T")[0]
+
+
 def parse_moment(text: str) -> str:
     """A day or a moment as RFC 3339 writes it, in UTC: ``2026-11-20`` is the end of that day.
 

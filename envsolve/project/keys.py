@@ -193,7 +193,7 @@ _ALL = (
     Key(
         "pytorch-index-url", Kind.TEXT, "A mirror of PyTorch's own index.", '"https://example.org/whl"', parse=_address
     ),
-    Key("exclude-newer", Kind.TEXT, "Ignore later uploads.", '"2026-11-20"', parse=parse_moment),
+    Key("exclude-newer", Kind.TEXT, "Ignore later releases.", '"2026-11-20"', parse=parse_moment),
     Key("allow-builds", Kind.FLAG, "Allow building packages from source. This runs their code.", "false"),
     Key("pre", Kind.FLAG, "Allow pre-releases.", "false"),
     Key(

@@ -18,7 +18,9 @@ from envsolve.matrix.load import CudaTable, FrameworkTable
 from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.host import Platform
 from envsolve.model.release import CudaLibraries, CudnnRelease, KnownBad, Release, Source, Toolkit
+from envsolve.model.request import Request
 from envsolve.model.versions import CudaVersion, LibcVersion
+from envsolve.model.words import day_of
 from envsolve.resolve.parts import CudnnIn, FrameworkIn, PythonAmong, ToolkitIn
 
 _Code = tuple[CodeTarget | None, CodeTarget | None]
@@ -149,10 +151,11 @@ class Catalogue(NamedTuple):
     libraries: Libraries
     builds: Mapping[str, Builds]
 
-    @property
-    def date(self) -> str:
-        """The day of the newest of its tables, as ``2026-11-20``."""
-        return max([self.libraries.cuda.updated, *(it.table.updated for it in self.builds.values())])
+    def day_of(self, request: Request) -> str:
+        """The day that ``request`` is answered for: that of the newest table, or of its ``exclude_newer`` before it."""
+        updated = max([self.libraries.cuda.updated, *(it.table.updated for it in self.builds.values())])
+        moment = request.packages.exclude_newer
+        return updated if moment is None else min(updated, day_of(moment))
 
     @classmethod
     def of(cls, cuda: CudaTable, cudnn: Sequence[CudnnRelease], frameworks: Mapping[str, FrameworkTable]) -> Catalogue:

@@ -17,6 +17,7 @@ from packaging.specifiers import SpecifierSet
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.request import FrameworkRequest, Request, spoken
 from envsolve.model.solution import Machine, Problem
+from envsolve.model.words import day_of
 
 T = TypeVar("T")
 
@@ -29,6 +30,7 @@ class Kind(StrEnum):
     SOURCE = "source"
     PYTHON = "python"
     CUDA = "cuda"
+    DATE = "date"
     DRIVER = "driver"
     GPU = "gpu"
     GLIBC = "glibc"
@@ -48,6 +50,8 @@ class Constraint(NamedTuple):
             return asked.framework if self.kind is Kind.FRAMEWORK else str(asked)
         if self.kind is Kind.SOURCE:
             return f"from {' or '.join(request.sources)}"
+        if self.kind is Kind.DATE:
+            return released_before(request)
         if self.kind in (Kind.PYTHON, Kind.CUDA):
             return _typed("Python", problem.python) if self.kind is Kind.PYTHON else _typed("CUDA", problem.cuda)
         machine = problem.machines[self.number]
@@ -56,6 +60,12 @@ class Constraint(NamedTuple):
             assert self.gpu is not None
             return f"{machine.gpu_label(self.gpu)}{of}"
         return f"driver {machine.driver}{of}" if self.kind is Kind.DRIVER else f"glibc {machine.glibc}{of}"
+
+
+def released_before(request: Request) -> str:
+    """What ``exclude_newer`` demands of a version."""
+    moment = request.packages.exclude_newer
+    return "" if moment is None else f"released before {day_of(moment)}"
 
 
 def _typed(what: str, versions: SpecifierSet | None) -> str:
@@ -75,6 +85,8 @@ def constraints_of(request: Request, problem: Problem) -> Iterator[Constraint]:
         yield Constraint(Kind.PYTHON)
     if problem.cuda is not None:
         yield Constraint(Kind.CUDA)
+    if request.packages.exclude_newer is not None:
+        yield Constraint(Kind.DATE)
     for number, machine in machines:
         yield from (Constraint(Kind.GPU, number, gpu) for gpu, _ in machine.gpus)
     yield from (Constraint(Kind.VERSION, number) for number, asked in frameworks if asked.specifier)
@@ -96,7 +108,14 @@ def restricted(request: Request, problem: Problem, kept: Collection[Constraint])
     )
     if Constraint(Kind.SOURCE) not in kept:
         request = request._replace(sources=(), also=request.sources)
+    if Constraint(Kind.DATE) not in kept:
+        request = up_to(None, request)
     return request._replace(frameworks=frameworks), limited
+
+
+def up_to(moment: str | None, request: Request) -> Request:
+    """``request`` with another ``exclude_newer``."""
+    return request._replace(packages=request.packages._replace(exclude_newer=moment))
 
 
 def minimal_conflict(

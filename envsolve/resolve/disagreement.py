@@ -17,7 +17,7 @@ from envsolve.model.solution import Problem
 from envsolve.resolve.agreement import SHARED, Sharing, sharings, unshared
 from envsolve.resolve.parts import CUDA, CUDNN, OWNER, PYTHON, Thing, framework_identifier
 from envsolve.resolve.provider import Provider
-from envsolve.resolve.told import Conflict, fewest, step_of
+from envsolve.resolve.reasons import Conflict, fewest, step_of
 
 _CODE = "frameworks-disagree"
 _MOST_COMBINATIONS = 20_000

@@ -18,7 +18,7 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import PlatformLimit, Release, Toolkit
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Machine, Problem
-from envsolve.resolve.conflict import Constraint, minimal_conflict, restricted
+from envsolve.resolve.conflict import Constraint, minimal_conflict, released_before, restricted
 from envsolve.resolve.disagreement import disagreement
 from envsolve.resolve.parts import (
     CUDA,
@@ -36,8 +36,8 @@ from envsolve.resolve.parts import (
     minor_lies_in,
 )
 from envsolve.resolve.provider import Provider
+from envsolve.resolve.reasons import Conflict, fewest, step_of
 from envsolve.resolve.solver import Solver
-from envsolve.resolve.told import Conflict, fewest, step_of
 
 Meant = Callable[[Release], bool]
 
@@ -116,7 +116,7 @@ def _told(request: Request, problem: Problem, solver: Solver, meant: Meant) -> C
     if not problem.frameworks:
         return _machine_conflict(problem, providers[0])
     if len(problem.frameworks) == 1:
-        return _framework_conflict(problem.frameworks[0], problem, providers, meant)
+        return _framework_conflict(problem.frameworks[0], request, problem, providers, meant)
     return disagreement(problem, providers)
 
 
@@ -156,25 +156,29 @@ def _toolkit_conflict(problem: Problem, provider: Provider) -> Conflict:
 
 
 def _framework_conflict(
-    asked: FrameworkRequest, problem: Problem, providers: Sequence[Provider], meant: Meant
+    asked: FrameworkRequest, request: Request, problem: Problem, providers: Sequence[Provider], meant: Meant
 ) -> Conflict:
     identifier = framework_identifier(asked.framework)
     found = [(provider, candidate) for provider in providers for candidate in provider.offered(identifier)]
     if not found:
-        return _nothing_to_try(asked, problem, providers)
+        return _nothing_to_try(asked, request, problem, providers)
     chains = [list(_against(provider, candidate)) for provider, candidate in found]
-    return _summary(_Asked(str(asked), _looked_at(asked, problem, providers)), problem, chains, meant)
+    return _summary(_Asked(str(asked), _looked_at(asked, request, problem, providers)), problem, chains, meant)
 
 
-def _looked_at(asked: FrameworkRequest, problem: Problem, providers: Sequence[Provider]) -> str:
-    """The sources, where others that are asked only by name have such builds too; nothing where these are all."""
+def _looked_at(asked: FrameworkRequest, request: Request, problem: Problem, providers: Sequence[Provider]) -> str:
+    """The sources and the date, where builds from others, or later ones, were not looked at."""
     sources = dict.fromkeys(source for provider in providers for source in provider.sources)
-    others = (release for release in providers[0].table(asked.framework).releases if release.source not in sources)
-    unasked = any((it.cuda is None) is problem.cpu and it.lies_in(asked.specifier) for it in others)
-    return f" from {' or '.join(sources)}" if unasked else ""
+    table = providers[0].table(asked.framework)
+    meant = [it for it in table.releases if (it.cuda is None) is problem.cpu and it.lies_in(asked.specifier)]
+    older = [it for it in meant if it.is_older_than(request.packages.exclude_newer)]
+    where = f" from {' or '.join(sources)}" if any(it.source not in sources for it in older) else ""
+    return where + (f" {released_before(request)}" if len(older) < len(meant) else "")
 
 
-def _nothing_to_try(asked: FrameworkRequest, problem: Problem, providers: Sequence[Provider]) -> Conflict:
+def _nothing_to_try(
+    asked: FrameworkRequest, request: Request, problem: Problem, providers: Sequence[Provider]
+) -> Conflict:
     table = providers[0].table(asked.framework)
     offered = [
         release
@@ -188,8 +192,15 @@ def _nothing_to_try(asked: FrameworkRequest, problem: Problem, providers: Sequen
             limit.reason, f"no GPU build of {asked} for {problem.platform}", limit.evidence[0].reference
         )
         return Conflict("no-gpu-build", f"{limit.reason} {limit.instead}", (step,))
+    moment = request.packages.exclude_newer
+    if named and not any(it.is_older_than(moment) for it in named):
+        return _too_new(asked, request, named, cpu=problem.cpu)
     bad = {
-        entry.reason: entry for it in named for entry in providers[0].rules.known_against(it) if not entry.capabilities
+        entry.reason: entry
+        for it in named
+        if it.is_older_than(moment)
+        for entry in providers[0].rules.known_against(it)
+        if not entry.capabilities
     }
     if bad:
         steps = tuple(ConflictStep(reason, str(asked), entry.evidence[0].reference) for reason, entry in bad.items())
@@ -204,6 +215,18 @@ def _nothing_to_try(asked: FrameworkRequest, problem: Problem, providers: Sequen
     oldest = min(release.version for release in offered)
     message = f"no {kind} build of {asked} is known {where}: the releases known there go from {oldest} to {newest}"
     return Conflict("no-such-release", message, (step,))
+
+
+def _too_new(asked: FrameworkRequest, request: Request, named: Sequence[Release], *, cpu: bool) -> Conflict:
+    """Every build that was asked for is newer than the request allows, or its day is not known."""
+    when = released_before(request)
+    days = {it.released: it for it in named if it.released is not None}
+    first = days[min(days)] if days else named[0]
+    label = f"{first.framework} {first.version}"
+    fact = f"{label} was released on {first.released}" if days else f"it is not known when {label} was released"
+    steps = (ConflictStep(f"builds {when} were requested", "the request"), ConflictStep(fact, "the matrix"))
+    kind = "CPU" if cpu else "GPU"
+    return Conflict("released-later", f"no {kind} build of {asked} was {when}: {fact}", steps)
 
 
 def _is_limited(limit: PlatformLimit, asked: FrameworkRequest, releases: Sequence[Release]) -> bool:

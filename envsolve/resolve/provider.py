@@ -66,9 +66,10 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         self._catalogue = catalogue
         ranked = sources if request.sources else ()
         self._preference = Preference(
-            problem, catalogue.libraries, ranked, request.prefer, request.held, catalogue.date
+            problem, catalogue.libraries, ranked, request.prefer, request.held, catalogue.day_of(request)
         )
         self._toolkit = toolkit
+        self._exclude_newer = request.packages.exclude_newer
         self._requirements: dict[int, list[Requirement]] = {}
         self._alone: dict[int, bool] = {}
         self._matched: dict[tuple[object, ...], list[Candidate]] = {}
@@ -280,7 +281,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return self._preference.builds(self._catalogue.builds[framework], self._wanted(framework))
 
     def _wanted(self, framework: str) -> Wanted:
-        """Those of one version's builds that were asked for and that are not known to fail."""
+        """Those of one version's builds that were asked for, are old enough and are not known to fail."""
         builds = self._catalogue.builds[framework]
         limit = FrameworkIn(self._asked[framework_identifier(framework)].specifier)
 
@@ -291,6 +292,8 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
 
     def _may_use(self, release: Release) -> bool:
         if release.source not in self.sources or (release.cuda is None) is not self.problem.cpu:
+            return False
+        if not release.is_older_than(self._exclude_newer):
             return False
         return all(entry.capabilities for entry in self.rules.known_against(release))
 

@@ -2,12 +2,13 @@
 
 Only constraints of a smallest conflicting set are tried: a stack has to give up one of them. In order: another source
 (the release stays), also one that is asked only where it is named; another version of a framework, another CUDA,
-another Python, another driver, fewer GPUs, one framework less, Linux instead of Windows. Two at once, and CPU, only
-where no single one leads to a stack.
+another Python, a later date, another driver, fewer GPUs, one framework less, Linux instead of Windows. Two at once, and
+CPU, only where no single one leads to a stack.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
@@ -19,7 +20,8 @@ from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Held, Policy, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
-from envsolve.resolve.conflict import Constraint, Kind
+from envsolve.model.words import parse_moment
+from envsolve.resolve.conflict import Constraint, Kind, up_to
 from envsolve.resolve.parts import WHEELS_ONLY
 from envsolve.resolve.solver import Solver
 
@@ -82,6 +84,7 @@ class _Relax:
             ("other-version", self._versions),
             ("other-cuda", self._cuda),
             ("other-python", self._python),
+            ("later-date", self._date),
             ("other-driver", self._drivers),
             ("forward-compatibility", self._forward_compatibility),
             ("fewer-gpus", self._fewer_gpus),
@@ -181,6 +184,20 @@ class _Relax:
         if solution is not None:
             python = SpecifierSet(f"=={solution.python}.*")
             yield WayOut(f"with Python {solution.python} it fits", self._request._replace(python=python), solution)
+
+    def _date(self) -> Iterator[WayOut]:
+        """The first later day on which there is a stack: one of a release, which never takes a build away."""
+        moment = self._request.packages.exclude_newer
+        if not self._numbers(Kind.DATE) or moment is None:
+            return
+        builds = self._solver.catalogue(self._problem).builds.values()
+        days = {it.released for of_one in builds for it in of_one.table.releases if it.released is not None}
+        later = [at for day in sorted(days) if (at := parse_moment(day)) > moment]
+        place = bisect_left(later, True, key=lambda at: self._solver.can_solve(up_to(at, self._request), self._problem))
+        solution = self._try(up_to(later[place], self._request), self._problem) if place < len(later) else None
+        if solution is not None:
+            text = f"{_label(solution)} fits with a later date"
+            yield WayOut(text, up_to(later[place], self._request), solution)
 
     def _drivers(self) -> Iterator[WayOut]:
         """Another driver for the machines whose drivers are in the way."""
@@ -301,9 +318,9 @@ class _Relax:
             yield WayOut(f"in WSL2 {_label(solution)} fits; type there", inside, solution)
 
     def all_that_was_typed(self) -> Iterator[WayOut]:
-        """Any version from any source with any Python and CUDA: what the machine itself can run."""
+        """Any version of any date and source with any Python and CUDA: what the machine itself can run."""
         frameworks = tuple(FrameworkRequest(asked.framework, SpecifierSet()) for asked in self._problem.frameworks)
-        free = self._request._replace(frameworks=frameworks, sources=(), python=None, cuda=None)
+        free = up_to(None, self._request)._replace(frameworks=frameworks, sources=(), python=None, cuda=None)
         solution = self._solver.newest(free, self._problem._replace(frameworks=frameworks, python=None, cuda=None))
         if solution is not None:
             releases = [choice.release for choice in solution.choices]

@@ -49,6 +49,7 @@ def solution_of(
     assert toolkit is None or isinstance(toolkit, Toolkit)
     assert cudnn is None or isinstance(cudnn, CudnnRelease)
     minimum = _minimum_driver(requirements, problem)
+    day = catalogue.day_of(request)
     return Solution(
         request=request,
         problem=problem,
@@ -58,9 +59,7 @@ def solution_of(
         cudnn_bound=_cudnn_bound(cudnn, catalogue.libraries, problem),
         minimum_driver=minimum[0] if minimum else None,
         choices=choices,
-        because=tuple(
-            _because(choices, python, toolkit, cudnn, minimum[1] if minimum else None, requirements, catalogue.date)
-        ),
+        because=tuple(_because(choices, python, toolkit, cudnn, minimum[1] if minimum else None, requirements, day)),
         notes=tuple(_notes(choices, problem, request.asker)),
         owner=chosen[OWNER].thing if OWNER in chosen else None,  # type: ignore[arg-type]  # its only candidates
     )

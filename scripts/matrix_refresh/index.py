@@ -6,12 +6,14 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
 from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 from pypi_simple import (
     NoSuchProjectError,
     ProjectPage,
@@ -35,6 +37,8 @@ _FILE_NAME = re.compile(r"[\w.+!-]{1,220}", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _Listed = tuple[str, str, str | None]
 """Name, URL and SHA-256 of a file."""
+_Listing = tuple[list[_Listed], dict[str, str]]
+"""The wheels of a project, and the day (UTC) on which the first file of each version was uploaded, where known."""
 _LINUX = {"x86_64": "linux-64", "aarch64": "linux-aarch64"}
 
 
@@ -125,43 +129,71 @@ class Index:
         self._cache = cache / "listings" / re.sub(r"[^a-z0-9.]+", "-", endpoint.lower()).strip("-.")
         self._session = session
         self._offline = offline
+        self._listings: dict[str, _Listing] = {}
 
     def wheels(self, project: str) -> list[WheelFile]:
         """Every wheel of ``project``. Raises RefreshError where the index, or offline the cache, does not answer."""
-        path = self._cache / f"{project}.json"
-        if self._offline:
-            listed = kept(path)
-            if not _is_listing(listed):
-                raise RefreshError(f"the list of {project} wheels is not in the cache: run once without --offline")
-            files = listed
-        else:
-            files = self._asked(project)
-            keep(path, files)
+        files, _ = self._listing(project)
         return [wheel for name, url, sha256 in files for wheel in _wheel_files(project, name, url, sha256)]
 
-    def _asked(self, project: str) -> list[_Listed]:
+    def released(self, project: str) -> dict[str, str]:
+        """The day (UTC) on which each version of ``project`` was released, as far as the index says. Errors as above.
+
+        That is when its first file was uploaded, of whatever kind, even if it was withdrawn since.
+        """
+        return self._listing(project)[1]
+
+    def _listing(self, project: str) -> _Listing:
+        if project not in self._listings:
+            path = self._cache / f"{project}.json"
+            if self._offline:
+                listed = kept(path)
+                if not _is_listing(listed):
+                    raise RefreshError(f"the list of {project} wheels is not in the cache: run once without --offline")
+            else:
+                listed = self._asked(project)
+                keep(path, listed)
+            self._listings[project] = listed
+        return self._listings[project]
+
+    def _asked(self, project: str) -> _Listing:
         client = PyPISimple(self._endpoint, session=self._session)
         try:
             page: ProjectPage = client.get_project_page(project, timeout=_TIMEOUT)
         except NoSuchProjectError:
-            return []
+            return [], {}
         except (RequestException, UnsupportedRepoVersionError, UnsupportedContentTypeError, ValueError) as error:
             raise RefreshError(f"the index did not list {project}: {error}") from error
-        return [
+        files = [
             (package.filename, without_credentials(package.url), (package.digests or {}).get("sha256"))
             for package in page.packages
             if package.package_type == "wheel" and not package.is_yanked
         ]
+        return files, _first_days(page)
 
 
-def _is_listing(kept: object) -> TypeGuard[list[_Listed]]:
+def _first_days(page: ProjectPage) -> dict[str, str]:
+    days: dict[str, str] = {}
+    for package in page.packages:
+        if package.upload_time is None or package.version is None:
+            continue
+        with suppress(InvalidVersion):
+            version, day = str(Version(package.version)), package.upload_time.astimezone(UTC).date().isoformat()
+            days[version] = min(day, days.get(version, day))
+    return days
+
+
+def _is_listing(kept: object) -> TypeGuard[_Listing]:
     """Whether a kept file holds a listing; anything else counts as not kept."""
-    return isinstance(kept, list) and all(
+    if not isinstance(kept, list) or [type(part) for part in kept] != [list, dict]:
+        return False
+    files, days = kept
+    return all(isinstance(day, str) for day in days.values()) and all(
         isinstance(it, list)
         and [type(part) for part in it[:2]] == [str, str]
         and len(it) == 3  # noqa: PLR2004 - name, URL, hash
         and isinstance(it[2], str | None)
-        for it in kept
+        for it in files
     )
 
 

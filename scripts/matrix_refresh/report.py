@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from scripts.matrix_refresh.toml_file import Citation, RowChange
+from scripts.matrix_refresh.toml_file import Change, Citation, RowChange
 
 _FIELDS_OF_A_NEW_ROW = ("cuda", "cudnn", "pythons", "glibc", "sass", "ptx")
 
 
 def lines_of(
-    file: str, differences: Sequence[RowChange], unread: Sequence[str], cited: Sequence[Citation] = ()
+    file: str,
+    differences: Sequence[RowChange],
+    unread: Sequence[str],
+    cited: Sequence[Citation] = (),
+    dated: Sequence[Change] = (),
 ) -> Iterator[str]:
-    """A heading with counts, a line for each new row and each changed field, citations, and rows without a wheel."""
+    """A heading with counts, a line for each change of rows, citations and dates, and for rows without a wheel."""
     new = sum(difference.new for difference in differences)
     yield f"{file}: {new} new, {len(differences) - new} changed, {len(unread)} without a wheel on the index"
     for difference in differences:
@@ -26,6 +30,8 @@ def lines_of(
             yield f"      {change.field}: {_value(change.before)} -> {_value(change.after)}"
     for citation in cited:
         yield f"  @ {citation.name}: {citation.before} -> {citation.after}"
+    for change in dated:
+        yield f"  ~ {change.field} released: {_value(change.before)} -> {_value(change.after)}"
     for row in unread:
         yield f"  ? {row}"
 

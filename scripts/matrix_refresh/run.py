@@ -66,6 +66,7 @@ class Refresh:
         self.settings = settings._replace(endpoint=endpoint.url)
         self._session = session or new_session()
         self._session.auth = endpoint.auth
+        self._indexes: dict[str, Index] = {}
         try:
             self.readers = readers(Matrix(settings.matrix))
         except MatrixError as error:
@@ -103,13 +104,18 @@ class Refresh:
 
     def wheels(self, reader: Reader) -> list[WheelFile]:
         """What the index lists of a reader's projects."""
-        settings = self.settings
         return [
             wheel
-            for endpoint in reader.endpoints or (settings.endpoint,)
+            for endpoint in reader.endpoints or (self.settings.endpoint,)
             for project in reader.projects
-            for wheel in Index(endpoint, settings.cache, self._session, offline=settings.offline).wheels(project)
+            for wheel in self._index(endpoint).wheels(project)
         ]
+
+    def _index(self, endpoint: str) -> Index:
+        if endpoint not in self._indexes:
+            settings = self.settings
+            self._indexes[endpoint] = Index(endpoint, settings.cache, self._session, offline=settings.offline)
+        return self._indexes[endpoint]
 
     def versions(self, reader: Reader, shelf: Shelf) -> list[Version]:
         """The releases that the matrix holds, newest first. Raises RefreshError where the index has none."""
@@ -117,6 +123,16 @@ class Refresh:
         if not found:
             raise RefreshError(f"the index has no wheel of {', '.join(reader.releases_of)}")
         return sorted((version for version in found if version >= reader.oldest), reverse=True)
+
+    def released(self, reader: Reader) -> dict[str, str]:
+        """The day on which each version was released, where the index says it.
+
+        Of several projects the first that has the version counts. PyTorch's own index gets builds later: it says none.
+        """
+        days: dict[str, str] = {}
+        for project in reversed(reader.releases_of) if not reader.endpoints else ():
+            days |= self._index(self.settings.endpoint).released(project)
+        return days
 
     def read(
         self, reader: Reader, shelf: Shelf, versions: Sequence[Version], progress: Callable[[str], None]

@@ -27,7 +27,7 @@ FIELDS = (
 )
 """The order of the fields in a row."""
 _TOP = ("schema_version", "updated")
-_RELEASE, _EVIDENCE = "release", "evidence"
+_RELEASE, _EVIDENCE, _DATES = "release", "evidence", "dates"
 _SOURCES = ("pypi", "pytorch", "jax-releases", "conda-forge", "pytorch-channel")
 _PLATFORMS = ("linux-64", "linux-aarch64", "win-64", "osx-64", "osx-arm64")
 
@@ -84,6 +84,8 @@ class MatrixFile:
         self._evidence: dict[str, dict[str, object]] = document.get(_EVIDENCE, {})
         self.cited: list[Citation] = []
         releases: list[dict[str, object]] = document.get(_RELEASE, [])
+        dates: list[dict[str, dict[str, object]]] = document.get(_DATES, [])
+        self._dates = {version: day for row in dates for version, day in row.get("released", {}).items()}
         places = [number for number, block in enumerate(self._blocks) if block.table == _RELEASE]
         if len(places) != len(releases):
             raise RefreshError(
@@ -123,6 +125,35 @@ class MatrixFile:
         for evidence in read.evidence:
             self._cite(evidence, today)
         return differences
+
+    def date_changes(self, days: Mapping[str, str]) -> list[Change]:
+        """What would change if ``days``, on which versions of the file were released, were merged, by version."""
+        held = {str(row.values["version"]) for row in self._rows}
+        return [
+            Change(version, self._dates.get(version), day)
+            for version, day in days.items()
+            if version in held and self._dates.get(version) != day
+        ]
+
+    def merge_dates(self, days: Mapping[str, str], projects: Sequence[str], today: str) -> list[Change]:
+        """Bring the days on which versions were released into the file, as the index has them for ``projects``."""
+        changes = self.date_changes(days)
+        if not changes:
+            return []
+        name = f"{self.path.stem}-upload-times"
+        reference = f"upload times of the files on the package index: {', '.join(projects)}"
+        self._cite(ReadEvidence(name, reference, None), today)
+        path = (_DATES, "released")
+        if not any(block.table and path_of(block.table) == path for block in self._blocks):
+            at = self._evidence_end()
+            self._insert(at, _DATES, new_block(f"[[{_DATES}]]", [(_EVIDENCE, [name])]))
+            self._insert(at + 1, ".".join(path), new_block(f"[{'.'.join(path)}]", []))
+        self._dates |= {change.field: change.after for change in changes}
+        order = sorted(self._dates, key=Version, reverse=True)
+        place = self._place_of(path)
+        for change in changes:
+            self._set(place, change.field, change.after, order)
+        return changes
 
     def write(self, today: str) -> bool:
         """Write the file where anything changed, with the date of today. Returns whether it did."""

@@ -33,11 +33,24 @@ def test_what_was_asked_is_told_with_its_reason_before_what_packages_require() -
     asked = Asked("cuda-version=12.9", "runs from NVIDIA driver 525.60.13 on"), Asked("numpy", "requested by somebody")
     error = conda_refusal(_unfit(text, *asked), Request(_ASKED))
     assert error.code == "conda-packages-conflict"
-    assert error.cause[0] == "cuda-version=12.9: runs from NVIDIA driver 525.60.13 on"
-    assert error.cause[1] == "__cuda=11.8: provided by the machine"
-    assert error.cause[-1] == "cuda-version 12.9 works only with __cuda >=12, which conflicts with the versions above"
-    assert not any("numpy" in line for line in error.cause)
-    assert len(error.conflict) == len(error.cause)
+    assert error.cause == (
+        "cuda-version=12.9: runs from NVIDIA driver 525.60.13 on",
+        "__cuda=11.8: provided by the machine",
+        "cuda-version 12.9 works only with __cuda >=12, which conflicts with the versions above",
+    )
+    every = [step.requirement for step in error.conflict]
+    assert [it for it in every if "requires python" in it or "requires cuda-version" in it] == every[2:5]
+    assert not any("numpy" in it for it in every)
+
+
+def test_what_a_person_requires_comes_first_and_then_what_excludes_it() -> None:
+    text = next(str(case["text"]) for case in _CONFLICTS if case["name"] == "a further package")
+    asked = Asked("tensorflow=2.14.0", "sm_86 runs on 8.6"), Asked("numpy >=2", "requested by the command line")
+    assert conda_refusal(_unfit(text, *asked), Request(_ASKED)).cause == (
+        "numpy >=2: requested by the command line",
+        "tensorflow 2.14.0 requires tensorflow-base ==2.14.0 cuda118py311h0476658_0",
+        "tensorflow-base 2.14.0 requires numpy >=1.23.5,<2.0a0, which is not available with the rest",
+    )
 
 
 def test_a_package_that_no_channel_has_is_named_as_it_was_asked_for() -> None:

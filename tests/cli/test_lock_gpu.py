@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,10 @@ TARGET = ("--python", "3.11.7", "--platform", "linux-64", "--no-cache", "--forma
 def lock(envsolve: Envsolve, world: IndexServer, *arguments: str) -> Result:
     where = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
     return envsolve(*arguments, *TARGET, *where)
+
+
+def causes(result: Result) -> list[str]:
+    return [line.removeprefix("cause: ") for line in result.err.splitlines() if line.startswith("cause: ")]
 
 
 def pins(envsolve: Envsolve, world: IndexServer, *arguments: str) -> dict[str, str]:
@@ -182,13 +187,51 @@ class TestWhatIsForAnotherCuda:
         assert (found["torch"], found["nvidia-cuda-nvcc-cu12"]) == ("2.15.0", "12.9.86")
 
     def test_is_told_where_no_stack_of_its_cuda_is_left(self, envsolve: Envsolve, world: IndexServer) -> None:
-        result = lock(envsolve, world, "torch==2.15.0", "xgboost>=3", "--gpu", "8.6")
+        asked = ("torch==2.15.0", "xgboost>=3", "--gpu", "8.6")
+        result = lock(envsolve, world, *asked)
         assert (result.code, result.out) == (1, "")
-        assert "\ncause: xgboost 3.1.2 requires nvidia-nccl-cu12\n" in result.err
         assert result.err.startswith(
             "error: packages-conflict\n  only one package may install the folder nvidia/nccl, for "
         )
-        assert "\ncause: nvidia-nccl-cu13 2.30.7 requires the folder nvidia/nccl for itself\n" in result.err
+        few = [
+            "the command line requires xgboost>=3",
+            "torch 2.15.0 requires nvidia-nccl-cu13==2.30.7",
+            "xgboost 3.1.2 requires nvidia-nccl-cu12",
+        ]
+        folder = "nvidia-nccl-cu13 2.30.7 requires the folder nvidia/nccl for itself"
+        assert causes(result) == few
+        every = causes(lock(envsolve, world, *asked, "-v"))
+        assert (every[:3], folder in every) == (few, True)
+        told = json.loads(lock(envsolve, world, *asked, "--json").out)
+        assert [step["requirement"] for step in told["error"]["conflict"]] == every
+
+
+class TestAFrameworkThatIsOnlyARequirement:
+    """TensorFlow has no code for compute capability 12.0."""
+
+    ASKED = ("-f", "jax", "--gpu", "12.0", "--source", "pypi")
+    HINT = "hint: require tensorflow-cpu instead of tensorflow>=2.16 (-r asked.in) to run it on the CPU\n"
+
+    @pytest.fixture(autouse=True)
+    def asked(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("asked.in").write_text("tensorflow>=2.16\n")
+
+    def test_may_be_replaced_by_its_build_for_the_cpu(self, envsolve: Envsolve, world: IndexServer) -> None:
+        result = lock(envsolve, world, *self.ASKED, "-r", "asked.in")
+        assert (result.code, result.out) == (1, "")
+        assert result.err.startswith("error: gpu-not-supported\n")
+        assert self.HINT in result.err
+
+    def test_is_not_replaced_where_it_is_named(self, envsolve: Envsolve, world: IndexServer) -> None:
+        result = lock(envsolve, world, *self.ASKED, "-f", "tensorflow", "-r", "asked.in")
+        assert (result.code, "tensorflow-cpu" in result.err) == (1, False)
+
+    def test_is_not_replaced_where_the_others_have_no_stack_either(
+        self, envsolve: Envsolve, world: IndexServer
+    ) -> None:
+        result = lock(envsolve, world, *self.ASKED, "-r", "asked.in", "--driver", "525.60.13")
+        assert (result.code, "tensorflow-cpu" in result.err) == (1, False)
 
 
 def test_a_bound_in_a_file_is_to_be_changed_there(

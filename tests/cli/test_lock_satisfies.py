@@ -71,7 +71,13 @@ UNSATISFIED = {
         ("python 3.12 instead of 3.11.7, and the lock file is for Python 3.11.7",),
     ),
     "a day": Edit(
-        PLATFORMS, f'{PLATFORMS}\nexclude-newer = "2026-01-01"', ("exclude-newer 2026-01-02T00:00:00Z is new",)
+        PLATFORMS,
+        f'{PLATFORMS}\nexclude-newer = "2026-01-01"',
+        (
+            "builds released before 2026-01-02 were requested",
+            "pytorch 2.14.1 was released on 2026-09-30",
+            "exclude-newer 2026-01-02T00:00:00Z is new",
+        ),
     ),
 }
 

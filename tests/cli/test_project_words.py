@@ -83,8 +83,12 @@ WAYS = {
     ),
     "a GPU of an unknown name": (('"RTX 3090"', '"RTX 3091"'), 'e.g. gpus = "8.6" in pyproject.toml'),
     "a GPU of no kind": (('"RTX 3090"', '"4.2"'), "gpus in pyproject.toml accepts one of these\n"),
-    "a day before all uploads": (
+    "a day before all builds": (
         ('["pytorch"]', '["pytorch"]\nexclude-newer = "2020-01-01"'),
+        'fits with a later date: exclude-newer = "2022-10-29T00:00:00Z" in pyproject.toml',
+    ),
+    "a day before all uploads": (
+        ('frameworks = ["pytorch"]', 'exclude-newer = "2020-01-01"'),
         "set a later date with exclude-newer in pyproject.toml",
     ),
     "a package that nobody knows": (('["numpy"]', '["nmpy"]'), "with extra-index-urls in pyproject.toml"),

@@ -94,9 +94,11 @@ def test_what_they_cannot_hold_is_refused_with_a_lock_as_the_way_out(
     assert code == "requirements-unreadable" or "--format conda-lock" in done.err
 
 
-def test_a_day_that_decides_nothing_is_told(envsolve: Envsolve) -> None:
-    done = envsolve("-f", "pytorch", *TARGET, "--exclude-newer", "2024-01-31")
-    assert "note: --exclude-newer applies only to locks: the format 'environment' has no dates\n" in done.err
+def test_a_day_decides_the_framework_alone(envsolve: Envsolve) -> None:
+    done = envsolve("-f", "pytorch", "numpy", *TARGET, "--exclude-newer", "2024-01-31")
+    conda, _ = dependencies(done)
+    assert {it.partition("=")[0]: it.split("=")[1] for it in conda if "=" in it}["pytorch"] == "2.1.2"
+    assert "note: conda chooses the versions of numpy later, not by --exclude-newer: a lock pins them now\n" in done.err
 
 
 def test_json_describes_what_the_same_command_prints(envsolve: Envsolve) -> None:

@@ -51,6 +51,18 @@ BREAKS = [
     Break("pythons-are-listed-once-and-in-order", "thing", '["3.9", "3.10"]', '["3.10", "3.9"]', "(3.10, 3.9)"),
     Break("pythons-are-listed-once-and-in-order", "thing", '["3.9", "3.10"]', '["3.9", "3.9"]', "each once"),
     Break("releases-stand-newest-first", "thing", 'version = "2.0"', 'version = "0.9"', "is below the older 0.9"),
+    Break("days-of-release-are-in-order", "thing", '"1.0" = ', '"1.1" = ', "released.1.1: is no version of the file"),
+    Break("days-of-release-are-in-order", "thing", '"2026-10-07"', '"2026-11-21"', "is later than updated, 2026-11-20"),
+    *(
+        Break(
+            "days-of-release-are-in-order",
+            "thing",
+            '"2.0" = "2026-10-07"\n"1.0" = "2026-10-06"\n\n[[release]]\nversion = "2.0"',
+            f'"{later}" = "2026-10-05"\n"1.0" = "2026-10-06"\n\n[[release]]\nversion = "{later}"',
+            f"released.{later}: 2026-10-05 is before 2026-10-06, the day of 1.0",
+        )
+        for later in ("1.0.1", "1.1")
+    ),
     Break(
         "no-two-rows-are-one-build",
         "thing",

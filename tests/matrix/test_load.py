@@ -100,6 +100,17 @@ def test_a_sound_file_has_no_mistakes(directory: Path) -> None:
         ('build = "cuda12"', 'build = "cuda12"\nbuidl = "x"', "release[1].buidl"),
         ('kind = "project-docs"', 'kind = "forum"', "evidence.docs.kind"),
         ('seen = "2026-11-20"', 'seen = "yesterday"', "evidence.docs.seen"),
+        (
+            "[[release]]",
+            '[[dates]]\nreleased = { "1.0" = "2026" }\nevidence = ["docs"]\n\n[[release]]',
+            "dates[1].released",
+        ),
+        (
+            "[[release]]",
+            '[[dates]]\nreleased = { "one" = "2026-11-20" }\nevidence = ["docs"]\n\n[[release]]',
+            "dates[1].released",
+        ),
+        ("[[release]]", '[[dates]]\nreleased = { "1.0" = "2026-11-20" }\n\n[[release]]', "dates[1].evidence"),
         ("schema_version = 1", "schema_version = 0", "schema_version"),
         ('updated = "2026-11-20"', "updated = 3", "updated"),
     ],
@@ -249,6 +260,12 @@ def test_a_part_that_was_kept_gives_the_same_table(tmp_path: Path, monkeypatch: 
 WITHOUT_CUDNN = SOUND.replace('framework = "thing"\n', 'framework = "thing"\nuses_cudnn = false\n').replace(
     'cuda_libraries = "bundled"\ncudnn_requires = "==9.10.2.21"\n', 'cuda_libraries = "dependencies"\n'
 )
+
+
+def test_every_build_of_a_version_has_its_day(matrix: Matrix) -> None:
+    builds = matrix.framework("pytorch", Platform.LINUX_64).releases
+    assert {it.released for it in builds if str(it.version) == "2.3.0"} == {"2024-04-24"}
+    assert {it.released for it in builds if str(it.version) == "1.8.2"} == {None}
 
 
 def test_a_framework_that_says_so_runs_without_cudnn(directory: Path) -> None:

@@ -13,6 +13,13 @@ THING = f"""\
 {TOP}framework = "thing"
 aliases = ["thg"]
 
+[[dates]]
+evidence = ["docs"]
+
+[dates.released]
+"2.0" = "2026-10-07"
+"1.0" = "2026-10-06"
+
 [[release]]
 version = "2.0"
 source = "pypi"

@@ -14,7 +14,7 @@ from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
-from envsolve.model.request import FrameworkRequest, Held, Policy, Request, parse_framework
+from envsolve.model.request import FrameworkRequest, Held, Packages, Policy, Request, parse_framework
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion, LibcVersion
 
@@ -98,6 +98,8 @@ _PLATFORMS = st.sampled_from((*PLATFORMS, *(Platform.LINUX_64,) * 3))
 _IN_WSL = st.sampled_from((False,) * 5 + (True,))
 _PYTHONS = st.sampled_from((None,) * 100 + tuple(PYTHONS))
 _CUDAS = st.sampled_from((None,) * 200 + tuple(CUDAS))
+MOMENTS = [f"{year}-{month:02}-01T00:00:00Z" for year in range(2019, 2027) for month in (1, 4, 7, 10)]
+_MOMENTS = st.sampled_from((None,) * 200 + tuple(MOMENTS))
 _NAMES = st.sampled_from(FRAMEWORKS)
 
 
@@ -148,6 +150,7 @@ def questions(
         sources=draw(st.sampled_from(sources)),
         format=draw(st.sampled_from(formats)),
         prefer=draw(st.sampled_from(policies)),
+        packages=Packages(exclude_newer=None if open_ended else draw(_MOMENTS)),
     )
     return Question(request, problem)
 

@@ -22,6 +22,7 @@ CASES = [
 
 HOSTS = Path(__file__).parents[1] / "hosts"
 CASE_KEYS = {"name", "framework", "gpu", "host", "source", "driver", "platform", "python", "cuda", "prefer", "expect"}
+CASE_KEYS |= {"exclude-newer"}
 PICK_KEYS = {"version", "versions", "cuda", "cudnn", "python", "cuda_none", "source", "build", "not_build", "runs_as"}
 EXPECT_KEYS = {
     0: {"exit", "says", "never_says", "minimum_driver", "owner"} | PICK_KEYS,
@@ -37,7 +38,7 @@ def arguments_of(case: dict[str, Any], format_name: str) -> list[str]:
             words += [f"--{key}", value]
     for name in case.get("host", []):
         words += ["--host", str(HOSTS / f"{name}.json")]
-    for key in ("driver", "platform", "python", "cuda", "prefer"):
+    for key in ("driver", "platform", "python", "cuda", "prefer", "exclude-newer"):
         if key in case:
             words += [f"--{key}", case[key]]
     return words

@@ -21,14 +21,14 @@ from resolvelib.resolvers import Criterion
 
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
-from envsolve.model.release import Release, Source
-from envsolve.model.request import Held, Policy
+from envsolve.model.release import CudaLibraries, Release, Source
+from envsolve.model.request import Held, Packages, Policy
 from envsolve.model.solution import Machine, Owner, Solution
 from envsolve.model.versions import CudaVersion, LibcVersion
 from envsolve.resolve.agreement import best_combination
 from envsolve.resolve.conflict import Kind, restricted
 from envsolve.resolve.explain import explain
-from envsolve.resolve.parts import Candidate, Requirement, framework_identifier
+from envsolve.resolve.parts import WHEELS_ONLY, Candidate, Requirement, framework_identifier
 from envsolve.resolve.provider import Provider
 from envsolve.resolve.relax import ways_out
 from envsolve.resolve.rules import owner_of
@@ -42,6 +42,7 @@ from tests.resolve.drawn import (
     DRIVERS,
     GLIBCS,
     MATRIX,
+    MOMENTS,
     ONE_SOURCE,
     POLICIES,
     PYTHONS,
@@ -147,14 +148,22 @@ def test_all_builds_share_one_toolkit_one_cudnn_one_python_and_one_owner_of_cuda
         assert build.platform is problem.platform
         assert wanted.specifier.contains(build.full_version)
         assert not question.request.sources or build.source in question.request.sources
-        assert reference.requires_toolkit(build, toolkit)
         assert build.cuda.major == toolkit.version.major
         assert str(solution.python) in build.pythons
         known_bad = MATRIX.framework(build.framework, problem.platform).known_bad
         assert not any(reference.is_known_bad(build, known_bad, gpu) for gpu in (None, *problem.gpus))
+    on_their_own = [it for it in builds(solution) if not _may_stand_beside_others(it, question)]
+    for build in on_their_own:
+        assert reference.requires_toolkit(build, toolkit)
         _check_cudnn(solution, build)
-    assert {owner_of(build) for build in builds(solution)} == {solution.owner}
+    assert {owner_of(build) for build in on_their_own} <= {solution.owner}
     assert len({build.cuda.major for build in builds(solution) if build.cuda}) == 1
+
+
+def _may_stand_beside_others(build: Release, question: Question) -> bool:
+    """Whether pip installs other frameworks beside a build that brings no CUDA: that of the same major will do."""
+    by_pip = question.request.format in WHEELS_ONLY and len(question.problem.frameworks) > 1
+    return by_pip and build.cuda_libraries is CudaLibraries.NONE
 
 
 def _check_cudnn(solution: Solution, build: Release) -> None:
@@ -165,6 +174,13 @@ def _check_cudnn(solution: Solution, build: Release) -> None:
     assert reference.requires_cudnn(build, cudnn)
     assert all(reference.cudnn_serves(cudnn, gpu, build.platform) for gpu in solution.problem.gpus)
     assert build.cudnn is None or cudnn.version.release[:2] >= build.cudnn.release[:2], build.label
+
+
+@law(40)
+@given(questions(policies=POLICIES), st.sampled_from(MOMENTS))
+def test_every_version_was_released_before_the_day_that_was_given(question: Question, moment: str) -> None:
+    solution = answer(question.asking(packages=Packages(exclude_newer=moment)))
+    assert all(build.released is not None and build.released < moment[:10] for build in builds(solution))
 
 
 @law(40)
@@ -233,18 +249,22 @@ def test_a_further_machine_or_gpu_never_makes_possible_what_was_not_nor_gives_a_
 @law(50)
 @given(questions(), st.data())
 def test_a_further_constraint_never_makes_possible_what_was_not(question: Question, data: st.DataObject) -> None:
-    kind = data.draw(st.sampled_from(("python", "cuda", "versions", "source", "glibc")))
+    kind = data.draw(st.sampled_from(("python", "cuda", "date", "versions", "source", "glibc")))
     problem, request = question.problem, question.request
     if kind == "python":
         further = question.asking(python=data.draw(st.sampled_from(PYTHONS)) & (problem.python or ANY))
     elif kind == "cuda":
         further = question.asking(cuda=data.draw(st.sampled_from(CUDAS)) & (problem.cuda or ANY))
+    elif kind == "date":
+        limits = (data.draw(st.sampled_from(MOMENTS)), request.packages.exclude_newer)
+        further = question.asking(packages=Packages(exclude_newer=min(filter(None, limits))))
     elif kind == "versions":
         first, *rest = problem.frameworks
         added = data.draw(st.sampled_from(version_ranges(first.framework)))
         further = question.asking(frameworks=(first._replace(specifier=first.specifier & added), *rest))
     elif kind == "source":  # the two that only a name brings in are not among those that a request has without one
-        sources = [(source,) for source in request.sources or DEFAULT_SOURCES]
+        usual = [it for it in DEFAULT_SOURCES if it.is_wheel or request.format not in WHEELS_ONLY]
+        sources = [(source,) for source in request.sources or usual]
         further = question.asking(sources=data.draw(st.sampled_from(sources)))
     else:
         there = tuple(it._replace(glibc=it.glibc or data.draw(st.sampled_from(GLIBCS))) for it in problem.machines)
@@ -299,6 +319,7 @@ CODES = {
     "no-gpu-build",
     "no-such-release",
     "python-not-supported",
+    "released-later",
 }
 
 

@@ -32,7 +32,8 @@ class ServedIndex(ThreadingHTTPServer):
     """Serves what was added. ``sent`` counts the bytes of each file that went out, ``asked`` the requests for it.
 
     ``failures`` says what goes wrong, by the name of a file or of a project. ``form`` is that of the listings,
-    ``files_at`` and ``sha256`` what they say of files; ``credentials`` are the Authorization headers that came.
+    ``files_at``, ``sha256`` and, by a file's name, ``uploaded`` what they say of files; ``credentials`` are the
+    Authorization headers that came.
     """
 
     daemon_threads = True
@@ -46,6 +47,7 @@ class ServedIndex(ThreadingHTTPServer):
         self.files: dict[str, _Listed] = {}
         self.files_at = "../../files/"
         self.sha256: str | None = None
+        self.uploaded: dict[str, str] = {}
         self.credentials: set[str] = set()
 
     @property
@@ -126,6 +128,7 @@ class _Answer(BaseHTTPRequestHandler):
                     "url": f"{self.server.files_at}{name}",
                     "hashes": {"sha256": hashes[name]},
                     "yanked": it.yanked,
+                    **({"upload-time": self.server.uploaded[name]} if name in self.server.uploaded else {}),
                 }
                 for name, it in files.items()
             ]

@@ -104,3 +104,10 @@ def test_any_wheel_may_speak_for_its_release() -> None:
     assert orders[0] == orders[1] != orders[2]
     assert all(sorted(order) == sorted(names.values()) for order in orders)
     assert ShuffledShelf(wheels, 1).platforms("t", Version("1")) == ["win-64"]
+
+
+def test_another_day_of_release_fails(matrix: Path, index: ServedIndex) -> None:
+    index.uploaded = {f"torch-2.8.0-cp311-cp311-{LINUX}.whl": "2025-08-06T10:00:00Z"}
+    code, out, _ = _check(matrix, index, "--sample", "3")
+    assert code == 1
+    assert out.endswith("  ~ 2.8.0 released: (none) -> 2025-08-06\n")

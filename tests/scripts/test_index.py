@@ -102,6 +102,25 @@ def test_offline_the_last_listing_counts(index: ServedIndex, session: requests.S
     assert index.asked["thing"] == 1
 
 
+def test_a_version_is_of_the_day_of_its_first_file(
+    index: ServedIndex, session: requests.Session, tmp_path: Path
+) -> None:
+    index.uploaded = {
+        "thing-1.0-cp312-cp312-win_amd64.whl": "2026-01-21T23:30:00-02:00",
+        "thing-1.0-cp313-cp313-win_amd64.whl": "2026-03-11T08:00:00.123456Z",
+        "thing-0.9.tar.gz": "2025-11-12T08:00:00Z",
+        "thing-0.8-cp312-cp312-win_amd64.whl": "2025-10-15T08:00:00Z",
+    }
+    index.add(*(BuiltFile(name, b"") for name in ("thing-0.9.tar.gz", "thing-0.7-py3-none-any.whl")))
+    index.add(BuiltFile("thing-0.8-cp312-cp312-win_amd64.whl", b""), yanked=True)
+    online = Index(index.endpoint, tmp_path, session, offline=False)
+    assert _listed(index, session, tmp_path, *list(index.uploaded)[:2])
+    assert online.released("thing") == {"1.0": "2026-01-22", "0.9": "2025-11-12", "0.8": "2025-10-15"}
+    assert online.wheels("thing")
+    assert index.asked["thing"] == 2
+    assert Index(index.endpoint, tmp_path, session, offline=True).released("thing") == online.released("thing")
+
+
 def test_offline_a_listing_that_was_never_read_is_an_error(session: requests.Session, tmp_path: Path) -> None:
     with pytest.raises(RefreshError, match="the list of thing wheels is not in the cache: run once without --offline"):
         Index("http://127.0.0.1:1/simple", tmp_path, session, offline=True).wheels("thing")
@@ -144,7 +163,10 @@ def test_a_hash_of_another_form_counts_as_none(
     assert file.sha256 is None
 
 
-@pytest.mark.parametrize("left", ["[3]", '["abc"]', '[["a"]]', '[["a", "b", 3]]', '[[[], "b", null]]', "[" * 90_000])
+@pytest.mark.parametrize(
+    "left",
+    ["[3]", "[[], []]", '[[], {"1.0": 3}]', '[["abc"], {}]', '[[["a"]], {}]', '[[["a", "b", 3]], {}]', "[" * 90_000],
+)
 def test_a_kept_listing_of_another_shape_counts_as_none(left: str, session: requests.Session, tmp_path: Path) -> None:
     place = tmp_path / "listings" / "http-127.0.0.1-1-simple"
     place.mkdir(parents=True)

@@ -145,6 +145,18 @@ def test_the_file_is_brought_up_to_the_wheels(maintainer: Maintainer) -> None:
     assert 'updated = "2026-01-05"' not in text
 
 
+def test_the_days_of_releases_are_those_of_the_index(maintainer: Maintainer) -> None:
+    maintainer.served.uploaded = {
+        f"torch-2.9.0-cp312-cp312-{LINUX}.whl": "2025-10-15T10:00:00Z",
+        f"torch-2.9.0-cp312-cp312-{AARCH64}.whl": "2025-10-16T10:00:00Z",
+        f"torch-0.4.1-cp312-cp312-{LINUX}.whl": "2018-07-26T10:00:00Z",
+    }
+    first = maintainer.runs("pytorch")
+    assert "  ~ 2.9.0 released: (none) -> 2025-10-15\n" in first.out
+    assert '\n[dates.released]\n"2.9.0" = "2025-10-15"\n\n' in maintainer.text()
+    assert "released" not in maintainer.runs("pytorch", "--offline").out
+
+
 def test_a_second_run_asks_for_no_wheel_and_changes_nothing(maintainer: Maintainer) -> None:
     first = maintainer.runs("pytorch")
     text, asked = maintainer.text(), maintainer.served.wheels_asked()

@@ -73,6 +73,20 @@ versions = "<1"
 reason = "It does not import."
 evidence = ["page"]
 """
+DATED = """\
+[evidence.thing-upload-times]
+kind = "wheel"
+reference = "upload times of the files on the package index: torch, torch-gpu"
+seen = "2026-12-24"
+
+[[dates]]
+evidence = ["thing-upload-times"]
+
+[dates.released]
+"2.9.0" = "2025-10-15"
+"1.0.0" = "2018-12-07"
+
+"""
 NEWER_WHEEL = ReadEvidence("torch-2-9-0-linux-64", "torch-2.9.0-cp312.whl: METADATA, torch/version.py", "ab" * 32)
 
 
@@ -408,3 +422,23 @@ def _merge_twice(path: Path, rows: list[ReadRow]) -> None:
     assert path.read_text(encoding="utf-8") == text
     for comment in (line for line in TEXT.splitlines() if line.startswith("#")):
         assert comment in text.splitlines()
+
+
+def test_days_of_release_get_a_table_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "thing.toml"
+    path.write_text(TEXT, encoding="utf-8")
+    file = MatrixFile(path)
+    days = {"1.0.0": "2018-12-07", "2.9.0": "2025-10-15", "3.0": "2026-12-01"}
+    changes = file.merge_dates(days, ("torch", "torch-gpu"), TODAY)
+    assert changes == [Change("1.0.0", None, "2018-12-07"), Change("2.9.0", None, "2025-10-15")]
+    file.write(TODAY)
+    place = "# The last release of 2."
+    expected = TEXT.replace(place, f"{DATED}{place}").replace("2026-11-20", TODAY)
+    assert path.read_text(encoding="utf-8") == expected
+    assert MatrixFile(path).merge_dates(days, ("torch", "torch-gpu"), TODAY) == []
+    later = MatrixFile(path)
+    assert later.merge_dates({"2.9.0": "2025-10-16"}, ("torch", "torch-gpu"), TODAY) == [
+        Change("2.9.0", "2025-10-15", "2025-10-16")
+    ]
+    later.write(TODAY)
+    assert path.read_text(encoding="utf-8") == expected.replace("2025-10-15", "2025-10-16")

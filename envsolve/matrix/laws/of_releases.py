@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations, pairwise
+from itertools import combinations, groupby, pairwise
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
 
-from envsolve.matrix.laws.facts import Facts, Law, breach, named
+from envsolve.matrix.laws.facts import Facts, Law, breach, named, raw_rows
 from envsolve.model.capability import CodeTarget, ComputeCapability
 from envsolve.model.release import CudaLibraries, CudnnRelease, KnownBad, Release, Source
 
@@ -119,6 +120,31 @@ def releases_stand_newest_first(facts: Facts) -> Iterator[str]:
                 yield breach(table.name, named(below), f"is below the older {above.version}")
 
 
+def days_of_release_are_in_order(facts: Facts) -> Iterator[str]:
+    """Days of release are of versions of the file, not after ``updated``, and in the order of the versions.
+
+    A patch comes after what it patches, and a series (2.14) of a major begins after the one before; 2.13.1 may follow
+    2.14.0, as TensorFlow 1.15 followed 2.0.
+    """
+    for table in facts.frameworks:
+        listed = list(_days_of_release(facts, table.name))
+        known = {str(it.version) for it in table.releases}
+        for version, day in listed:
+            where = f"dates.released.{version}"
+            if version not in known:
+                yield breach(table.name, where, "is no version of the file")
+            if day > table.updated:
+                yield breach(table.name, where, f"{day} is later than updated, {table.updated}")
+        in_order = sorted((Version(version), day) for version, day in listed)
+        series = [list(of_one) for _, of_one in groupby(in_order, key=lambda it: it[0].release[:2])]
+        firsts = groupby((of_one[0] for of_one in series), key=lambda it: it[0].major)
+        for rows in (*series, *(list(of_major) for _, of_major in firsts)):
+            for (older, day), (newer, next_day) in pairwise(rows):
+                if next_day < day:
+                    what = f"{next_day} is before {day}, the day of {older}"
+                    yield breach(table.name, f"dates.released.{newer}", what)
+
+
 def no_two_rows_are_one_build(facts: Facts) -> Iterator[str]:
     """No two rows share version, source, platform, build and package, unless no Python is in both.
 
@@ -221,6 +247,7 @@ RELEASES: tuple[Law, ...] = (
     code_targets_are_listed_once_and_in_order,
     pythons_are_listed_once_and_in_order,
     releases_stand_newest_first,
+    days_of_release_are_in_order,
     no_two_rows_are_one_build,
     companions_and_constraints_can_be_read,
     glibc_is_a_matter_of_linux,
@@ -229,6 +256,12 @@ RELEASES: tuple[Law, ...] = (
     disagreements_mean_a_version,
     names_mean_one_framework,
 )
+
+
+def _days_of_release(facts: Facts, framework: str) -> Iterator[tuple[str, str]]:
+    for row in raw_rows(facts.documents[framework], "dates"):
+        released = row.get("released")
+        yield from released.items() if isinstance(released, dict) else ()
 
 
 def _fits(row: CudnnRelease, release: Release) -> bool:

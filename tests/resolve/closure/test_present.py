@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsolve.model.package import Pin, Present
+from envsolve.resolve.closure.explain import explain, missing
 from envsolve.resolve.closure.resolve import Conflict, Found
-from envsolve.resolve.closure.told import involved, missing, sentences
 from envsolve.resolve.closure.world import Limit
 from tests.laws import examples
 from tests.resolve.closure.drawn import URL, Drawn, MemoryIndex, answer_for, resolved, worlds
@@ -99,18 +99,18 @@ def test_extras_are_noted_only_of_what_is_present() -> None:
 
 @pytest.mark.parametrize("asked", ["numpy>=2.4", "numpy!=1.26.*", "numpy==2.4"])
 def test_a_person_who_asks_for_another_version_is_told_which_one_conda_installs(asked: str) -> None:
-    assert sentences(refused(asked)) == [f"the command line requires {asked}, and conda installs numpy 1.26.4"]
+    assert explain(refused(asked)) == [f"the command line requires {asked}, and conda installs numpy 1.26.4"]
 
 
 def test_a_package_that_needs_another_version_is_told_with_the_way_to_the_request() -> None:
-    assert sentences(refused("pandas>=3")) == [
+    assert explain(refused("pandas>=3")) == [
         "the command line requires pandas>=3",
         "pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4",
     ]
 
 
 def test_what_what_is_present_meets_is_not_told() -> None:
-    told = sentences(refused("plots", "numpy>=1", "pandas==3.0"))
+    told = explain(refused("plots", "numpy>=1", "pandas==3.0"))
     assert "pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4" in told
     assert not [it for it in told if "numpy>=1" in it or "plots 1.0 requires numpy" in it]
 
@@ -119,7 +119,7 @@ def test_many_versions_that_need_another_one_are_told_at_once() -> None:
     projects: Projects = {"app": {f"{number}.0": ["numpy>=2"] for number in range(1, 7)}}
     with pytest.raises(Conflict) as caught:
         beside("app", projects=projects)
-    assert sentences(caught.value) == [
+    assert explain(caught.value) == [
         "the command line requires app",
         "app 1.0 to 6.0 require other versions, such as numpy>=2, and conda installs numpy 1.26.4",
     ]
@@ -127,36 +127,45 @@ def test_many_versions_that_need_another_one_are_told_at_once() -> None:
 
 def test_a_constraint_that_excludes_what_is_present_is_a_conflict() -> None:
     conflict = refused("pandas<2", limits={"numpy": Limit("<1.25", "", "-c limits.txt")})
-    assert sentences(conflict) == [
+    assert explain(conflict) == [
         "the command line requires pandas<2",
         "pandas 1.0 requires numpy>=1.20, and conda installs numpy 1.26.4",
         "-c limits.txt holds numpy<1.25, and conda installs numpy 1.26.4",
     ]
 
 
+def test_what_a_person_requires_what_a_package_requires_and_the_limit_come_first() -> None:
+    told = explain(refused("pandas>=2", limits={"numpy": Limit("<1.25", "", "-c limits.txt")}))
+    assert told[:3] == [
+        "the command line requires pandas>=2",
+        "pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4",
+        "-c limits.txt holds numpy<1.25, and conda installs numpy 1.26.4",
+    ]
+    assert told[3:] == ["pandas 2.0 requires numpy>=1.26,<2, and conda installs numpy 1.26.4"]
+
+
 def test_a_constraint_that_admits_what_is_present_is_none() -> None:
     limits = {"numpy": Limit(">=1.25", "", "-c limits.txt")}
     assert [pin.version for pin in beside("pandas", limits=limits).pins] == ["2.0"]
-    assert not [it for it in sentences(refused("pandas>=3", limits=limits)) if "limits.txt" in it]
+    assert not [it for it in explain(refused("pandas>=3", limits=limits)) if "limits.txt" in it]
 
 
 def test_a_conflict_with_what_is_present_is_not_one_about_an_index() -> None:
     conflict = refused("numpy>=2.4")
     assert missing(conflict) == []
-    assert involved(conflict) == {"numpy"}
-    assert not [it for it in sentences(conflict) if "index" in it]
+    assert not [it for it in explain(conflict) if "index" in it]
 
 
 def test_the_conda_package_is_named_as_conda_names_it() -> None:
     torch = {"torch": Present("2.7.1", "pytorch")}
-    assert sentences(refused("torch>=2.8", present=torch)) == [
+    assert explain(refused("torch>=2.8", present=torch)) == [
         "the command line requires torch>=2.8, and conda installs pytorch 2.7.1"
     ]
 
 
 def test_one_file_by_its_address_is_not_what_conda_installs() -> None:
     place = "example.org/numpy-1.26.4-py3-none-any.whl"
-    (told,) = sentences(refused(f"numpy @ https://somebody:secret@{place}#sha256={'0' * 64}"))
+    (told,) = explain(refused(f"numpy @ https://somebody:secret@{place}#sha256={'0' * 64}"))
     assert told == f"the command line requires numpy @ https://{place}, and conda installs numpy 1.26.4"
 
 
@@ -187,7 +196,7 @@ def test_a_version_as_conda_writes_it_meets_what_python_can_tell_of_it(version: 
         else:
             with pytest.raises(Conflict) as caught:
                 beside(lines, present, projects)
-            assert f"and conda installs lib {version}" in " ".join(sentences(caught.value))
+            assert f"and conda installs lib {version}" in " ".join(explain(caught.value))
 
 
 def test_a_lock_that_held_another_version_of_what_is_present_does_not_bring_it_back() -> None:

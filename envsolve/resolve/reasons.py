@@ -1,4 +1,4 @@
-"""What is told of a conflict, and how little of it is enough."""
+"""The reasons for a conflict, and how few of them are enough."""
 
 from __future__ import annotations
 

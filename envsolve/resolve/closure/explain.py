@@ -1,9 +1,10 @@
-"""A conflict between packages in sentences: who asks for what, and how that came into the request."""
+"""Why no versions of some packages fit: who requires what, and how that came into the request, in sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from enum import IntEnum
 from itertools import islice
 
 from envsolve.errors import OutsideError
@@ -16,31 +17,62 @@ from envsolve.resolve.closure.virtual import VirtualReleases
 from envsolve.resolve.closure.world import Limit
 
 _FEW = 3
-_LONGEST_WAY = 6
+_LONGEST_PATH = 6
 _LOOKED_AT = 30
 
 
-def sentences(conflict: Conflict) -> list[str]:
-    """What does not go together, each once, and what people asked for first.
+class _Kind(IntEnum):
+    """What a sentence is about."""
 
-    Then requirements by who asks, the way from them to the request, limits, and what cannot be installed.
+    REQUEST = 0
+    """What a person requires."""
+    PACKAGE = 1
+    """What another package requires."""
+    FILES = 2
+    """Why versions cannot be installed: Python, platform, C library, hashes."""
+    STACK = 3
+    """What the stack for the GPU requires."""
+    LIMIT = 4
+    """A limit that a constraint file or the stack sets."""
+    PATH = 5
+    """How a package came into the request."""
+    KNOWN = 6
+    """What the error's message says already."""
+
+
+_Sentence = tuple[_Kind, str]
+
+
+def explain(conflict: Conflict) -> list[str]:
+    """Every reason for ``conflict``, each once.
+
+    The first three say the most: what a person requires, what another package requires, and the fact behind it. Where
+    one of these is missing, the next of the others is among them.
     """
+    texts: dict[_Kind, list[str]] = {kind: [] for kind in _Kind}
+    for kind, text in dict.fromkeys(_sentences(conflict)):
+        texts[kind].append(text)
+    facts = [*texts[_Kind.FILES], *texts[_Kind.STACK], *texts[_Kind.LIMIT]]
+    kinds = (texts[_Kind.REQUEST], texts[_Kind.PACKAGE], facts)
+    request, *others = kinds
+    rest = [text for of_kind in (*others, request) for text in of_kind[1:]]
+    first = [text for of_kind in kinds for text in of_kind[:1]]
+    return list(dict.fromkeys((*first, *rest, *texts[_Kind.PATH], *texts[_Kind.KNOWN])))
+
+
+def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
     provider = conflict.provider
     groups: dict[tuple[str, str], list[tuple[Ask, Pick | None]]] = {}
     for ask, parent in conflict.causes:
         groups.setdefault((parent.name if parent else "", ask.name), []).append((ask, parent))
-    found = [
-        (is_own, sentence + _instead(name, provider))
-        for (_, name), group in groups.items()
-        for is_own, sentence in _asked(group)
-    ]
-    parents = {parent.identifier: parent for _, parent in conflict.causes if parent is not None}
-    for parent in parents.values():
-        found += _way(parent, provider)
+    for (_, name), group in groups.items():
+        for kind, text in _requirements(group):
+            yield kind, text + _installed_by_conda(name, provider)
+    for parent in {parent.identifier: parent for _, parent in conflict.causes if parent is not None}.values():
+        yield from _path(parent, provider)
     for name in contested(conflict):
-        found += [(False, it) for it in (*_limited(name, conflict), *_unfit(name, conflict))]
-    own_first = sorted(found, key=lambda it: not it[0])
-    return list(dict.fromkeys(sentence for _, sentence in own_first))
+        yield from ((_Kind.LIMIT, text) for text in _limits(name, conflict))
+        yield from ((_Kind.FILES, text) for text in _unfit(name, conflict))
 
 
 def missing(conflict: Conflict) -> list[Ask]:
@@ -60,27 +92,13 @@ def contested(conflict: Conflict) -> list[str]:
     return list(dict.fromkeys(ask.name for ask, _ in conflict.causes))
 
 
-def involved(conflict: Conflict) -> frozenset[str]:
-    """Every project that took part: those asked for, those who asked, and the way from them to the request."""
-    found = set(contested(conflict))
-    waiting = [parent for _, parent in conflict.causes if parent is not None]
-    while waiting:
-        pick = waiting.pop()
-        if pick.name not in found or pick.name in contested(conflict):
-            asked = conflict.provider.asked_by.get(pick.identifier)
-            if asked is not None and asked[1] is not None and asked[1].name not in found:
-                waiting.append(asked[1])
-        found.add(pick.name)
-    return frozenset(found)
-
-
-def _asked(group: list[tuple[Ask, Pick | None]]) -> Iterator[tuple[bool, str]]:
-    """Who asks for what in sentences, each with whether a person does."""
+def _requirements(group: list[tuple[Ask, Pick | None]]) -> Iterator[_Sentence]:
+    """What is required of one project by versions of another one, or by the request."""
     found = list(dict.fromkeys(parent.version for _, parent in group if parent is not None))
     if len(found) > _FEW:
         ask, parent = group[0]
         assert parent is not None
-        yield False, f"{parent.name} {found[-1]} to {found[0]} require other versions, such as {versions(ask)}"
+        yield _Kind.PACKAGE, f"{parent.name} {found[-1]} to {found[0]} require other versions, such as {versions(ask)}"
         return
     askers: dict[tuple[str, str], list[str]] = {}
     for ask, parent in group:
@@ -88,9 +106,11 @@ def _asked(group: list[tuple[Ask, Pick | None]]) -> Iterator[tuple[bool, str]]:
     for (wanted, origin), of in askers.items():
         parent = group[0][1]
         if parent is None:
-            yield origin != THE_STACK, f"{origin} requires {wanted}"
+            yield _Kind.STACK if origin == THE_STACK else _Kind.REQUEST, f"{origin} requires {wanted}"
         else:
-            yield False, f"{parent.name} {' and '.join(dict.fromkeys(of))} requires {wanted}"
+            is_folder = isinstance(group[0][0].releases, VirtualReleases)
+            kind = _Kind.KNOWN if is_folder else _Kind.PACKAGE
+            yield kind, f"{parent.name} {' and '.join(dict.fromkeys(of))} requires {wanted}"
 
 
 def versions(ask: Ask) -> str:
@@ -101,22 +121,22 @@ def versions(ask: Ask) -> str:
     return f"{ask.identifier}{specifier}"
 
 
-def _way(pick: Pick, provider: Provider) -> Iterator[tuple[bool, str]]:
-    """How ``pick`` came into the request, from it outwards, in sentences as of :func:`_asked`."""
-    for _ in range(_LONGEST_WAY):
+def _path(pick: Pick, provider: Provider) -> Iterator[_Sentence]:
+    """How ``pick`` came into the request, from it outwards."""
+    for _ in range(_LONGEST_PATH):
         asked = provider.asked_by.get(pick.identifier)
         if asked is None:
             return
         ask, parent = asked
         if parent is None:
-            yield ask.origin != THE_STACK, f"{ask.origin} requires {versions(ask)}"
+            yield _Kind.KNOWN if ask.origin == THE_STACK else _Kind.REQUEST, f"{ask.origin} requires {versions(ask)}"
             return
         if parent.name != pick.name:
-            yield False, f"{parent.name} {parent.version} requires {versions(ask)}"
+            yield _Kind.PATH, f"{parent.name} {parent.version} requires {versions(ask)}"
         pick = parent
 
 
-def _limited(name: str, conflict: Conflict) -> Iterator[str]:
+def _limits(name: str, conflict: Conflict) -> Iterator[str]:
     """The limits on what no version is left of that exclude something of what is required."""
     world, releases = conflict.provider.world, _releases(name, conflict)
     wanted = -1
@@ -124,7 +144,7 @@ def _limited(name: str, conflict: Conflict) -> Iterator[str]:
         wanted &= ask.mask or -1
     for limit in world.limits(name):
         if releases is None or wanted & releases.mask("") & ~limit.admitted(releases):
-            yield _bound(name, limit) + _instead(name, conflict.provider)
+            yield _bound(name, limit) + _installed_by_conda(name, conflict.provider)
 
 
 def _bound(name: str, limit: Limit) -> str:
@@ -133,7 +153,7 @@ def _bound(name: str, limit: Limit) -> str:
     return f"{name} is bounded: {limit.because}"
 
 
-def _instead(name: str, provider: Provider) -> str:
+def _installed_by_conda(name: str, provider: Provider) -> str:
     present = provider.world.present.get(name)
     return "" if present is None else f", and conda installs {present}"
 
@@ -154,7 +174,7 @@ def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
         if unfit is Unfit.OTHER_HASHES and name not in conflict.provider.world.present:
             yield from _hashes(version, releases, conflict)
     if any(ask.name == name for ask in missing(conflict)):
-        yield _there(releases, conflict)
+        yield _on_index(releases, conflict)
 
 
 def glibc_needed_in(conflict: Conflict) -> LibcVersion | None:
@@ -183,7 +203,7 @@ def _hashes(version: str, releases: Releases, conflict: Conflict) -> Iterator[st
         yield f"{where} has {file[0]} with {digests}"
 
 
-def _there(releases: Releases, conflict: Conflict) -> str:
+def _on_index(releases: Releases, conflict: Conflict) -> str:
     """What the index has where nobody's range has anything in it: the first index that knows a name is the only one."""
     there = releases.project.versions
     where = conflict.provider.world.indexes.index_url(releases.project) or "the file"
