@@ -96,29 +96,21 @@ def _extra_of(marker: str) -> str:
 
 
 class Markers:
-    """Whether markers hold for one interpreter; each is worked out once. ``known`` are those that are worked out."""
+    """Whether markers hold for one interpreter; each is worked out once."""
 
-    def __init__(self, environment: Mapping[str, str], known: Mapping[tuple[str, str], bool] | None = None) -> None:
+    def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = dict(environment)
-        self.known = dict(known or {})
+        self._known: dict[tuple[str, str], bool] = {}
 
     def holds(self, marker: str, extra: str = "") -> bool:
         """Whether ``marker`` holds with ``extra`` asked for. Raises ValueError where it is no marker."""
         if not marker:
             return True
         key = (marker, extra if "extra" in marker else "")
-        known = self.known.get(key)
+        known = self._known.get(key)
         if known is None:
-            known = self.known[key] = self._evaluate(*key)
+            known = self._known[key] = self._evaluate(*key)
         return known
-
-    def prepare(self) -> None:
-        """Load what markers are worked out with, 5 ms: for who is about to wait for metadata, which will hold some.
-
-        Nothing where some are known, since that is mostly all.
-        """
-        if not self.known:
-            import packaging.markers  # noqa: F401 - for later
 
     def _evaluate(self, marker: str, extra: str) -> bool:
         from packaging.markers import InvalidMarker, UndefinedComparison

@@ -250,9 +250,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             self._unmet.setdefault((pick.name, pick.position), (pick.fit, need))
 
     def _worked_out(self, pick: Pick) -> tuple[Ask, ...]:
-        self.world.markers.prepare()
         needs = self.world.needs(pick.releases, pick.fit.best, pick.extra)
-        pick.releases.project.fold()
         if needs is None or not (needs or self._may_be_empty(pick)):
             return (self._impossible(pick),)
         self.world.look_ahead(needs)

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from envsolve.index.extended import ExtendedProject
 from envsolve.index.fitting import Interpreter, Ranks
-from envsolve.index.page import RawFile
-from envsolve.index.project import Project
+from envsolve.index.page import Project, RawFile
 from envsolve.model.version_order import Key, is_prerelease, key_of, stretches
 from envsolve.model.versions import LibcVersion
 
