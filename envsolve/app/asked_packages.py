@@ -21,10 +21,10 @@ from envsolve.index.requirement_file import Line, read_requirement_file
 from envsolve.lockfile.options import CONSTRAINTS, Options
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
-from envsolve.model.need import Markers, Need, check_marker, check_specifier, parse_need
+from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.package import Hashes, PackageFile
 from envsolve.model.request import Packages
-from envsolve.model.version_order import key_of
+from envsolve.model.versions import parsed_version
 
 _PLACE = re.compile(r"\.{0,2}[/\\]|\.{1,2}$|[a-z+]+://|git\+|[A-Za-z]:\\|\S+\.(whl|tar\.gz|zip)$")
 """A path or an address without a name."""
@@ -146,8 +146,6 @@ def _need(line: Line) -> Need:
         raise _nameless(line)
     try:
         need = parse_need(line.text)
-        check_specifier(need.specifier)
-        check_marker(need.marker)
     except ValueError as error:
         said = str(error) if repr(line.text) in str(error) else f"{line.text!r}: {error}"
         hints = (Hint("write a name with versions, such as 'pandas>=2'"),)
@@ -202,7 +200,7 @@ def _direct(need: Need, origin: str) -> PackageFile:
     name = unquote(path.rpartition("/")[2])
     if not name.endswith(".whl"):
         raise _refused(need, origin, f"{shown} is not a wheel: the result of a build has no fixed hash")
-    if version_of(need.name, name) is None or key_of(name.split("-")[1]) is None:
+    if version_of(need.name, name) is None or parsed_version(name.split("-")[1]) is None:
         raise _refused(need, origin, f"{name} is not the file name of a wheel of {need.name}")
     if not digests:
         raise _refused(need, origin, f"{shown} has no hash: add #sha256=... to the URL")

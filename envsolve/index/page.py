@@ -11,12 +11,13 @@ from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Raw, Struct
+from packaging.version import Version
 
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError
 from envsolve.model.names import normalized
 from envsolve.model.package import Hashes
-from envsolve.model.version_order import Key, key_of
+from envsolve.model.versions import parsed_version
 
 ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
 """What an index is asked for: JSON, which tells more, or whatever it has."""
@@ -111,9 +112,9 @@ def _by_version(name: str, files: Iterable[tuple[str, Raw | RawFile]]) -> dict[s
         version = version_of(name, file_name)
         if version is not None:
             found.setdefault(version, []).append(file)
-    by_key: dict[Key, tuple[str, list[Raw | RawFile]]] = {}
+    by_key: dict[Version, tuple[str, list[Raw | RawFile]]] = {}
     for version, its_files in found.items():
-        key = key_of(version)
+        key = parsed_version(version)
         if key is not None:
             by_key.setdefault(key, (version, []))[1].extend(its_files)
     return dict(by_key[key] for key in sorted(by_key))

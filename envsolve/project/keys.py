@@ -7,7 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from envsolve.model.host import Platform
-from envsolve.model.need import check_marker, check_specifier, parse_need
+from envsolve.model.need import parse_need
 from envsolve.model.release import Source
 from envsolve.model.request import Policy, parse_cuda_versions, parse_framework, parse_versions
 from envsolve.model.versions import DriverVersion, LibcVersion
@@ -67,9 +67,7 @@ def _framework(text: str) -> str:
 def requirement(text: str) -> str:
     """``text``, which is one requirement. ValueError where it is none."""
     try:
-        need = parse_need(_line(text))
-        check_specifier(need.specifier)
-        check_marker(need.marker)
+        parse_need(_line(text))
     except ValueError as error:
         raise ValueError(str(error) if repr(text) in str(error) else f"{text!r}: {error}") from None
     return text

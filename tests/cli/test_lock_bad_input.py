@@ -47,7 +47,7 @@ BAD = [
     Bad(("pandas,numpy",), 2, "requirement-invalid", "'pandas,numpy'"),
     Bad(("pandas 2",), 2, "requirement-invalid", "a name with versions"),
     Bad(("",), 2, "requirement-invalid", "a name with versions"),
-    Bad(("pandas; bogus == 'x'",), 2, "requirement-invalid", "is not a marker"),
+    Bad(("pandas; bogus == 'x'",), 2, "requirement-invalid", "is not a requirement: Expected a marker"),
     Bad(("./local/path",), 2, "direct-reference-not-supported", "#sha256="),
     Bad((".",), 2, "direct-reference-not-supported", "#sha256="),
     Bad(("pandas-2.2.0-py3-none-any.whl",), 2, "direct-reference-not-supported", "#sha256="),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from envsolve.errors import OutsideError
 from envsolve.index.page import ACCEPT, Project, read_page
-from envsolve.model.version_order import key_of
+from envsolve.model.versions import parsed_version
 from tests.index.packages import wheel
 from tests.index.shelf import HTML_TYPE, JSON_TYPE, Shelf
 from tests.laws import examples
@@ -84,7 +84,7 @@ def read(body: bytes, content_type: str) -> None:
 
 def assert_types(project: Project) -> None:
     """What others rely on: text, numbers and digests, where they say so."""
-    keys = [key_of(version) for version in project.versions]
+    keys = [parsed_version(version) for version in project.versions]
     assert None not in keys
     assert keys == sorted(set(keys), key=keys.index)
     for position in range(len(project.versions)):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from resolvelib import AbstractProvider
 
 from envsolve.errors import OutsideError
-from envsolve.model.need import Need
+from envsolve.model.need import Need, specifier_of
 from envsolve.resolve.closure.releases import Fit, Releases, Unfit, descending
 from envsolve.resolve.closure.world import World
 
@@ -471,10 +471,7 @@ def is_pin(specifier: str) -> bool:
 
 
 def _names_prerelease(specifier: str) -> bool:
-    from envsolve.model.version_order import is_prerelease, key_of
-
-    for clause in specifier.split(","):
-        key = key_of(clause.strip().lstrip("<>=!~").removesuffix(".*")) if clause.strip() else None
-        if key is not None and is_prerelease(key) and not clause.strip().startswith("!="):
-            return True
-    return False
+    try:
+        return bool(specifier_of(specifier).prereleases)
+    except ValueError:  # of a virtual project, or of one that is there
+        return False
