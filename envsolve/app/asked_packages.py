@@ -22,7 +22,7 @@ from envsolve.lockfile.options import CONSTRAINTS, Options
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name
-from envsolve.model.need import Markers, Need, check_marker, check_specifier, parse_need
+from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.package import Hashes
 from envsolve.model.reference import (
     EDITABLE,
@@ -196,12 +196,7 @@ def _and_marker(text: str, marker: str) -> str:
 
 def _need(line: Line) -> Need:
     try:
-        text = line.text
-        if gives_address(text):
-            text = _named(text)
-        need = parse_need(text)
-        check_specifier(need.specifier)
-        check_marker(need.marker)
+        need = parse_need(_named(line.text) if gives_address(line.text) else line.text)
         if need.url:
             parse_reference(need.url)
     except ValueError as error:

@@ -28,7 +28,7 @@ from envsolve.index.store import Store, store_at
 from envsolve.model.note import Note
 from envsolve.model.release import PYTORCH_INDEX
 from envsolve.model.request import Request
-from envsolve.resolve.closure.workers import Aside, Workers
+from envsolve.resolve.closure.workers import Workers
 
 if TYPE_CHECKING:
     from envsolve.index.direct import DirectReader
@@ -62,9 +62,7 @@ class Lines:
         trust = Trust(offline=network.offline, refresh=network.refresh)
         self._early = Workers(_EARLY)
         self._is_closed = False
-        self._aside = Aside()
-        reader = FileMetadata(allow_builds=builds)
-        self.pool = Pool(WithFolders(self._fetcher), shelf, reader, trust, self._aside.submit)
+        self.pool = Pool(WithFolders(self._fetcher), shelf, FileMetadata(allow_builds=builds), trust)
         self._of_direct = WithFolders(self._fetcher), shelf, environ, trust.offline, builds
 
     def have_pages(self, names: Sequence[str], where: Places) -> None:
@@ -89,13 +87,11 @@ class Lines:
         return DirectReader(fetcher, shelf, environ, offline=offline, allow_builds=builds)
 
     def close(self) -> None:
-        """Keep what was learned, and end all connections; once."""
+        """End all connections; once."""
         if self._is_closed:
             return
         self._is_closed = True
         self._early.close()
-        self._aside.close()
-        self.pool.keep()
         self._fetcher.close()
 
     @property

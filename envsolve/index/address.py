@@ -6,18 +6,16 @@ A login leaves the address here, so that no message, cache or lock that is made 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from base64 import b64encode
+from contextlib import suppress
 from typing import NamedTuple
+from urllib.parse import unquote, urljoin, urlsplit
 
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 
-_ADDRESS = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#\\\s]+)(?P<target>[/?][^#]*)?(?:#.*)?", re.IGNORECASE)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
-_COMMON_PLACE = re.compile(rf"({_LABEL}(?:\.{_LABEL})*)(?::([0-9]{{1,5}}))?")
-"""The places that nearly all addresses have; urllib3 reads the others, and takes 30 ms to import."""
-_HIGHEST_PORT = 65535
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f]|^\s|^[^/]*//[^/?#]*[\s\\]")
+"""What could split a request, and what does not belong before a path."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -33,9 +31,8 @@ class Login(NamedTuple):
     @property
     def authorization(self) -> str:
         """The value of the header Authorization (RFC 7617, in UTF-8)."""
-        from binascii import b2a_base64
-
-        return "Basic " + b2a_base64(f"{self.user}:{self.password or ''}".encode(), newline=False).decode()
+        login = f"{self.user}:{self.password or ''}"
+        return f"Basic {b64encode(login.encode()).decode()}"
 
 
 class Origin(NamedTuple):
@@ -62,24 +59,25 @@ class Address(NamedTuple):
 
 def address_of(url: str) -> Address:
     """The parts of ``url``; raises UsageError where it is no web address, or holds what could split a request."""
-    match = _ADDRESS.fullmatch(url)
-    if match is None or _CONTROL.search(url):
+    try:
+        parts = urlsplit(url)
+        name, port = parts.hostname or "", parts.port
+        host = f"[{name}]" if ":" in name else name.encode("idna").decode()
+    except ValueError:
+        raise _refused(url) from None
+    if parts.scheme not in _DEFAULT_PORTS or not host or _UNSAFE.search(url):
         raise _refused(url)
-    scheme, authority, target = match.groups()
-    scheme = scheme.lower()
-    place = _place(scheme, authority)
-    if place is None:
-        raise _refused(url)
-    origin, netloc, login = place
-    rest = target or "/"
-    return Address(f"{scheme}://{netloc}{rest}", origin, rest if rest[0] == "/" else f"/{rest}", login)
+    origin = Origin(parts.scheme, host, _DEFAULT_PORTS[parts.scheme] if port is None else port)
+    target = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+    login = None
+    if parts.username or parts.password:
+        login = Login(unquote(parts.username or ""), None if parts.password is None else unquote(parts.password))
+    netloc = host if port is None else f"{host}:{port}"
+    return Address(f"{parts.scheme}://{netloc}{target}", origin, target, login)
 
 
 def address_behind(address: Address, location: str) -> Address:
     """Where a header Location leads, which may be relative; raises UsageError as :func:`address_of` does."""
-    from contextlib import suppress
-    from urllib.parse import urljoin
-
     with suppress(UnicodeError):  # some servers send UTF-8, which http.client takes for Latin-1
         location = location.encode("latin-1").decode()
     try:
@@ -87,43 +85,6 @@ def address_behind(address: Address, location: str) -> Address:
     except ValueError as error:
         raise _refused(location) from error
     return address_of(url)
-
-
-@lru_cache(maxsize=1024)
-def _place(scheme: str, authority: str) -> tuple[Origin, str, Login | None] | None:
-    """Where ``authority`` is, how it is written without its login, and the login; None where it is malformed."""
-    login, _, netloc = authority.rpartition("@")
-    common = _COMMON_PLACE.fullmatch(netloc)
-    if common is not None and int(common[2] or 0) <= _HIGHEST_PORT:
-        host, port = common[1].lower(), common[2]
-        written = host if port is None else f"{host}:{int(port)}"
-        return Origin(scheme, host, _DEFAULT_PORTS[scheme] if port is None else int(port)), written, _login(login)
-    return _uncommon_place(scheme, netloc, login)
-
-
-def _uncommon_place(scheme: str, netloc: str, login: str) -> tuple[Origin, str, Login | None] | None:
-    """A place as urllib3 reads it: of IPv6, with letters beyond ASCII, or malformed."""
-    from urllib3.exceptions import LocationParseError
-    from urllib3.util import parse_url
-
-    try:
-        parsed = parse_url(f"{scheme}://{netloc}")
-        if not parsed.host:
-            return None
-        parsed.host.encode("idna")
-    except (LocationParseError, UnicodeError):
-        return None
-    number = _DEFAULT_PORTS[scheme] if parsed.port is None else parsed.port
-    return Origin(scheme, parsed.host, number), parsed.netloc or "", _login(login)
-
-
-def _login(text: str) -> Login | None:
-    from urllib.parse import unquote
-
-    if not text:
-        return None
-    user, colon, password = text.partition(":")
-    return Login(unquote(user), unquote(password) if colon else None)
 
 
 def _refused(url: str) -> UsageError:

@@ -8,7 +8,7 @@ from envsolve.index.fetch import Response
 from envsolve.index.metadata import Metadata, read_metadata
 from envsolve.model.names import normalized
 from envsolve.model.package import Hashes, PackageFile
-from envsolve.model.version_order import key_of
+from envsolve.model.versions import parsed_version
 
 NOT_THERE = "file-not-there"
 """The code of the error for a file that an index lists and does not give."""
@@ -24,7 +24,7 @@ def checked_metadata(content: bytes, file: PackageFile) -> Metadata:
     except ValueError as error:
         raise invalid(file, str(error)) from None
     name, version = project_and_version(file.name)
-    if normalized(found.name) != name or key_of(found.version) != key_of(version):
+    if normalized(found.name) != name or parsed_version(found.version) != parsed_version(version):
         raise invalid(file, f"it is about {found.name} {found.version}")
     return found
 

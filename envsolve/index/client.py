@@ -12,34 +12,21 @@ from typing import NamedTuple
 from envsolve.boundary.secrets import without_secrets
 from envsolve.index.extended import Elsewhere, ExtendedProject, Part
 from envsolve.index.fetch import Fetcher
-from envsolve.index.kept import read_markers, written_plain
 from envsolve.index.metadata import Metadata
-from envsolve.index.one_index import Index, Later, MetadataReader, Shelf, Trust, file_address, now
-from envsolve.index.page import RawFile
-from envsolve.index.project import Project
+from envsolve.index.one_index import Index, MetadataReader, Shelf, Trust, file_address
+from envsolve.index.page import Project, RawFile
 from envsolve.model.need import Markers
 from envsolve.model.package import PackageFile
 from envsolve.model.reference import parse_reference
 
 
 class Pool:
-    """The indexes that were asked so far, one object for each address, so that no page is fetched twice.
+    """The indexes that were asked so far, one object for each address, so that no page is fetched twice."""
 
-    ``later`` takes what is to be written to the shelf.
-    """
-
-    def __init__(
-        self,
-        fetcher: Fetcher,
-        shelf: Shelf,
-        read: MetadataReader,
-        trust: Trust | None = None,
-        later: Later = now,
-    ) -> None:
-        self._parts = fetcher, shelf, trust or Trust(), read, later
+    def __init__(self, fetcher: Fetcher, shelf: Shelf, read: MetadataReader, trust: Trust | None = None) -> None:
+        self._parts = fetcher, shelf, trust or Trust(), read
         self._indexes: dict[str, Index] = {}
-        self._markers: dict[str, tuple[Markers, int]] = {}
-        """The markers of each interpreter, and how many of them were known before."""
+        self._markers: dict[tuple[tuple[str, str], ...], Markers] = {}
 
     def index(self, url: str) -> Index:
         """The index at ``url``."""
@@ -47,21 +34,9 @@ class Pool:
             self._indexes[url] = Index(url, *self._parts)
         return self._indexes[url]
 
-    def keep(self) -> None:
-        """Write what was learned to the shelf."""
-        for index in list(self._indexes.values()):
-            index.keep()
-        for key, (markers, before) in self._markers.items():
-            if len(markers.known) > before:
-                self._parts[1].write("results", key, written_plain(dict(markers.known)))
-
     def markers(self, environment: Mapping[str, str]) -> Markers:
-        """Which markers hold for the interpreter with these values, as far as that was worked out before."""
-        key = f"markers {sorted(environment.items())}"
-        if key not in self._markers:
-            known = read_markers(self._parts[1].read("results", key))
-            self._markers[key] = Markers(environment, known), len(known)
-        return self._markers[key][0]
+        """Which markers hold for the interpreter with these values."""
+        return self._markers.setdefault(tuple(environment.items()), Markers(environment))
 
 
 class Direct(NamedTuple):
@@ -192,8 +167,8 @@ class Indexes:
 
 def _alone(name: str, direct: Direct) -> Project:
     """A project of one version with one file."""
-    file, version = direct.file, direct.version or "0"
-    return Project(name, file.url, "", lambda: b"", versions=(version,), files={0: (tuple(file),)})  # type: ignore[dict-item]  # a RawFile is a PackageFile without names
+    file = direct.file
+    return Project(name, file.url, {direct.version or "0": [tuple(file)]})  # type: ignore[list-item]  # a RawFile is a PackageFile without names
 
 
 def package_file(project: Project, raw: RawFile) -> PackageFile:

@@ -18,7 +18,7 @@ from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.checks import NOT_THERE, check_hash
 from envsolve.index.client import Direct
 from envsolve.index.fetch import METADATA_LIMIT, Fetcher
-from envsolve.index.kept import read_plain, written_plain
+from envsolve.index.kept import read_kept, written
 from envsolve.index.metadata import Metadata, read_metadata
 from envsolve.index.one_index import Shelf
 from envsolve.index.page import version_of
@@ -112,14 +112,11 @@ class DirectReader:
                 add_submodules(root, self._environ)
             stated = self._stated(name, reference, root)
         if stated is not None:
-            self._shelf.write(_BUCKET, _key(locked), written_plain(tuple(stated)))
+            self._shelf.write(_BUCKET, _key(locked), written(stated))
         return _direct(name, reference, stated, _file_at(locked))
 
     def _kept(self, reference: Reference) -> _Stated | None:
-        match read_plain(self._shelf.read(_BUCKET, _key(reference))):
-            case bytes(content), bool(is_built):
-                return _Stated(content, is_built)
-        return None
+        return read_kept(self._shelf.read(_BUCKET, _key(reference)), _Stated)
 
     def _stated(self, name: str, reference: Reference, root: Path) -> _Stated | None:
         """What a tree says of its requirements; None where only a build tells them, and none is allowed."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from packaging.version import Version
+
 from envsolve.index.one_index import Index, identity
-from envsolve.index.page import RawFile
-from envsolve.index.project import Project
-from envsolve.model.version_order import key_of
+from envsolve.index.page import Project, RawFile
+from envsolve.model.versions import parsed_version
 
 
 class Elsewhere(NamedTuple):
@@ -31,16 +32,14 @@ class ExtendedProject(Project):
     The indexes that ``more`` names for a version are asked as soon as it is looked at, until one has it.
     """
 
-    __slots__ = ("_base", "_more", "_owners")
-
     def __init__(self, name: str, base: Part | None, more: Mapping[str, Sequence[tuple[Index, str]]]) -> None:
         there = () if base is None else base.project.versions
-        known = set(map(key_of, there))
+        known = set(map(parsed_version, there))
         self._base = base
-        self._more = {version: it for version, it in more.items() if key_of(version) not in known}
+        self._more = {version: it for version, it in more.items() if parsed_version(version) not in known}
         self._owners: dict[str, Part] = {}
-        versions = sorted((*there, *self._more), key=lambda it: key_of(it) or ())
-        super().__init__(name, "" if base is None else base.project.url, "", bytes, versions=tuple(versions))
+        versions = sorted((*there, *self._more), key=Version)
+        super().__init__(name, "" if base is None else base.project.url, dict.fromkeys(versions, ()))
 
     def files(self, position: int) -> tuple[RawFile, ...]:
         """See Project."""
@@ -63,11 +62,6 @@ class ExtendedProject(Project):
         """The index that it extends, or the first of those that know the name where that one does not."""
         return next(iter(self._more.values()))[0][0] if self._base is None else self._base.of
 
-    def fold(self) -> None:
-        """See Project."""
-        if self._base is not None:
-            self._base.project.fold()
-
     def _found(self, version: str) -> tuple[Part | None, tuple[RawFile, ...]]:
         if version not in self._more:
             assert self._base is not None
@@ -81,5 +75,5 @@ class ExtendedProject(Project):
 
 
 def _files_in(project: Project, version: str) -> tuple[RawFile, ...]:
-    keys = list(map(key_of, project.versions))
-    return project.files(keys.index(key_of(version))) if key_of(version) in keys else ()
+    keys = list(map(parsed_version, project.versions))
+    return project.files(keys.index(parsed_version(version))) if parsed_version(version) in keys else ()

@@ -18,16 +18,12 @@ def number_of(text: str) -> int | None:
 
 
 class Response(NamedTuple):
-    """What a server answered, decompressed; ``url`` is where it came from in the end. Header names are lower case.
-
-    ``packed`` is the body as it came where that was gzip: a page is kept in this form.
-    """
+    """What a server answered, decompressed; ``url`` is where it came from in the end. Header names are lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     url: str
-    packed: bytes | None = None
 
 
 class Fetcher(Protocol):

@@ -1,7 +1,7 @@
 """Package indexes over HTTP, as pip's users know it: their proxies, certificates and logins, and patience.
 
-A Route moves the bytes (direct.py, proxied.py). What it leaves to its caller is here: how often to try, where to go on,
-what to send along, and how much to take.
+A Route moves the bytes. What it leaves to its caller is here: how often to try, where to go on, what to send along, and
+how much to take.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import TYPE_CHECKING
 
 from envsolve import __version__
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
-from envsolve.index.address import Address, address_behind, address_of
-from envsolve.index.body import accepted_encodings
+from envsolve.index.address import Address, Origin, address_behind, address_of
+from envsolve.index.body import read_body
 from envsolve.index.credentials import Credentials
 from envsolve.index.failures import Failure, Tries, outside_error
 from envsolve.index.fetch import PAGE_LIMIT, Response
+
+if TYPE_CHECKING:
+    from envsolve.index.route import Route
 
 _TELLING = frozenset({200, 206, 304, 401, 403, 404, 410, 416})
 """The statuses that say something about a file, see Fetcher."""
@@ -30,6 +35,9 @@ _MOST_REDIRECTS = 10
 _UNAUTHORIZED = 401
 _FOR_ONE_ORIGIN = frozenset({"Authorization", "Cookie"})
 _READ_TIMEOUT = 30.0
+_DEADLINE = 50.0
+"""Seconds; see Settings in route.py. After so many a request that fails is not repeated either."""
+_WATCH_INTERVAL = 1.0
 _LONGEST_TIMEOUT = 3600.0
 _TIMEOUT_VARIABLES = ("UV_HTTP_TIMEOUT", "PIP_DEFAULT_TIMEOUT")
 _RETRIES = 3
@@ -47,7 +55,8 @@ class HttpFetcher:
     first repetition it waits up to ``backoff`` seconds, before each further one up to twice as long, and as long as a
     server says, but not longer than ``longest_wait``.
     ``connect_timeout`` and ``read_timeout`` are seconds without a byte; without the latter, UV_HTTP_TIMEOUT or
-    PIP_DEFAULT_TIMEOUT give it. ``trusted_hosts`` (``name`` or ``name:port``) need no certificate that can be checked;
+    PIP_DEFAULT_TIMEOUT give it. ``deadline`` are the seconds for an answer that never ends, or ``read_timeout`` where
+    that is longer. ``trusted_hosts`` (``name`` or ``name:port``) need no certificate that can be checked;
     ``client_certificate`` is a PEM file for servers that ask for one.
 
     ``notes`` tell which settings could not be used.
@@ -59,15 +68,14 @@ class HttpFetcher:
         connections: int = 48,
         retries: int | None = None,
         backoff: float = 0.25,
-        longest_wait: float = 30.0,
+        longest_wait: float = 8.0,
         connect_timeout: float = 10.0,
         read_timeout: float | None = None,
+        deadline: float = _DEADLINE,
         trusted_hosts: frozenset[str] = frozenset(),
         client_certificate: Path | None = None,
     ) -> None:
         from envsolve.index.certificates import Certificates
-        from envsolve.index.connections import Connections
-        from envsolve.index.exchange import Exchange
 
         self._backoff = backoff
         self._longest_wait = longest_wait
@@ -75,20 +83,13 @@ class HttpFetcher:
         self.notes = self._credentials.notes
         self._retries = _patience(self.notes) if retries is None else retries
         timeout = _read_timeout(self.notes) if read_timeout is None else read_timeout
+        self._deadline = max(deadline, timeout)
         certificates = Certificates(client_certificate, trusted_hosts)
-        self._exchange = Exchange(Connections(connections, connect_timeout, timeout, certificates))
-        self._headers = {"User-Agent": f"envsolve/{__version__}", "Accept-Encoding": accepted_encodings()}
+        self._connecting = connections, connect_timeout, timeout, self._deadline, certificates
+        self._headers = {"User-Agent": f"envsolve/{__version__}", "Accept-Encoding": "gzip"}
+        self._routes: dict[Origin, Route] = {}
+        self._lock = Lock()
         self._closed = Event()
-
-    @property
-    def requests(self) -> int:
-        """How many requests were sent, redirects and repetitions included."""
-        return self._exchange.requests
-
-    @property
-    def received(self) -> int:
-        """How many bytes of bodies came over the network."""
-        return self._exchange.received
 
     def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
         """See Fetcher. Raises UsageError for an address or a header that cannot be sent."""
@@ -112,8 +113,10 @@ class HttpFetcher:
 
     def close(self) -> None:
         """End all connections. Who waits in another thread, for an answer or for the next try, gets OutsideError."""
-        self._closed.set()
-        self._exchange.connections.close()
+        with self._lock:
+            self._closed.set()
+        for route in self._routes.values():
+            route.close()
 
     def _sent(self, headers: Mapping[str, str]) -> dict[str, str]:
         sent = dict(self._headers)
@@ -140,28 +143,67 @@ class HttpFetcher:
 
     def _persistent(self, address: Address, headers: Mapping[str, str], limit: int) -> Response:
         """The answer after as many tries as it takes and may take."""
+        start = monotonic()
         for count in range(1, self._retries + 2):
-            last = count > self._retries
             try:
-                response = self._exchange.once(address, headers, limit)
+                response = self._once(address, headers, limit)
             except Failure as failure:
                 if self._closed.is_set():
                     break
+                last = count > self._retries or monotonic() - start > self._deadline
                 if last or not failure.again:
                     raise outside_error(failure, self._tries(address, count)) from failure
                 wait = self._pause(count)
             else:
                 if response.status not in _PASSING:
                     return response
-                if last:
+                if count > self._retries:
                     raise outside_error(_refusal(response), self._tries(address, count))
                 wait = max(self._pause(count), self._asked_pause(response))
             if self._closed.wait(wait):
                 break
         raise OutsideError("fetch-cancelled", f"{address.shown} was not fetched, because the command is ending")
 
+    def _once(self, address: Address, headers: Mapping[str, str], limit: int) -> Response:
+        """What the server answers to one request, whatever its status. Raises Failure."""
+        route = self._route(address.origin)
+        answer, start = None, monotonic()
+        try:
+            answer = route.send(address, headers)
+            try:
+                body = read_body(answer, limit)
+            except BaseException:
+                answer.release(whole=False)  # what is left of the body must not be taken for the next answer
+                raise
+            answer.release(whole=True)
+        except route.errors as error:
+            if monotonic() - start > self._deadline:
+                reason = f"it did not end within {self._deadline:g} s"
+                raise Failure("index-timeout", reason, again=False) from error
+            raise route.failure(error, answered=answer is not None) from error
+        return Response(answer.status, answer.headers, body, address.url)
+
+    def _route(self, origin: Origin) -> Route:
+        """The way to a server, made when it is first asked for. Raises UsageError for settings that cannot be used."""
+        from envsolve.index.route import Route, Settings  # urllib3 takes 30 ms to import, a cache needs none
+
+        with self._lock:
+            if origin not in self._routes:
+                if not self._routes:
+                    Thread(target=self._watch, daemon=True).start()
+                self._routes[origin] = Route(origin, Settings(*self._connecting))
+                if self._closed.is_set():
+                    self._routes[origin].close()
+            return self._routes[origin]
+
+    def _watch(self) -> None:
+        """End connections from outside: nothing else ends a read that gets a byte before each time-out."""
+        while not self._closed.wait(_WATCH_INTERVAL):
+            for route in list(self._routes.values()):
+                route.end_overdue()
+
     def _tries(self, address: Address, count: int) -> Tries:
-        return Tries(address.shown, self._exchange.connections.route(address.origin).proxy, count)
+        return Tries(address.shown, self._route(address.origin).proxy, count)
 
     def _pause(self, count: int) -> float:
         """Seconds before the next try: longer each time, and by chance, so that many threads do not return at once."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from envsolve.index.fetch import number_of
-from envsolve.model.need import Need, check_specifier, parse_need
+from envsolve.model.need import Need, parse_need
 
 _FIELD = re.compile(
     r"^(Metadata-Version|Name|Version|Requires-Python|Requires-Dist|Provides-Extra|Dynamic):[ \t]*(.*)$",
@@ -65,7 +65,7 @@ def read_metadata(content: bytes) -> Metadata:
 def needs_in(lines: Iterable[str]) -> tuple[Need, ...] | None:
     """What the lines require, as older installers read them; None where one of them is no requirement even so."""
     try:
-        return tuple(_read(line if _is_valid(line) else corrected(line)) for line in lines)
+        return tuple(parse_need(line if _is_valid(line) else corrected(line)) for line in lines)
     except ValueError:
         return None
 
@@ -81,15 +81,9 @@ def corrected(line: str) -> str:
     return need + semicolon + marker
 
 
-def _read(line: str) -> Need:
-    need = parse_need(line)
-    check_specifier(need.specifier)
-    return need
-
-
 def _is_valid(line: str) -> bool:
     try:
-        _read(line)
+        parse_need(line)
     except ValueError:
         return False
     return True

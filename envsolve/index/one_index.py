@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from threading import Lock
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from time import time
+from typing import Generic, NamedTuple, Protocol, TypeVar, cast
 from urllib.parse import urljoin
 
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.fetch import Fetcher, Response
-from envsolve.index.kept import Kept, expiry, may_be_kept, metadata_of, read_kept, written
+from envsolve.index.kept import Kept, expiry, kept_of, may_be_kept, read_kept, written
 from envsolve.index.metadata import Metadata
-from envsolve.index.page import ACCEPT, RawFile, may_lead
-from envsolve.index.project import Project
+from envsolve.index.page import ACCEPT, Project, RawFile, may_lead, read_page
 from envsolve.model.package import PackageFile
 from envsolve.model.release import PYTORCH_INDEX
 
@@ -53,15 +51,6 @@ class MetadataReader(Protocol):
         """What ``file`` says of itself. Raises OutsideError."""
 
 
-Later = Callable[[Callable[[], None]], None]
-"""Does what nobody waits for, now or when there is time."""
-
-
-def now(job: Callable[[], None]) -> None:
-    """Do ``job`` at once, where nobody else does it later."""
-    job()
-
-
 def file_address(project: Project, raw: RawFile) -> str:
     """The full address of ``raw``. Raises OutsideError where its page should not lead there."""
     try:
@@ -89,12 +78,13 @@ def identity(raw: RawFile) -> str:
 class _Once(Generic[T]):
     """A value that is worked out by the first who asks, while others wait for it."""
 
-    __slots__ = ("_error", "_lock", "_value", "is_known")
+    __slots__ = ("_lock", "error", "is_known", "value")
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._value: list[T] = []
-        self._error: OutsideError | None = None
+        self.value: T | None = None
+        """None where it is not known, or could not be worked out."""
+        self.error: OutsideError | None = None
         self.is_known = False
 
     def get(self, work_out: Callable[[], T]) -> T:
@@ -103,48 +93,42 @@ class _Once(Generic[T]):
             with self._lock:
                 if not self.is_known:
                     try:
-                        self._value.append(work_out())
+                        self.value = work_out()
                     except OutsideError as error:
-                        self._error = error
+                        self.error = error
                     self.is_known = True
-        if self._error is not None:
-            raise self._error
-        return self._value[0]
-
-    @property
-    def value(self) -> T | None:
-        """The value; None where it is not known, or could not be worked out."""
-        return self._value[0] if self._value else None
+        if self.error is not None:
+            raise self.error
+        return cast("T", self.value)
 
 
 class Index:
     """One package index, by the address that the pages of projects lie under."""
 
-    def __init__(
-        self, url: str, fetcher: Fetcher, shelf: Shelf, trust: Trust, read: MetadataReader, later: Later = now
-    ) -> None:
+    def __init__(self, url: str, fetcher: Fetcher, shelf: Shelf, trust: Trust, read: MetadataReader) -> None:
         self.url = url.rstrip("/") + "/"
-        self._fetcher, self._shelf, self._trust, self._read, self._later = fetcher, shelf, trust, read, later
+        self._fetcher, self._shelf, self._trust, self._read = fetcher, shelf, trust, read
         self._projects: dict[str, _Once[Project | None]] = {}
-        self._kept: dict[str, Kept | None] = {}  # None: the index has answered, and nothing of it may be kept
-        self._metadata: dict[str, dict[str, _Once[Metadata]]] = {}
-        self._changed: set[str] = set()
-        self._unkept: set[str] = set()
-        """Projects whose pages came, and whose first metadata will be kept as soon as it comes: most need no other."""
+        self._metadata: dict[tuple[str, str], _Once[Metadata]] = {}
+        self._kept: dict[str, Metadata | None] = {}
+        """What the shelf has of files, by their digests."""
+        self._passing: set[str] = set()
+        """Projects of which nothing may be kept."""
 
     def project(self, name: str) -> Project | None:
         """What it has of ``name``; None where it does not know the name. Raises OutsideError."""
-        return self._projects.setdefault(name, _Once()).get(lambda: self._load(name))
+        return self._projects.setdefault(name, _Once()).get(lambda: self._load(name, self._stale(name)))
 
     def at_hand(self, name: str) -> tuple[bool, Project | None]:
         """Whether it is known, without asking, what it has of ``name``; and what that is."""
         once = self._projects.setdefault(name, _Once())
-        if not once.is_known and self._fresh(name) is None:
-            return False, None
-        try:
-            return True, once.get(lambda: self._load(name))
-        except OutsideError:
-            return False, None
+        if not once.is_known:
+            kept = self._stale(name)
+            if not self._is_fresh(kept):
+                return False, None
+            with suppress(OutsideError):
+                once.get(lambda: self._load(name, kept))
+        return once.error is None, once.value
 
     def holds(self, project: Project) -> bool:
         """Whether ``project`` is from this index."""
@@ -153,43 +137,13 @@ class Index:
 
     def metadata(self, project: Project, file: RawFile) -> Metadata:
         """What ``file`` requires. Raises OutsideError."""
-        known = self._metadata.setdefault(project.name, {}).setdefault(identity(file), _Once())
-        is_new = not known.is_known
-        found = known.get(lambda: self._load_metadata(project, file))
-        if is_new and project.name in self._unkept:
-            self._unkept.discard(project.name)
-            self._later(partial(self._keep_soon, project.name))
-        return found
+        known = self._metadata.setdefault((project.name, identity(file)), _Once())
+        return known.get(lambda: self._load_metadata(project, file))
 
     def metadata_at_hand(self, project: Project, file: RawFile) -> Metadata | None:
         """The same without asking."""
-        once = self._metadata.get(project.name, {}).get(identity(file))
+        once = self._metadata.get((project.name, identity(file)))
         return self._kept_metadata(project, file) if once is None else once.value
-
-    def keep(self) -> None:
-        """Write to the shelf what was learned of the projects that were asked for."""
-        for name, once in list(self._projects.items()):  # threads that are still under way may add to it
-            kept = self._kept.get(name)
-            if kept is not None and (once.is_known or name in self._changed):
-                self._keep(name, kept, once.value)
-
-    def _keep_soon(self, name: str) -> None:
-        kept, once = self._kept.get(name), self._projects.get(name)
-        if kept is not None and once is not None and once.is_known:
-            self._keep(name, kept, once.value)
-
-    def _keep(self, name: str, kept: Kept, project: Project | None) -> None:
-        seen = {} if project is None else project.seen
-        metadata = list(self._metadata.get(name, {}).items())
-        learned = {key: once.value for key, once in metadata if once.value is not None}
-        if project is not None and not project.is_sound:
-            return
-        if name not in self._changed and seen.keys() <= kept.seen.keys() and learned.keys() <= kept.metadata.keys():
-            return
-        whole = kept._replace(seen=seen, metadata={**kept.metadata, **learned})
-        self._kept[name] = whole
-        self._changed.discard(name)
-        self._shelf.write("projects", self._key(name), written(whole))
 
     def _address(self, name: str) -> str:
         """Where the page of ``name`` is; what the index is asked with, such as a token, stands behind it."""
@@ -199,94 +153,52 @@ class Index:
     def _key(self, name: str) -> str:
         return without_secrets(self._address(name))
 
-    def _fresh(self, name: str) -> Kept | None:
-        """What is kept of the page of ``name``, where nobody has to be asked whether it still counts."""
-        kept = self._stale(name)
-        counts = self._trust.offline or (kept is not None and kept.is_fresh and not self._trust.refresh)
-        return kept if counts else None
-
     def _stale(self, name: str) -> Kept | None:
-        if name not in self._kept:
-            kept = read_kept(self._shelf.read("projects", self._key(name)))
-            if kept is None:
-                return None
-            self._kept.setdefault(name, kept)  # an answer that came meanwhile counts, and is not to mix with this
-        return self._kept[name]
+        """What is kept of the page of ``name``, whether it still counts or not."""
+        return read_kept(self._shelf.read("pages", self._key(name)), Kept)
 
-    def _load(self, name: str) -> Project | None:
-        kept = self._fresh(name)
-        if kept is not None:
+    def _is_fresh(self, kept: Kept | None) -> bool:
+        """Whether nobody has to be asked whether ``kept`` still counts."""
+        return kept is not None and (self._trust.offline or (kept.expires > time() and not self._trust.refresh))
+
+    def _load(self, name: str, kept: Kept | None) -> Project | None:
+        if kept is not None and self._is_fresh(kept):
             return self._of_kept(name, kept)
         if self._trust.offline:
             raise _not_kept(f"the page of {name}", self._key(name))
-        stale = self._kept.get(name)
-        response = self._fetcher.fetch(self._address(name), _asking(stale))
-        self._changed.add(name)
-        self._unkept.add(name)
-        if response.status == _NOT_MODIFIED and stale is not None:
-            self._kept[name] = stale._replace(expires=expiry(response))
-            return self._of_kept(name, stale)
-        return self._of_response(name, response, {} if stale is None else stale.metadata)
-
-    def _of_response(self, name: str, response: Response, metadata: Mapping[str, Metadata]) -> Project | None:
-        kept = Kept(expiry(response), response.headers.get("etag", ""), response.headers.get("last-modified", ""))
-        project, keeps = None, may_be_kept(response)
-        if response.status not in (_OK, *_NOT_THERE) and not self._forbids_what_is_absent(response):
+        response = self._fetcher.fetch(self._address(name), _asking(kept))
+        if response.status == _NOT_MODIFIED and kept is not None:
+            kept = kept._replace(expires=expiry(response))
+        elif response.status == _OK:
+            kept = kept_of(response)
+        elif response.status in _NOT_THERE or self._forbids_what_is_absent(response):
+            kept = Kept(expiry(response))
+        else:
             raise _refused(name, self._key(name), response.status)
-        if response.status == _OK:
-            content_type = response.headers.get("content-type", "")
-            packed = _packed(response)
-            project = Project(name, response.url, content_type, lambda: _unpacked(packed), body=response.body)
-            keeps = keeps and not _holds_secrets(response.body)
-            kept = kept._replace(
-                url=without_secrets(project.url),
-                content_type=content_type,
-                versions=project.versions,
-                spellings=project.spellings,
-                metadata=metadata,
-            )
-            if not project.versions:  # where a network asks to log in first, its page may say so in place of any other
+        project = self._of_kept(name, kept, response.url)
+        if not may_be_kept(response) or _holds_secrets(kept.page or b""):
+            self._passing.add(name)
+        else:
+            if project is not None and not project.versions:  # the page of a network that asks to log in first
                 kept = kept._replace(expires=0.0)
-            if keeps:
-                self._later(partial(self._shelf.write, "pages", self._key(name), packed))
-        self._kept[name] = kept if keeps else None
+            self._shelf.write("pages", self._key(name), written(kept))
         return project
 
     def _forbids_what_is_absent(self, response: Response) -> bool:
         """PyTorch's index is a store whose contents may not be listed: it forbids what it does not have."""
         return response.status == _FORBIDDEN and self.url.startswith(PYTORCH_INDEX)
 
-    def _of_kept(self, name: str, kept: Kept) -> Project | None:
-        if kept.versions is None:
+    def _of_kept(self, name: str, kept: Kept, url: str = "") -> Project | None:
+        if kept.page is None:
             return None
-        address = self._address(name)
-        return Project(
-            name,
-            address if kept.url == self._key(name) else kept.url,
-            kept.content_type,
-            lambda: self._page_again(name, kept),
-            versions=kept.versions,
-            spellings=kept.spellings,
-            files=kept.seen,
-        )
-
-    def _page_again(self, name: str, kept: Kept) -> bytes:
-        """The page that ``kept`` was made from, for a version that nobody looked at before."""
-        packed = self._shelf.read("pages", self._key(name))
-        with suppress(*_DAMAGED):
-            if packed:
-                return _unpacked(packed)
-        if self._trust.offline:
-            raise _not_kept(f"the page of {name}", self._key(name))
-        response = self._fetcher.fetch(self._address(name), {"Accept": ACCEPT})
-        if response.status != _OK or response.headers.get("content-type", "") != kept.content_type:
-            raise _refused(name, self._key(name), response.status)
-        return response.body
+        own = self._address(name) if kept.url == self._key(name) else kept.url
+        return read_page(name, kept.page, kept.content_type, url or own)
 
     def _kept_metadata(self, project: Project, file: RawFile) -> Metadata | None:
-        kept = self._kept.get(project.name)
-        found = None if kept is None else kept.metadata.get(identity(file))
-        return None if found is None else metadata_of(found)
+        digest = identity(file)
+        if digest not in self._kept:
+            self._kept[digest] = read_kept(self._shelf.read("metadata", _key_of_file(project, file)), Metadata)
+        return self._kept[digest]
 
     def _load_metadata(self, project: Project, file: RawFile) -> Metadata:
         found = self._kept_metadata(project, file)
@@ -296,9 +208,16 @@ class Index:
             raise _not_kept(f"the metadata of {file[0]}", without_secrets(file_address(project, file)))
         whole = PackageFile._make((file[0], file_address(project, file), *file[2:]))
         try:
-            return self._read(self._fetcher, whole)
+            found = self._read(self._fetcher, whole)
         except UsageError:
             raise _misled(project, file, whole.url) from None
+        if project.name not in self._passing:
+            self._shelf.write("metadata", _key_of_file(project, file), written(found))
+        return found
+
+
+def _key_of_file(project: Project, file: RawFile) -> str:
+    return f"{without_secrets(project.url)} {identity(file)}"
 
 
 def _holds_secrets(page: bytes) -> bool:
@@ -316,22 +235,6 @@ def _asking(stale: Kept | None) -> dict[str, str]:
     if stale is not None and stale.modified:
         headers["If-Modified-Since"] = stale.modified
     return headers
-
-
-def _packed(response: Response) -> bytes:
-    if response.packed is not None:
-        return response.packed
-    return zlib.compress(response.body, 1, wbits=31)
-
-
-_DAMAGED = (EOFError, OSError, zlib.error)
-"""What unpacking raises for anything but gzip."""
-
-
-def _unpacked(packed: bytes) -> bytes:
-    from gzip import decompress  # of several streams zlib's own reads the first
-
-    return decompress(packed)
 
 
 def _not_kept(what: str, url: str) -> OutsideError:

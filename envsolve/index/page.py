@@ -1,19 +1,23 @@
-"""The page of a project, as JSON (PEP 691) or HTML (PEP 503), as files by version.
+"""The page of a project, as JSON (PEP 691) or HTML (PEP 503), as versions in ascending order and the files of each.
 
-A page names up to thousands of files, of which a lock looks at a few: files stay plain tuples in the order of
-PackageFile's fields until somebody wants one, and the address of each stays as the page has it.
+A page names up to thousands of files, of which a lock looks at a few: each stays as the page has it until somebody
+wants its version.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+from packaging.version import Version
 
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError
 from envsolve.model.names import normalized
 from envsolve.model.package import Hashes
-from envsolve.model.version_order import Key, key_of
+from envsolve.model.versions import parsed_version
 
 ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
 """What an index is asked for: JSON, which tells more, or whatever it has."""
@@ -25,57 +29,95 @@ RawFile = tuple[str, str, Hashes, int | None, str | None, str | None, str | None
 """The fields of a PackageFile, its address still as the page wrote it."""
 
 
-class Listing(NamedTuple):
-    """What an index has of one project: its versions in ascending order, and the files of each.
+class _About(Struct, frozen=True):
+    api_version: str = msgspec.field(default="1.0", name="api-version")
 
-    ``base_url`` is the address that relative addresses on the page start from.
+
+class _Named(Struct):
+    filename: str
+
+
+class _File(Struct, rename="kebab"):
+    filename: str
+    url: str
+    hashes: dict[str, str]
+    size: Annotated[int, Meta(ge=0, lt=1 << 60)] | None = None
+    upload_time: str | None = None
+    requires_python: str | None = None
+    yanked: str | bool | None = None
+    core_metadata: bool | dict[str, str] | None = None
+    dist_info_metadata: bool | dict[str, str] | None = None
+    data_dist_info_metadata: bool | dict[str, str] | None = None
+
+
+class _Page(Struct):
+    files: list[Raw]
+    meta: _About = _About()
+
+
+_read_page = msgspec.json.Decoder(_Page).decode
+_read_name = msgspec.json.Decoder(_Named).decode
+_read_file = msgspec.json.Decoder(_File).decode
+
+
+class Project:
+    """The versions of the project ``name`` in ascending order, and the files of each by ``files``.
+
+    ``url`` is what addresses on its page are relative to. Safe for several threads: at worst two of them read the same
+    version.
     """
 
-    name: str
-    base_url: str
-    versions: tuple[str, ...]
-    files: tuple[tuple[RawFile, ...], ...]
+    def __init__(self, name: str, url: str, entries: Mapping[str, Sequence[Raw | RawFile]]) -> None:
+        self.name = name
+        self.url = url
+        self.versions = tuple(entries)
+        self._entries = tuple(entries.values())
+        self._files: dict[int, tuple[RawFile, ...]] = {}
+
+    def files(self, position: int) -> tuple[RawFile, ...]:
+        """The files of one version. Raises OutsideError where what the page says of one is invalid."""
+        found = self._files.get(position)
+        if found is None:
+            try:
+                found = tuple(_raw_file(it) if isinstance(it, Raw) else it for it in self._entries[position])
+            except (ValueError, RecursionError) as error:
+                problem = f"a file of {self.versions[position]} is invalid ({error})"
+                raise _no_page(self.name, self.url, problem) from None
+            self._files[position] = found
+        return found
 
 
-def read_page(name: str, body: bytes, content_type: str, url: str) -> Listing:
-    """The files of the project ``name`` on a page that came from ``url``.
+def read_page(name: str, body: bytes, content_type: str, url: str) -> Project:
+    """The project ``name`` by its page, which came from ``url``.
 
     Files of other projects, of unknown kinds and with names that are no file names are left out, as installers do.
     Raises OutsideError where the page is neither JSON nor HTML of a package index.
     """
-    if is_json(content_type):
-        base_url, raw = url, _from_json(name, body, url)
-    else:
-        base_url, raw = _from_html(name, body, url)
-    return _listing(name, base_url, raw)
+    if content_type.partition(";")[0].strip().lower() not in _JSON:
+        base_url, files = _from_html(name, body, url)
+        return Project(name, base_url, _by_version(name, ((it[0], it) for it in files)))
+    try:
+        page = _read_page(body)
+        if page.meta.api_version.partition(".")[0] != "1":
+            raise ValueError("it uses a newer version of the simple API than envsolve supports")
+        return Project(name, url, _by_version(name, ((_read_name(it).filename, it) for it in page.files)))
+    except (ValueError, RecursionError) as error:
+        raise _no_page(name, url, f"its JSON is not that of an index page ({error})") from None
 
 
-def is_json(content_type: str) -> bool:
-    """Whether a page of this type is JSON; anything else is read as HTML."""
-    return content_type.partition(";")[0].strip().lower() in _JSON
-
-
-def _listing(name: str, base_url: str, files: Iterable[RawFile]) -> Listing:
-    found: dict[str, list[RawFile]] = {}
-    for file in files:
-        version = version_of(name, file[0])
-        if version is None:
-            continue
-        if version in found:
-            found[version].append(file)
-        else:
-            found[version] = [file]
-    by_key: dict[Key, tuple[str, list[RawFile]]] = {}
+def _by_version(name: str, files: Iterable[tuple[str, Raw | RawFile]]) -> dict[str, list[Raw | RawFile]]:
+    """Files by the first spelling of their version, ascending."""
+    found: dict[str, list[Raw | RawFile]] = {}
+    for file_name, file in files:
+        version = version_of(name, file_name)
+        if version is not None:
+            found.setdefault(version, []).append(file)
+    by_key: dict[Version, tuple[str, list[Raw | RawFile]]] = {}
     for version, its_files in found.items():
-        key = key_of(version)
-        if key is None:
-            continue
-        if key in by_key:
-            by_key[key][1].extend(its_files)
-        else:
-            by_key[key] = (version, its_files)
-    ordered = [by_key[key] for key in sorted(by_key)]
-    return Listing(name, base_url, tuple(text for text, _ in ordered), tuple(tuple(files) for _, files in ordered))
+        key = parsed_version(version)
+        if key is not None:
+            by_key.setdefault(key, (version, []))[1].extend(its_files)
+    return dict(by_key[key] for key in sorted(by_key))
 
 
 def version_of(name: str, file_name: str) -> str | None:
@@ -103,50 +145,25 @@ def _sdist_version(name: str, stem: str) -> str | None:
     return None
 
 
-def _from_json(name: str, body: bytes, url: str) -> list[RawFile]:
-    import json
+def _raw_file(entry: Raw) -> RawFile:
+    """One file. Raises ValueError or RecursionError where it is none.
 
-    try:
-        page = json.loads(body)
-        if page.get("meta", {}).get("api-version", "1.0").partition(".")[0] != "1":
-            raise ValueError("it uses a newer version of the simple API than envsolve supports")
-        return [raw_file(file) for file in page["files"]]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise _no_page(name, url, f"its JSON is not that of an index page ({type(error).__name__}: {error})") from None
-
-
-def raw_file(file: dict[str, Any]) -> RawFile:
-    """One entry of the list of files. Raises KeyError, TypeError or AttributeError where it is none."""
-    name, url, size = file["filename"], file["url"], file.get("size")
-    uploaded, requires_python = file.get("upload-time"), file.get("requires-python")
-    if not (isinstance(name, str) and isinstance(url, str) and isinstance(size, int | None)):
-        raise TypeError("a file whose name or URL is not a string, or whose size is not a number")
-    if not (isinstance(uploaded, str | None) and isinstance(requires_python, str | None)):
-        raise TypeError(f"{name} has an upload time or a requires-python that is not a string")
-    hashes = _hashes(file["hashes"])
-    return (name, url, hashes, size, uploaded, requires_python, _yanked(file.get("yanked")), _metadata(file))
-
-
-def _hashes(stated: dict[str, Any]) -> Hashes:
-    found = tuple(stated.items())
-    for algorithm, digest in found:
-        if not isinstance(digest, str):
-            raise TypeError(f"a {algorithm} that is not a string")
-    return found
-
-
-def _yanked(value: object) -> str | None:
-    return None if value is None or value is False else value if isinstance(value, str) else ""
-
-
-def _metadata(file: dict[str, Any]) -> Hashes | None:
-    """PEP 714: the key was renamed, and older indexes still write the old one."""
-    value = file.get("core-metadata")
-    if value is None:
-        value = file.get("dist-info-metadata", file.get("data-dist-info-metadata"))
-    if isinstance(value, dict):
-        return _hashes(value)
-    return () if value is True else None
+    PEP 714: the key of the metadata was renamed, and older indexes still write the old one.
+    """
+    file = _read_file(entry)
+    yanked = "" if file.yanked is True else file.yanked
+    stated = (file.core_metadata, file.dist_info_metadata, file.data_dist_info_metadata)
+    metadata = next((it for it in stated if it is not None), False)
+    return (
+        file.filename,
+        file.url,
+        tuple(file.hashes.items()),
+        file.size,
+        file.upload_time,
+        file.requires_python,
+        yanked if isinstance(yanked, str) else None,
+        tuple(metadata.items()) if isinstance(metadata, dict) else () if metadata else None,
+    )
 
 
 def _from_html(name: str, body: bytes, url: str) -> tuple[str, list[RawFile]]:

@@ -13,7 +13,8 @@ from functools import cached_property
 from http.client import HTTPException
 from importlib.util import find_spec
 from threading import Lock
-from typing import NamedTuple
+from time import monotonic
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, PoolManager, ProxyManager, Retry, Timeout
@@ -30,6 +31,7 @@ from urllib3.exceptions import (
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.index.address import Address, Origin
+from envsolve.index.certificates import Certificates
 from envsolve.index.failures import Failure
 
 _ONE_TRY = Retry(total=False, redirect=False)
@@ -39,39 +41,44 @@ _FINAL = 200
 """From this status on an answer is one, and not the announcement of one, after which another follows."""
 
 
+_STEP = 1 << 20
+"""Bytes of a body that are read at once, each within the deadline: 20 kB/s and more are patiently read to the end."""
+
+
 class Settings(NamedTuple):
     """How to connect: up to ``size`` connections stay open, and seconds without a byte.
 
-    ``context`` is for the server, None where that is asked over http; ``proxy_context`` for a proxy of https.
+    Within ``deadline`` seconds an answer's head and the first MB of its body must have come, and so each further one: a
+    server that sends a byte a second is never without one for long.
     """
 
     size: int
     connect_timeout: float
     read_timeout: float
-    context: ssl.SSLContext | None
-    proxy_context: ssl.SSLContext | None
+    deadline: float
+    certificates: Certificates
 
 
 class Route:
-    """Connections to one server, through the proxy ``address`` if there is one. Safe to use from many threads at once.
+    """Connections to one server, through the proxy that the environment names. Safe to use from many threads at once.
 
-    ``proxy`` is that address without its login, ``errors`` are what sending and reading raise. Raises UsageError where
-    ``address`` is no address of a proxy, or needs what is not installed.
+    ``proxy`` is its address without its login, ``errors`` are what sending and reading raise. Raises UsageError where
+    what is named is no address of a proxy, or needs what is not installed.
     """
 
     errors = (HTTPError, HTTPException, OSError)
 
-    def __init__(self, origin: Origin, address: str | None, settings: Settings) -> None:
+    def __init__(self, origin: Origin, settings: Settings) -> None:
+        address = _proxy_for(origin)
         self.proxy = None if address is None else without_secrets(address)
-        self._opened: WeakSet[HTTPConnection] = WeakSet()
+        self._deadline = settings.deadline
+        self._opened: WeakSet[_Recorded] = WeakSet()
         self._lock = Lock()
         self.is_closed = False
-        pool = _manager(address, settings).connection_from_host(origin.host, origin.port, origin.scheme)
-        plain, secure = _recorded(self._record)
-        if pool.ConnectionCls is HTTPConnection:
-            pool.ConnectionCls = plain
-        elif pool.ConnectionCls is HTTPSConnection:
-            pool.ConnectionCls = secure
+        pool = _manager(address, origin, settings).connection_from_host(origin.host, origin.port, origin.scheme)
+        if pool.ConnectionCls in (HTTPConnection, HTTPSConnection):  # one through SOCKS is another
+            pool.ConnectionCls = _Recorded if pool.ConnectionCls is HTTPConnection else _Secure
+            pool.conn_kw["record"] = self._record
         self._pool: HTTPConnectionPool = pool
         through_http = address is not None and not address.startswith("socks")
         self._gets_whole_addresses = origin.scheme == "http" and through_http
@@ -111,13 +118,18 @@ class Route:
             self.is_closed = True
             opened = list(self._opened)
         for connection in opened:
-            for made in {connection.sock, getattr(connection, "made", None)}:
-                if isinstance(made, socket.socket):
-                    with suppress(OSError):  # socket's own method: a TLS socket's would change what its reader holds
-                        socket.socket.shutdown(made, socket.SHUT_RDWR)
+            connection.end()
         self._pool.close()
 
-    def _record(self, connection: HTTPConnection) -> None:
+    def end_overdue(self) -> None:
+        """End the connections on which an answer is waited for too long, or that nobody used for as long."""
+        with self._lock:
+            opened = list(self._opened)
+        for connection in opened:
+            if monotonic() - connection.since > self._deadline:
+                connection.end()
+
+    def _record(self, connection: _Recorded) -> None:
         with self._lock:
             self._opened.add(connection)
             if self.is_closed:
@@ -136,14 +148,17 @@ class Answer:
         """What comes several times is one list; names are in lower case."""
         return {name.lower(): value for name, value in self._response.headers.itermerged()}
 
-    def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes of the body as they were sent; none at its end. Raises errors of the route."""
+    def read(self) -> bytes:
+        """The next bytes of the body as they were sent; none at its end. Raises errors of the route."""
+        connection = self._response.connection
         try:
-            part = b"" if self._response.closed else self._response.read(size)
+            part = b"" if self._response.closed else self._response.read(_STEP)
         except ValueError as error:  # of a chunk of a negative length
             raise HTTPException("a chunk has no length") from error
-        if not part and self._route.is_closed:  # a body whose end is that of its connection only looks whole
-            raise ConnectionAbortedError
+        if isinstance(connection, _Recorded):
+            if connection.is_ended:  # a body whose end is that of its connection only looks whole
+                raise ConnectionAbortedError
+            connection.since = monotonic()
         return part
 
     def release(self, *, whole: bool) -> None:
@@ -153,38 +168,68 @@ class Answer:
         self._response.release_conn()
 
 
-def _recorded(
-    record: Callable[[HTTPConnection], None],
-) -> tuple[type[HTTPConnection], type[HTTPSConnection]]:
-    """Connections that ``record`` hears of before and after they are made; it may raise OSError to stop them.
+class _Recorded(HTTPConnection):
+    """A connection that ``record`` hears of before and after it is made; it may raise OSError to stop it."""
 
-    Each is kept as ``made``, too, as http.client lets go of it where it ends with its answer.
-    """
+    def __init__(self, *arguments: Any, record: Callable[[_Recorded], None], **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._tell = record
+        self._made: socket.socket | None = None
+        """Kept, as http.client lets go of it where it ends with its answer."""
+        self.since = monotonic()
+        """When the request was made, or the last bytes of its answer came."""
+        self.is_ended = False
 
-    class Recorded(HTTPConnection):
-        made: socket.socket | None = None
+    def connect(self) -> None:
+        self.since, self.is_ended = monotonic(), False
+        self._tell(self)
+        super().connect()
+        self._made = self.sock
+        self._tell(self)
 
-        def connect(self) -> None:
-            record(self)
-            super().connect()
-            self.made = self.sock
-            record(self)
+    def request(self, *arguments: Any, **named: Any) -> None:
+        self.since = monotonic()
+        super().request(*arguments, **named)
 
-    class Secure(Recorded, HTTPSConnection):
-        """The same for TLS: ``connect`` of the next class in order is HTTPSConnection's."""
+    def end(self) -> None:
+        """End it; who waits for an answer gets an OSError, or what looks like the end of it."""
+        self.is_ended = True
+        for made in {self.sock, self._made}:
+            if isinstance(made, socket.socket):
+                with suppress(OSError):  # socket's own method: a TLS socket's would change what its reader holds
+                    socket.socket.shutdown(made, socket.SHUT_RDWR)
 
-    return Recorded, Secure
+
+class _Secure(_Recorded, HTTPSConnection):
+    """The same for TLS: ``connect`` of the next class in order is HTTPSConnection's."""
 
 
-def _manager(proxy: str | None, settings: Settings) -> PoolManager:
+def _proxy_for(origin: Origin) -> str | None:
+    """The proxy that the environment, or the system on Windows and macOS, names for a server, unless NO_PROXY does."""
+    from urllib.request import getproxies
+
+    proxies = getproxies()
+    if not proxies.keys() - {"no"}:
+        return None
+    from requests.utils import select_proxy, should_bypass_proxies
+
+    url = "{}://{}:{}/".format(*origin)
+    proxy = None if should_bypass_proxies(url, None) else select_proxy(url, proxies)
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy
+
+
+def _manager(proxy: str | None, origin: Origin, settings: Settings) -> PoolManager:
     """Pools. The login of a proxy goes into a header at once, as urllib3 names the proxy in errors."""
-    timeout = Timeout(connect=settings.connect_timeout, read=settings.read_timeout)
-    if settings.context is not None and not settings.context.check_hostname:
+    certificates = settings.certificates
+    context = certificates.context(origin.host, origin.port) if origin.scheme == "https" else None
+    if context is not None and not context.check_hostname:
         _silence_warnings()
+    timeout = Timeout(connect=settings.connect_timeout, read=settings.read_timeout)
+    common: dict[str, Any] = {"maxsize": settings.size, "timeout": timeout, "ssl_context": context}
     if proxy is None:
-        return PoolManager(maxsize=settings.size, timeout=timeout, ssl_context=settings.context)
+        return PoolManager(**common)
     if proxy.startswith("socks"):
-        return _behind_socks(proxy, settings, timeout)
+        return _behind_socks(proxy, common)
     from requests.utils import get_auth_from_url
     from urllib3 import make_headers
 
@@ -193,10 +238,8 @@ def _manager(proxy: str | None, settings: Settings) -> PoolManager:
         return ProxyManager(
             without_secrets(proxy),
             proxy_headers=make_headers(proxy_basic_auth=f"{user}:{password}") if user else None,
-            proxy_ssl_context=settings.proxy_context,
-            maxsize=settings.size,
-            timeout=timeout,
-            ssl_context=settings.context,
+            proxy_ssl_context=certificates.checked if proxy.startswith("https") else None,
+            **common,
         )
     except ValueError as error:
         raise _unusable(proxy, "it must be a URL such as http://proxy.example.org:3128") from error
@@ -211,12 +254,12 @@ def _silence_warnings() -> None:
     warnings.filterwarnings("ignore", category=InsecureRequestWarning)
 
 
-def _behind_socks(proxy: str, settings: Settings, timeout: Timeout) -> PoolManager:
+def _behind_socks(proxy: str, common: Mapping[str, Any]) -> PoolManager:
     if find_spec("socks") is None:
         raise _unusable(proxy, "SOCKS needs the package PySocks", Hint("add it", "pip install pysocks"))
     from urllib3.contrib.socks import SOCKSProxyManager
 
-    return SOCKSProxyManager(proxy, maxsize=settings.size, timeout=timeout, ssl_context=settings.context)
+    return SOCKSProxyManager(proxy, **common)
 
 
 def _unusable(proxy: str, reason: str, *hints: Hint) -> UsageError:

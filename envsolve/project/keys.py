@@ -7,7 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from envsolve.model.host import Platform
-from envsolve.model.need import check_marker, check_specifier, parse_need
+from envsolve.model.need import parse_need
 from envsolve.model.reference import gives_address
 from envsolve.model.release import Source
 from envsolve.model.request import Policy, parse_cuda_versions, parse_framework, parse_versions
@@ -70,9 +70,7 @@ def requirement(text: str) -> str:
     if gives_address(_line(text)):
         return text
     try:
-        need = parse_need(text)
-        check_specifier(need.specifier)
-        check_marker(need.marker)
+        parse_need(text)
     except ValueError as error:
         raise ValueError(str(error) if repr(text) in str(error) else f"{text!r}: {error}") from None
     return text

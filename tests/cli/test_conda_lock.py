@@ -446,7 +446,7 @@ def test_a_framework_for_another_machine_or_python_is_left_out(
     assert "tqdm" in names
     assert not {"pytorch", "tensorflow"} & set(names)
     assert done.err == (
-        "note: tensorflow is left out: its marker is python_version < '3.11', and the lock is for Python 3.12\n"
+        'note: tensorflow is left out: its marker is python_version < "3.11", and the lock is for Python 3.12\n'
     )
 
 

@@ -47,7 +47,7 @@ BAD = [
     Bad(("pandas,numpy",), 2, "requirement-invalid", "'pandas,numpy'"),
     Bad(("pandas 2",), 2, "requirement-invalid", "a name with versions"),
     Bad(("",), 2, "requirement-invalid", "a name with versions"),
-    Bad(("pandas; bogus == 'x'",), 2, "requirement-invalid", "is not a marker"),
+    Bad(("pandas; bogus == 'x'",), 2, "requirement-invalid", "is not a requirement: Expected a marker"),
     Bad(("./local/path",), 2, "direct-reference-invalid", "there is no folder ./local/path"),
     Bad((".",), 2, "direct-reference-invalid", "no pyproject.toml"),
     Bad(("./2.zip",), 2, "direct-reference-invalid", "has no package name: write 'NAME @ ./2.zip'"),

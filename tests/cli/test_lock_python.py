@@ -54,7 +54,7 @@ ASKED = {
         ("jax; python_version<'3.14'", "--python", "3.14"),
         "3.14.0",
         set(),
-        "note: jax is left out: its marker is python_version<'3.14', and the lock is for Python 3.14\n",
+        'note: jax is left out: its marker is python_version < "3.14", and the lock is for Python 3.14\n',
     ),
     "no Python that is asked for": Asked(
         ("jax; python_version<'3.14'", "--python", ">=3.14,<3.15"), "3.14.0", set(), "note: jax is left out: "
@@ -66,7 +66,7 @@ ASKED = {
         ("tensorflow; python_version<'3.11'", "jax; python_version>='3.12'"),
         NEWEST,
         {"jax"},
-        "note: tensorflow is left out: its marker is python_version<'3.11'",
+        'note: tensorflow is left out: its marker is python_version < "3.11"',
     ),
     "whatever the Python, and older ones": Asked(("jax", "jax>=0.10; python_version<'3.14'"), NEWEST, {"jax"}),
     "the framework itself is asked for": Asked(("-f", "jax", "jax; python_version<'3.14'"), NEWEST, {"jax"}),

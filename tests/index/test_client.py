@@ -92,11 +92,9 @@ def test_what_is_read_from_the_shelf_while_the_index_answers_does_not_mix_with_t
 
     first = Index(url, Changing(("1.0", "2.0"), "max-age=600"), shelf, Trust(), FileMetadata())
     second_file(first)
-    first.keep()
     again = Index(url, Changing(("1.0", "7.0"), caching), shelf, Trust(refresh=True), FileMetadata())
     shelf.meanwhile = lambda: second_file(again)
     again.at_hand("alpha")
-    again.keep()
     version, file = second_file(Index(url, Changing(("1.0", "9.0"), caching), shelf, Trust(), FileMetadata()))
     assert file == f"alpha-{version}-py3-none-any.whl"
 
@@ -123,22 +121,24 @@ class Known:
         return of_file(file.name)
 
 
-def test_what_is_learned_is_written_once_and_when_there_is_time() -> None:
-    shelf, jobs = Noting(), list[Callable[[], None]]()
-    pool = Pool(Changing(("1.0", "1.1"), "max-age=600"), shelf, Known(), later=jobs.append)
+def test_what_is_learned_is_written_once() -> None:
+    shelf = Noting()
+    pool = Pool(Changing(("1.0", "1.1"), "max-age=600"), shelf, Known())
     index = pool.index("https://packages.example.org/simple/")
+    project = index.project("alpha")
+    assert project is not None
+    for position in (1, 0, 1):
+        index.metadata(project, project.files(position)[0])
+    assert shelf.written == ["pages", "metadata", "metadata"]
+
+
+def test_what_may_not_be_kept_is_not_written() -> None:
+    shelf = Noting()
+    index = Pool(Changing(("1.0", "1.1"), "no-store"), shelf, Known()).index("https://packages.example.org/simple/")
     project = index.project("alpha")
     assert project is not None
     index.metadata(project, project.files(1)[0])
     assert shelf.written == []
-    for job in jobs:
-        job()
-    assert shelf.written == ["pages", "projects"]
-    pool.keep()
-    assert shelf.written == ["pages", "projects"]
-    index.metadata(project, project.files(0)[0])
-    pool.keep()
-    assert shelf.written == ["pages", "projects", "projects"]
 
 
 def of_file(name: str) -> Metadata:

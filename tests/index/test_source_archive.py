@@ -43,7 +43,7 @@ def test_metadata_that_hold_for_every_wheel_are_taken() -> None:
 
 
 def test_the_table_of_a_project_is_taken_where_it_is_complete() -> None:
-    expected = (["part>=2", "engine ; (os_name == 'posix') and extra == \"gpu\""], ">=3.10", ("gpu",))
+    expected = (["part>=2", 'engine ; os_name == "posix" and extra == "gpu"'], ">=3.10", ("gpu",))
     assert stated({"pyproject.toml": PROJECT + EXTRAS}) == expected
 
 
@@ -64,9 +64,9 @@ def test_what_setuptools_left_in_the_archive_is_read(place: str) -> None:
     assert found == (
         [
             "part>=2",
-            'backport ; (python_version < "3.12")',
+            'backport ; python_version < "3.12"',
             'engine ; extra == "gpu"',
-            'driver>=1 ; (sys_platform == "linux") and extra == "gpu"',
+            'driver>=1 ; sys_platform == "linux" and extra == "gpu"',
         ],
         ">=3.9",
         ("gpu",),

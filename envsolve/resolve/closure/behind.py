@@ -8,13 +8,10 @@ from contextlib import suppress
 from math import inf
 from typing import NamedTuple
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import Version
-
 from envsolve.errors import OutsideError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, OWN_INDEX
-from envsolve.model.version_order import key_of
-from envsolve.model.versions import LibcVersion
+from envsolve.model.need import specifier_of
+from envsolve.model.versions import LibcVersion, parsed_version
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.provider import Ask, Pick, Provider
 from envsolve.resolve.closure.releases import Fit, Unfit, descending
@@ -91,7 +88,7 @@ def beyond_glibc(
 
 def _is_older(version: str, other: str) -> bool:
     """Whether one version comes before another; two builds of one version are alike."""
-    one, another = key_of(version.partition("+")[0]), key_of(other.partition("+")[0])
+    one, another = (parsed_version(it.partition("+")[0]) for it in (version, other))
     return one is not None and another is not None and one < another
 
 
@@ -172,6 +169,6 @@ def months_of(pick: Pick) -> float:
 
 def _admits(ask: Ask, version: str) -> bool:
     try:
-        return SpecifierSet(ask.specifier).contains(Version(version), prereleases=True)
-    except InvalidSpecifier:
+        return specifier_of(ask.specifier).contains(version, prereleases=True)
+    except ValueError:
         return True

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from envsolve.boundary.secrets import without_secrets
-from envsolve.index.page import RawFile
-from envsolve.index.project import Project
+from envsolve.index.page import Project, RawFile
 from envsolve.model.need import Need
 from envsolve.model.package import Present
-from envsolve.model.version_order import key_of
+from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit
 
 _BY_ADDRESS = " @ "
@@ -27,8 +26,8 @@ class PresentReleases(Releases):
     __slots__ = ("_is_readable",)
 
     def __init__(self, name: str, version: str, fitting: Fitting) -> None:
-        super().__init__(Project(name, "", "", bytes, versions=(version,)), fitting)
-        self._is_readable = key_of(version) is not None
+        super().__init__(Project(name, "", {version: ()}), fitting)
+        self._is_readable = parsed_version(version) is not None
 
     def position(self, version: str) -> int | None:
         """See Releases."""

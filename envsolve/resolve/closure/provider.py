@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from resolvelib import AbstractProvider
 
 from envsolve.errors import OutsideError
-from envsolve.model.need import Need
+from envsolve.model.need import Need, specifier_of
 from envsolve.resolve.closure.releases import Fit, Releases, Unfit, descending
 from envsolve.resolve.closure.world import World
 
@@ -250,9 +250,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             self._unmet.setdefault((pick.name, pick.position), (pick.fit, need))
 
     def _worked_out(self, pick: Pick) -> tuple[Ask, ...]:
-        self.world.markers.prepare()
         needs = self.world.needs(pick.releases, pick.fit.best, pick.extra)
-        pick.releases.project.fold()
         if needs is None or not (needs or self._may_be_empty(pick)):
             return (self._impossible(pick),)
         self.world.look_ahead(needs)
@@ -473,10 +471,7 @@ def is_pin(specifier: str) -> bool:
 
 
 def _names_prerelease(specifier: str) -> bool:
-    from envsolve.model.version_order import is_prerelease, key_of
-
-    for clause in specifier.split(","):
-        key = key_of(clause.strip().lstrip("<>=!~").removesuffix(".*")) if clause.strip() else None
-        if key is not None and is_prerelease(key) and not clause.strip().startswith("!="):
-            return True
-    return False
+    try:
+        return bool(specifier_of(specifier).prereleases)
+    except ValueError:  # of a virtual project, or of one that is there
+        return False

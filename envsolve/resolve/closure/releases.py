@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from envsolve.index.client import Direct
 from envsolve.index.extended import ExtendedProject
 from envsolve.index.fitting import Interpreter, Ranks
-from envsolve.index.page import RawFile
-from envsolve.index.project import Project
-from envsolve.model.version_order import Key, is_prerelease, key_of, stretches
-from envsolve.model.versions import LibcVersion
+from envsolve.index.page import Project, RawFile
+from envsolve.model.need import specifier_of
+from envsolve.model.versions import LibcVersion, parsed_version
 
 
 class Unfit(StrEnum):
@@ -76,7 +78,7 @@ class Fitting:
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         self._ranks = Ranks(wanted.interpreter)
-        self._python = key_of(wanted.interpreter.full_version)
+        self._python = Version(wanted.interpreter.full_version)
         self._supports: dict[str, bool] = {"": True}
 
     def of(self, project: str, files: tuple[RawFile, ...]) -> Fit | Unfit:
@@ -130,24 +132,11 @@ class Fitting:
         """Whether the target's Python is in a range such as ``>=3.9``; one that cannot be read excludes nothing."""
         text = requires_python or ""
         if text not in self._supports:
-            self._supports[text] = self._lies_in(text)
-        return self._supports[text]
-
-    def _lies_in(self, text: str) -> bool:
-        try:
-            admitted = stretches(text)
-        except ValueError:
-            return True
-        if admitted is None:
-            from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
             try:
-                return SpecifierSet(text).contains(self.wanted.interpreter.full_version, prereleases=True)
-            except InvalidSpecifier:
-                return True
-        key = self._python
-        assert key is not None
-        return any((low is None or low <= key) and (high is None or key < high) for low, high in admitted)
+                self._supports[text] = SpecifierSet(text).contains(self._python, prereleases=True)
+            except ValueError:
+                self._supports[text] = True
+        return self._supports[text]
 
     def _is_for_another_python(self, file: RawFile) -> bool:
         """Whether a file is a wheel for this platform, and for some Python 3."""
@@ -182,7 +171,7 @@ def _moment(text: str) -> float:
 class Releases:
     """The versions of ``project`` for one target."""
 
-    __slots__ = ("_fits", "_fitting", "_has_final", "_masks", "_source_fits", "project")
+    __slots__ = ("_fits", "_fitting", "_has_final", "_masks", "_parsed", "_source_fits", "project")
 
     def __init__(self, project: Project, fitting: Fitting) -> None:
         self.project = project
@@ -191,6 +180,7 @@ class Releases:
         self._has_final: bool | None = None
         self._source_fits: dict[int, Fit | Unfit] = {}
         self._masks: dict[str, int] = {"": (1 << len(project.versions)) - 1}
+        self._parsed = [it for it in map(parsed_version, project.versions) if it is not None]
 
     def mask(self, specifier: str) -> int:
         """The versions in ``specifier``, pre-releases included. Raises ValueError where it is no specifier."""
@@ -201,17 +191,14 @@ class Releases:
 
     def position(self, version: str) -> int | None:
         """Where ``version`` stands, however it is spelled."""
-        key = key_of(version)
-        if key is None:
-            return None
-        place = self._place(key)
-        versions = self.project.versions
-        return place if place < len(versions) and key_of(versions[place]) == key else None
+        wanted = parsed_version(version)
+        place = 0 if wanted is None else bisect_left(self._parsed, wanted)
+        return place if self._parsed[place : place + 1] == [wanted] else None
 
     def first(self, version: str) -> int:
         """Where the first stands that is not older than ``version``, whatever its local label."""
-        key = key_of(version.partition("+")[0])
-        return 0 if key is None else self._place(key)
+        wanted = parsed_version(version.partition("+")[0])
+        return 0 if wanted is None else bisect_left(self._parsed, wanted)
 
     def fit(self, position: int) -> Fit | Unfit:
         """What wheels of the version there can be installed."""
@@ -230,9 +217,7 @@ class Releases:
 
     def is_prerelease(self, position: int) -> bool:
         """Whether the version there is a pre-release."""
-        key = key_of(self.project.versions[position])
-        assert key is not None
-        return is_prerelease(key)
+        return self._parsed[position].is_prerelease
 
     @property
     def has_final(self) -> bool:
@@ -269,28 +254,11 @@ class Releases:
         return newest is not None and self.fit(newest) is Unfit.SOURCE_ONLY
 
     def _worked_out(self, specifier: str) -> int:
-        admitted = stretches(specifier)
-        if admitted is None:
-            return self._by_packaging(specifier)
-        mask = 0
-        for low, high in admitted:
-            first = 0 if low is None else self._place(low)
-            last = len(self.project.versions) if high is None else self._place(high)
-            mask |= max((1 << last) - (1 << first), 0)
-        return mask
-
-    def _place(self, key: Key) -> int:
-        return bisect_left(self.project.versions, key, key=_known_key)
-
-    def _by_packaging(self, specifier: str) -> int:
-        from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-        try:
-            admitted = SpecifierSet(specifier)
-        except InvalidSpecifier:
-            raise ValueError(f"{specifier!r} is not a version specifier") from None
-        found = (admitted.contains(version, prereleases=True) for version in self.project.versions)
-        return sum(1 << position for position, lies_in in enumerate(found) if lies_in)
+        by_text = "===" in specifier
+        versions: Sequence[Version | str] = self.project.versions if by_text else self._parsed
+        admitted = specifier_of(specifier)
+        found = admitted.filter(range(len(versions)), prereleases=True, key=versions.__getitem__)
+        return sum(1 << position for position in found)
 
 
 class DirectReleases(Releases):
@@ -320,13 +288,6 @@ class DirectReleases(Releases):
 
     def _worked_out(self, specifier: str) -> int:
         return super()._worked_out(specifier) if self.is_known else self.mask("")
-
-
-def _known_key(version: str) -> Key:
-    """The key of a version that is in a project, where nothing without one is."""
-    key = key_of(version)
-    assert key is not None
-    return key
 
 
 def descending(mask: int) -> Iterator[int]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from envsolve.index.page import RawFile
-from envsolve.index.project import Project
+from envsolve.index.page import Project, RawFile
 from envsolve.model.need import Need
 from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit
 
@@ -36,7 +35,7 @@ class VirtualReleases(Releases):
 
     def __init__(self, virtual: Virtual, fitting: Fitting) -> None:
         count = len(virtual.needs)
-        super().__init__(Project(virtual.name, "", "", bytes, versions=tuple(map(str, range(count)))), fitting)
+        super().__init__(Project(virtual.name, "", {str(it): () for it in range(count)}), fitting)
 
     def fit(self, position: int) -> Fit | Unfit:
         """See Releases; the file says no more than which candidate it is."""

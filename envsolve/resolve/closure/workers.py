@@ -33,40 +33,6 @@ def _with_little_memory() -> None:
         ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)
 
 
-class Aside:
-    """One thread for what nobody waits for, such as writing to a cache: done in the order it comes."""
-
-    def __init__(self) -> None:
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self._thread: Thread | None = None
-        self._lock = Lock()
-        self._is_closed = False
-
-    def submit(self, job: Job) -> None:
-        """Do ``job``, which raises nothing, when there is time; nothing after the end."""
-        with self._lock:
-            if self._is_closed:
-                return
-            self._jobs.put(job)
-            if self._thread is None:
-                thread = Thread(target=self._work, daemon=True)
-                thread.start()
-                self._thread = thread
-
-    def close(self) -> None:
-        """Wait until all is done."""
-        with self._lock:
-            self._is_closed = True
-            if self._thread is None:
-                return
-            self._jobs.put(None)
-        self._thread.join()
-
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job()
-
-
 class Workers:
     """At most ``most`` threads, started as jobs come. A job that an index fails is dropped: whoever needs it asks.
 

@@ -270,10 +270,7 @@ class World:
     def _fetched(self, need: Need) -> tuple[Need, ...]:
         """What ``need`` leads to, after its page and its metadata were fetched."""
         releases = self.releases(need.name)
-        found = () if releases is None else self._after(need, releases)
-        if releases is not None:
-            releases.project.fold()
-        return found
+        return () if releases is None else self._after(need, releases)
 
     def _after(self, need: Need, releases: Releases) -> tuple[Need, ...]:
         fit = self._probable(need, releases)
