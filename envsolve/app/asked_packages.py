@@ -21,7 +21,7 @@ from envsolve.index.requirement_file import Line, read_requirement_file
 from envsolve.lockfile.options import CONSTRAINTS, Options
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
-from envsolve.model.need import Markers, Need, check_marker, check_specifier, parse_need
+from envsolve.model.need import Markers, Need, check_marker, check_specifier, joined, parse_need
 from envsolve.model.package import Hashes, PackageFile
 from envsolve.model.request import Packages
 from envsolve.model.version_order import key_of
@@ -30,6 +30,8 @@ _PLACE = re.compile(r"\.{0,2}[/\\]|\.{1,2}$|[a-z+]+://|git\+|[A-Za-z]:\\|\S+\.(w
 """A path or an address without a name."""
 _ONE_VERSION = re.compile(r"===?[^,*]+")
 _DIGESTS = ("sha256", "sha384", "sha512")
+OVERRIDE = "an override"
+"""Where a limit comes from that replaces requirements."""
 _MOST_ORIGINS = 8
 """Places that are told of one requirement, however many ask for it."""
 
@@ -38,7 +40,8 @@ class Given(NamedTuple):
     """What is asked for by name, with where it was asked; constraints likewise; indexes that files name.
 
     Each requirement stands once for each place, of which a few count. ``direct`` are the files that direct references
-    name. ``hashed`` are the requirements and constraints that name the hashes a file may have.
+    name. ``hashed`` are the requirements and constraints that name the hashes a file may have. ``overrides`` are all
+    of them, and those that hold on the target are constraints too.
     """
 
     needs: tuple[tuple[Need, str], ...]
@@ -47,6 +50,18 @@ class Given(NamedTuple):
     index_url: str | None
     extra_index_urls: tuple[str, ...]
     hashed: tuple[tuple[Need, Hashes], ...] = ()
+    overrides: tuple[Need, ...] = ()
+    replaced: tuple[tuple[Need, str], ...] = ()
+    """The requirements that an override replaces."""
+
+    @property
+    def overridden(self) -> Mapping[str, tuple[str, ...] | None]:
+        """The extras that overrides add, by the project that they are about; None where no override holds here."""
+        holding = {need for need, _ in self.constraints}
+        found: dict[str, tuple[str, ...] | None] = dict.fromkeys(it.name for it in self.overrides)
+        for need in filter(holding.__contains__, self.overrides):
+            found[need.name] = joined(found[need.name] or (), need.extras)
+        return found
 
     @property
     def hashes(self) -> Mapping[str, frozenset[tuple[str, str]]]:
@@ -59,8 +74,9 @@ class Given(NamedTuple):
     @property
     def as_recorded(self) -> tuple[tuple[str, ...], Options]:
         """The requirements as a lock records them, and the constraints, without logins."""
+        limits = [it for it in self.constraints if it[0] not in self.overrides]
         needs, constraints = (
-            tuple(dict.fromkeys(without_secrets(str(need)) for need, _ in it)) for it in (self.needs, self.constraints)
+            tuple(dict.fromkeys(without_secrets(str(need)) for need, _ in it)) for it in (self.needs, limits)
         )
         return needs, ((CONSTRAINTS, tuple(sorted(constraints))),) if constraints else ()
 
@@ -72,6 +88,7 @@ class Given(NamedTuple):
             sorted({str(need) for need, _ in self.constraints}),
             sorted({f"{need} {hashes}" for need, hashes in self.hashed}),
             [self.index_url, *self.extra_index_urls],
+            *([sorted({f"{it}; {it.marker}" for it in self.overrides})] if self.overrides else []),
         ]
         text = without_secrets(json.dumps(asked, separators=(",", ":")))
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
@@ -90,15 +107,38 @@ def given(packages: Packages, lines: Sequence[Line] = ()) -> Given:
         asked += read_requirement_file(name, constraint=True)
     read = [(_need(line), line) for line in (*asked.requirements, *asked.constraints)]
     count = len(asked.requirements)
+    overrides = [(_need(line), line) for line in (Line(text, OVERRIDE) for text in packages.overrides)]
+    needs, replaced = _overridden(read[:count], [need for need, _ in overrides])
+    hashed = [*(it for it in read[:count] if it not in replaced), *read[count:]]
     found = Given(
-        tuple(_distinct(read[:count])),
-        tuple(_distinct(read[count:])),
+        tuple(_distinct(needs)),
+        tuple(_distinct([*read[count:], *overrides])),
         {},
         asked.index_url,
         asked.extra_index_urls,
-        tuple(dict.fromkeys((need, line.hashes) for need, line in read if line.hashes)),
+        tuple(dict.fromkeys((need, line.hashes) for need, line in hashed if line.hashes)),
+        tuple(dict.fromkeys(need for need, _ in overrides)),
+        tuple(_distinct(replaced)),
     )
     return found._replace(direct=_files(found))
+
+
+def _overridden(
+    lines: Sequence[tuple[Need, Line]], overrides: Sequence[Need]
+) -> tuple[list[tuple[Need, Line]], list[tuple[Need, Line]]]:
+    """``lines`` with what overrides leave of them, and those that are replaced.
+
+    As in uv an override replaces a requirement whatever its marker is, and holds where its own marker does.
+    """
+    left, replaced = [], []
+    for need, line in lines:
+        instead = [it for it in overrides if it.name == need.name]
+        if instead:
+            replaced.append((need, line))
+            left += [(Need(need.name, joined(need.extras, it.extras), "", it.marker), line) for it in instead]
+        else:
+            left.append((need, line))
+    return left, replaced
 
 
 def _distinct(lines: Iterable[tuple[Need, Line]]) -> Iterator[tuple[Need, str]]:
@@ -120,6 +160,7 @@ def for_target(asked: Given, markers: Markers) -> Given:
         needs=tuple(it for it in asked.needs if markers.holds(it[0].marker)),
         constraints=tuple(it for it in asked.constraints if markers.holds(it[0].marker)),
         hashed=tuple(it for it in asked.hashed if markers.holds(it[0].marker)),
+        replaced=tuple(it for it in asked.replaced if markers.holds(it[0].marker)),
     )
     files = _files(found)
     for need, origin in (*found.needs, *found.constraints):

@@ -255,7 +255,15 @@ class Worlds:
         )
         world = World(
             indexes,
-            Wanted(interpreter, packages.exclude_newer, sources, wanted.hashes, self._as_if_built, packages.pre),
+            Wanted(
+                interpreter,
+                packages.exclude_newer,
+                sources,
+                wanted.hashes,
+                self._as_if_built,
+                packages.pre,
+                wanted.overridden,
+            ),
             Limits(None, wanted),
             {},
             self._virtual,

@@ -34,6 +34,7 @@ from envsolve.app.stack_wheels import (
     strangers,
 )
 from envsolve.app.targets import Target, targets_of
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
 from envsolve.index.metadata import corrected as read_as
@@ -238,8 +239,9 @@ class _Lock:
                 *self._older_than_framework(made),
                 *_not_decided(made),
                 *_corrected(made.found),
+                *self._overridden(made),
             )
-            return self._result.finished(made.attempt, made.found.pins, beside, self._passed)
+            return self._result.finished(made.attempt, self._with_reasons(made), beside, self._passed)
 
     def _has_no_builds(self) -> bool:
         """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""
@@ -340,7 +342,12 @@ class _Lock:
         question = Question(
             asked=(*(() if solution is None else needs_of(solution)), *wanted.needs),
             wanted=Wanted(
-                attempt.interpreter, packages.exclude_newer, sources, wanted.hashes, prereleases=packages.pre
+                attempt.interpreter,
+                packages.exclude_newer,
+                sources,
+                wanted.hashes,
+                prereleases=packages.pre,
+                overridden=wanted.overridden,
             ),
             limits=limits,
             held={} if chosen is None else chosen.versions,
@@ -453,6 +460,37 @@ class _Lock:
                 text = f"{pin.name} {pin.version} requires {rival}, and {own} in this lock installs the same module"
                 note = Note("met-by-another-package", f"{text}: install it with pip install --no-deps or uv pip sync")
                 yield note.about(name=pin.name, version=pin.version, required=rival, met_by=own)
+
+    def _overridden(self, made: _Made) -> Iterator[Note]:
+        """The requirements that an override replaced and that the lock does not meet, and how it is installed."""
+        named = self._asked.request.asker.named("overrides")
+        unmet = self._replaced(made)
+        for who, need, version in unmet:
+            required = without_secrets(str(need))
+            held = f"{need.name} {version}" if version else f"{need.name} is not installed"
+            note = Note("overridden", f"{who} requires {required}, replaced by {named}: {held}")
+            yield note.about(by=who, name=need.name, required=required, version=version)
+        if unmet and self._asked.request.format == "requirements":
+            text = "pip refuses what the overrides replace, unless it does not look at dependencies"
+            yield Note("install-without-deps", f"{text}: `pip install --no-deps -r FILE` or `uv pip sync FILE`")
+
+    def _replaced(self, made: _Made) -> list[tuple[str, Need, str | None]]:
+        """The requirements that overrides replaced and that the lock does not meet, each with who has it.
+
+        The version is the one in the lock, None for none.
+        """
+        versions = {pin.name: pin.version for pin in made.found.pins}
+        asked = ((origin, need) for need, origin in self._wanted_on(made.attempt).replaced)
+        every = ((who, need, versions.get(need.name)) for who, need in (*asked, *made.found.replaced))
+        return list(dict.fromkeys(it for it in every if not _is_met(*it[1:])))
+
+    def _with_reasons(self, made: _Made) -> tuple[Pin, ...]:
+        """The pins with the requirements that overrides replaced, told of what was required, or of who requires it."""
+        reasons: dict[str, list[str]] = {}
+        for who, need, version in self._replaced(made):
+            text = f"{who} requires {without_secrets(str(need))}, replaced by an override"
+            reasons.setdefault(need.name if version else who.partition(" ")[0], []).append(text)
+        return tuple(pin._replace(because=(*pin.because, *reasons.get(pin.name, ()))) for pin in made.found.pins)
 
     def _of_older_cuda(self, made: _Made, lines: Lines) -> Iterator[Note]:
         """The builds of the newest version that are for an older CUDA than the one that runs here."""
@@ -589,6 +627,11 @@ def _corrected(found: Found) -> Iterator[Note]:
     for package, line in found.corrected:
         text = f"{package} requires {line!r}, which is invalid and was read as {read_as(line)!r}"
         yield Note("metadata-corrected", f"{text}: pip 24.1 and newer refuse this package, uv installs it")
+
+
+def _is_met(need: Need, version: str | None) -> bool:
+    """Whether ``version`` of a project is what is required of it; None is no version."""
+    return version is not None and not need.url and SpecifierSet(need.specifier).contains(version, prereleases=True)
 
 
 def _not_decided(made: _Made) -> Iterator[Note]:

@@ -13,6 +13,7 @@ REQUEST = (
         "frameworks",
         "requirement_files",
         "constraint_files",
+        "overrides",
         "python",
         "gpus",
         "driver",

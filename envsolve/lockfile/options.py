@@ -15,6 +15,8 @@ UNRECORDED = ("--driver", "--glibc", "--gpu", "--host", "--platform", "--format"
 """Options that files do not record: files record the compute capabilities, the C library and the files' contents."""
 CONSTRAINTS = "constraints"
 """The key of what constraint files say."""
+OVERRIDES = "overrides"
+"""The key of the requirements that replace all others on the same package."""
 _FLAGS = ("--exact", "--allow-builds", "--pre")
 _OF_PROJECT = "envsolve lock  # "
 

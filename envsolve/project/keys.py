@@ -115,6 +115,13 @@ _ALL = (
         is_file=True,
     ),
     Key(
+        "overrides",
+        Kind.TEXTS,
+        "Requirements that replace every other requirement on the same package. A target adds its own.",
+        '["torch==2.11.*"]',
+        parse=requirement,
+    ),
+    Key(
         "project-dependencies",
         Kind.FLAG,
         "Also lock the dependencies of the table [project] in the same pyproject.toml; default: false.",

@@ -45,6 +45,7 @@ class Settings(NamedTuple):
     requirements: tuple[str, ...] = ()
     requirement_files: tuple[str, ...] = ()
     constraint_files: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
     python: SpecifierSet | None = None
     cuda: SpecifierSet | None = None
     sources: tuple[Source, ...] = ()

@@ -35,6 +35,7 @@ SATISFIED = {
     "a constraint": Edit(
         PLATFORMS, f'{PLATFORMS}\nconstraint-files = ["bounds.txt"]', ("bounds.txt: constraint numpy<3 is new",)
     ),
+    "an override": Edit(PLATFORMS, f'{PLATFORMS}\noverrides = ["numpy<3"]', ("override numpy<3 is new",)),
     "a GPU that the builds cover": Edit(GPUS, 'gpus = ["RTX 3090", "RTX 4090"]', ("compute capability 8.9 is new",)),
     "another such GPU": Edit(GPUS, 'gpus = ["RTX 4090"]', ("compute capability 8.9 instead of 8.6",)),
     "a range of Python": Edit(
@@ -47,6 +48,16 @@ UNSATISFIED = {
     ),
     "a range that excludes what is locked": Edit(
         NUMPY, 'dependencies = ["numpy<2"]', ("numpy<2 instead of numpy, but the lock file has numpy 2.4.6",)
+    ),
+    "an override": Edit(
+        PLATFORMS,
+        f'{PLATFORMS}\noverrides = ["numpy<2"]',
+        ("override numpy<2 is new, but the lock file has numpy 2.4.6",),
+    ),
+    "an override that leaves a package out": Edit(
+        PLATFORMS,
+        f"{PLATFORMS}\noverrides = [\"numpy; sys_platform == 'win32'\"]",
+        ("numpy was removed", "override numpy; sys_platform == 'win32' is new"),
     ),
     "a requirement with an extra": Edit(NUMPY, 'dependencies = ["numpy[more]"]', ("numpy[more] instead of numpy",)),
     "a requirement that is gone": Edit(NUMPY, "dependencies = []", ("numpy was removed",)),

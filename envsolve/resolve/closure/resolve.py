@@ -94,7 +94,8 @@ class Found(NamedTuple):
     what was asked for and is not at its newest. ``corrected`` are requirements that no standard allows, each with the
     package that has it. ``beyond_glibc`` are newer versions of what was asked for, each with the C library it needs.
     ``months`` says how much older each of it is than the newest release, wherever that runs, ``unlimited`` what of it
-    is much older than the framework that it admits.
+    is much older than the framework that it admits. ``replaced`` are requirements in place of which an override counts,
+    each with the package that has it.
     """
 
     pins: tuple[Pin, ...]
@@ -104,6 +105,7 @@ class Found(NamedTuple):
     beyond_glibc: tuple[tuple[str, str, LibcVersion], ...] = ()
     months: Mapping[str, float] = {}
     unlimited: tuple[Unlimited, ...] = ()
+    replaced: tuple[tuple[str, Need], ...] = ()
 
 
 def found_for(question: Question, indexes: Indexes, end: float, progress: Progress | None = None) -> Found:
@@ -155,7 +157,7 @@ def finished(
     months = {name: months_of(picks[name]) for name in newest if name in picks and name not in world.virtual}
     early = tuple(unlimited(picks, reached, newest, frameworks, provider))
     pins, bare = _pins(picks, reached, provider, limits), tuple(_bare(reached, world))
-    return Found(pins, bare, late, corrected, beyond, months, early)
+    return Found(pins, bare, late, corrected, beyond, months, early, tuple(_replaced(picks, reached, world)))
 
 
 def resolved(
@@ -242,6 +244,14 @@ def _pins(picks: Mapping[str, Pick], reached: Reached, provider: Provider, limit
         for name, pick in sorted(picks.items())
         if name not in world.present and name not in world.virtual
     )
+
+
+def _replaced(picks: Mapping[str, Pick], reached: Reached, world: World) -> Iterator[tuple[str, Need]]:
+    for ask in (asks[0][0] for asks in reached.values()):
+        pick = picks[ask.name]
+        if ask.name not in world.present and ask.name not in world.virtual:
+            needs = world.replaced(pick.releases, pick.fit.best, ask.extra)
+            yield from ((f"{pick.name} {pick.version}", need) for need in needs)
 
 
 def _bare(reached: Reached, world: World) -> Iterator[tuple[str, str]]:
