@@ -15,6 +15,9 @@ from envsolve.app.adopting_packages import OF_PYTORCH, counted, is_of_pytorch, t
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _LEFT_OUT = {
     "constraint-dependencies": 'ignored: put them into a file and add constraint-files = ["constraints.txt"]',
+    "build-constraint-dependencies": (
+        'ignored: put them into a file and add build-constraint-files = ["build-constraints.txt"]'
+    ),
     "dev-dependencies": "ignored: move them to [dependency-groups] to include them",
 }
 

@@ -18,7 +18,7 @@ from envsolve.index.fitting import Interpreter
 from envsolve.index.page import version_of
 from envsolve.index.requirement_file import Asked as AskedByFiles
 from envsolve.index.requirement_file import Line, read_requirement_file
-from envsolve.lockfile.options import CONSTRAINTS, Options
+from envsolve.lockfile.options import BUILD_CONSTRAINTS, CONSTRAINTS, Options
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
 from envsolve.model.need import Markers, Need, check_marker, check_specifier, joined, parse_need
@@ -53,6 +53,7 @@ class Given(NamedTuple):
     overrides: tuple[Need, ...] = ()
     replaced: tuple[tuple[Need, str], ...] = ()
     """The requirements that an override replaces."""
+    build_constraints: tuple[str, ...] = ()
 
     @property
     def overridden(self) -> Mapping[str, tuple[str, ...] | None]:
@@ -78,7 +79,8 @@ class Given(NamedTuple):
         needs, constraints = (
             tuple(dict.fromkeys(without_secrets(str(need)) for need, _ in it)) for it in (self.needs, limits)
         )
-        return needs, ((CONSTRAINTS, tuple(sorted(constraints))),) if constraints else ()
+        options = ((CONSTRAINTS, tuple(sorted(constraints))), (BUILD_CONSTRAINTS, self.build_constraints))
+        return needs, tuple(it for it in options if it[1])
 
     @property
     def digest(self) -> str:
@@ -119,8 +121,17 @@ def given(packages: Packages, lines: Sequence[Line] = ()) -> Given:
         tuple(dict.fromkeys((need, line.hashes) for need, line in hashed if line.hashes)),
         tuple(dict.fromkeys(need for need, _ in overrides)),
         tuple(_distinct(replaced)),
+        build_constraints_in(packages.build_constraints),
     )
     return found._replace(direct=_files(found))
+
+
+def build_constraints_in(files: Iterable[str]) -> tuple[str, ...]:
+    """What files say of the versions of what builds require, each once. Raises UsageError where one cannot be read."""
+    lines = [line for name in files for line in read_requirement_file(name, constraint=True).constraints]
+    for line in lines:
+        _need(line._replace(hashes=()))
+    return tuple(dict.fromkeys(without_secrets(line.text) for line in lines))
 
 
 def _overridden(

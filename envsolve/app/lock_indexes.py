@@ -54,7 +54,15 @@ class Places(NamedTuple):
 class Lines:
     """The connection to the indexes for one command: fetcher, cache, and the indexes that were asked."""
 
-    def __init__(self, network: Network, settings: IndexSettings, environ: Mapping[str, str], *, builds: bool) -> None:
+    def __init__(
+        self,
+        network: Network,
+        settings: IndexSettings,
+        environ: Mapping[str, str],
+        *,
+        builds: bool,
+        build_constraints: tuple[str, ...] = (),
+    ) -> None:
         self._store: Store | None = None if network.no_cache else store_at(network.cache_directory, environ)
         self._fetcher = _Nobody() if network.offline else _WhenNeeded(settings)
         shelf = _Nothing() if self._store is None else self._store
@@ -62,7 +70,7 @@ class Lines:
         self._early = Workers(_EARLY)
         self._is_closed = False
         self._aside = Aside()
-        reader = FileMetadata(allow_builds=builds)
+        reader = FileMetadata(builds, build_constraints)
         self.pool = Pool(WithFolders(self._fetcher), shelf, reader, trust, self._aside.submit)
 
     def have_pages(self, names: Sequence[str], where: Places) -> None:

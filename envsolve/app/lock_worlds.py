@@ -49,6 +49,15 @@ _DEPTH = 4
 """How far is looked for a framework behind what was asked for."""
 
 
+class Unbuilt(NamedTuple):
+    """A package of which only a build tells what it requires, what requires it, and the index that it leads to."""
+
+    name: str
+    version: str
+    askers: tuple[str, ...]
+    leads_to: str
+
+
 class Chosen(NamedTuple):
     """The best answer, the Python it is for, and the build of each framework in it."""
 
@@ -68,12 +77,16 @@ class Chosen(NamedTuple):
         return self.answer.provider.world.wanted.sources
 
     @property
-    def unbuilt(self) -> list[tuple[str, str, list[str]]]:
-        """The packages of which only a build tells what they require: name, version, and what requires them."""
+    def unbuilt(self) -> list[Unbuilt]:
+        """The packages of which only a build tells what they require."""
         provider = self.answer.provider
-        picks = [it for name, it in self.answer.picks.items() if name not in provider.world.virtual]
-        unbuilt = [it for it in picks if provider.world.needs_build(it.releases, it.fit.best)]
-        return [(it.name, it.version, provider.askers_of(it.name)) for it in sorted(unbuilt, key=lambda it: it.name)]
+        picks = [it for name, it in sorted(self.answer.picks.items()) if name not in provider.world.virtual]
+        read = [(it, provider.world.metadata(it.releases, it.fit.best)) for it in picks]
+        return [
+            Unbuilt(it.name, it.version, tuple(provider.askers_of(it.name)), found.leads_to)
+            for it, found in read
+            if found.needs_build
+        ]
 
     def is_exact(self, limits: Limits, packages: Packages) -> bool:
         """Whether what was picked is what would be installed, and lies within ``limits``.

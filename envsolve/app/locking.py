@@ -29,6 +29,7 @@ from envsolve.app.stack_wheels import (
     bounds_of,
     indexes_for,
     needs_of,
+    notes_of_metadata,
     places_of,
     required_by_builds,
     strangers,
@@ -37,7 +38,6 @@ from envsolve.app.targets import Target, targets_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
-from envsolve.index.metadata import corrected as read_as
 from envsolve.lockfile.formats import require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import FrameworkTable, Matrix
@@ -238,7 +238,7 @@ class _Lock:
                 *self._met_by_rivals(made.found.pins),
                 *self._older_than_framework(made),
                 *_not_decided(made),
-                *_corrected(made.found),
+                *notes_of_metadata(made.found, self._asked.request),
                 *self._overridden(made),
             )
             return self._result.finished(made.attempt, self._with_reasons(made), beside, self._passed)
@@ -471,8 +471,8 @@ class _Lock:
             note = Note("overridden", f"{who} requires {required}, replaced by {named}: {held}")
             yield note.about(by=who, name=need.name, required=required, version=version)
         if unmet and self._asked.request.format == "requirements":
-            text = "pip refuses what the overrides replace, unless it does not look at dependencies"
-            yield Note("install-without-deps", f"{text}: `pip install --no-deps -r FILE` or `uv pip sync FILE`")
+            text = "pip refuses requirements that overrides replace: install with"
+            yield Note("install-without-deps", f"{text} `pip install --no-deps -r FILE` or `uv pip sync FILE`")
 
     def _replaced(self, made: _Made) -> list[tuple[str, Need, str | None]]:
         """The requirements that overrides replaced and that the lock does not meet, each with who has it.
@@ -621,12 +621,6 @@ def _releases(attempt: Attempt) -> tuple[Release, ...]:
 
 def _folder(release: Release) -> tuple[Source, str]:
     return release.source, release.build if release.source is Source.PYTORCH else ""
-
-
-def _corrected(found: Found) -> Iterator[Note]:
-    for package, line in found.corrected:
-        text = f"{package} requires {line!r}, which is invalid and was read as {read_as(line)!r}"
-        yield Note("metadata-corrected", f"{text}: pip 24.1 and newer refuse this package, uv installs it")
 
 
 def _is_met(need: Need, version: str | None) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
 from envsolve.create.activation import write_library_path, write_variables, write_xla_flags
@@ -17,6 +18,8 @@ from envsolve.create.record import LOCKS
 from envsolve.create.tools import Network, find_uv
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.host.machine import this_platform
+from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.options import BUILD_CONSTRAINTS
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
@@ -36,7 +39,7 @@ class CreateRequest(NamedTuple):
     ``python`` bounds the interpreter of a venv. ``channel_logins`` are addresses of channels, bare and with what opens
     them. ``session`` opens the solver of conda packages, for an environment.yml, which has no addresses. ``force``
     replaces an environment of envsolve, ``keep`` leaves an unfinished one, ``builds`` lets packages without a wheel be
-    built.
+    built, within ``build_constraints`` and those that the lock records.
     """
 
     prefix: str
@@ -49,6 +52,7 @@ class CreateRequest(NamedTuple):
     force: bool = False
     keep: bool = False
     builds: bool = False
+    build_constraints: tuple[str, ...] = ()
 
 
 def make(
@@ -70,13 +74,24 @@ def make(
         if plan.lock.pins:
             from envsolve.create.wheels import Wheels, install_wheels
 
-            wheels = Wheels(plan.lock, uv, alone=plan.kind is Kind.VENV, builds=asked.builds)
+            constraints = tuple(dict.fromkeys((*asked.build_constraints, *_build_constraints(plan.lock))))
+            wheels = Wheels(plan.lock, uv, plan.kind is Kind.VENV, asked.builds, constraints)
             logins = (*asked.network.logins, *(address for _, address in plan.logins))
-            install_wheels(python, wheels, asked.network._replace(logins=logins), environ, scratch, progress)
+            network = asked.network._replace(logins=logins)
+            notes += install_wheels(python, wheels, network, environ, scratch, progress)
     if plan.kind is Kind.CONDA:
         write_variables(prefix, plan.lock.variables)
         notes += _write_activation(plan, prefix, platform, matrix)
     return tuple(notes)
+
+
+def _build_constraints(lock: Lock) -> Iterator[str]:
+    """What a lock records of the versions of what builds require, without what is more than a range of versions."""
+    for text in () if lock.made is None else lock.made.option(BUILD_CONSTRAINTS):
+        with suppress(InvalidRequirement):
+            requirement = Requirement(text)
+            if requirement.url is None:
+                yield str(requirement)
 
 
 def _make_venv(

@@ -184,6 +184,7 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         "requirements": "requirements",
         "requirement_files": "requirement-files",
         "constraint_files": "constraint-files",
+        "build_constraint_files": "build-constraint-files",
         "overrides": "overrides",
         "gpus": "gpus",
         "hosts": "hosts",

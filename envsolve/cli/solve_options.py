@@ -14,6 +14,7 @@ REQUEST = (
         "requirement_files",
         "constraint_files",
         "overrides",
+        "build_constraint_files",
         "python",
         "gpus",
         "driver",

@@ -9,9 +9,11 @@ import io
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from envsolve.errors import Hint, OutsideError
+from envsolve.index.build_bounds import bound_for
 from envsolve.index.checks import (
     BUILD_FAILED,
     check_hash,
@@ -23,7 +25,7 @@ from envsolve.index.checks import (
 )
 from envsolve.index.fetch import Fetcher
 from envsolve.index.metadata import Metadata
-from envsolve.index.source_archive import stated_metadata
+from envsolve.index.source_archive import index_of_stub, stated_metadata
 from envsolve.model.package import PackageFile
 
 _OK = 200
@@ -31,8 +33,12 @@ _SOURCE_LIMIT = 500_000_000
 """Bytes of a source distribution; the largest real ones have 300 MB."""
 
 
-def of_source(fetcher: Fetcher, file: PackageFile, *, allow_builds: bool) -> Metadata:
+def of_source(
+    fetcher: Fetcher, file: PackageFile, build_constraints: Sequence[str] = (), *, allow_builds: bool
+) -> Metadata:
     """What a source distribution requires; what only a build tells is left open where none is allowed.
+
+    ``build_constraints`` bound the versions of what a build requires.
 
     Raises OutsideError: ``metadata-invalid``, ``no-hash`` where nothing proves what is to be built, ``build-failed``.
     """
@@ -41,22 +47,46 @@ def of_source(fetcher: Fetcher, file: PackageFile, *, allow_builds: bool) -> Met
         raise not_had(file, response)
     check_hash(response.body, file.hashes, file.name)
     found = stated_metadata(response.body, file)
-    if found is not None:
-        return found
-    if allow_builds:
+    index = index_of_stub(response.body, file)
+    if found is None and allow_builds:
         require_hash(file)
-        return _built(response.body, file)
-    name, version = project_and_version(file.name)
-    return Metadata(name, version, None, needs_build=True)
+        found = _built(response.body, file, build_constraints, index)
+    if found is None:
+        name, version = project_and_version(file.name)
+        found = Metadata(name, version, None, needs_build=True)
+    return found._replace(leads_to=index)
 
 
-def _built(content: bytes, file: PackageFile) -> Metadata:
-    """The metadata as a build makes them, in an environment of its own (PEP 517, through pypa/build)."""
+def _built(content: bytes, file: PackageFile, constraints: Sequence[str], index: str) -> Metadata:
+    """The metadata as a build makes them, with the older build tools that it is known to need if it fails.
+
+    Raises OutsideError, which names the ``index`` that an archive without files leads to.
+    """
+    try:
+        return _built_once(content, file, constraints)
+    except _BuildFailedError as error:
+        causes = [error.last_words]
+        bound = bound_for(error.output)
+    if bound is not None:
+        try:
+            found = _built_once(content, file, (*constraints, bound.constraint))
+            return found._replace(built_with=str(bound))
+        except _BuildFailedError as error:
+            causes.append(f"with {bound.constraint}: {error.last_words}")
+    hint = Hint("try another version with a wheel, or build a wheel and serve it from a local index")
+    if index:
+        causes.append(f"it only leads to the index {index}")
+        hint = Hint(f"add that index: --extra-index-url {index}")
+    raise OutsideError(BUILD_FAILED, f"{file.name} could not be built to read its requirements", tuple(causes), (hint,))
+
+
+def _built_once(content: bytes, file: PackageFile, constraints: Sequence[str]) -> Metadata:
+    """The metadata from one build in an environment of its own (PEP 517, through pypa/build)."""
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="envsolve-build-") as directory:
         source = _extracted(content, file, Path(directory))
-        return checked_metadata(_metadata_of_build(source, file), file)
+        return checked_metadata(_metadata_of_build(source, constraints), file)
 
 
 def _extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
@@ -75,7 +105,21 @@ def _extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
     return top[0]
 
 
-def _metadata_of_build(source: Path, file: PackageFile) -> bytes:
+class _BuildFailedError(Exception):
+    """A build failed; ``output`` is what it said."""
+
+    def __init__(self, output: str) -> None:
+        super().__init__(output)
+        self.output = output
+
+    @property
+    def last_words(self) -> str:
+        """The last line that says anything."""
+        lines = [line.strip() for line in self.output.splitlines()]
+        return next((line for line in reversed(lines) if any(map(str.isalnum, line))), self.output)
+
+
+def _metadata_of_build(source: Path, constraints: Sequence[str]) -> bytes:
     import subprocess
     import warnings
 
@@ -87,21 +131,15 @@ def _metadata_of_build(source: Path, file: PackageFile) -> bytes:
         with warnings.catch_warnings(), DefaultIsolatedEnv() as environment:
             warnings.simplefilter("ignore")  # build passes on what a backend warns of, which its project is to read
             builder = ProjectBuilder.from_isolated_env(environment, source, runner=quiet_subprocess_runner)
-            environment.install(builder.build_system_requires)
-            environment.install(builder.get_requires_for_build("wheel"))
+            environment.install(builder.build_system_requires, constraints)
+            environment.install(builder.get_requires_for_build("wheel"), constraints)
             directory = builder.metadata_path(source / ".envsolve-metadata")
         return (Path(directory) / "METADATA").read_bytes()
     except (BuildException, BuildBackendException, subprocess.CalledProcessError, OSError) as error:
-        raise OutsideError(
-            BUILD_FAILED,
-            f"{file.name} could not be built to read its requirements",
-            (_last_words(error),),
-            (Hint("try another version with a wheel, or build a wheel and serve it from a local index"),),
-        ) from None
+        raise _BuildFailedError(_output_of(error)) from None
 
 
-def _last_words(error: Exception) -> str:
+def _output_of(error: Exception) -> str:
     error = getattr(error, "exception", error)  # what a backend failed with comes wrapped
     output = getattr(error, "output", None) or getattr(error, "stderr", None)
-    text = output.decode("utf-8", "replace") if isinstance(output, bytes) else str(output or error)
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), str(error))
+    return output.decode("utf-8", "replace") if isinstance(output, bytes) else str(output or error)

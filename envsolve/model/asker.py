@@ -13,6 +13,7 @@ _OPTIONS = {
     "requirement-files": "--requirement",
     "constraint-files": "--constraint",
     "overrides": "--override",
+    "build-constraint-files": "--build-constraint",
     "gpus": "--gpu",
     "hosts": "--host",
     "platforms": "--platform",

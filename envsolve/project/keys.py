@@ -115,6 +115,14 @@ _ALL = (
         is_file=True,
     ),
     Key(
+        "build-constraint-files",
+        Kind.TEXTS,
+        "Files with limits on the versions of what builds require, such as setuptools.",
+        '["build-constraints.txt"]',
+        parse=_line,
+        is_file=True,
+    ),
+    Key(
         "overrides",
         Kind.TEXTS,
         "Requirements that replace every other requirement on the same package. A target adds its own.",

@@ -13,6 +13,7 @@ from resolvelib.structs import State
 
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.client import Indexes, package_file
+from envsolve.index.metadata import Metadata
 from envsolve.model.need import Need
 from envsolve.model.package import Pin, Present
 from envsolve.model.versions import LibcVersion
@@ -91,17 +92,16 @@ class Found(NamedTuple):
     """Every package that a question needs, by name, without what is present.
 
     ``bare`` are the extras that were asked for of what is present, with its name: conda knows no extras. ``behind`` is
-    what was asked for and is not at its newest. ``corrected`` are requirements that no standard allows, each with the
-    package that has it. ``beyond_glibc`` are newer versions of what was asked for, each with the C library it needs.
-    ``months`` says how much older each of it is than the newest release, wherever that runs, ``unlimited`` what of it
-    is much older than the framework that it admits. ``replaced`` are requirements in place of which an override counts,
-    each with the package that has it.
+    what was asked for and is not at its newest. ``read`` is what each package says of itself. ``beyond_glibc`` are
+    newer versions of what was asked for, each with the C library it needs. ``months`` says how much older each of it is
+    than the newest release, wherever that runs, ``unlimited`` what of it is much older than the framework that it
+    admits. ``replaced`` are requirements in place of which an override counts, each with the package that has it.
     """
 
     pins: tuple[Pin, ...]
     bare: tuple[tuple[str, str], ...]
     behind: tuple[Behind, ...] = ()
-    corrected: tuple[tuple[str, str], ...] = ()
+    read: tuple[tuple[str, Metadata], ...] = ()
     beyond_glibc: tuple[tuple[str, str, LibcVersion], ...] = ()
     months: Mapping[str, float] = {}
     unlimited: tuple[Unlimited, ...] = ()
@@ -150,14 +150,12 @@ def finished(
     late = tuple(behind(picks, reached, newest, limits))
     world = provider.world
     there = [it for name, it in sorted(picks.items()) if name not in world.virtual and name not in world.present]
-    corrected = tuple(
-        (f"{it.name} {it.version}", line) for it in there for line in world.corrected(it.releases, it.fit.best)
-    )
+    read = tuple((f"{it.name} {it.version}", world.metadata(it.releases, it.fit.best)) for it in there)
     beyond = tuple(beyond_glibc(picks, provider, newest))
     months = {name: months_of(picks[name]) for name in newest if name in picks and name not in world.virtual}
     early = tuple(unlimited(picks, reached, newest, frameworks, provider))
     pins, bare = _pins(picks, reached, provider, limits), tuple(_bare(reached, world))
-    return Found(pins, bare, late, corrected, beyond, months, early, tuple(_replaced(picks, reached, world)))
+    return Found(pins, bare, late, read, beyond, months, early, tuple(_replaced(picks, reached, world)))
 
 
 def resolved(

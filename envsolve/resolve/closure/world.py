@@ -152,7 +152,7 @@ class World:
         if self._is_left_to_a_build(name, file):
             return None
         try:
-            metadata = self._metadata(releases, file)
+            metadata = self.metadata(releases, file)
         except OutsideError as error:
             if error.code == NOT_THERE:
                 self.missing[name, version] = error
@@ -173,16 +173,9 @@ class World:
         """Whether a file is source like a newer one that has to be built: it is not fetched to find out the same."""
         return name in self.to_build and not file[0].endswith(".whl") and not self.wanted.as_if_built
 
-    def _metadata(self, releases: Releases, file: RawFile) -> Metadata:
+    def metadata(self, releases: Releases, file: RawFile) -> Metadata:
+        """What a file, or one like it, says of itself. Raises OutsideError."""
         return self.indexes.metadata(releases.project, self._read_for(releases, file))
-
-    def needs_build(self, releases: Releases, file: RawFile) -> bool:
-        """Whether only a build would tell what a file requires. Raises OutsideError."""
-        return not file[0].endswith(".whl") and self._metadata(releases, file).needs_build
-
-    def corrected(self, releases: Releases, file: RawFile) -> tuple[str, ...]:
-        """What a file requires in words that no standard allows. Raises OutsideError."""
-        return self._metadata(releases, file).corrected
 
     def is_at_hand(self, releases: Releases, file: RawFile) -> bool:
         """Whether nothing has to be fetched to know what a file requires."""
@@ -204,12 +197,12 @@ class World:
 
     def has_extra(self, releases: Releases, file: RawFile, extra: str) -> bool:
         """Whether a file has ``extra``, declared or not."""
-        declared = self._metadata(releases, file).extras
+        declared = self.metadata(releases, file).extras
         return extra in map(normalized, declared) or bool(self.needs(releases, file, extra))
 
     def knows_extra(self, releases: Releases, file: RawFile, extra: str) -> bool | None:
         """Whether ``extra`` of a file brings anything, on whatever system and Python; None where there is none."""
-        metadata = self._metadata(releases, file)
+        metadata = self.metadata(releases, file)
         if any(need.for_extra == extra for need in metadata.requires or ()):
             return True
         return False if extra in map(normalized, metadata.extras) else None
@@ -228,7 +221,7 @@ class World:
             return None
         if self._is_left_to_a_build(releases.project.name, fit.best):
             return Unfit.NEEDS_BUILD
-        metadata = self._metadata(releases, fit.best)
+        metadata = self.metadata(releases, fit.best)
         return Unfit.UNREADABLE if self.fitting.supports(metadata.requires_python) else Unfit.OTHER_PYTHON
 
     def replaced(self, releases: Releases, file: RawFile, extra: str) -> tuple[Need, ...]:
@@ -236,7 +229,7 @@ class World:
         if not self.wanted.overridden:
             return ()
         name = releases.project.name
-        needs = tuple(self._that_hold(self._metadata(releases, file).requires or (), extra))
+        needs = tuple(self._that_hold(self.metadata(releases, file).requires or (), extra))
         if self._judge is not None and not extra:
             needs = self._judge(name, version_of(name, file[0]) or "", needs)
         return tuple(need for need in needs if need.name in self.wanted.overridden)
