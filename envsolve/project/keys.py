@@ -126,7 +126,7 @@ _ALL = (
         "overrides",
         Kind.TEXTS,
         "Requirements that replace every other requirement on the same package. A target adds its own.",
-        '["torch==2.11.*"]',
+        '["numpy>=2"]',
         parse=requirement,
     ),
     Key(
