@@ -463,7 +463,15 @@ class _Lock:
 
     def _overridden(self, made: _Made) -> Iterator[Note]:
         """The requirements that an override replaced and that the lock does not meet, and how it is installed."""
-        named = self._asked.request.asker.named("overrides")
+        asker = self._asked.request.asker
+        named = asker.named("overrides")
+        wanted = self._wanted_on(made.attempt)
+        used = {need.name for need, _ in wanted.replaced} | {need.name for _, need in made.found.replaced}
+        used |= {pin.name for pin in made.found.pins}
+        for unused in (it for it in wanted.overrides if it.name not in used):
+            said_so = asker.saying("overrides", without_secrets(str(unused)))
+            note = Note("override-unused", f"{said_so} has no effect: nothing requires {unused.name}")
+            yield note.about(name=unused.name)
         unmet = self._replaced(made)
         for who, need, version in unmet:
             required = without_secrets(str(need))

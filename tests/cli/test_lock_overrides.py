@@ -108,6 +108,12 @@ def test_what_is_left_out_is_told_at_what_requires_it(envsolve: Envsolve, traine
     assert "    # because: app 1.0 requires kit==1.0, replaced by an override\n" in result.out
 
 
+def test_one_that_replaces_nothing_is_told(envsolve: Envsolve, trainers: IndexServer) -> None:
+    result = lock(envsolve, trainers, "kit", "--override", "kti==2.0", "--override", "kit==1.0", *CPU)
+    assert pins_in(result.out) == {"kit": "1.0"}
+    assert "note: --override kti==2.0 has no effect: nothing requires kti\n" in result.err
+
+
 def test_a_file_by_its_address_may_stand_in(envsolve: Envsolve, trainers: IndexServer) -> None:
     trainers.add("app", [wheel("app", "1.0", ["kit==1.0"])])
     ours = wheel("kit", "7.0")
