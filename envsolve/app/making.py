@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
 from envsolve.create.activation import write_library_path, write_variables, write_xla_flags
@@ -18,8 +17,6 @@ from envsolve.create.record import LOCKS
 from envsolve.create.tools import Network, find_uv
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.host.machine import this_platform
-from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.options import BUILD_CONSTRAINTS
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
@@ -72,9 +69,10 @@ def make(
         else:
             _make_venv(asked, plan, prefix, uv, environ, scratch, progress)
         if plan.lock.pins:
+            from envsolve.create.builds import recorded_build_constraints
             from envsolve.create.wheels import Wheels, install_wheels
 
-            constraints = tuple(dict.fromkeys((*asked.build_constraints, *_build_constraints(plan.lock))))
+            constraints = tuple(dict.fromkeys((*asked.build_constraints, *recorded_build_constraints(plan.lock))))
             wheels = Wheels(plan.lock, uv, plan.kind is Kind.VENV, asked.builds, constraints)
             logins = (*asked.network.logins, *(address for _, address in plan.logins))
             network = asked.network._replace(logins=logins)
@@ -83,15 +81,6 @@ def make(
         write_variables(prefix, plan.lock.variables)
         notes += _write_activation(plan, prefix, platform, matrix)
     return tuple(notes)
-
-
-def _build_constraints(lock: Lock) -> Iterator[str]:
-    """What a lock records of the versions of what builds require, without what is more than a range of versions."""
-    for text in () if lock.made is None else lock.made.option(BUILD_CONSTRAINTS):
-        with suppress(InvalidRequirement):
-            requirement = Requirement(text)
-            if requirement.url is None:
-                yield str(requirement)
 
 
 def _make_venv(

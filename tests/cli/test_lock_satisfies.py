@@ -134,6 +134,24 @@ def test_what_it_does_not_satisfy_is_told_without_the_network(case: str, locked:
     assert locked.read() == before
 
 
+def test_an_override_that_changed_or_is_gone_is_told(locked: Project) -> None:
+    locked.say(PLATFORMS, f'{PLATFORMS}\noverrides = ["numpy<2"]')
+    assert locked("lock").code == 0
+    locked.say("numpy<2", "numpy<=1.26.4")
+    assert told(locked, "lock", "--check", *OFF) == [
+        "out of date, same packages",
+        "override numpy<=1.26.4 instead of numpy<2",
+    ]
+    locked.say("numpy<=1.26.4", "numpy>=2")
+    assert told(locked, "lock", "--check", *OFF) == [
+        "out of date",
+        "override numpy>=2 instead of numpy<2, but the lock file has numpy 1.26.4",
+    ]
+    locked.say('\noverrides = ["numpy>=2"]', "")
+    assert told(locked, "lock", "--check", *OFF) == ["out of date", "override numpy<2 was removed"]
+    assert locked("lock", *OFF).code != 0, "what it replaced is not known"
+
+
 def test_the_order_of_requirements_makes_no_difference(locked: Project) -> None:
     locked.say(NUMPY, 'dependencies = ["typing-extensions", "numpy"]')
     assert locked("lock").code == 0
