@@ -165,6 +165,8 @@ def lock(
     pytorch_index_url: str | None = None,
     requirement_files: Files = (),
     constraint_files: Files = (),
+    build_constraint_files: Files = (),
+    overrides: Words = (),
     exclude_newer: str | date | None = None,
     allow_builds: bool = False,
     pre: bool = False,
@@ -181,10 +183,11 @@ def lock(
 
     ``format`` is ``pylock`` or ``requirements``, whose packages are from package indexes, or ``conda-lock`` or
     ``explicit``, whose packages are from conda channels and which need ``envsolve[conda]``. ``requirements`` are
-    those of Python, ``requirement_files`` and ``constraint_files`` name files of them. Uploads after ``exclude_newer``
-    do not count either. ``allow_builds`` takes packages
-    that have no wheel, which runs their code; ``pre`` takes pre-releases. With ``offline`` nobody is asked, and what
-    the cache holds must do; ``refresh`` asks again for what it holds; ``cache_dir`` is its directory, and
+    those of Python, ``requirement_files`` and ``constraint_files`` name files of them, ``build_constraint_files`` files
+    that bound what builds require. ``overrides`` replace every requirement on the same package, those of other packages
+    too, in a lock of packages from indexes. Uploads after ``exclude_newer`` do not count either. ``allow_builds`` takes
+    packages that have no wheel, which runs their code; ``pre`` takes pre-releases. With ``offline`` nobody is asked,
+    and what the cache holds must do; ``refresh`` asks again for what it holds; ``cache_dir`` is its directory, and
     ``no_cache`` does without. The rest is as for :func:`solve`.
 
     ``existing`` is the file of a lock, if it is there: what it pins stays where it fits, except for packages that
@@ -219,6 +222,8 @@ def lock(
             requirements=words(requirements),
             files=files(requirement_files),
             constraints=files(constraint_files),
+            overrides=words(overrides),
+            build_constraints=files(build_constraint_files),
             exclude_newer=None if exclude_newer is None else moment(exclude_newer),
             allow_builds=allow_builds,
             pre=pre,

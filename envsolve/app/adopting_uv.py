@@ -15,9 +15,16 @@ from envsolve.app.adopting_packages import OF_PYTORCH, counted, is_of_pytorch, t
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _LEFT_OUT = {
     "constraint-dependencies": 'ignored: put them into a file and add constraint-files = ["constraints.txt"]',
-    "override-dependencies": "ignored: a project has no overrides",
+    "build-constraint-dependencies": (
+        'ignored: put them into a file and add build-constraint-files = ["build-constraints.txt"]'
+    ),
     "dev-dependencies": "ignored: move them to [dependency-groups] to include them",
 }
+
+
+def overrides_of(document: Mapping[str, Any]) -> list[str]:
+    """The overrides of uv in ``document``; those for one package alone, which are tables, are none of them."""
+    return texts_of(table_of(table_of(document.get("tool")).get("uv")).get("override-dependencies", []))
 
 
 def left_of_pyproject(document: Mapping[str, Any]) -> Iterator[str]:
@@ -41,6 +48,9 @@ def _of_uv(uv: Mapping[str, Any]) -> Iterator[str]:
         names = [found[0] for it in texts_of(uv.get(key, [])) if (found := _NAME.match(it)) is not None]
         if names:
             yield f"[tool.uv] {key} ({', '.join(names)}) are {why}"
+    overrides = uv.get("override-dependencies")
+    if isinstance(overrides, list) and len(overrides) > len(texts_of(overrides)):
+        yield "[tool.uv] override-dependencies for one package alone are ignored: overrides here are for all packages"
     listed = uv.get("index")
     indexes = [table_of(it) for it in listed] if isinstance(listed, list) else []
     addresses = {str(it.get("name")): str(it.get("url", "")) for it in indexes}

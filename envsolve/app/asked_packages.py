@@ -18,11 +18,11 @@ from envsolve.errors import Hint, UsageError
 from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import Asked as AskedByFiles
 from envsolve.index.requirement_file import Line, read_requirement_file
-from envsolve.lockfile.options import CONSTRAINTS, Options
+from envsolve.lockfile.options import BUILD_CONSTRAINTS, CONSTRAINTS, Options
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name
-from envsolve.model.need import Markers, Need, parse_need
+from envsolve.model.need import Markers, Need, joined, parse_need
 from envsolve.model.package import Hashes
 from envsolve.model.reference import (
     EDITABLE,
@@ -44,6 +44,8 @@ _WITH_EXTRAS = re.compile(r"(?P<address>[^\[#]+)(?P<extras>\[[A-Za-z0-9._, -]*\]
 _LONGEST = 10_000_000
 _ADDRESSES = "write 'NAME @ https://...whl', 'NAME @ git+https://...@REVISION', or the path of a folder such as ./NAME"
 _ONE_VERSION = re.compile(r"===?[^,*]+")
+OVERRIDE = "an override"
+"""Where a limit comes from that replaces requirements."""
 _MOST_ORIGINS = 8
 """Places that are told of one requirement, however many ask for it."""
 
@@ -53,7 +55,8 @@ class Given(NamedTuple):
 
     Each requirement stands once for each place, of which a few count. ``direct`` is what was read at the addresses of
     requirements, by address (envsolve.app.direct_packages), and ``hashed`` are the requirements and constraints that
-    name the hashes a file may have.
+    name the hashes a file may have. ``overrides`` are all of them, and those that hold on the target are constraints
+    too.
     """
 
     needs: tuple[tuple[Need, str], ...]
@@ -62,6 +65,19 @@ class Given(NamedTuple):
     index_url: str | None
     extra_index_urls: tuple[str, ...]
     hashed: tuple[tuple[Need, Hashes], ...] = ()
+    overrides: tuple[Need, ...] = ()
+    replaced: tuple[tuple[Need, str], ...] = ()
+    """The requirements that an override replaces."""
+    build_constraints: tuple[str, ...] = ()
+
+    @property
+    def overridden(self) -> Mapping[str, tuple[str, ...] | None]:
+        """The extras that overrides add, by the project that they are about; None where no override holds here."""
+        holding = {need for need, _ in self.constraints}
+        found: dict[str, tuple[str, ...] | None] = dict.fromkeys(it.name for it in self.overrides)
+        for need in filter(holding.__contains__, self.overrides):
+            found[need.name] = joined(found[need.name] or (), need.extras)
+        return found
 
     @property
     def hashes(self) -> Mapping[str, frozenset[tuple[str, str]]]:
@@ -91,10 +107,12 @@ class Given(NamedTuple):
     @property
     def as_recorded(self) -> tuple[tuple[str, ...], Options]:
         """The requirements as a lock records them, and the constraints, without logins."""
+        limits = [it for it in self.constraints if it[0] not in self.overrides]
         needs, constraints = (
-            tuple(dict.fromkeys(without_secrets(str(need)) for need, _ in it)) for it in (self.needs, self.constraints)
+            tuple(dict.fromkeys(without_secrets(str(need)) for need, _ in it)) for it in (self.needs, limits)
         )
-        return needs, ((CONSTRAINTS, tuple(sorted(constraints))),) if constraints else ()
+        options = ((CONSTRAINTS, tuple(sorted(constraints))), (BUILD_CONSTRAINTS, self.build_constraints))
+        return needs, tuple(it for it in options if it[1])
 
     @property
     def digest(self) -> str:
@@ -104,6 +122,7 @@ class Given(NamedTuple):
             sorted({str(need) for need, _ in self.constraints}),
             sorted({f"{need} {hashes}" for need, hashes in self.hashed}),
             [self.index_url, *self.extra_index_urls],
+            *([sorted({f"{it}; {it.marker}" for it in self.overrides})] if self.overrides else []),
         ]
         text = without_secrets(json.dumps(asked, separators=(",", ":")))
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
@@ -121,14 +140,46 @@ def given(packages: Packages, lines: Sequence[Line] = ()) -> Given:
     for name in packages.constraints:
         asked += read_requirement_file(name, constraint=True)
     requirements, constraints = list(_read(asked.requirements)), list(_read(asked.constraints))
+    overrides = [(_need(line), line) for line in (Line(text, OVERRIDE) for text in packages.overrides)]
+    needs, replaced = _overridden(requirements, [need for need, _ in overrides])
+    hashed = [*(it for it in requirements if it not in replaced), *constraints]
     return Given(
-        tuple(_distinct(requirements)),
-        tuple(_distinct(constraints)),
+        tuple(_distinct(needs)),
+        tuple(_distinct([*constraints, *overrides])),
         {},
         asked.index_url,
         asked.extra_index_urls,
-        tuple(dict.fromkeys((need, line.hashes) for need, line in (*requirements, *constraints) if line.hashes)),
+        tuple(dict.fromkeys((need, line.hashes) for need, line in hashed if line.hashes)),
+        tuple(dict.fromkeys(need for need, _ in overrides)),
+        tuple(_distinct(replaced)),
+        build_constraints_in(packages.build_constraints),
     )
+
+
+def build_constraints_in(files: Iterable[str]) -> tuple[str, ...]:
+    """What files say of the versions of what builds require, each once. Raises UsageError where one cannot be read."""
+    lines = [line for name in files for line in read_requirement_file(name, constraint=True).constraints]
+    for line in lines:
+        _need(line._replace(hashes=()))
+    return tuple(dict.fromkeys(without_secrets(line.text) for line in lines))
+
+
+def _overridden(
+    lines: Sequence[tuple[Need, Line]], overrides: Sequence[Need]
+) -> tuple[list[tuple[Need, Line]], list[tuple[Need, Line]]]:
+    """``lines`` with what overrides leave of them, and those that are replaced.
+
+    As in uv an override replaces a requirement whatever its marker is, and holds where its own marker does.
+    """
+    left, replaced = [], []
+    for need, line in lines:
+        instead = [it for it in overrides if it.name == need.name]
+        if instead:
+            replaced.append((need, line))
+            left += [(Need(need.name, joined(need.extras, it.extras), "", it.marker), line) for it in instead]
+        else:
+            left.append((need, line))
+    return left, replaced
 
 
 def _distinct(lines: Iterable[tuple[Need, Line]]) -> Iterator[tuple[Need, str]]:
@@ -150,6 +201,7 @@ def for_target(asked: Given, markers: Markers) -> Given:
         needs=tuple(it for it in asked.needs if markers.holds(it[0].marker)),
         constraints=tuple(it for it in asked.constraints if markers.holds(it[0].marker)),
         hashed=tuple(it for it in asked.hashed if markers.holds(it[0].marker)),
+        replaced=tuple(it for it in asked.replaced if markers.holds(it[0].marker)),
     )
     addresses: dict[str, Reference] = {}
     for need, origin in (*found.needs, *found.constraints):

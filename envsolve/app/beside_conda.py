@@ -20,6 +20,7 @@ from envsolve.app.stack_wheels import (
     indexes_for,
     needs_of,
     notes_of,
+    notes_of_metadata,
     places_of,
     required_by_builds,
     strangers,
@@ -119,7 +120,8 @@ def wheels_beside(
 
         raise stranger_refusal(release, stranger, request)
     frameworks = tuple(_frameworks(found.pins, solution))
-    return Wheels(found.pins, tuple(_notes(found, present)), frameworks, _companions(found.pins, present))
+    notes = (*_notes(found, present), *notes_of_metadata(found, request))
+    return Wheels(found.pins, notes, frameworks, _companions(found.pins, present))
 
 
 def python_among(packages: Iterable[CondaPackage], problem: Problem, asker: Asker) -> Interpreter:

@@ -86,6 +86,8 @@ def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
     yield "--framework", map(str, request.frameworks)
     yield "--requirement", request.packages.files
     yield "--constraint", request.packages.constraints
+    yield "--override", request.packages.overrides
+    yield "--build-constraint", request.packages.build_constraints
     yield "--python", () if request.python is None else (spoken(request.python),)
     yield "--cuda", () if request.cuda is None else (spoken(request.cuda),)
     yield "--driver", () if request.driver is None else (str(request.driver),)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.channel_order import WHEELS, sources_of
-from envsolve.app.command import recorded_options
+from envsolve.app.command import recorded_options, way_out
 from envsolve.app.targets import Target
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.session import Listed
@@ -120,6 +120,17 @@ def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
         categories=_categories(asked),
         notes=tuple(Note("environment-file", text) for file in files for text in file.notes),
     )
+
+
+def refuse_overrides(request: Request) -> None:
+    """Raise UsageError where a file whose packages conda may install is to have overrides."""
+    if request.packages.overrides:
+        named = request.asker.named("overrides")
+        message = f"the format {request.format!r} does not support {named}"
+        why = "conda solves with the requirements in its packages, and pip with those in the wheels"
+        instead = request._replace(format="requirements", channels=())
+        hint = way_out("use a Python lock: requirements, pylock or dockerfile", instead, request)
+        raise UsageError("requirements-not-supported", message, (why,), (hint,))
 
 
 def asked_in(request: Request, platform: Platform, python: str) -> CondaAsked:

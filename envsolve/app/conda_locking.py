@@ -15,7 +15,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.channel_builds import ChannelBuilds
-from envsolve.app.conda_asked import asked_on, with_cuda, with_frameworks, with_stack
+from envsolve.app.conda_asked import asked_on, refuse_overrides, with_cuda, with_frameworks, with_stack
 from envsolve.app.conda_part import (
     CompanionsNeeded,
     CondaLockRequest,
@@ -94,6 +94,7 @@ class _Locking:
     def __init__(self, asked: CondaLockRequest, matrix: Matrix, environ: Mapping[str, str]) -> None:
         self._asked, self._matrix = asked, matrix
         self._request, self._hidden = request_without_secrets(asked.request)
+        refuse_overrides(self._request)
         targets = targets_of(self._request, matrix, environ)
         self._on = {it.problem.platform: asked_on(asked.request.packages, it.problem.platform) for it in targets}
         for on in self._on.values():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from envsolve.app.asked_packages import Given, given
+from envsolve.app.asked_packages import Given, build_constraints_in, given
 from envsolve.app.beside_conda import PipSide, Wheels, python_among, wheels_beside
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.lock_indexes import Lines, Places, places, settings_of
@@ -38,7 +38,8 @@ class CondaWheels:
         self._request, self._matrix = request, matrix
         self._settings = settings_of(environ)
         self.where: Places | None = None
-        self._lines = Lines(network, self._settings, environ, builds=request.packages.allow_builds)
+        builds, constraints = request.packages.allow_builds, build_constraints_in(request.packages.build_constraints)
+        self._lines = Lines(network, self._settings, environ, builds=builds, build_constraints=constraints)
 
     def close(self) -> None:
         """Keep what was learned, and end all connections."""

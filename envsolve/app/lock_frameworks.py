@@ -31,12 +31,14 @@ _PYTHONS = range(8, 20)
 def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
     """``target`` with the frameworks among the requirements, and the wheels that its indexes can have.
 
-    What constraints say of a framework counts for the stack, which is solved before the packages around it. Where
+    What constraints say of a framework counts for the stack, which is solved before the packages around it; an
+    override replaces the versions that are asked for. Where
     markers ask for a framework on some Pythons alone, the stack is for one of them.
     """
     python, holds = pythons_of_stack(wanted, {it.framework for it in target.request.frameworks}, target.problem)
     request, problem = target.request._replace(python=python), target.problem._replace(python=python)
-    asked = {it.framework: [str(it.specifier)] for it in request.frameworks}
+    replaced = {FRAMEWORK_OF_WHEEL.get(it.name) for it in wanted.overrides}
+    asked = {it.framework: ["" if it.framework in replaced else str(it.specifier)] for it in request.frameworks}
     cuda = request.cuda
     for need in _of_frameworks(wanted):
         if holds(need.marker):

@@ -55,15 +55,24 @@ class Places(NamedTuple):
 class Lines:
     """The connection to the indexes for one command: fetcher, cache, and the indexes that were asked."""
 
-    def __init__(self, network: Network, settings: IndexSettings, environ: Mapping[str, str], *, builds: bool) -> None:
+    def __init__(
+        self,
+        network: Network,
+        settings: IndexSettings,
+        environ: Mapping[str, str],
+        *,
+        builds: bool,
+        build_constraints: tuple[str, ...] = (),
+    ) -> None:
         self._store: Store | None = None if network.no_cache else store_at(network.cache_directory, environ)
         self._fetcher = _Nobody() if network.offline else _WhenNeeded(settings)
         shelf = _Nothing() if self._store is None else self._store
         trust = Trust(offline=network.offline, refresh=network.refresh)
         self._early = Workers(_EARLY)
         self._is_closed = False
-        self.pool = Pool(WithFolders(self._fetcher), shelf, FileMetadata(allow_builds=builds), trust)
-        self._of_direct = WithFolders(self._fetcher), shelf, environ, trust.offline, builds
+        reader = FileMetadata(builds, build_constraints)
+        self.pool = Pool(WithFolders(self._fetcher), shelf, reader, trust)
+        self._of_direct = WithFolders(self._fetcher), shelf, environ, trust.offline, reader
 
     def have_pages(self, names: Sequence[str], where: Places) -> None:
         """Have the pages of ``names`` fetched while the stack is solved, as far as they are not at hand.
@@ -83,8 +92,8 @@ class Lines:
         """Reads packages by their address."""
         from envsolve.index.direct import DirectReader
 
-        fetcher, shelf, environ, offline, builds = self._of_direct
-        return DirectReader(fetcher, shelf, environ, offline=offline, allow_builds=builds)
+        fetcher, shelf, environ, offline, reader = self._of_direct
+        return DirectReader(fetcher, shelf, environ, reader, offline=offline)
 
     def close(self) -> None:
         """End all connections; once."""

@@ -9,8 +9,9 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.command import command_of, way_out
+from envsolve.app.lock_worlds import Unbuilt
 from envsolve.app.refusal import refusal
-from envsolve.app.stack_wheels import index_of
+from envsolve.app.stack_wheels import index_hint, index_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
@@ -124,14 +125,9 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
     )
 
 
-def unbuilt_refusal(
-    unbuilt: Sequence[tuple[str, str, Sequence[str]]], interpreter: Interpreter, request: Request
-) -> UnsolvableError:
-    """The error where an answer has packages of which only a build tells what they require.
-
-    ``unbuilt`` are their names and versions, and what requires them.
-    """
-    names = [f"{name} {version}".strip() for name, version, _ in unbuilt]
+def unbuilt_refusal(unbuilt: Sequence[Unbuilt], interpreter: Interpreter, request: Request) -> UnsolvableError:
+    """The error where an answer has packages of which only a build tells what they require."""
+    names = [f"{it.name} {it.version}".strip() for it in unbuilt]
     more = f" and {len(names) - _FEW_NAMES} more" if len(names) > _FEW_NAMES else ""
     message = (
         f"{', '.join(names[:_FEW_NAMES])}{more} must be built to read their requirements"
@@ -139,14 +135,16 @@ def unbuilt_refusal(
         else f"{names[0]} must be built to read its requirements"
     )
     causes = [
-        f"{named} {'has only a source distribution' if version else 'is source'} (required by {', '.join(askers)})"
-        for named, (_, version, askers) in zip(names, unbuilt, strict=True)
+        f"{named} has only a source distribution (required by {', '.join(it.askers)})"
+        + (f", which leads to the index {it.leads_to}" if it.leads_to else "")
+        for named, it in zip(names, unbuilt, strict=True)
     ]
     building = request._replace(packages=request.packages._replace(allow_builds=True))
     if request.python is None:
         building = building._replace(python=SpecifierSet(f"=={'.'.join(map(str, interpreter.python[:2]))}.*"))
     hint = way_out("allow building packages from source, which runs their code", building, request)
-    return _refusal("needs-build", message, causes, (hint,))
+    others = dict.fromkeys(it.leads_to for it in unbuilt if it.leads_to)
+    return _refusal("needs-build", message, causes, (*(index_hint(it, request) for it in others), hint))
 
 
 def outdated(old: Behind, refused: UnsolvableError | None, request: Request) -> UnsolvableError:

@@ -6,7 +6,7 @@ to be met by a package in it. Whether the stack in it runs on a machine is for :
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from envsolve.conda.specs import specifier_of
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.formats import CONDA_FORMATS, PYTHON_FORMATS
 from envsolve.lockfile.lock import Asked, Lock, Made
-from envsolve.lockfile.options import CONSTRAINTS
+from envsolve.lockfile.options import CONSTRAINTS, OVERRIDES
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
@@ -72,7 +72,7 @@ def differences(lock: Lock, request: Request, target: Target) -> tuple[Differenc
         asked = asked_in(request, target.problem.platform, lock.python)
     return (
         *_of_packages(lock, lock.made),
-        *_of_frameworks(lock, lock.made, request, target),
+        *_of_frameworks(lock, lock.made, request, target, asked),
         *_of_requirements(lock, lock.made, request, asked),
         *_of_options(lock, lock.made, request, asked),
         *_of_machines(lock, target),
@@ -93,12 +93,13 @@ def _of_packages(lock: Lock, made: Made) -> Iterator[Difference]:
         yield Difference(Note("packages-changed", text), is_met=False)
 
 
-def _of_frameworks(lock: Lock, made: Made, request: Request, target: Target) -> Iterator[Difference]:
+def _of_frameworks(lock: Lock, made: Made, request: Request, target: Target, asked: CondaAsked) -> Iterator[Difference]:
     installed = packages_in(lock, target.problem.platform)
+    replaced = {FRAMEWORK_OF_WHEEL.get(it.name) for it in (asked.python.overrides if asked.python else ())}
     wanted = []
     for it in request.frameworks:
         found = tuple(package for package in installed if framework_of(package) == it.framework)
-        is_met = any(_admits(it.specifier, package.version) for package in found)
+        is_met = any(it.framework in replaced or _admits(it.specifier, package.version) for package in found)
         wanted.append(_Wanted(str(it), it.framework, "", found, is_met))
     yield from _compared("framework", wanted, made.option("frameworks"))
 
@@ -117,8 +118,10 @@ def _of_requirements(lock: Lock, made: Made, request: Request, asked: CondaAsked
     frameworks = {str(it) for it in request.frameworks}.union(made.option("frameworks"))
     rest = [it for it in recorded if it not in frameworks]
     found = [*_compared("requirement", [*_of_conda(asked.conda, installed), *named], rest)]
-    limits = [it._replace(is_met=it.is_met is not False or not it.found) for it in wanted(python.constraints)]
+    bounds = (it for it in python.constraints if it[0] not in python.overrides)
+    limits = [it._replace(is_met=it.is_met is not False or not it.found) for it in wanted(bounds)]
     found += _compared("constraint", limits, made.option(CONSTRAINTS))
+    found += _compared("override", [*_of_overrides(request, python, wanted)], made.option(OVERRIDES))
     yield from found
     digest = python.digest if request.format in PYTHON_FORMATS else asked.digest
     beside = any((asked.categories, python.hashed, python.index_url, python.extra_index_urls))
@@ -128,11 +131,23 @@ def _of_requirements(lock: Lock, made: Made, request: Request, asked: CondaAsked
         yield Difference(Note("files-changed", text), is_met=None)
 
 
+def _of_overrides(
+    request: Request, python: Given, wanted: Callable[[Iterable[tuple[Need, str]]], Iterator[_Wanted]]
+) -> Iterator[_Wanted]:
+    """The overrides as they are recorded; one whose marker does not hold leaves its project out."""
+    holding = {need for need, _ in python.constraints}
+    for text in request.packages.overrides if python.overrides else ():
+        need = parse_need(text)
+        (found,) = wanted([(need, "")])
+        is_met = found.is_met if found.found and need in holding else None
+        yield found._replace(text=without_secrets(text), is_met=is_met)
+
+
 def _compared(kind: str, wanted: Sequence[_Wanted], recorded: Sequence[str]) -> Iterator[Difference]:
     """What of ``wanted`` is not recorded, or not met, and what of the recorded is not wanted any more."""
     now = {it.text for it in wanted}
     gone = {_name(it): it for it in recorded if it not in now}
-    named = f"{kind} " if kind == "constraint" else ""
+    named = f"{kind} " if kind in ("constraint", "override") else ""
     for it in dict.fromkeys(wanted):
         before = it.text if it.text in recorded else None
         place = f"{it.origin.removeprefix('-r ').removeprefix('-c ')}: " if it.origin else ""
@@ -182,7 +197,7 @@ def _of_options(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> 
     before, now = dict(made.options), dict(asked.as_recorded(request)[1])
     for key in dict.fromkeys((*now, *before)):
         old, new = before.get(key, ()), now.get(key, ())
-        if key in ("frameworks", CONSTRAINTS) or old == new:
+        if key in ("frameworks", CONSTRAINTS, OVERRIDES) or old == new:
             continue
         was, said = (" ".join((*it, "")) if it != ("true",) else "" for it in (old, new))
         if old and new:

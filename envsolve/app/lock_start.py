@@ -33,6 +33,7 @@ def start(request: Request, network: Network, environ: Mapping[str, str]) -> Sta
     wanted = given(request.packages)
     settings = settings_of(environ)
     where = places(request, wanted, settings)
-    lines = Lines(network, settings, environ, builds=request.packages.allow_builds)
+    builds, constraints = request.packages.allow_builds, wanted.build_constraints
+    lines = Lines(network, settings, environ, builds=builds, build_constraints=constraints)
     lines.have_pages(list(dict.fromkeys(need.name for need, _ in wanted.needs if not need.url)), where)
     return Start(wanted, where, lines)

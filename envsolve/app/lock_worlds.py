@@ -49,6 +49,15 @@ _DEPTH = 4
 """How far is looked for a framework behind what was asked for."""
 
 
+class Unbuilt(NamedTuple):
+    """A package of which only a build tells what it requires, what requires it, and the index that it leads to."""
+
+    name: str
+    version: str
+    askers: tuple[str, ...]
+    leads_to: str
+
+
 class Chosen(NamedTuple):
     """The best answer, the Python it is for, and the build of each framework in it."""
 
@@ -68,14 +77,22 @@ class Chosen(NamedTuple):
         return self.answer.provider.world.wanted.sources
 
     @property
-    def unbuilt(self) -> list[tuple[str, str, list[str]]]:
-        """The packages of which only a build tells what they require: name, version, and what requires them."""
+    def unbuilt(self) -> list[Unbuilt]:
+        """The packages of which only a build tells what they require."""
         provider = self.answer.provider
-        picks = [it for name, it in self.answer.picks.items() if name not in provider.world.virtual]
-        unbuilt = [it for it in picks if provider.world.needs_build(it.releases, it.fit.best)]
-        by_address = provider.world.indexes.direct
-        versions = {it.name: it.version if by_address(it.name) is None else "" for it in unbuilt}
-        return [(name, versions[name], provider.askers_of(name)) for name in sorted(versions)]
+        world = provider.world
+        picks = [it for name, it in sorted(self.answer.picks.items()) if name not in world.virtual]
+        read = [(it, world.metadata(it.releases, it.fit.best)) for it in picks]
+        return [
+            Unbuilt(
+                it.name,
+                it.version if world.indexes.direct(it.name) is None else "",
+                tuple(provider.askers_of(it.name)),
+                found.leads_to,
+            )
+            for it, found in read
+            if found.needs_build
+        ]
 
     def is_exact(self, limits: Limits, packages: Packages) -> bool:
         """Whether what was picked is what would be installed, and lies within ``limits``.
@@ -257,7 +274,15 @@ class Worlds:
         )
         world = World(
             indexes,
-            Wanted(interpreter, packages.exclude_newer, sources, wanted.hashes, self._as_if_built, packages.pre),
+            Wanted(
+                interpreter,
+                packages.exclude_newer,
+                sources,
+                wanted.hashes,
+                self._as_if_built,
+                packages.pre,
+                wanted.overridden,
+            ),
             Limits(None, wanted),
             {},
             self._virtual,

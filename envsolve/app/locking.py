@@ -30,14 +30,15 @@ from envsolve.app.stack_wheels import (
     bounds_of,
     indexes_for,
     needs_of,
+    notes_of_metadata,
     places_of,
     required_by_builds,
     strangers,
 )
 from envsolve.app.targets import Target, targets_of
+from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
-from envsolve.index.metadata import corrected as read_as
 from envsolve.lockfile.formats import require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import FrameworkTable, Matrix
@@ -245,9 +246,10 @@ class _Lock:
                 *self._met_by_rivals(made.found.pins),
                 *self._older_than_framework(made),
                 *_not_decided(made),
-                *_corrected(made.found),
+                *notes_of_metadata(made.found, self._asked.request),
+                *self._overridden(made),
             )
-            return self._result.finished(made.attempt, made.found.pins, beside, self._passed)
+            return self._result.finished(made.attempt, self._with_reasons(made), beside, self._passed)
 
     def _has_no_builds(self) -> bool:
         """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""
@@ -348,7 +350,12 @@ class _Lock:
         question = Question(
             asked=(*(() if solution is None else needs_of(solution)), *wanted.needs),
             wanted=Wanted(
-                attempt.interpreter, packages.exclude_newer, sources, wanted.hashes, prereleases=packages.pre
+                attempt.interpreter,
+                packages.exclude_newer,
+                sources,
+                wanted.hashes,
+                prereleases=packages.pre,
+                overridden=wanted.overridden,
             ),
             limits=limits,
             held={} if chosen is None else chosen.versions,
@@ -461,6 +468,45 @@ class _Lock:
                 text = f"{pin.name} {pin.version} requires {rival}, and {own} in this lock installs the same module"
                 note = Note("met-by-another-package", f"{text}: install it with pip install --no-deps or uv pip sync")
                 yield note.about(name=pin.name, version=pin.version, required=rival, met_by=own)
+
+    def _overridden(self, made: _Made) -> Iterator[Note]:
+        """The requirements that an override replaced and that the lock does not meet, and how it is installed."""
+        asker = self._asked.request.asker
+        named = asker.named("overrides")
+        wanted = self._wanted_on(made.attempt)
+        used = {need.name for need, _ in wanted.replaced} | {need.name for _, need in made.found.replaced}
+        used |= {pin.name for pin in made.found.pins}
+        for unused in (it for it in wanted.overrides if it.name not in used):
+            said_so = asker.saying("overrides", without_secrets(str(unused)))
+            note = Note("override-unused", f"{said_so} has no effect: nothing requires {unused.name}")
+            yield note.about(name=unused.name)
+        unmet = self._replaced(made)
+        for who, need, version in unmet:
+            required = without_secrets(str(need))
+            held = f"{need.name} {version}" if version else f"{need.name} is not installed"
+            note = Note("overridden", f"{who} requires {required}, replaced by {named}: {held}")
+            yield note.about(by=who, name=need.name, required=required, version=version)
+        if unmet and self._asked.request.format == "requirements":
+            text = "pip refuses requirements that overrides replace: install with"
+            yield Note("install-without-deps", f"{text} `pip install --no-deps -r FILE` or `uv pip sync FILE`")
+
+    def _replaced(self, made: _Made) -> list[tuple[str, Need, str | None]]:
+        """The requirements that overrides replaced and that the lock does not meet, each with who has it.
+
+        The version is the one in the lock, None for none.
+        """
+        versions = {pin.name: pin.version for pin in made.found.pins}
+        asked = ((origin, need) for need, origin in self._wanted_on(made.attempt).replaced)
+        every = ((who, need, versions.get(need.name)) for who, need in (*asked, *made.found.replaced))
+        return list(dict.fromkeys(it for it in every if not _is_met(*it[1:])))
+
+    def _with_reasons(self, made: _Made) -> tuple[Pin, ...]:
+        """The pins with the requirements that overrides replaced, told of what was required, or of who requires it."""
+        reasons: dict[str, list[str]] = {}
+        for who, need, version in self._replaced(made):
+            text = f"{who} requires {without_secrets(str(need))}, replaced by an override"
+            reasons.setdefault(need.name if version else who.partition(" ")[0], []).append(text)
+        return tuple(pin._replace(because=(*pin.because, *reasons.get(pin.name, ()))) for pin in made.found.pins)
 
     def _of_older_cuda(self, made: _Made, lines: Lines) -> Iterator[Note]:
         """The builds of the newest version that are for an older CUDA than the one that runs here."""
@@ -593,10 +639,9 @@ def _folder(release: Release) -> tuple[Source, str]:
     return release.source, release.build if release.source is Source.PYTORCH else ""
 
 
-def _corrected(found: Found) -> Iterator[Note]:
-    for package, line in found.corrected:
-        text = f"{package} requires {line!r}, which is invalid and was read as {read_as(line)!r}"
-        yield Note("metadata-corrected", f"{text}: pip 24.1 and newer refuse this package, uv installs it")
+def _is_met(need: Need, version: str | None) -> bool:
+    """Whether ``version`` of a project is what is required of it; None is no version."""
+    return version is not None and not need.url and SpecifierSet(need.specifier).contains(version, prereleases=True)
 
 
 def _not_decided(made: _Made) -> Iterator[Note]:

@@ -36,7 +36,7 @@ class CreateRequest(NamedTuple):
     ``python`` bounds the interpreter of a venv. ``channel_logins`` are addresses of channels, bare and with what opens
     them. ``session`` opens the solver of conda packages, for an environment.yml, which has no addresses. ``force``
     replaces an environment of envsolve, ``keep`` leaves an unfinished one, ``builds`` lets packages without a wheel be
-    built.
+    built, within ``build_constraints`` and those that the lock records.
     """
 
     prefix: str
@@ -49,6 +49,7 @@ class CreateRequest(NamedTuple):
     force: bool = False
     keep: bool = False
     builds: bool = False
+    build_constraints: tuple[str, ...] = ()
 
 
 def make(
@@ -68,11 +69,14 @@ def make(
         else:
             _make_venv(asked, plan, prefix, uv, environ, scratch, progress)
         if plan.lock.pins:
+            from envsolve.create.builds import recorded_build_constraints
             from envsolve.create.wheels import Wheels, install_wheels
 
-            wheels = Wheels(plan.lock, uv, alone=plan.kind is Kind.VENV, builds=asked.builds)
+            constraints = tuple(dict.fromkeys((*asked.build_constraints, *recorded_build_constraints(plan.lock))))
+            wheels = Wheels(plan.lock, uv, plan.kind is Kind.VENV, asked.builds, constraints)
             logins = (*asked.network.logins, *(address for _, address in plan.logins))
-            install_wheels(python, wheels, asked.network._replace(logins=logins), environ, scratch, progress)
+            network = asked.network._replace(logins=logins)
+            notes += install_wheels(python, wheels, network, environ, scratch, progress)
     if plan.kind is Kind.CONDA:
         write_variables(prefix, plan.lock.variables)
         notes += _write_activation(plan, prefix, platform, matrix)

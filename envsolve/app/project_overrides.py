@@ -10,7 +10,7 @@ from envsolve.project import Part, Project
 
 MACHINE = ("gpus", "driver", "hosts", "platforms")
 """What says which machine it is."""
-ADDED = ("requirements", "requirement_files", "constraint_files")
+ADDED = ("requirements", "requirement_files", "constraint_files", "build_constraint_files", "overrides")
 """What counts beside that of the project."""
 
 

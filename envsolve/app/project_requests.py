@@ -64,7 +64,9 @@ def asked_by(project: Project, matrix: Matrix, environ: Mapping[str, str], packa
 
 def _refuse_inputs(project: Project, part: Part) -> None:
     """Raise UsageError where a file is to be written that something is asked in: what somebody wrote would be gone."""
-    read = {Path(name).resolve() for name in (*part.settings.requirement_files, *part.settings.constraint_files)}
+    asked = part.settings
+    files = (*asked.requirement_files, *asked.constraint_files, *asked.build_constraint_files)
+    read = {Path(name).resolve() for name in files}
     for output in part.outputs:
         if Path(output.file).resolve() in read:
             message = f"{output.file} is a requirements file, and the lock would overwrite it"
@@ -98,6 +100,8 @@ def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str,
             requirements=settings.requirements,
             files=settings.requirement_files,
             constraints=settings.constraint_files,
+            overrides=settings.overrides,
+            build_constraints=settings.build_constraint_files,
             exclude_newer=settings.exclude_newer,
             allow_builds=settings.allow_builds,
             pre=settings.pre,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.command import command_of, way_out
-from envsolve.app.conda_asked import CondaAsked, asked_on, with_stack
+from envsolve.app.conda_asked import CondaAsked, asked_on, refuse_overrides, with_stack
 from envsolve.app.conda_needs import may_be_conda
 from envsolve.app.lock_stacks import interpreter_of
 from envsolve.app.targets import Target
@@ -55,9 +55,10 @@ class Beside(NamedTuple):
 def with_packages(target: Target) -> Target:
     """``target`` with the frameworks among the packages of its request, and the indexes of its files.
 
-    Raises UsageError if the packages cannot be read, or include hashes or constraints, which these files cannot record.
+    Raises UsageError if the packages cannot be read, or include hashes, constraints or overrides.
     """
     request = target.request
+    refuse_overrides(request)
     asked = asked_on(request.packages, target.problem.platform)
     if asked.python is not None and (asked.python.hashed or asked.python.constraints):
         what = "hashes" if asked.python.hashed else "constraints"

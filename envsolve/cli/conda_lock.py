@@ -67,7 +67,7 @@ def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], 
     locked = conda_lock(request, matrix, options, session, held)
     told: tuple[Note | str, ...] = locked.notes
     if options["as_json"]:
-        deliver(described(locked.locks, locked.answers), output)
+        deliver(described(locked.locks, locked.answers, locked.notes), output)
     else:
         told = (*told, *_deliver(locked, request.format, output))
     for it in told:

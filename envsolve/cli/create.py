@@ -123,6 +123,7 @@ def _json(created: Created, validation: Validation | None) -> str:
 
 def _created(options: dict[str, Any]) -> Created:
     """Make the environment from the lock that is named, or from the one that the request gets."""
+    from envsolve.app.asked_packages import build_constraints_in
     from envsolve.app.creating import create as create_environment
     from envsolve.app.making import CreateRequest
     from envsolve.cli.conda_lock import conda_session
@@ -142,6 +143,7 @@ def _created(options: dict[str, Any]) -> Created:
         force=options["force"],
         keep=options["keep"],
         builds=options["allow_builds"],
+        build_constraints=build_constraints_in(options["build_constraint_files"]),
     )
     try:
         return create_environment(asked, matrix, os.environ, progress.show)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from envsolve.matrix import Matrix
     from envsolve.project import Project
 
-_WITH_A_LOCK = ("python", "channels", "index_url", "extra_index_urls")
-"""Of the request, what says where packages of a lock are and how to get in, and which Python a venv has."""
+_WITH_A_LOCK = ("python", "channels", "index_url", "extra_index_urls", "build_constraint_files")
+"""Of the request, what says where packages of a lock are, how to get in and how to build, and which Python it has."""
 
 
 class ToInstall(NamedTuple):
@@ -51,6 +51,8 @@ def named_lock(options: dict[str, Any]) -> ToInstall:
     words = ["envsolve", "create", prefix, "--lock", str(path)]
     words += [] if options["python"] is None else ["--python", str(options["python"])]
     words += ["--allow-builds"] if options["allow_builds"] else []
+    for name in options["build_constraint_files"]:
+        words += ["--build-constraint", str(Path(name).absolute())]
     return ToInstall(Path(options["lock_file"]), shlex.join(words), _channel_logins(options))
 
 

@@ -35,7 +35,7 @@ _MARK = codecs.BOM_UTF8.decode("utf-8")
 _CI = ("github", "gitlab")
 _LONGEST_SHOWN = 16 * 1024 * 1024
 """Bytes of a file that is there, of which a diff is shown."""
-_WITH_ADDRESSES = ("channels", "extra-index-urls", "index-url", "pytorch-index-url", "requirements")
+_WITH_ADDRESSES = ("channels", "extra-index-urls", "index-url", "pytorch-index-url", "requirements", "overrides")
 _INSTALLED = ("pylock.toml", ".txt", "conda-lock.yml", ".lock")
 """How the names of locks end that `envsolve create` takes, whatever platform it is."""
 _OF_STACKS_ALONE = (".yml", ".yaml", ".json", "pixi.toml")
@@ -152,7 +152,7 @@ def init(**options: Any) -> int:
 def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tuple[dict[str, object], Adopted]:
     """The keys to write: what is asked for here, else what the directory has. Raises UsageError where neither says."""
     from envsolve.app.adopting import Adopted, adopted
-    from envsolve.app.adopting_uv import left_of_pyproject
+    from envsolve.app.adopting_uv import left_of_pyproject, overrides_of
     from envsolve.host.machine import this_platform
 
     asked = dict(_asked(options))
@@ -163,6 +163,8 @@ def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tupl
     document = _pyproject(directory)
     if _has_dependencies(document) and not _holds_stacks_alone(values["outputs"]):
         values["project-dependencies"] = True
+        if overrides := overrides_of(document):
+            values.setdefault("overrides", overrides)
         files = (*found.files, "the dependencies in pyproject.toml")
         found = found._replace(files=files, notes=(*found.notes, *left_of_pyproject(document)))
     asking = ("frameworks", "requirements", "requirement-files", "project-dependencies")
@@ -183,6 +185,8 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         "requirements": "requirements",
         "requirement_files": "requirement-files",
         "constraint_files": "constraint-files",
+        "build_constraint_files": "build-constraint-files",
+        "overrides": "overrides",
         "gpus": "gpus",
         "hosts": "hosts",
         "platforms": "platforms",

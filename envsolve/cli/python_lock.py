@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from envsolve.lockfile import Answer
     from envsolve.lockfile.lock import Lock
     from envsolve.matrix import Matrix
+    from envsolve.model.note import Note
 
 _A_LOCK = "a Python lock", f"requirements.{PLATFORM}.txt"
 
@@ -53,7 +54,7 @@ def print_python_lock(words: Request, options: dict[str, Any]) -> int:
         )
         solved = python_lock(request, matrix, options, held, started)
     if options["as_json"]:
-        deliver(described(solved.locks, solved.answers), options["output"])
+        deliver(described(solved.locks, solved.answers, solved.notes), options["output"])
     else:
         require_file_for_each([platform for platform, _ in solved.texts], options["output"], _A_LOCK)
         deliver_each(solved.texts, options["output"])
@@ -64,11 +65,11 @@ def print_python_lock(words: Request, options: dict[str, Any]) -> int:
     return 0
 
 
-def described(locks: Sequence[Lock], answers: Sequence[Answer]) -> str:
+def described(locks: Sequence[Lock], answers: Sequence[Answer], notes: Sequence[Note]) -> str:
     """Locks as ``--json`` prints them."""
     from envsolve.lockfile.json_answer import write_locks
 
-    return write_locks(locks, answers)
+    return write_locks(locks, answers, notes)
 
 
 @contextmanager

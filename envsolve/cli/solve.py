@@ -76,6 +76,21 @@ _FILE = FileName("file")
     type=_FILE,
     help="Limits on versions in a lock; adds no packages. Repeatable.",
 )
+@option(
+    "--override",
+    "overrides",
+    multiple=True,
+    type=Parsed("spec", str),
+    help="Replace every requirement on a package, also of other packages: 'torch==2.11.*'. Repeatable.",
+)
+@option(
+    "--build-constraint",
+    "build_constraint_files",
+    multiple=True,
+    metavar="FILE",
+    type=_FILE,
+    help="Limits on the versions of what builds require, with --allow-builds. Repeatable.",
+)
 @option("--python", type=_VERSIONS, help="3.11 or '>=3.10,<3.13'; default: the newest the stack supports.")
 @option(
     "--gpu",
@@ -362,6 +377,8 @@ def _packages(options: dict[str, Any]) -> Packages:
         requirements=(*options["requirements"], *map(editable, options["editables"])),
         files=options["requirement_files"],
         constraints=options["constraint_files"],
+        overrides=options["overrides"],
+        build_constraints=options["build_constraint_files"],
         exclude_newer=options["exclude_newer"],
         allow_builds=options["allow_builds"],
         pre=options["pre"],

@@ -14,6 +14,8 @@ REQUEST = (
         "requirement_files",
         "editables",
         "constraint_files",
+        "overrides",
+        "build_constraint_files",
         "python",
         "gpus",
         "driver",

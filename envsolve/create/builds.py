@@ -7,10 +7,15 @@ Installers are told the packages in a lock and where these are, and no option of
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
 
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.options import BUILD_CONSTRAINTS
 from envsolve.lockfile.text_file import shown
 from envsolve.model.requirement_line import contents_of
 
@@ -48,3 +53,15 @@ def refuse_variables(path: Path, text: str) -> None:
     )
     cause = ("its value on this machine would be sent to a URL in the lock",)
     raise UsageError("lock-not-exact", f"{path} uses the environment variable {found[1]}", cause, hints)
+
+
+def recorded_build_constraints(lock: Lock) -> Iterator[str]:
+    """What a lock records of the versions of what builds require.
+
+    Only ranges of versions count: a lock that somebody hands over has no address and no option for an installer here.
+    """
+    for text in () if lock.made is None else lock.made.option(BUILD_CONSTRAINTS):
+        with suppress(InvalidRequirement):
+            requirement = Requirement(text)
+            if requirement.url is None:
+                yield str(requirement)

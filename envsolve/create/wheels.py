@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 from envsolve.boundary.answers import PATIENCE
 from envsolve.boundary.programs import run_program
-from envsolve.create.child import run
+from envsolve.create.child import Ran, run
 from envsolve.create.failures import KNOWN, no_installer, tool_failed
 from envsolve.create.tools import Network, has_own_pip, tool_environ
 from envsolve.errors import Hint, UsageError
+from envsolve.index.build_bounds import BuildBound, bound_for, build_bounds
 from envsolve.lockfile.lock import Lock
+from envsolve.model.note import Note
 from envsolve.model.requirement_line import as_lines, contents_of
 
 _INTERPRETER = re.compile(r"pythonw?[\d.]*(?:\.exe)?", re.IGNORECASE)
@@ -57,13 +59,15 @@ class Wheels(NamedTuple):
     """What is installed, and by what; ``uv`` is None where pip has to do it.
 
     ``alone`` says that there is nothing in the environment but these: of conda's packages uv would remove what it
-    takes for strange. ``builds`` lets packages be built that have no wheel, which runs their code.
+    takes for strange. ``builds`` lets packages be built that have no wheel, which runs their code, and
+    ``build_constraints`` bound the versions of what that requires.
     """
 
     lock: Lock
     uv: str | None
     alone: bool
     builds: bool = False
+    build_constraints: tuple[str, ...] = ()
 
 
 def install_wheels(
@@ -73,19 +77,20 @@ def install_wheels(
     environ: Mapping[str, str],
     scratch: Path,
     progress: Callable[[str], None],
-) -> None:
-    """Install into the environment of ``python``; the lock lies in ``scratch``, with its logins.
+) -> list[Note]:
+    """Install into the environment of ``python``; the lock lies in ``scratch``, with its logins. What to tell of it.
 
+    Where a build fails that is known to need older build tools, it is tried once more with these.
     Raises OutsideError where that fails, UsageError ``interpreter-replaced`` where a wheel replaced the interpreter.
     """
     before = _interpreters(python.parent)
-    for part in _parts(wheels):
-        _install(python, part, network, environ, scratch, progress)
+    notes = [it for part in _parts(wheels) for it in _install(python, part, network, environ, scratch, progress)]
     after = _interpreters(python.parent)
     replaced = next((name for name, facts in before.items() if after.get(name) != facts), None)
     if replaced is not None:
         message = f"a wheel of the lock installs a script called {replaced} over the interpreter of the environment"
         raise UsageError("interpreter-replaced", message, hints=(Hint("leave that package out of the lock"),))
+    return notes
 
 
 def _parts(wheels: Wheels) -> Iterator[Wheels]:
@@ -106,20 +111,54 @@ def _install(
     environ: Mapping[str, str],
     scratch: Path,
     progress: Callable[[str], None],
-) -> None:
+) -> list[Note]:
     told = wheel_file(wheels.lock, reads_pylock=wheels.uv is not None)
-    with tool_environ(environ, network, scratch, names_index=told.names_index) as variables:
+    leaves_builds_open = wheels.builds and told.name == "pylock.toml"  # where to get what they require, it does not say
+    names_index = told.names_index and not leaves_builds_open
+    with tool_environ(environ, network, scratch, names_index=names_index) as variables:
         file = scratch / told.name
         text = _opened(told.text, network)
         file.write_text(text, "utf-8", newline="\n")
         network = network._replace(no_cache=not network.keeps(text))
-        if wheels.uv is not None:
-            command = _of_uv(wheels.uv, python, file, wheels, network)
-        else:
-            command = _of_pip(python, file, wheels, network, variables)
-        ran = run(command, variables, progress, words=KNOWN)
+        ran = _run(python, file, wheels, network, variables, progress)
+        notes: list[Note] = []
+        while ran.code != 0 and wheels.builds and (bound := _new_bound(ran, wheels)) is not None:
+            notes.append(Note("built-with", f"a package failed to build, and everything was built with {bound}"))
+            wheels = wheels._replace(build_constraints=(*wheels.build_constraints, bound.constraint))
+            ran = _run(python, file, wheels, network, variables, progress)
     if ran.code != 0:
         raise tool_failed("wheels-failed", "uv" if wheels.uv is not None else "pip", ran, keeps=not network.no_cache)
+    return notes
+
+
+def _run(
+    python: Path,
+    file: Path,
+    wheels: Wheels,
+    network: Network,
+    environ: Mapping[str, str],
+    progress: Callable[[str], None],
+) -> Ran:
+    """Run the installer, with the bounds on builds beside the lock in ``file``."""
+    bounds = file.with_name("build-constraints.txt") if wheels.builds and wheels.build_constraints else None
+    if bounds is not None:
+        bounds.write_text(as_lines(wheels.build_constraints), "utf-8", newline="\n")
+    if wheels.uv is not None:
+        command = _of_uv(wheels.uv, python, file, wheels, network)
+        command += [] if bounds is None else ["--build-constraints", str(bounds)]
+    else:
+        command = _of_pip(python, file, wheels, network, environ)
+        if bounds is not None and "--build-constraint" in run_program([*command, "--help"], environ, PATIENCE).output:
+            command += ["--build-constraint", str(bounds)]
+        elif bounds is not None:
+            environ = {**environ, "PIP_CONSTRAINT": str(bounds)}  # pip before 25.3 builds within these as well
+    return run(command, environ, progress, words=(*KNOWN, *(it.text for it in build_bounds())))
+
+
+def _new_bound(ran: Ran, wheels: Wheels) -> BuildBound | None:
+    """What a failed build is known to build with, where that was not tried."""
+    bound = bound_for("\n".join((*ran.marked, *ran.lines)))
+    return None if bound is None or bound.constraint in wheels.build_constraints else bound
 
 
 def _interpreters(folder: Path) -> dict[str, tuple[int, int, int]]:

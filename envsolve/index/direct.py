@@ -18,6 +18,7 @@ from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.checks import NOT_THERE, check_hash
 from envsolve.index.client import Direct
 from envsolve.index.fetch import METADATA_LIMIT, Fetcher
+from envsolve.index.file_metadata import FileMetadata
 from envsolve.index.kept import read_kept, written
 from envsolve.index.metadata import Metadata, read_metadata
 from envsolve.index.one_index import Shelf
@@ -41,20 +42,23 @@ class _Stated(NamedTuple):
 
     content: bytes
     is_built: bool = False
+    built_with: str = ""
 
     def metadata(self) -> Metadata | None:
         """What it says; None for a pyproject.toml that leaves requirements to the build, or is none."""
-        return read_metadata(self.content) if self.is_built else project_metadata(self.content)
+        if self.is_built:
+            return read_metadata(self.content)._replace(built_with=self.built_with)
+        return project_metadata(self.content)
 
 
 class DirectReader:
     """Reads packages by their address; relative paths begin at the current directory."""
 
     def __init__(
-        self, fetcher: Fetcher, shelf: Shelf, environ: Mapping[str, str], *, offline: bool, allow_builds: bool
+        self, fetcher: Fetcher, shelf: Shelf, environ: Mapping[str, str], reader: FileMetadata, *, offline: bool
     ) -> None:
-        self._fetcher, self._shelf, self._environ = fetcher, shelf, environ
-        self._offline, self._allow_builds = offline, allow_builds
+        self._fetcher, self._shelf, self._environ, self._offline = fetcher, shelf, environ, offline
+        self._allow_builds, self._build_constraints = reader
 
     def read(self, name: str, reference: Reference) -> Direct:
         """What is at ``reference``, which is the project ``name``.
@@ -126,9 +130,10 @@ class DirectReader:
         found = _Stated(_read_inside(top / "pyproject.toml", root))
         if found.metadata() is not None:
             return found
-        return (
-            _Stated(built_metadata(top, without_secrets(reference.url)), is_built=True) if self._allow_builds else None
-        )
+        if not self._allow_builds:
+            return None
+        built = built_metadata(top, without_secrets(reference.url), self._build_constraints)
+        return _Stated(built.content, is_built=True, built_with=built.built_with)
 
 
 def _file_at(reference: Reference) -> PackageFile:

@@ -21,9 +21,13 @@ _NOT_THERE = (404, 410)
 
 
 class FileMetadata(NamedTuple):
-    """Reads the metadata of files. ``allow_builds`` lets it run the build of source distributions."""
+    """Reads the metadata of files. ``allow_builds`` lets it run the build of source distributions.
+
+    ``build_constraints`` bound the versions of what builds require.
+    """
 
     allow_builds: bool = False
+    build_constraints: tuple[str, ...] = ()
 
     def __call__(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
         """What ``file`` says of itself, which must be about the project and version that its name says.
@@ -37,7 +41,7 @@ class FileMetadata(NamedTuple):
         if content is None:
             from envsolve.index.source_metadata import of_source
 
-            return of_source(fetcher, file, allow_builds=self.allow_builds)
+            return of_source(fetcher, file, self.build_constraints, allow_builds=self.allow_builds)
         return checked_metadata(content, file)
 
     def _beside(self, fetcher: Fetcher, file: PackageFile) -> bytes | None:

@@ -12,12 +12,12 @@ import re
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 from envsolve.boundary.files import FileError, toml_document
-from envsolve.index.checks import checked_metadata, invalid
+from envsolve.index.checks import checked_metadata, invalid, project_and_version
 from envsolve.index.fetch import METADATA_LIMIT
 from envsolve.index.metadata import Metadata, needs_in
 from envsolve.model.package import PackageFile
@@ -27,6 +27,41 @@ _EGG_INFO = ".egg-info"
 _TOP = 2
 """Parts of the path of a file at the top of the archive, whose files are all in one directory."""
 _BELOW_SRC = 4
+NVIDIA_INDEX = "https://pypi.nvidia.com"
+_LARGEST_STUB = 100_000
+"""Bytes of an archive; real ones that only lead to another index have 1 to 17 kB."""
+_STUB_BACKEND = "wheel_stub.buildapi"
+_PLAIN_ADDRESS = re.compile(r"https://[\w.-]+(?:/[\w./-]*)?")
+_LEADS_TO_NVIDIA = {
+    "setup.py": re.compile(rb"https://pypi\.(?:ngc\.)?nvidia\.com"),
+    "PKG-INFO": re.compile(rb"placeholder from NVIDIA"),
+}
+"""What is in archives that have pip fetch the package from NVIDIA's index, or say that it is there."""
+
+
+def index_of_stub(content: bytes, file: PackageFile) -> str:
+    """The index that has the files of a package whose archive only leads there; "" for any other archive.
+
+    Such are the projects of NVIDIA's wheel-stub (cuml-cu11, tensorrt-cu12-libs), the placeholders 0.0.1.dev5 of
+    nvidia-*, tensorrt 8.6.1, which has pip install its parts, and nvidia-pyindex, which changes pip's settings. Raises
+    OutsideError.
+    """
+    if project_and_version(file.name)[0] == "nvidia-pyindex":
+        return NVIDIA_INDEX
+    if len(content) > _LARGEST_STUB:
+        return ""
+    members = dict(_members(content, file, _path_at_top))
+    try:
+        document = toml_document(members.get("pyproject.toml", b"").decode())
+    except (UnicodeDecodeError, FileError):
+        document = {}
+    backend, stub = (document.get("build-system"), (document.get("tool") or {}))
+    if isinstance(backend, dict) and backend.get("build-backend") == _STUB_BACKEND and isinstance(stub, dict):
+        options = stub.get("wheel_stub")
+        index = str(options.get("index_url", "")) if isinstance(options, dict) else ""
+        return index.rstrip("/") if _PLAIN_ADDRESS.fullmatch(index) else ""
+    leads_there = any(pattern.search(members.get(name, b"")) for name, pattern in _LEADS_TO_NVIDIA.items())
+    return NVIDIA_INDEX if leads_there else ""
 
 
 def stated_metadata(content: bytes, file: PackageFile) -> Metadata | None:
@@ -34,7 +69,7 @@ def stated_metadata(content: bytes, file: PackageFile) -> Metadata | None:
 
     Raises OutsideError where the archive is damaged, or about another project or version than its name.
     """
-    members = dict(_members(content, file))
+    members = dict(_members(content, file, _path))
     info = members.get("PKG-INFO")
     if info is None:
         return None
@@ -44,19 +79,19 @@ def stated_metadata(content: bytes, file: PackageFile) -> Metadata | None:
     return _of_project(members.get("pyproject.toml"), found) or _of_egg_info(members, file)
 
 
-def _members(content: bytes, file: PackageFile) -> Iterator[tuple[str, bytes]]:
-    """The files that may say something, by their path below the one directory at the top."""
+def _members(content: bytes, file: PackageFile, path_of: Callable[[str], str | None]) -> Iterator[tuple[str, bytes]]:
+    """The files that may say something, by what ``path_of`` makes of their names."""
     try:
         if file.name.endswith(".zip"):
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 for entry in archive.infolist():
-                    path = _path(entry.filename)
+                    path = path_of(entry.filename)
                     if path is not None and entry.file_size <= METADATA_LIMIT:
                         yield path, archive.read(entry)
         else:
             with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive_of_tape:
                 for member in archive_of_tape:
-                    path = _path(member.name)
+                    path = path_of(member.name)
                     if path is not None and member.isfile() and member.size <= METADATA_LIMIT:
                         opened = archive_of_tape.extractfile(member)
                         yield path, b"" if opened is None else opened.read()
@@ -64,7 +99,13 @@ def _members(content: bytes, file: PackageFile) -> Iterator[tuple[str, bytes]]:
         raise invalid(file, f"the archive is damaged: {error}") from None
 
 
+def _path_at_top(name: str) -> str | None:
+    parts = PurePosixPath(name).parts
+    return parts[1] if len(parts) == _TOP and parts[1] in ("PKG-INFO", "pyproject.toml", "setup.py") else None
+
+
 def _path(name: str) -> str | None:
+    """The path below the one directory at the top of what may state requirements."""
     parts = PurePosixPath(name).parts
     if len(parts) == _TOP and parts[1] in ("PKG-INFO", "pyproject.toml"):
         return parts[1]

@@ -9,9 +9,12 @@ import io
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from envsolve.errors import Hint, OutsideError
+from envsolve.index.build_bounds import bound_for
 from envsolve.index.checks import (
     BUILD_FAILED,
     check_hash,
@@ -23,7 +26,7 @@ from envsolve.index.checks import (
 )
 from envsolve.index.fetch import Fetcher
 from envsolve.index.metadata import Metadata
-from envsolve.index.source_archive import stated_metadata
+from envsolve.index.source_archive import index_of_stub, stated_metadata
 from envsolve.model.package import PackageFile
 
 _OK = 200
@@ -31,8 +34,12 @@ _SOURCE_LIMIT = 500_000_000
 """Bytes of a source distribution; the largest real ones have 300 MB."""
 
 
-def of_source(fetcher: Fetcher, file: PackageFile, *, allow_builds: bool) -> Metadata:
+def of_source(
+    fetcher: Fetcher, file: PackageFile, build_constraints: Sequence[str] = (), *, allow_builds: bool
+) -> Metadata:
     """What a source distribution requires; what only a build tells is left open where none is allowed.
+
+    ``build_constraints`` bound the versions of what a build requires.
 
     Raises OutsideError: ``metadata-invalid``, ``no-hash`` where nothing proves what is to be built, ``build-failed``.
     """
@@ -41,22 +48,23 @@ def of_source(fetcher: Fetcher, file: PackageFile, *, allow_builds: bool) -> Met
         raise not_had(file, response)
     check_hash(response.body, file.hashes, file.name)
     found = stated_metadata(response.body, file)
-    if found is not None:
-        return found
-    if allow_builds:
+    index = index_of_stub(response.body, file)
+    if found is None and allow_builds:
         require_hash(file)
-        return _built(response.body, file)
-    name, version = project_and_version(file.name)
-    return Metadata(name, version, None, needs_build=True)
+        found = _built(response.body, file, build_constraints, index)
+    if found is None:
+        name, version = project_and_version(file.name)
+        found = Metadata(name, version, None, needs_build=True)
+    return found._replace(leads_to=index)
 
 
-def _built(content: bytes, file: PackageFile) -> Metadata:
-    """The metadata as a build makes them, in an environment of its own (PEP 517, through pypa/build)."""
+def _built(content: bytes, file: PackageFile, constraints: Sequence[str], index: str) -> Metadata:
+    """The metadata as a build makes them. Raises OutsideError."""
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="envsolve-build-") as directory:
-        source = extracted(content, file, Path(directory))
-        return checked_metadata(built_metadata(source, file.name), file)
+        built = built_metadata(extracted(content, file, Path(directory)), file.name, constraints, index)
+    return checked_metadata(built.content, file)._replace(built_with=built.built_with)
 
 
 def extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
@@ -76,8 +84,51 @@ def extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
     return top[0]
 
 
-def built_metadata(source: Path, what: str) -> bytes:
-    """The metadata of the project in the directory ``source``, which runs its code. Raises OutsideError."""
+class Built(NamedTuple):
+    """The metadata that a build made, and the older build tools that it needed, "" where it needed none."""
+
+    content: bytes
+    built_with: str = ""
+
+
+class _BuildFailedError(Exception):
+    """A build failed; ``output`` is what it said."""
+
+    def __init__(self, output: str) -> None:
+        super().__init__(output)
+        self.output = output
+
+    @property
+    def last_words(self) -> str:
+        """The last line that says anything."""
+        lines = [line.strip() for line in self.output.splitlines()]
+        return next((line for line in reversed(lines) if any(map(str.isalnum, line))), self.output)
+
+
+def built_metadata(source: Path, what: str, constraints: Sequence[str], index: str = "") -> Built:
+    """The metadata of the project in the directory ``source``, which runs its code.
+
+    It is built with the older build tools that it is known to need if it fails without. Raises OutsideError, which
+    names the ``index`` that an archive without files leads to.
+    """
+    try:
+        return Built(_metadata_of_build(source, constraints))
+    except _BuildFailedError as error:
+        causes = [error.last_words]
+        bound = bound_for(error.output)
+    if bound is not None:
+        try:
+            return Built(_metadata_of_build(source, (*constraints, bound.constraint)), str(bound))
+        except _BuildFailedError as error:
+            causes.append(f"with {bound.constraint}: {error.last_words}")
+    hint = Hint("try another version with a wheel, or build a wheel and serve it from a local index")
+    if index:
+        causes.append(f"it only leads to the index {index}")
+        hint = Hint(f"add that index: --extra-index-url {index}")
+    raise OutsideError(BUILD_FAILED, f"{what} could not be built to read its requirements", tuple(causes), (hint,))
+
+
+def _metadata_of_build(source: Path, constraints: Sequence[str]) -> bytes:
     import subprocess
     import warnings
 
@@ -89,21 +140,15 @@ def built_metadata(source: Path, what: str) -> bytes:
         with warnings.catch_warnings(), DefaultIsolatedEnv() as environment:
             warnings.simplefilter("ignore")  # build passes on what a backend warns of, which its project is to read
             builder = ProjectBuilder.from_isolated_env(environment, source, runner=quiet_subprocess_runner)
-            environment.install(builder.build_system_requires)
-            environment.install(builder.get_requires_for_build("wheel"))
-            directory = builder.metadata_path(source / ".envsolve-metadata")
+            environment.install(builder.build_system_requires, constraints)
+            environment.install(builder.get_requires_for_build("wheel"), constraints)
+            directory = builder.metadata_path(source / f".envsolve-metadata-{len(constraints)}")
         return (Path(directory) / "METADATA").read_bytes()
     except (BuildException, BuildBackendException, subprocess.CalledProcessError, OSError) as error:
-        raise OutsideError(
-            BUILD_FAILED,
-            f"{what} could not be built to read its requirements",
-            (_last_words(error),),
-            (Hint("try another version with a wheel, or build a wheel and serve it from a local index"),),
-        ) from None
+        raise _BuildFailedError(_output_of(error)) from None
 
 
-def _last_words(error: Exception) -> str:
+def _output_of(error: Exception) -> str:
     error = getattr(error, "exception", error)  # what a backend failed with comes wrapped
     output = getattr(error, "output", None) or getattr(error, "stderr", None)
-    text = output.decode("utf-8", "replace") if isinstance(output, bytes) else str(output or error)
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), str(error))
+    return output.decode("utf-8", "replace") if isinstance(output, bytes) else str(output or error)

@@ -17,6 +17,7 @@ from envsolve.lockfile.wheels import find_links_of, index_of
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Host, Platform
 from envsolve.model.names import normalized
+from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Source
 from envsolve.model.solution import Choice
@@ -34,17 +35,23 @@ def write(answers: Sequence[Answer]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def write_locks(locks: Sequence[Lock], answers: Sequence[Answer]) -> str:
-    """As :func:`write`, of locks: with every package. One without framework has neither CUDA nor a driver."""
+def write_locks(locks: Sequence[Lock], answers: Sequence[Answer], notes: Sequence[Note]) -> str:
+    """As :func:`write`, of locks: with every package and all ``notes``.
+
+    One without framework has neither CUDA nor a driver.
+    """
     import json
 
     stacks = {it.solution.problem.platform.value: _document(it) for it in answers}
     documents = [{**stacks.get(it.platform, _without_stack(it)), "packages": list(_packages(it))} for it in locks]
+    for document in documents:
+        known: list[object] = document["notes"]
+        document["notes"] = [*known, *(note for it in notes if (note := it.as_json()) not in known)]
     document = documents[0] if len(documents) == 1 else {**documents[0], "platforms": documents}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _without_stack(lock: Lock) -> dict[str, object]:
+def _without_stack(lock: Lock) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "host": {"platform": lock.platform, "glibc": lock.glibc, "driver": None, "driver_cuda": None, "gpus": []},
@@ -97,9 +104,9 @@ def lock_of(answer: Answer) -> Lock:
     return _lock(_document(answer), answer.solution.problem.platform)
 
 
-def _document(answer: Answer) -> dict[str, object]:
+def _document(answer: Answer) -> dict[str, Any]:
     solution = answer.solution
-    document: dict[str, object] = {
+    document: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "host": _host(answer.hosts[0]),
         "python": str(solution.python),

@@ -11,10 +11,17 @@ from envsolve.model.asker import key_of
 
 Options = tuple[tuple[str, tuple[str, ...]], ...]
 """Values by keys; what was not given is left out."""
-UNRECORDED = ("--driver", "--glibc", "--gpu", "--host", "--platform", "--format", "--requirement", "--constraint")
+UNRECORDED = (
+    *("--driver", "--glibc", "--gpu", "--host", "--platform", "--format"),
+    *("--requirement", "--constraint", "--build-constraint"),
+)
 """Options that files do not record: files record the compute capabilities, the C library and the files' contents."""
 CONSTRAINTS = "constraints"
 """The key of what constraint files say."""
+BUILD_CONSTRAINTS = "build-constraints"
+"""The key of what files say of the versions of what builds require."""
+OVERRIDES = "overrides"
+"""The key of the requirements that replace all others on the same package."""
 _FLAGS = ("--exact", "--allow-builds", "--pre")
 _OF_PROJECT = "envsolve lock  # "
 

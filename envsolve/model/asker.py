@@ -12,6 +12,8 @@ _OPTIONS = {
     "frameworks": "--framework",
     "requirement-files": "--requirement",
     "constraint-files": "--constraint",
+    "overrides": "--override",
+    "build-constraint-files": "--build-constraint",
     "gpus": "--gpu",
     "hosts": "--host",
     "platforms": "--platform",
@@ -21,7 +23,7 @@ _OPTIONS = {
     "outputs": "--output",
 }
 """The options that are not named as the keys of a project are."""
-_LISTS = ("frameworks", "sources", "channels", "extra-index-urls", "outputs")
+_LISTS = ("frameworks", "overrides", "sources", "channels", "extra-index-urls", "outputs")
 
 
 class Asker(NamedTuple):

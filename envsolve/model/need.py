@@ -42,6 +42,11 @@ class Need(NamedTuple):
         return f"{self.name}{extras}{f' @ {self.url}' if self.url else self.specifier}"
 
 
+def joined(extras: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    """The extras of two requirements on one project."""
+    return tuple(sorted({*extras, *others}))
+
+
 @cache
 def parse_need(line: str) -> Need:
     """Read one requirement. Raises ValueError where it is none."""

@@ -48,16 +48,19 @@ class Packages(NamedTuple):
     """What is to be locked beside the frameworks, and how.
 
     ``requirements`` and ``files`` are as typed, ``constraints`` are files that bound versions without asking for
-    anything. ``exclude_newer`` is a moment in RFC 3339 after which uploads and framework versions do not count; with
-    ``pre`` pre-releases do. ``upgrade`` lets go of all pins of an existing lock, ``upgraded`` of those named.
-    ``pytorch_index_url`` stands for PyTorch's own index. ``exact`` asks for an environment file that names every conda
-    package with its build. ``places`` are the files that the requirements stand in, in their order; those beyond are
-    typed.
+    anything, ``build_constraints`` files that bound what builds require. ``overrides`` are requirements that replace
+    all others on the same package, those of metadata too. ``exclude_newer`` is a moment in RFC 3339 after which uploads
+    and framework versions do not count; with ``pre`` pre-releases do. ``upgrade`` lets go of all pins of an existing
+    lock, ``upgraded`` of those named. ``pytorch_index_url`` stands for PyTorch's own index. ``exact`` asks for an
+    environment file that names every conda package with its build. ``places`` are the files that the requirements
+    stand in, in their order; those beyond are typed.
     """
 
     requirements: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    build_constraints: tuple[str, ...] = ()
     exclude_newer: str | None = None
     allow_builds: bool = False
     pre: bool = False
@@ -70,7 +73,7 @@ class Packages(NamedTuple):
     @property
     def are_named(self) -> bool:
         """Whether a request names packages, or bounds any, besides the frameworks."""
-        return bool(self.requirements or self.files or self.constraints)
+        return bool(self.requirements or self.files or self.constraints or self.overrides)
 
 
 class FrameworkRequest(NamedTuple):

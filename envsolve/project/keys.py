@@ -116,6 +116,21 @@ _ALL = (
         is_file=True,
     ),
     Key(
+        "build-constraint-files",
+        Kind.TEXTS,
+        "Files with limits on the versions of what builds require, such as setuptools.",
+        '["build-constraints.txt"]',
+        parse=_line,
+        is_file=True,
+    ),
+    Key(
+        "overrides",
+        Kind.TEXTS,
+        "Requirements that replace every other requirement on the same package. A target adds its own.",
+        '["numpy>=2"]',
+        parse=requirement,
+    ),
+    Key(
         "project-dependencies",
         Kind.FLAG,
         "Also lock the dependencies of the table [project] in the same pyproject.toml; default: false.",

@@ -45,6 +45,8 @@ class Settings(NamedTuple):
     requirements: tuple[str, ...] = ()
     requirement_files: tuple[str, ...] = ()
     constraint_files: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    build_constraint_files: tuple[str, ...] = ()
     python: SpecifierSet | None = None
     cuda: SpecifierSet | None = None
     sources: tuple[Source, ...] = ()

@@ -26,6 +26,7 @@ CASES = {
     "an index": (request("tensorflow")._replace(index_url="https://own/simple"), "pylock"),
     "requirements alone": (request()._replace(packages=Packages(("numpy", "torch"))), "pylock"),
     "a file of requirements": (request()._replace(packages=Packages(files=("requirements.in",))), "pylock"),
+    "overrides": (request("tensorflow")._replace(packages=Packages(overrides=("numpy<2",))), "pylock"),
     "a file of conda's": (request()._replace(packages=Packages(files=("environment.yml",))), "conda-lock"),
 }
 

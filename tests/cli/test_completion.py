@@ -145,18 +145,8 @@ def test_files_and_directories_are_left_to_the_shell(line: str, kind: str) -> No
 
 
 FREE = {
-    *(
-        "allow_builds",
-        "burn",
-        "driver",
-        "editables",
-        "environment",
-        "exclude_newer",
-        "extra_index_urls",
-        "glibc",
-        "index_url",
-    ),
-    *("python", "pytorch_index_url", "requirements", "timeout", "upgraded", "why_not"),
+    *("allow_builds", "burn", "driver", "editables", "environment", "exclude_newer", "extra_index_urls", "glibc"),
+    *("index_url", "overrides", "python", "pytorch_index_url", "requirements", "timeout", "upgraded", "why_not"),
 }
 """Versions, addresses, numbers and days: what nobody has a list of."""
 

@@ -302,6 +302,59 @@ def test_a_password_of_any_characters_opens_the_index(password: str, create: Cre
     assert done.code == 0, done.err
 
 
+BACKEND = b"""
+import pkg_resources, zipfile
+def get_requires_for_build_wheel(config_settings=None):
+    return []
+def build_wheel(directory, config_settings=None, metadata_directory=None):
+    with zipfile.ZipFile(f"{directory}/own-1.0-py3-none-any.whl", "w") as file:
+        file.writestr("own.py", "")
+        file.writestr("own-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: own\\nVersion: 1.0\\n")
+        file.writestr("own-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        file.writestr("own-1.0.dist-info/RECORD", "")
+    return "own-1.0-py3-none-any.whl"
+"""
+PYPROJECT = b'[build-system]\nrequires = ["setuptools"]\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+
+
+@pytest.fixture
+def needy(create: Creating) -> None:
+    """A source distribution that builds with the older setuptools of the index alone."""
+    create.index.add("own", [sdist("own", "1.0", members={"pyproject.toml": PYPROJECT, "backend.py": BACKEND})])
+    old = wheel("setuptools", "81.0.0", members={"pkg_resources.py": b""})
+    create.index.add("setuptools", [old, wheel("setuptools", "82.0.0")])
+
+
+@pytest.mark.parametrize("uv", [True, False], ids=["uv", "pip"])
+def test_a_build_that_needs_older_tools_gets_them(
+    uv: bool, create: Creating, needy: None, request: pytest.FixtureRequest
+) -> None:
+    if not uv:
+        request.getfixturevalue("without_uv")
+    done = create("env", "own", *WHEELS, "--index-url", create.index.index_url, "--allow-builds")
+    assert done.code == 0, done.err
+    assert create.installed()["own"] == "1.0"
+    bound = "setuptools<82 (setuptools 82 removed pkg_resources)"
+    assert f"note: a package failed to build, and everything was built with {bound}\n" in done.err
+
+
+@pytest.mark.parametrize("uv", [True, False], ids=["uv", "pip"])
+@pytest.mark.parametrize("recorded", [True, False], ids=["of the lock", "given"])
+def test_build_constraints_are_passed_on(
+    uv: bool, recorded: bool, create: Creating, needy: None, request: pytest.FixtureRequest
+) -> None:
+    if not uv:
+        request.getfixturevalue("without_uv")
+    Path("limits.txt").write_text("setuptools<=81\n")
+    limits = ("--build-constraint", "limits.txt")
+    create.lock("pylock.toml", "own", "--python", MINOR, *(limits if recorded else ()))
+    where = ("--index-url", create.index.index_url)
+    done = create("env", "--lock", "pylock.toml", "--allow-builds", *where, *(() if recorded else limits))
+    assert done.code == 0, done.err
+    assert create.installed()["own"] == "1.0"
+    assert "failed to build" not in done.err
+
+
 @pytest.mark.parametrize("uv", [True, False], ids=["uv", "pip"])
 def test_nothing_is_built_unasked(uv: bool, create: Creating, request: pytest.FixtureRequest) -> None:
     if not uv:

@@ -332,6 +332,17 @@ def test_what_of_a_pyproject_is_not_taken_over_is_told(init: Init) -> None:
     assert "no framework" not in done.err
 
 
+def test_the_overrides_of_uv_are_taken_over_but_for_those_of_one_package(init: Init) -> None:
+    every = """"werkzeug==2.3.0", "six; sys_platform == 'win32'\""""
+    one = '{ package = "flask", dependencies = ["six<2"] }'
+    tables = f'dependencies = ["torch"]\n[tool.uv]\noverride-dependencies = [{every}, {one}]\n'
+    init.write("pyproject.toml", f'[project]\nname = "x"\n{tables}')
+    done = init("--no-lock")
+    assert done.code == 0, done.err
+    assert init.table["overrides"] == ["werkzeug==2.3.0", "six; sys_platform == 'win32'"]
+    assert "note: [tool.uv] override-dependencies for one package alone are ignored" in done.err
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are always Unicode")
 def test_a_locale_that_knows_ascii_alone_is_one_clear_error(tmp_path: Path) -> None:
     """In a process of its own, as Python settles at its start how it names files."""

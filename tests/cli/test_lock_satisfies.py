@@ -35,6 +35,7 @@ SATISFIED = {
     "a constraint": Edit(
         PLATFORMS, f'{PLATFORMS}\nconstraint-files = ["bounds.txt"]', ("bounds.txt: constraint numpy<3 is new",)
     ),
+    "an override": Edit(PLATFORMS, f'{PLATFORMS}\noverrides = ["numpy<3"]', ("override numpy<3 is new",)),
     "a GPU that the builds cover": Edit(GPUS, 'gpus = ["RTX 3090", "RTX 4090"]', ("compute capability 8.9 is new",)),
     "another such GPU": Edit(GPUS, 'gpus = ["RTX 4090"]', ("compute capability 8.9 instead of 8.6",)),
     "a range of Python": Edit(
@@ -47,6 +48,16 @@ UNSATISFIED = {
     ),
     "a range that excludes what is locked": Edit(
         NUMPY, 'dependencies = ["numpy<2"]', ("numpy<2 instead of numpy, but the lock file has numpy 2.4.6",)
+    ),
+    "an override": Edit(
+        PLATFORMS,
+        f'{PLATFORMS}\noverrides = ["numpy<2"]',
+        ("override numpy<2 is new, but the lock file has numpy 2.4.6",),
+    ),
+    "an override that leaves a package out": Edit(
+        PLATFORMS,
+        f"{PLATFORMS}\noverrides = [\"numpy; sys_platform == 'win32'\"]",
+        ("numpy was removed", "override numpy; sys_platform == 'win32' is new"),
     ),
     "a requirement with an extra": Edit(NUMPY, 'dependencies = ["numpy[more]"]', ("numpy[more] instead of numpy",)),
     "a requirement that is gone": Edit(NUMPY, "dependencies = []", ("numpy was removed",)),
@@ -127,6 +138,24 @@ def test_what_it_does_not_satisfy_is_told_without_the_network(case: str, locked:
     assert told(locked, "lock", "--check", *OFF) == ["out of date", *reasons]
     assert locked("lock", *OFF).code != 0
     assert locked.read() == before
+
+
+def test_an_override_that_changed_or_is_gone_is_told(locked: Project) -> None:
+    locked.say(PLATFORMS, f'{PLATFORMS}\noverrides = ["numpy<2"]')
+    assert locked("lock").code == 0
+    locked.say("numpy<2", "numpy<=1.26.4")
+    assert told(locked, "lock", "--check", *OFF) == [
+        "out of date, same packages",
+        "override numpy<=1.26.4 instead of numpy<2",
+    ]
+    locked.say("numpy<=1.26.4", "numpy>=2")
+    assert told(locked, "lock", "--check", *OFF) == [
+        "out of date",
+        "override numpy>=2 instead of numpy<2, but the lock file has numpy 1.26.4",
+    ]
+    locked.say('\noverrides = ["numpy>=2"]', "")
+    assert told(locked, "lock", "--check", *OFF) == ["out of date", "override numpy<2 was removed"]
+    assert locked("lock", *OFF).code != 0, "what it replaced is not known"
 
 
 def test_the_order_of_requirements_makes_no_difference(locked: Project) -> None:

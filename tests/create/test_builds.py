@@ -9,10 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pip._internal.req.req_file import _decode_req_file, preprocess
 
-from envsolve.create.builds import refuse_builds, refuse_variables
+from envsolve.create.builds import recorded_build_constraints, refuse_builds, refuse_variables
 from envsolve.create.reading import plan_of
 from envsolve.create.wheels import wheel_file
 from envsolve.errors import UsageError
+from envsolve.lockfile.lock import Lock, Made
 from envsolve.model.host import Platform
 from envsolve.model.requirement_line import as_lines, contents_of
 
@@ -157,3 +158,10 @@ def test_pip_reads_of_the_lines_that_were_judged_no_others(text: str) -> None:
     judged = [*contents_of(text)]
     content = as_lines(judged).encode()
     assert [line for _, line in preprocess(_decode_req_file(content, "requirements.txt"))] == judged
+
+
+def test_of_recorded_build_constraints_only_ranges_of_versions_count() -> None:
+    said = ("setuptools<82", "cython @ https://i/cython.whl", "-r /etc/passwd", "--index-url https://i", "a<1\n-e .")
+    made = Made("", "", options=(("build-constraints", said),))
+    assert list(recorded_build_constraints(Lock((), "linux-64", "3.12.0", made=made))) == ["setuptools<82"]
+    assert list(recorded_build_constraints(Lock((), "linux-64", "3.12.0"))) == []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from envsolve.errors import OutsideError
-from envsolve.index.source_archive import stated_metadata
+from envsolve.index.source_archive import NVIDIA_INDEX, index_of_stub, stated_metadata
 from envsolve.model.package import PackageFile
 from tests.index.packages import core_metadata, sdist
 
@@ -88,3 +90,53 @@ def test_an_archive_about_another_project_is_an_error() -> None:
     with pytest.raises(OutsideError) as caught:
         stated({"PKG-INFO": OLD.replace(b"Name: app", b"Name: other")})
     assert caught.value.code == "metadata-invalid"
+
+
+STUB = b'[build-system]\nrequires = ["wheel-stub"]\nbuild-backend = "wheel_stub.buildapi"\n'
+INSTALLS = b'import subprocess\nsubprocess.run(["pip", "install", "x", "--index-url", "https://pypi.nvidia.com"])\n'
+
+
+def leads_to(members: dict[str, bytes], name: str = "app") -> str:
+    """The index that an archive with these files leads to."""
+    file = sdist(name, "1.0", members=members)
+    assert file.content is not None
+    return index_of_stub(file.content, PackageFile(file.name, f"https://files.example.org/{file.name}"))
+
+
+@pytest.mark.parametrize(
+    ("members", "index"),
+    [
+        ({"pyproject.toml": STUB + b'[tool.wheel_stub]\nindex_url = "https://pypi.nvidia.com/"\n'}, NVIDIA_INDEX),
+        (
+            {"pyproject.toml": STUB + b'[tool.wheel_stub]\nindex_url = "https://own.example/a/"\n'},
+            "https://own.example/a",
+        ),
+        ({"PKG-INFO": b"Name: app\n\nThis is not functional and is a placeholder from NVIDIA.\n"}, NVIDIA_INDEX),
+        ({"setup.py": INSTALLS}, NVIDIA_INDEX),
+    ],
+)
+def test_an_archive_that_only_leads_to_an_index_names_it(members: dict[str, bytes], index: str) -> None:
+    assert leads_to(members) == index
+
+
+def test_the_package_that_changes_the_settings_of_pip_is_one() -> None:
+    assert leads_to({}, "nvidia-pyindex") == NVIDIA_INDEX
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {},
+        {"pyproject.toml": STUB},
+        {"pyproject.toml": b"tool = 5\n" + STUB},
+        {"pyproject.toml": STUB + b"[tool]\nwheel_stub = 5\n"},
+        {"pyproject.toml": STUB + b'[tool.wheel_stub]\nindex_url = "file:///etc"\n'},
+        {"pyproject.toml": STUB + b'[tool.wheel_stub]\nindex_url = "https://a b\\u001b[31m"\n'},
+        {"pyproject.toml": b"\xff"},
+        {"PKG-INFO": b"Name: app\n\nInstall it with --extra-index-url https://pypi.nvidia.com.\n"},
+        {"app/setup.py": INSTALLS},
+        {"setup.py": INSTALLS, "data": os.urandom(120_000)},
+    ],
+)
+def test_any_other_archive_names_none(members: dict[str, bytes]) -> None:
+    assert leads_to(members) == ""

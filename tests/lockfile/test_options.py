@@ -28,7 +28,13 @@ REQUESTS = {
         index_url="https://example.org/simple",
         extra_index_urls=("https://example.org/a", "https://example.org/b c"),
         prefer=Policy.WIDEST_GPU,
-        packages=Packages(exclude_newer="2026-10-01", allow_builds=True, exact=True, pytorch_index_url="https://c"),
+        packages=Packages(
+            overrides=("torch==2.11.*", "six; sys_platform == 'win32'"),
+            exclude_newer="2026-10-01",
+            allow_builds=True,
+            exact=True,
+            pytorch_index_url="https://c",
+        ),
     ),
 }
 

@@ -61,7 +61,8 @@ class Wanted(NamedTuple):
 
     ``hashes`` are those that alone the files of some projects may have, by the name of the project. With
     ``as_if_built`` what only a build tells is taken for nothing, to find out what would have to be built. With
-    ``prereleases`` a pre-release is as good as another.
+    ``prereleases`` a pre-release is as good as another. ``overridden`` are the projects on which packages' own
+    requirements are replaced: with the extras that are added, or None where they require nothing of it.
     """
 
     interpreter: Interpreter
@@ -70,6 +71,7 @@ class Wanted(NamedTuple):
     hashes: Mapping[str, frozenset[tuple[str, str]]] = {}
     as_if_built: bool = False
     prereleases: bool = False
+    overridden: Mapping[str, tuple[str, ...] | None] = {}
 
 
 class Fitting:

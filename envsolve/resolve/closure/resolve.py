@@ -14,6 +14,7 @@ from resolvelib.structs import State
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.client import Indexes, package_file
+from envsolve.index.metadata import Metadata
 from envsolve.model.need import Need
 from envsolve.model.package import Pin, Present
 from envsolve.model.versions import LibcVersion
@@ -92,19 +93,20 @@ class Found(NamedTuple):
     """Every package that a question needs, by name, without what is present.
 
     ``bare`` are the extras that were asked for of what is present, with its name: conda knows no extras. ``behind`` is
-    what was asked for and is not at its newest. ``corrected`` are requirements that no standard allows, each with the
-    package that has it. ``beyond_glibc`` are newer versions of what was asked for, each with the C library it needs.
-    ``months`` says how much older each of it is than the newest release, wherever that runs, ``unlimited`` what of it
-    is much older than the framework that it admits.
+    what was asked for and is not at its newest. ``read`` is what each package says of itself. ``beyond_glibc`` are
+    newer versions of what was asked for, each with the C library it needs. ``months`` says how much older each of it is
+    than the newest release, wherever that runs, ``unlimited`` what of it is much older than the framework that it
+    admits. ``replaced`` are requirements in place of which an override counts, each with the package that has it.
     """
 
     pins: tuple[Pin, ...]
     bare: tuple[tuple[str, str], ...]
     behind: tuple[Behind, ...] = ()
-    corrected: tuple[tuple[str, str], ...] = ()
+    read: tuple[tuple[str, Metadata], ...] = ()
     beyond_glibc: tuple[tuple[str, str, LibcVersion], ...] = ()
     months: Mapping[str, float] = {}
     unlimited: tuple[Unlimited, ...] = ()
+    replaced: tuple[tuple[str, Need], ...] = ()
 
 
 def found_for(question: Question, indexes: Indexes, end: float, progress: Progress | None = None) -> Found:
@@ -149,14 +151,12 @@ def finished(
     late = tuple(behind(picks, reached, newest, limits))
     world = provider.world
     there = [it for name, it in sorted(picks.items()) if name not in world.virtual and name not in world.present]
-    corrected = tuple(
-        (f"{it.name} {it.version}", line) for it in there for line in world.corrected(it.releases, it.fit.best)
-    )
+    read = tuple((f"{it.name} {it.version}", world.metadata(it.releases, it.fit.best)) for it in there)
     beyond = tuple(beyond_glibc(picks, provider, newest))
     months = {name: months_of(picks[name]) for name in newest if name in picks and name not in world.virtual}
     early = tuple(unlimited(picks, reached, newest, frameworks, provider))
     pins, bare = _pins(picks, reached, provider, limits), tuple(_bare(reached, world))
-    return Found(pins, bare, late, corrected, beyond, months, early)
+    return Found(pins, bare, late, read, beyond, months, early, tuple(_replaced(picks, reached, world)))
 
 
 def resolved(
@@ -243,6 +243,14 @@ def _pins(picks: Mapping[str, Pick], reached: Reached, provider: Provider, limit
         for name, pick in sorted(picks.items())
         if name not in world.present and name not in world.virtual
     )
+
+
+def _replaced(picks: Mapping[str, Pick], reached: Reached, world: World) -> Iterator[tuple[str, Need]]:
+    for ask in (asks[0][0] for asks in reached.values()):
+        pick = picks[ask.name]
+        if ask.name not in world.present and ask.name not in world.virtual:
+            needs = world.replaced(pick.releases, pick.fit.best, ask.extra)
+            yield from ((f"{pick.name} {pick.version}", need) for need in needs)
 
 
 def _bare(reached: Reached, world: World) -> Iterator[tuple[str, str]]:

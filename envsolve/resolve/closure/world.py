@@ -7,7 +7,7 @@ time (measured). It decides nothing: the resolver takes the same versions with a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from envsolve.index.metadata import Metadata
 from envsolve.index.one_index import identity
 from envsolve.index.page import RawFile, version_of
 from envsolve.model.names import normalized
-from envsolve.model.need import Need
+from envsolve.model.need import Need, joined
 from envsolve.model.package import Present
 from envsolve.resolve.closure.releases import DirectReleases, Fit, Fitting, Releases, Unfit, Wanted
 from envsolve.resolve.closure.virtual import Virtual, VirtualReleases, file_of
@@ -154,7 +154,7 @@ class World:
         if self._is_left_to_a_build(name, file):
             return None
         try:
-            metadata = self._metadata(releases, file)
+            metadata = self.metadata(releases, file)
         except OutsideError as error:
             if error.code == NOT_THERE:
                 self.missing[name, version] = error
@@ -167,22 +167,17 @@ class World:
             self.to_build.setdefault(name, version)
             metadata = metadata._replace(requires=() if self.wanted.as_if_built else None)
         needs = self._worked_out(metadata, extra)
-        return needs if needs is None or self._judge is None or extra else self._judge(name, version, needs)
+        if needs is None or self._judge is None or extra:
+            return needs
+        return self._overridden(self._judge(name, version, needs))
 
     def _is_left_to_a_build(self, name: str, file: RawFile) -> bool:
         """Whether a file is source like a newer one that has to be built: it is not fetched to find out the same."""
         return name in self.to_build and not file[0].endswith(".whl") and not self.wanted.as_if_built
 
-    def _metadata(self, releases: Releases, file: RawFile) -> Metadata:
+    def metadata(self, releases: Releases, file: RawFile) -> Metadata:
+        """What a file, or one like it, says of itself. Raises OutsideError."""
         return self.indexes.metadata(releases.project, self._read_for(releases, file))
-
-    def needs_build(self, releases: Releases, file: RawFile) -> bool:
-        """Whether only a build would tell what a file requires. Raises OutsideError."""
-        return not file[0].endswith(".whl") and self._metadata(releases, file).needs_build
-
-    def corrected(self, releases: Releases, file: RawFile) -> tuple[str, ...]:
-        """What a file requires in words that no standard allows. Raises OutsideError."""
-        return self._metadata(releases, file).corrected
 
     def is_at_hand(self, releases: Releases, file: RawFile) -> bool:
         """Whether nothing has to be fetched to know what a file requires."""
@@ -204,12 +199,12 @@ class World:
 
     def has_extra(self, releases: Releases, file: RawFile, extra: str) -> bool:
         """Whether a file has ``extra``, declared or not."""
-        declared = self._metadata(releases, file).extras
+        declared = self.metadata(releases, file).extras
         return extra in map(normalized, declared) or bool(self.needs(releases, file, extra))
 
     def knows_extra(self, releases: Releases, file: RawFile, extra: str) -> bool | None:
         """Whether ``extra`` of a file brings anything, on whatever system and Python; None where there is none."""
-        metadata = self._metadata(releases, file)
+        metadata = self.metadata(releases, file)
         if any(need.for_extra == extra for need in metadata.requires or ()):
             return True
         return False if extra in map(normalized, metadata.extras) else None
@@ -228,24 +223,54 @@ class World:
             return None
         if self._is_left_to_a_build(releases.project.name, fit.best):
             return Unfit.NEEDS_BUILD
-        metadata = self._metadata(releases, fit.best)
+        metadata = self.metadata(releases, fit.best)
         return Unfit.UNREADABLE if self.fitting.supports(metadata.requires_python) else Unfit.OTHER_PYTHON
+
+    def replaced(self, releases: Releases, file: RawFile, extra: str) -> tuple[Need, ...]:
+        """What a file requires, with ``extra`` or by itself, that overrides replace. Raises OutsideError."""
+        if not self.wanted.overridden:
+            return ()
+        name = releases.project.name
+        needs = tuple(self._that_hold(self.metadata(releases, file).requires or (), extra))
+        if self._judge is not None and not extra:
+            needs = self._judge(name, version_of(name, file[0]) or "", needs)
+        return tuple(need for need in needs if need.name in self.wanted.overridden)
 
     def _worked_out(self, metadata: Metadata, extra: str) -> tuple[Need, ...] | None:
         if metadata.requires is None or not self.fitting.supports(metadata.requires_python):
             return None
-        holds = self.markers.holds
-        found = []
         try:
-            for need in metadata.requires:
-                if need.for_extra != extra and (need.for_extra or (extra and "extra" not in need.marker)):
-                    continue
-                if not need.marker or (holds(need.marker, extra) and not (extra and holds(need.marker))):
-                    found.append(need)
-                    if need.url and not self.indexes.is_direct(need.name, need.url):
-                        return None
+            found = self._overridden(self._that_hold(metadata.requires, extra, self.wanted.overridden))
         except ValueError:
             return None
+        if any(need.url and not self.indexes.is_direct(need.name, need.url) for need in found):
+            return None
+        return found
+
+    def _that_hold(self, needs: Iterable[Need], extra: str, anyway: Container[str] = ()) -> Iterator[Need]:
+        """The requirements of a file that count with ``extra``, or by itself; on projects of ``anyway`` always.
+
+        An override replaces a requirement whatever its marker is, as in uv. Raises ValueError for what is no marker.
+        """
+        holds = self.markers.holds
+        for need in needs:
+            if need.for_extra != extra and (need.for_extra or (extra and "extra" not in need.marker)):
+                continue
+            is_met = not need.marker or (holds(need.marker, extra) and not (extra and holds(need.marker)))
+            if is_met or need.name in anyway:
+                yield need
+
+    def _overridden(self, needs: Iterable[Need]) -> tuple[Need, ...]:
+        """``needs`` with what overrides leave of them: the limits of a project say which versions they admit."""
+        overridden = self.wanted.overridden
+        if not overridden:
+            return tuple(needs)
+        found = []
+        for need in needs:
+            if need.name not in overridden:
+                found.append(need)
+            elif (extras := overridden[need.name]) is not None:
+                found.append(Need(need.name, joined(need.extras, extras), "", ""))
         return tuple(found)
 
     def look_ahead(self, needs: tuple[Need, ...]) -> None:

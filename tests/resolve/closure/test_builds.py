@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import tomli
 from tests.conftest import Envsolve
 from tests.index.packages import sdist, wheel
 from tests.index.server import IndexServer
+from tests.index.shelf import Shelf
 
 PYPROJECT = b'[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
 BACKEND = b"""
@@ -57,6 +59,107 @@ def test_a_build_that_fails_says_what_it_said_last(server: IndexServer, words: l
     assert (result.code, result.out) == (3, "")
     assert result.err.startswith("error: build-failed\n")
     assert "no compiler here" in result.err
+
+
+NEEDY = b'[build-system]\nrequires = ["%s"]\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+
+
+@pytest.fixture
+def builder(server: IndexServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shelf:
+    """An index with setuptools of which only the older has pkg_resources, where pip looks as well."""
+    shelf = server.index(f"/{tmp_path.name}/simple/")
+    old = wheel("setuptools", "81.0.0", members={"pkg_resources.py": b""})
+    shelf.add("setuptools", [old, wheel("setuptools", "82.0.0")])
+    shelf.add("part", [wheel("part", "2.0")])
+    for name in [it for it in os.environ if it.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", shelf.index_url)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return shelf
+
+
+def needy(builder: Shelf, first_line: bytes) -> None:
+    """Put ``app`` beside setuptools; its build begins with ``first_line``."""
+    members = {"pyproject.toml": NEEDY % b"setuptools", "backend.py": first_line + BACKEND}
+    builder.add("app", [sdist("app", "1.0", static=False, members=members)])
+
+
+def test_a_build_that_needs_older_tools_gets_them_and_a_note_says_so(
+    builder: Shelf, words: list[str], envsolve: Envsolve
+) -> None:
+    needy(builder, b"import pkg_resources")
+    result = envsolve("--index-url", builder.index_url, "--allow-builds", *words)
+    assert result.code == 0, result.err
+    assert [it["name"] for it in tomli.loads(result.out)["packages"]] == ["app", "part"]
+    told = "app 1.0 failed to build, and was built with setuptools<82 (setuptools 82 removed pkg_resources)"
+    assert f"note: {told}\n" in result.err
+
+
+def test_a_build_that_fails_with_older_tools_too_says_both(
+    builder: Shelf, words: list[str], envsolve: Envsolve
+) -> None:
+    needy(builder, b"raise ImportError(\"No module named 'setuptools.dep_util'\")")
+    builder.add("setuptools", [wheel("setuptools", "82.0.0"), wheel("setuptools", "69.5.1")])
+    result = envsolve("--index-url", builder.index_url, "--allow-builds", *words)
+    assert (result.code, result.out) == (3, "")
+    assert "cause: ImportError: No module named 'setuptools.dep_util'\n" in result.err
+    assert "cause: with setuptools<70: ImportError: No module named 'setuptools.dep_util'\n" in result.err
+
+
+def test_build_constraints_bound_what_a_build_requires_and_the_lock_records_them(
+    builder: Shelf, words: list[str], envsolve: Envsolve, tmp_path: Path
+) -> None:
+    needy(builder, b"import pkg_resources")
+    limits = tmp_path / "limits.txt"
+    limits.write_text("setuptools==81.*\nwheel<1; python_version < '3'\n")
+    result = envsolve("--index-url", builder.index_url, "--allow-builds", "--build-constraint", str(limits), *words)
+    assert result.code == 0, result.err
+    assert "built with" not in result.err
+    options = tomli.loads(result.out)["tool"]["envsolve"]["options"]
+    assert options["build-constraints"] == ["setuptools==81.*", "wheel<1; python_version < '3'"]
+    limits.write_text("setuptools>=82\n")
+    result = envsolve("--index-url", builder.index_url, "--allow-builds", "--build-constraint", str(limits), *words)
+    assert (result.code, result.out) == (3, "")
+    assert "No module named 'pkg_resources'" in result.err
+
+
+def test_build_constraints_that_cannot_be_read_are_named(words: list[str], envsolve: Envsolve, tmp_path: Path) -> None:
+    limits = tmp_path / "limits.txt"
+    limits.write_text("setuptools=<82\n")
+    result = envsolve("--allow-builds", "--build-constraint", str(limits), *words)
+    assert (result.code, result.out) == (2, "")
+    assert f"-c {limits}: 'setuptools=<82'" in result.err
+
+
+STUB = b'[build-system]\nrequires = []\nbuild-backend = "wheel_stub.buildapi"\n'
+LEADS = STUB + b'[tool.wheel_stub]\nindex_url = "https://pypi.nvidia.com/"\n'
+
+
+@pytest.mark.parametrize("static", [True, False], ids=["locked", "refused"])
+def test_an_archive_that_only_leads_to_another_index_names_it(
+    static: bool, server: IndexServer, words: list[str], envsolve: Envsolve
+) -> None:
+    shelf = server.index(f"/stub{int(static)}/simple/")
+    shelf.add("app", [sdist("app", "1.0", static=static, members={"pyproject.toml": LEADS})])
+    result = envsolve("--index-url", shelf.index_url, *words)
+    assert result.code == (0 if static else 1), result.err
+    assert "leads to the index https://pypi.nvidia.com" in result.err
+    assert "add the index that has the wheels" in result.err
+    assert "--extra-index-url https://pypi.nvidia.com" in result.err
+
+
+def test_a_placeholder_whose_build_fails_names_the_index_too(
+    server: IndexServer, words: list[str], envsolve: Envsolve
+) -> None:
+    info = b"Metadata-Version: 2.1\nName: app\nVersion: 1.0\n\nThis is a placeholder from NVIDIA.\n"
+    members = {"pyproject.toml": PYPROJECT, "backend.py": BROKEN}
+    shelf = server.index("/placeholder/simple/")
+    shelf.add("app", [sdist("app", "1.0", pkg_info=info, members=members)])
+    result = envsolve("--index-url", shelf.index_url, "--allow-builds", *words)
+    assert (result.code, result.out) == (3, "")
+    assert result.err.startswith("error: build-failed\n")
+    assert "cause: it only leads to the index https://pypi.nvidia.com\n" in result.err
 
 
 @pytest.mark.parametrize("told", [None, "0" * 64], ids=["no hash", "another hash"])
