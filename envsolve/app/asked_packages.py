@@ -249,8 +249,8 @@ def _and_marker(text: str, marker: str) -> str:
 def _need(line: Line) -> Need:
     try:
         need = parse_need(_named(line.text) if gives_address(line.text) else line.text)
-        if need.url:
-            parse_reference(need.url)
+        if need.url and parse_reference(need.url).kind is AddressKind.FOLDER:
+            _pyproject(parse_reference(need.url))
     except ValueError as error:
         said = str(error) if repr(line.text) in str(error) else f"{without_secrets(line.text)!r}: {error}"
         code, hint = "requirement-invalid", "write a name with versions, such as 'pandas>=2'"

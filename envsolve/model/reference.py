@@ -74,11 +74,6 @@ class Reference(NamedTuple):
             return f"{self.address}{below}"
         return f"{_GIT}{self.address}{f'@{self.revision}' if self.revision else ''}{below}"
 
-    def is_same_place(self, other: Reference) -> bool:
-        """Whether both are the same project, maybe at other revisions."""
-        mine, others = ((it.kind, without_secrets(it.address), it.subdirectory, it.is_editable) for it in (self, other))
-        return mine == others
-
 
 def gives_address(requirement: str) -> bool:
     """Whether a requirement is a path or an address without a name, as pip takes them."""

@@ -184,6 +184,14 @@ def test_the_project_itself_brings_its_requirements(here: World) -> None:
     assert "\n-e .  # mine\n" in here("-r", "requirements.in", "--format", "requirements").out
 
 
+def test_a_folder_that_cannot_be_read_is_one_error(here: World) -> None:
+    Path("mine", "pyproject.toml").mkdir(parents=True)
+    done = here("mine @ ./mine", "--format", "pylock", code=2)
+    assert done.err.startswith(
+        "error: direct-reference-invalid\n  'mine @ ./mine': cannot read ./mine/pyproject.toml: "
+    )
+
+
 def test_a_change_of_the_project_makes_its_lock_stale(here: World) -> None:
     for path, text in project("mine", requires=("beta<2",)).items():
         Path(path).write_text(text)
