@@ -21,6 +21,7 @@ from envsolve.lockfile.project_lock import (
     lock_of,
     name_in,
     range_of,
+    repository,
     table_in,
     tables_in,
     text_in,
@@ -34,7 +35,7 @@ from envsolve.model.package import Pin
 _MAIN = "default"
 _OLDEST = (4, 5)
 _STRATEGY = "inherit_metadata"
-_FOLDERS = ("git", "hg", "svn", "bzr", "path")
+_FOLDERS = ("hg", "svn", "bzr", "path")
 
 
 def read(text: str) -> Lock:
@@ -70,6 +71,9 @@ def _package(package: Table) -> Pin | Open:
         requires=tuple(_required(package)),
         requires_python=range_of(text_in(package, "requires_python")),
     )
+    if "git" in package:
+        git, commit = text_in(package, "git"), text_in(package, "revision")
+        return repository(pin, git, commit, text_in(package, "subdirectory"))
     if any(it in package for it in _FOLDERS):
         return from_folder(pin.name)
     files = [file_in(it) for it in tables_in(package, "files")]

@@ -19,6 +19,7 @@ from envsolve.lockfile.project_lock import (
     lock_of,
     name_in,
     range_of,
+    repository,
     table_in,
     tables_in,
     text_in,
@@ -75,4 +76,6 @@ def _package(package: Table) -> Pin | Open:
         return files_in(pin, files)
     if kind in ("url", "file"):
         return direct(pin, url if kind == "url" else "", text_in(source, "subdirectory"), files)
+    if kind == "git":
+        return repository(pin, url, text_in(source, "resolved_reference"), text_in(source, "subdirectory"))
     return from_folder(pin.name)

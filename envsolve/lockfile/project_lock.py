@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
-from envsolve.lockfile.lock import Lock, Open, is_specifier, moment, sorted_pins
+from envsolve.lockfile.lock import Lock, Open, is_specifier, moment, repository_pin, sorted_pins
 from envsolve.lockfile.marker_ways import Ways, marker_of
 from envsolve.lockfile.text_file import shown
 from envsolve.model.names import is_name, normalized
@@ -96,9 +96,19 @@ def direct(pin: Pin, url: str, subdirectory: str, files: Iterable[PackageFile]) 
     return pin._replace(files=(file._replace(url=url, name=name),), index_url=None)
 
 
+def repository(pin: Pin, url: str, commit: str, subdirectory: str) -> Pin | Open:
+    """``pin`` as a commit of the git repository at ``url``, of which the folder ``subdirectory`` is built.
+
+    ``git@host:path`` is how ssh writes an address.
+    """
+    if "://" not in url:
+        url = f"ssh://{url.replace(':', '/', 1)}"
+    return repository_pin(pin, f"git+{url}@{commit}" + (f"#subdirectory={subdirectory}" if subdirectory else ""))
+
+
 def from_folder(name: str) -> Open:
     """A package of which no archive is known."""
-    return Open(f"{shown(name)} is from a folder or a repository, which a requirements file cannot verify", name)
+    return Open(f"{shown(name)} is from a folder of one machine, which no other one has", name)
 
 
 def with_ways(found: Pin | Open, ways: Ways) -> Pin | Open:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import NamedTuple
+from urllib.parse import parse_qs
 
 from envsolve.boundary.files import FileError, toml_document
 from envsolve.boundary.secrets import without_secrets
@@ -18,6 +19,7 @@ from envsolve.lockfile.project_lock import (
     from_folder,
     lock_of,
     name_in,
+    repository,
     table_in,
     tables_in,
     text_in,
@@ -129,7 +131,7 @@ def _edges_to(required: Table, packages: list[Table], places: dict[str, list[int
 
 def _package(package: Table) -> Pin | Open:
     source = table_in(package, "source")
-    index, url = text_in(source, "registry"), text_in(source, "url")
+    index, url, git = (text_in(source, key) for key in ("registry", "url", "git"))
     pin = Pin(
         name_in(package),
         text_in(package, "version"),
@@ -141,6 +143,10 @@ def _package(package: Table) -> Pin | Open:
     files = [file_in(it, url) for it in (*tables_in(package, "wheels"), *sdist)]
     if url:
         return direct(pin, url, text_in(source, "subdirectory"), files)
+    if git:
+        address, _, commit = git.partition("#")
+        address, _, query = address.partition("?")
+        return repository(pin, address, commit, "".join(parse_qs(query).get("subdirectory", [])))
     if "://" not in index:
         return from_folder(pin.name)
     return files_in(pin, files)

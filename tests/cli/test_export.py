@@ -300,7 +300,7 @@ def test_locks_without_addresses_become_requirements(name: str, export: Exportin
             "pdm.lock",
             PDM_WITH_A_FOLDER,
             "lock-not-exact",
-            "'own' is from a folder or a repository",
+            "'own' is from a folder of one machine",
         ),
     ],
 )

@@ -164,7 +164,9 @@ files = [{{ file = "one_pin-1.0-py3-none-any.whl", hash = "sha256:{DIGEST}" }}]
 SOURCE
 """
 WHEEL = "https://files.example/one_pin-1.0-py3-none-any.whl"
-FOLDER = "'one-pin' is from a folder or a repository, which a requirements file cannot verify"
+COMMIT = "0a1b" * 10
+FOLDER = "'one-pin' is from a folder of one machine, which no other one has"
+NO_COMMIT = "one-pin is from a repository, and not pinned to a commit"
 ONE_MACHINE = "'one-pin' is a file of one machine, which no other one has"
 
 
@@ -175,15 +177,15 @@ def with_source(name: str, source: str) -> Lock:
 @pytest.mark.parametrize(
     ("name", "source", "reason"),
     [
-        ("uv.lock", 'git = "https://git.example/one?rev=v1#0a1b"', FOLDER),
+        ("uv.lock", 'git = "https://git.example/one?rev=v1#0a1b"', NO_COMMIT),
         ("uv.lock", 'editable = "one"', FOLDER),
         ("uv.lock", 'directory = "one"', FOLDER),
         ("uv.lock", 'path = "one_pin-1.0-py3-none-any.whl"', FOLDER),
         ("uv.lock", 'registry = "../wheels"', FOLDER),
-        ("poetry.lock", 'type = "git"\nurl = "https://git.example/one"\nresolved_reference = "0a1b"', FOLDER),
+        ("poetry.lock", 'type = "git"\nurl = "https://git.example/one"\nresolved_reference = "0a1b"', NO_COMMIT),
         ("poetry.lock", 'type = "directory"\nurl = "one"', FOLDER),
         ("poetry.lock", 'type = "file"\nurl = "one_pin-1.0-py3-none-any.whl"', ONE_MACHINE),
-        ("pdm.lock", 'git = "https://git.example/one"\nrevision = "0a1b"', FOLDER),
+        ("pdm.lock", 'git = "https://git.example/one"\nrevision = "0a1b"', NO_COMMIT),
         ("pdm.lock", 'path = "./one"', FOLDER),
         ("pdm.lock", 'url = "file:///one_pin-1.0-py3-none-any.whl"', ONE_MACHINE),
     ],
@@ -192,6 +194,29 @@ def test_what_is_no_package_of_an_index_is_left_open(name: str, source: str, rea
     lock = with_source(name, source)
     assert lock.pins == ()
     assert [(it.reason, it.name) for it in lock.open] == [(reason, "one-pin")]
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("uv.lock", f'git = "https://me:secret@git.example/x?subdirectory=src%2Fpart&rev=v1#{COMMIT}"'),
+        (
+            "poetry.lock",
+            f'type = "git"\nurl = "https://git.example/x"\nresolved_reference = "{COMMIT}"\nsubdirectory = "src/part"',
+        ),
+        ("pdm.lock", f'git = "https://git.example/x"\nrevision = "{COMMIT}"\nsubdirectory = "src/part"'),
+    ],
+)
+def test_a_repository_stays_at_its_commit(name: str, source: str) -> None:
+    (pin,) = with_source(name, source).pins
+    assert (pin.version, pin.index_url) == ("1.0", None)
+    assert pin.files[0].url == f"git+https://git.example/x@{COMMIT}#subdirectory=src/part"
+
+
+def test_a_repository_may_be_given_as_ssh_writes_it() -> None:
+    source = f'type = "git"\nurl = "git@git.example:team/one.git"\nresolved_reference = "{COMMIT}"'
+    (pin,) = with_source("poetry.lock", source).pins
+    assert pin.files[0].url == f"git+ssh://git@git.example/team/one.git@{COMMIT}"
 
 
 @pytest.mark.parametrize(
