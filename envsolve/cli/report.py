@@ -76,7 +76,7 @@ def _sets_option(name: str) -> bool:
 def _causes(error: EnvsolveError) -> Sequence[str]:
     """What led to the error beside what it says itself, with ``-v`` each fact with its source."""
     if not Detail.sources or not error.conflict:
-        return [it for it in error.cause if not error.message.startswith(it.removesuffix("."))] or error.cause
+        return [it for it in error.cause if it.removesuffix(".") not in error.message] or error.cause[-1:]
     told = [(step.requirement, step.source or step.because) for step in error.conflict]
     return [text if source in text else f"{text} [{source}]" for text, source in told]
 

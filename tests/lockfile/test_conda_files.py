@@ -252,7 +252,7 @@ def test_an_environment_that_envsolve_wrote_is_held_whole() -> None:
     held = lock_at(_SNAPSHOTS / "pytorch-channel.yml", Platform.LINUX_64)
     assert held is not None
     assert held.made is not None
-    assert held.made.matrix_date == "2026-11-20"
+    assert held.made.matrix_date == "2026-11-26"
     assert {"python", "pytorch", "pytorch-cuda"} <= {name for name, _, _ in _conda(held)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from enum import IntEnum
+from enum import Enum, auto
 from itertools import islice
 
 from envsolve.errors import OutsideError
@@ -21,22 +21,22 @@ _LONGEST_PATH = 6
 _LOOKED_AT = 30
 
 
-class _Kind(IntEnum):
+class _Kind(Enum):
     """What a sentence is about."""
 
-    REQUEST = 0
+    REQUEST = auto()
     """What a person requires."""
-    PACKAGE = 1
+    PACKAGE = auto()
     """What another package requires."""
-    FILES = 2
+    FILES = auto()
     """Why versions cannot be installed: Python, platform, C library, hashes."""
-    STACK = 3
+    STACK = auto()
     """What the stack for the GPU requires."""
-    LIMIT = 4
+    LIMIT = auto()
     """A limit that a constraint file or the stack sets."""
-    PATH = 5
+    PATH = auto()
     """How a package came into the request."""
-    KNOWN = 6
+    KNOWN = auto()
     """What the error's message says already."""
 
 
@@ -53,11 +53,10 @@ def explain(conflict: Conflict) -> list[str]:
     for kind, text in dict.fromkeys(_sentences(conflict)):
         texts[kind].append(text)
     facts = [*texts[_Kind.FILES], *texts[_Kind.STACK], *texts[_Kind.LIMIT]]
-    kinds = (texts[_Kind.REQUEST], texts[_Kind.PACKAGE], facts)
-    request, *others = kinds
-    rest = [text for of_kind in (*others, request) for text in of_kind[1:]]
-    first = [text for of_kind in kinds for text in of_kind[:1]]
-    return list(dict.fromkeys((*first, *rest, *texts[_Kind.PATH], *texts[_Kind.KNOWN])))
+    request, package = texts[_Kind.REQUEST], texts[_Kind.PACKAGE]
+    first = (*request[:1], *package[:1], *facts[:1])
+    rest = (*package[1:], *facts[1:], *request[1:], *texts[_Kind.PATH], *texts[_Kind.KNOWN])
+    return list(dict.fromkeys((*first, *rest)))
 
 
 def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
