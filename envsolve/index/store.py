@@ -1,13 +1,10 @@
 """What is kept of package indexes between two runs: one file for each answer, found again by its key.
 
-The cache is a convenience: whatever is wrong with it, a command does its work without it. Every file begins with the
-key it is for, its length and a checksum, and what does not hold together is removed and counts as absent. A file is
-replaced in one step, so processes and threads may share a directory; nothing is forced to the disk, since what a
-power failure tears is found out by the checksum. Pages of private indexes are kept as well, so only this user may read
-the files, and a folder that belongs to somebody else is not used.
-
-The hot path is :meth:`Store.read`: a lock reads some 400 entries. Opening by number (os.open) takes two thirds of the
-time of open(), and the name is found without listing a folder.
+The cache is a convenience: whatever is wrong with it, a command does its work without it. Every file has a checksum and
+the key it is for, and what does not hold together is removed and counts as absent. A file is replaced in one step, so
+processes and threads may share a directory; nothing is forced to the disk, since the checksum finds out what a power
+failure tears. Pages of private indexes are kept as well, so only this user may read the files, and a folder that
+belongs to somebody else is not used.
 """
 
 from __future__ import annotations
@@ -21,10 +18,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from struct import Struct
 from typing import NamedTuple
 
+import msgspec
+
 from envsolve.boundary.cache_directory import cache_directory
+from envsolve.boundary.files import open_regular
 from envsolve.errors import UsageError
 
 DEFAULT_LIMIT = 1_000_000_000
@@ -32,10 +31,8 @@ DEFAULT_LIMIT = 1_000_000_000
 DEFAULT_AGE = 90 * 86400.0
 """Seconds after which what nobody used is removed, even where there is room."""
 
-_FORMAT = b"envsolve-kept-1\n"
-_LENGTHS = Struct(">IQ")
-"""Bytes of the key, bytes of the content."""
-_HEADER_SIZE = len(_FORMAT) + 16 + _LENGTHS.size
+_FORMAT = b"envsolve-kept-2\n"
+_CHECKSUM_SIZE = 16
 _FOLDER = "kept"
 """Below the directory of the cache. All that is removed is in it: the directory itself may hold other things."""
 _OURS = {"matrix", "matrix-refresh"}
@@ -50,13 +47,6 @@ _UNFINISHED_AGE = 3600.0
 """Seconds after which whoever wrote an unfinished file is taken for dead."""
 _READABLE = 40
 _NOT_READABLE = re.compile(r"[^A-Za-z0-9]+")
-_READ = (
-    os.O_RDONLY
-    | getattr(os, "O_BINARY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NONBLOCK", 0)  # a FIFO is not waited for
-)
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _TAG = """Signature: 8a477f597d28d172789f06886806bc55
 # This directory holds a cache of envsolve: backups may leave it out (bford.info/cachedir).
 """
@@ -100,10 +90,9 @@ class Store:
         """What was written under ``key``; None where there is nothing, or nothing that is whole."""
         if not (self._safe or self._is_safe()):
             return None
-        told = key.encode("utf-8", "surrogatepass")
-        path = self._path(bucket, key, told)
+        path = self._path(bucket, key)
         try:
-            content, facts = _read(path, told)
+            content, facts = _read(path, key)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -120,14 +109,13 @@ class Store:
         """Keep ``content`` under ``key``, in place of what is there. Where that fails, ``failure`` says so."""
         if not self._writable or not (self._safe or self._is_safe()):
             return
-        told = key.encode("utf-8", "surrogatepass")
-        path = self._path(bucket, key, told)
+        path, whole = self._path(bucket, key), _whole(key, content)
         try:
             try:
-                _replace(path, _head(told, content), content)
+                _replace(path, whole)
             except FileNotFoundError:
                 if self._make_folders(bucket):
-                    _replace(path, _head(told, content), content)
+                    _replace(path, whole)
             if not self._looked_for_age:
                 self._looked_for_age = True
                 self._prune_sometimes()
@@ -138,7 +126,7 @@ class Store:
     def remove(self, bucket: str, key: str) -> None:
         """Forget what is kept under ``key``, if anything is."""
         if self._safe or self._is_safe():
-            _unlink(self._path(bucket, key, key.encode("utf-8", "surrogatepass")))
+            _unlink(self._path(bucket, key))
 
     def size(self) -> Amount:
         """What is kept, with the rests of writers that died."""
@@ -167,11 +155,11 @@ class Store:
         gone = [entry.size for entry in self._entries() if _unlink(entry.path)]
         return Amount(len(gone), sum(gone))
 
-    def _path(self, bucket: str, key: str, told: bytes) -> str:
+    def _path(self, bucket: str, key: str) -> str:
         """A name that every system takes: the end of the key to be read, and the digest that tells keys apart."""
         assert bucket.isidentifier(), bucket
         readable = _NOT_READABLE.sub("-", key[-_READABLE:])
-        return f"{self._prefix}{bucket}{os.sep}{readable}-{blake2b(told, digest_size=16).hexdigest()}{_SUFFIX}"
+        return f"{self._prefix}{bucket}{os.sep}{readable}-{blake2b(_bytes(key), digest_size=16).hexdigest()}{_SUFFIX}"
 
     def _is_safe(self) -> bool:
         """Whether nobody else can put files where this user's are kept; asked once. What is not there yet is safe."""
@@ -268,21 +256,27 @@ def _problem(directory: Path, root: Path) -> str | None:
     return None
 
 
-def _read(path: str, told: bytes) -> tuple[bytes | None, os.stat_result]:
-    """The content of a file that is whole and was written under the key ``told``, else None; and which file it was."""
-    number = os.open(path, _READ)
-    try:
-        facts = os.fstat(number)
-        if not stat.S_ISREG(facts.st_mode):
-            return None, facts
-        head = os.read(number, _HEADER_SIZE + len(told))
-        length = facts.st_size - len(head)
-        content = os.read(number, length)
-        while len(content) < length and (more := os.read(number, length - len(content))):
-            content += more
-    finally:
-        os.close(number)
-    return (content if head == _head(told, content) else None), facts
+def _bytes(key: str) -> bytes:
+    return key.encode("utf-8", "surrogatepass")
+
+
+def _whole(key: str, content: bytes) -> bytes:
+    """What a file holds: format, checksum of all that follows it, the key and the content."""
+    record = msgspec.msgpack.encode((_bytes(key), content))
+    return _FORMAT + blake2b(record, digest_size=_CHECKSUM_SIZE).digest() + record
+
+
+def _read(path: str, key: str) -> tuple[bytes | None, os.stat_result]:
+    """The content of a file that is whole and was written under ``key``, else None; and which file it was."""
+    with open_regular(path) as file:
+        facts = os.fstat(file.fileno())
+        whole = file.read()
+    start = len(_FORMAT) + _CHECKSUM_SIZE
+    record = whole[start:]
+    if whole[:start] != _FORMAT + blake2b(record, digest_size=_CHECKSUM_SIZE).digest():
+        return None, facts
+    written_under, content = msgspec.msgpack.decode(record, type=tuple[bytes, bytes])
+    return (content if written_under == _bytes(key) else None), facts
 
 
 def _discard(path: str, read: os.stat_result) -> None:
@@ -293,28 +287,22 @@ def _discard(path: str, read: os.stat_result) -> None:
             os.unlink(path)  # noqa: PTH108
 
 
-def _head(told: bytes, content: bytes) -> bytes:
-    """What a file begins with: format, checksum of all that follows it, the lengths and the key."""
-    lengths = _LENGTHS.pack(len(told), len(content))
-    checksum = blake2b(lengths + told, digest_size=16)
-    checksum.update(content)
-    return b"".join((_FORMAT, checksum.digest(), lengths, told))
-
-
-def _replace(path: str, head: bytes, content: bytes) -> None:
-    """Put both parts at ``path`` in one step. Raises OSError; what was there before is then untouched."""
+def _replace(path: str, whole: bytes) -> None:
+    """Put a file at ``path`` in one step. Raises OSError; what was there before is then untouched."""
     temporary = f"{path}.{os.urandom(6).hex()}{_UNFINISHED}"
-    number = os.open(temporary, _WRITE, 0o600)
     try:
-        with os.fdopen(number, "wb") as file:
-            file.write(head)
-            file.write(content)
+        with open(temporary, "xb", opener=_for_this_user) as file:
+            file.write(whole)
         os.replace(temporary, path)  # noqa: PTH105 - two strings
     except OSError as error:
         _unlink(temporary)
         if sys.platform == "win32" and isinstance(error, PermissionError):
             return  # another process has the file of this key open: it is kept there already
         raise
+
+
+def _for_this_user(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _unlink(path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class LibcVersion(NamedTuple):
         return f"{self.major}.{self.minor}"
 
 
+@cache
 def parsed_version(text: str | None) -> Version | None:
     """``text`` as a version of PEP 440, or None where it is none."""
     from packaging.version import Version

@@ -293,6 +293,23 @@ def test_a_page_of_ten_thousand_versions_is_a_page(locking: Locking) -> None:
         assert time.monotonic() - begun < 5
 
 
+def test_a_version_with_a_hundred_thousand_requirements_is_not_taken(locking: Locking) -> None:
+    many = wheel("gamma", "2.0", [f"nope-{number}" for number in range(100_000)])
+    locking.index.add("gamma", [wheel("gamma", "1.0"), many])
+    begun = time.monotonic()
+    assert pins_of(locking(asked="gamma").out) == {"gamma": "1.0"}
+    assert time.monotonic() - begun < 5
+
+
+def test_metadata_larger_than_any_is_an_error(locking: Locking) -> None:
+    metadata = core_metadata("gamma", "1.0") + b"Requires-Dist: beta\n" * 600_000
+    locking.index.add("gamma", [wheel("gamma", "1.0", metadata=metadata)])
+    begun = time.monotonic()
+    done = locking(asked="gamma")
+    assert (done.code, done.err.splitlines()[0]) == (3, "error: response-too-large"), done.err
+    assert time.monotonic() - begun < 10
+
+
 def test_hundreds_of_extras_are_extras(locking: Locking) -> None:
     extras = [f"extra-{number}" for number in range(300)]
     requires = [f"beta<{number + 2}; extra == '{extra}'" for number, extra in enumerate(extras)]

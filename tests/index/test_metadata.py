@@ -31,3 +31,10 @@ def test_what_is_no_requirement_even_so_makes_the_metadata_unusable() -> None:
 def test_what_was_corrected_is_remembered() -> None:
     text = "Metadata-Version: 2.1\nName: app\nVersion: 1.0\nRequires-Dist: part (>=1.*)\nRequires-Dist: other>=1\n"
     assert read_metadata(text.encode()).corrected == ("part (>=1.*)",)
+
+
+@pytest.mark.parametrize(("count", "is_read"), [(10_000, True), (10_001, False)])
+def test_more_requirements_than_anybody_means_are_not_read(count: int, is_read: bool) -> None:
+    lines = "".join(f"Requires-Dist: part-{number}\n" for number in range(count))
+    found = read_metadata(f"Metadata-Version: 2.1\nName: app\nVersion: 1.0\n{lines}".encode())
+    assert (found.requires is not None) is is_read

@@ -144,7 +144,7 @@ class Fitting:
         """Whether a file is a wheel for this platform, and for some Python 3."""
         return file[0].endswith(".whl") and self._ranks.may_be_had(file[0])
 
-    def _rank(self, file: RawFile) -> tuple[int, int] | None:
+    def _rank(self, file: RawFile) -> int | None:
         return self._ranks.of_wheel(file[0]) if file[0].endswith(".whl") else None
 
     def _is_old_enough(self, file: RawFile) -> bool:
