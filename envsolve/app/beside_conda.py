@@ -99,6 +99,7 @@ def wheels_beside(
             request.packages.exclude_newer,
             sources,
             wanted.hashes,
+            as_if_built=request.packages.allow_builds,
             prereleases=request.packages.pre,
         ),
         limits=Limits(None if solution is None else bounds_of(solution, matrix, present), wanted),

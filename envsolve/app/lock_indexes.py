@@ -62,7 +62,7 @@ class Lines:
         self._early = Workers(_EARLY)
         self._is_closed = False
         self._aside = Aside()
-        reader = FileMetadata(allow_builds=builds)
+        reader = FileMetadata(builds)
         self.pool = Pool(WithFolders(self._fetcher), shelf, reader, trust, self._aside.submit)
 
     def have_pages(self, names: Sequence[str], where: Places) -> None:

@@ -96,7 +96,7 @@ class Worlds:
     ``asked`` are the frameworks that somebody asked for; others of the problem came in as dependencies. ``versions``
     are those of an existing lock that stay where they fit, and ``held`` its stack. Builds whose label is in
     ``left_out`` count for nothing. With ``in_part`` packages will do that lose something with the CUDA of a build. With
-    ``as_if_built`` what only a build tells of packages is taken for nothing.
+    ``as_if_built`` what only a build tells of packages is taken for nothing, as it is anyway until they are built.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Worlds:
         self._asked = frozenset(asked)
         self._solver, self._where, self._lines = solver, where, lines
         self.in_part = in_part
-        self._as_if_built = as_if_built
+        self._as_if_built = as_if_built or request.packages.allow_builds
         self.met_what_runs_in_part = False
         self.conflicts: tuple[Conflict, ...] = ()
         """Why there is no answer, world by world."""

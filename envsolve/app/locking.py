@@ -340,7 +340,12 @@ class _Lock:
         question = Question(
             asked=(*(() if solution is None else needs_of(solution)), *wanted.needs),
             wanted=Wanted(
-                attempt.interpreter, packages.exclude_newer, sources, wanted.hashes, prereleases=packages.pre
+                attempt.interpreter,
+                packages.exclude_newer,
+                sources,
+                wanted.hashes,
+                as_if_built=packages.allow_builds,
+                prereleases=packages.pre,
             ),
             limits=limits,
             held={} if chosen is None else chosen.versions,

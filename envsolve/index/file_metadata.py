@@ -4,7 +4,7 @@
 2. Out of the wheel itself: the end of the archive, then the member, by range requests; some kB of some GB.
 3. The whole file, where the server does not do ranges, as long as it is small.
 4. Of a source distribution what its archive states (envsolve.index.source_archive).
-5. A build of the metadata alone, where the user allows running the code of packages.
+5. A build of the metadata alone, where the user allows running the code of packages: only when it is asked for.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _NOT_THERE = (404, 410)
 
 
 class FileMetadata(NamedTuple):
-    """Reads the metadata of files. ``allow_builds`` lets it run the build of source distributions."""
+    """Reads the metadata of files. ``builds``: it may also run the build of source distributions."""
 
-    allow_builds: bool = False
+    builds: bool = False
 
     def __call__(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
         """What ``file`` says of itself, which must be about the project and version that its name says.
@@ -37,8 +37,17 @@ class FileMetadata(NamedTuple):
         if content is None:
             from envsolve.index.source_metadata import of_source
 
-            return of_source(fetcher, file, allow_builds=self.allow_builds)
+            return of_source(fetcher, file)
         return checked_metadata(content, file)
+
+    def built(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
+        """What the build of a source distribution says of it, which runs its code.
+
+        Raises OutsideError where there is no answer: ``no-hash``, ``metadata-invalid``, ``build-failed``.
+        """
+        from envsolve.index.source_metadata import built
+
+        return built(fetcher, file)
 
     def _beside(self, fetcher: Fetcher, file: PackageFile) -> bytes | None:
         """The metadata file beside it; None where the index promised one and has none."""

@@ -46,11 +46,14 @@ class MetadataReader(Protocol):
     """One way to the metadata of a file; see envsolve.index.file_metadata."""
 
     @property
-    def allow_builds(self) -> bool:
-        """Whether it builds what says nothing without."""
+    def builds(self) -> bool:
+        """Whether it may build what says nothing without."""
 
     def __call__(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
         """What ``file`` says of itself. Raises OutsideError."""
+
+    def built(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
+        """What a build of ``file`` says of it. Raises OutsideError."""
 
 
 Later = Callable[[Callable[[], None]], None]
@@ -128,6 +131,7 @@ class Index:
         self._projects: dict[str, _Once[Project | None]] = {}
         self._kept: dict[str, Kept | None] = {}  # None: the index has answered, and nothing of it may be kept
         self._metadata: dict[str, dict[str, _Once[Metadata]]] = {}
+        self._built: dict[str, _Once[Metadata]] = {}
         self._changed: set[str] = set()
         self._unkept: set[str] = set()
         """Projects whose pages came, and whose first metadata will be kept as soon as it comes: most need no other."""
@@ -152,13 +156,25 @@ class Index:
         return once is not None and once.value is project
 
     def metadata(self, project: Project, file: RawFile) -> Metadata:
-        """What ``file`` requires. Raises OutsideError."""
+        """What ``file`` requires; a build that was made of it counts. Raises OutsideError."""
         known = self._metadata.setdefault(project.name, {}).setdefault(identity(file), _Once())
         is_new = not known.is_known
         found = known.get(lambda: self._load_metadata(project, file))
         if is_new and project.name in self._unkept:
             self._unkept.discard(project.name)
             self._later(partial(self._keep_soon, project.name))
+        return found
+
+    def build(self, project: Project, file: RawFile) -> Metadata | None:
+        """What the build of ``file`` says that it requires; None where builds are not allowed. Raises OutsideError."""
+        if not self._read.builds:
+            return None
+        if self._trust.offline:
+            raise _not_kept(f"the metadata of {file[0]}", without_secrets(file_address(project, file)))
+        once = self._built.setdefault(identity(file), _Once())
+        found = once.get(lambda: self._read.built(self._fetcher, _whole(project, file)))
+        self._metadata.setdefault(project.name, {})[identity(file)] = once
+        self._changed.add(project.name)
         return found
 
     def metadata_at_hand(self, project: Project, file: RawFile) -> Metadata | None:
@@ -290,15 +306,19 @@ class Index:
 
     def _load_metadata(self, project: Project, file: RawFile) -> Metadata:
         found = self._kept_metadata(project, file)
-        if found is not None and not (found.needs_build and self._read.allow_builds):
+        if found is not None:
             return found
         if self._trust.offline:
             raise _not_kept(f"the metadata of {file[0]}", without_secrets(file_address(project, file)))
-        whole = PackageFile._make((file[0], file_address(project, file), *file[2:]))
+        whole = _whole(project, file)
         try:
             return self._read(self._fetcher, whole)
         except UsageError:
             raise _misled(project, file, whole.url) from None
+
+
+def _whole(project: Project, file: RawFile) -> PackageFile:
+    return PackageFile._make((file[0], file_address(project, file), *file[2:]))
 
 
 def _holds_secrets(page: bytes) -> bool:

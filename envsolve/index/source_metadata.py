@@ -31,32 +31,38 @@ _SOURCE_LIMIT = 500_000_000
 """Bytes of a source distribution; the largest real ones have 300 MB."""
 
 
-def of_source(fetcher: Fetcher, file: PackageFile, *, allow_builds: bool) -> Metadata:
-    """What a source distribution requires; what only a build tells is left open where none is allowed.
+def of_source(fetcher: Fetcher, file: PackageFile) -> Metadata:
+    """What a source distribution states that it requires; it may leave that to a build.
 
-    Raises OutsideError: ``metadata-invalid``, ``no-hash`` where nothing proves what is to be built, ``build-failed``.
+    Raises OutsideError ``metadata-invalid``.
     """
-    response = fetcher.fetch(file.url, limit=_SOURCE_LIMIT)
-    if response.status != _OK:
-        raise not_had(file, response)
-    check_hash(response.body, file.hashes, file.name)
-    found = stated_metadata(response.body, file)
+    found = stated_metadata(_content(fetcher, file), file)
     if found is not None:
         return found
-    if allow_builds:
-        require_hash(file)
-        return _built(response.body, file)
     name, version = project_and_version(file.name)
     return Metadata(name, version, None, needs_build=True)
 
 
-def _built(content: bytes, file: PackageFile) -> Metadata:
-    """The metadata as a build makes them, in an environment of its own (PEP 517, through pypa/build)."""
+def built(fetcher: Fetcher, file: PackageFile) -> Metadata:
+    """What a source distribution requires as a build says, in an environment of its own (PEP 517, through pypa/build).
+
+    Raises OutsideError: ``metadata-invalid``, ``no-hash`` where nothing proves what is to be built, ``build-failed``.
+    """
     from tempfile import TemporaryDirectory
 
+    require_hash(file)
+    content = _content(fetcher, file)
     with TemporaryDirectory(prefix="envsolve-build-") as directory:
         source = _extracted(content, file, Path(directory))
         return checked_metadata(_metadata_of_build(source, file), file)
+
+
+def _content(fetcher: Fetcher, file: PackageFile) -> bytes:
+    response = fetcher.fetch(file.url, limit=_SOURCE_LIMIT)
+    if response.status != _OK:
+        raise not_had(file, response)
+    check_hash(response.body, file.hashes, file.name)
+    return response.body
 
 
 def _extracted(content: bytes, file: PackageFile, directory: Path) -> Path:

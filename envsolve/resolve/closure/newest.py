@@ -29,7 +29,7 @@ from envsolve.resolve.closure.resolve import (
     Progress,
     TimeUpError,
     TooLongError,
-    resolved,
+    resolved_and_built,
     too_long,
 )
 from envsolve.resolve.closure.world import World
@@ -102,7 +102,6 @@ class Newest:
         self._named = named
         self._held = held or {}
         self._progress = progress
-        self._latest: Provider | None = None
         self.conflicts: dict[int, Conflict] = {}
         """Why a world has no answer of any age, by the number of the world."""
         self._last: list[Provider | None] = [None for _ in worlds]
@@ -131,8 +130,8 @@ class Newest:
                     found = self._ask(number, floors, is_last=months is None)
                     if found is not None:
                         return self._improved(found, floors, months)
-        except TimeUpError:
-            raise too_long(self._latest) from None
+        except TimeUpError as error:
+            raise too_long(error.provider) from None
         return None
 
     def _improved(self, found: Answer, floors: Positions, months: int | None) -> Answer:
@@ -179,14 +178,11 @@ class Newest:
         world, asked = candidates.world, candidates.asked
         if not all(self._can_be(name, floor, world) for name, floor in floors.items()):
             return None
-        provider = Provider(world, asked, self._held, floors)
-        if (last := self._last[number]) is not None:
-            provider.learn_from(last)
-        self._latest = self._last[number] = provider
         world.look_ahead(tuple(need for need, _ in asked))
+        most_rounds = sys.maxsize if is_last else SHORT
         try:
-            picks = resolved(
-                provider, self._end, self._progress, most_rounds=sys.maxsize if is_last else SHORT, narrows=True
+            provider, picks = resolved_and_built(
+                lambda: self._provider(number, floors), self._end, self._progress, most_rounds=most_rounds, narrows=True
             )
         except (Conflict, TooLongError) as error:  # what takes long may be quick in another window
             if isinstance(error, Conflict) and is_last:
@@ -194,6 +190,15 @@ class Newest:
             self._hopeless[number].append(floors)
             return None
         return Answer(number, picks, provider)
+
+    def _provider(self, number: int, floors: Positions) -> Provider:
+        """The next search in a world, which begins with what the last one there learned."""
+        world, asked, *_ = self._worlds[number]
+        provider = Provider(world, asked, self._held, floors)
+        if (last := self._last[number]) is not None:
+            provider.learn_from(last)
+        self._last[number] = provider
+        return provider
 
     def _can_be(self, name: str, floor: int, world: World) -> bool:
         """Whether ``world`` has a version of ``name`` that is not below ``floor``, whatever else is asked."""

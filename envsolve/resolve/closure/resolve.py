@@ -63,7 +63,11 @@ class TooLongError(Exception):
 
 
 class TimeUpError(Exception):
-    """The clock ended a search."""
+    """The clock ended a search, that of ``provider``."""
+
+    def __init__(self, provider: Provider) -> None:
+        super().__init__("the time is over")
+        self.provider = provider
 
 
 class Question(NamedTuple):
@@ -115,15 +119,15 @@ def found_for(question: Question, indexes: Indexes, end: float, progress: Progre
     try:
         asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
         world.look_ahead(tuple(need for need, _ in asked))
-        provider = Provider(world, asked, question.held, _positions(question.floors, world))
+        floors = _positions(question.floors, world)
         try:
-            picks = resolved(provider, end, progress)
-        except TimeUpError:
-            raise too_long(provider) from None
+            provider, picks = resolved_and_built(lambda: Provider(world, asked, question.held, floors), end, progress)
+        except TimeUpError as error:
+            raise too_long(error.provider) from None
         except Conflict as conflict:
             names = {ask.name for ask, _ in conflict.causes}
             errors = [error for (name, _), error in sorted(world.missing.items()) if name in names]
-            errors += [error for name, error in sorted(world.failed_builds.items()) if name in names]
+            errors += [error for (name, _), error in sorted(world.failed_builds.items()) if name in names]
             raise errors[0] if errors else conflict from None
         return finished(picks, provider, question.limits, question.newest, question.frameworks)
     finally:
@@ -187,9 +191,30 @@ def resolved(
             raise TooLongError from None
 
 
-def too_long(provider: Provider | None) -> UnsolvableError:
+def resolved_and_built(
+    make_provider: Callable[[], Provider],
+    end: float,
+    progress: Progress | None = None,
+    *,
+    most_rounds: int = sys.maxsize,
+    narrows: bool = False,
+) -> tuple[Provider, Mapping[str, Pick]]:
+    """What is picked when all that is picked has been built that only a build tells of; see :func:`resolved`.
+
+    Nothing is built for a search that has no answer whatever a build tells.
+    """
+    while True:
+        provider = make_provider()
+        picks = resolved(provider, end, progress, most_rounds=most_rounds, narrows=narrows)
+        world = provider.world
+        there = [it for name, it in sorted(picks.items()) if name not in world.virtual and name not in world.present]
+        if not any(world.build(it.releases, it.fit.best) for it in there):  # one, as it may rule out the others
+            return provider, picks
+
+
+def too_long(provider: Provider) -> UnsolvableError:
     """The error where the time is over before there is an answer; ``provider`` is that of the last search."""
-    names = sorted(provider.troubled - provider.world.virtual)[:_FEW] if provider is not None else []
+    names = sorted(provider.troubled - provider.world.virtual)[:_FEW]
     causes = [f"versions of {', '.join(names)} were still being tried"] if names else []
     hint = Hint("limit the versions of the main packages, for example 'name>=2'")
     limit = f"{_SECONDS} seconds ({_SECONDS_WITH_BUILDS} with --allow-builds)"
@@ -296,7 +321,7 @@ class _Counting(BaseReporter[Ask, Pick, str]):
     def ending_round(self, index: int, state: State[Ask, Pick, str]) -> None:
         """One more version is picked. Raises TimeUpError."""
         if monotonic() > self._end:
-            raise TimeUpError
+            raise TimeUpError(self._provider)
         if self._progress is not None:
             self._progress(len(state.mapping), next(reversed(state.mapping), ""))
 

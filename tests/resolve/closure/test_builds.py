@@ -59,13 +59,45 @@ def test_a_build_that_fails_says_what_it_said_last(server: IndexServer, words: l
     assert "no compiler here" in result.err
 
 
+def marking(mark: Path) -> dict[str, bytes]:
+    """The members of a source distribution whose build writes the file ``mark``."""
+    return {"pyproject.toml": PYPROJECT, "backend.py": f"open({str(mark)!r}, 'w').close()\n".encode() + BACKEND}
+
+
+def test_nothing_is_built_where_no_build_helps(
+    server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
+) -> None:
+    """app is looked at before late, whose requirement nothing meets."""
+    mark = tmp_path / "ran"
+    shelf = server.index("/hopeless/simple/")
+    shelf.add("app", [sdist("app", "1.0", static=False, members=marking(mark))])
+    shelf.add("late", [wheel("late", "1.0", ["part>3"])])
+    shelf.add("part", [wheel("part", "2.0")])
+    result = envsolve("--index-url", shelf.index_url, "--allow-builds", *words, "late")
+    assert (result.code, mark.exists()) == (1, False), result.err
+    assert "late 1.0 requires part>3" in result.err
+
+
+def test_source_requires_what_a_wheel_of_its_version_does(
+    server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
+) -> None:
+    mark = tmp_path / "ran"
+    shelf = server.index("/wheel-of-another-python/simple/")
+    made = wheel("app", "1.0", ["part"], tags="cp310-cp310-manylinux_2_17_x86_64")
+    shelf.add("app", [made, sdist("app", "1.0", static=False, members=marking(mark))])
+    shelf.add("part", [wheel("part", "2.0")])
+    result = envsolve("--index-url", shelf.index_url, "--allow-builds", *words)
+    assert (result.code, mark.exists()) == (0, False), result.err
+    app, part = tomli.loads(result.out)["packages"]
+    assert (app["name"], app["sdist"]["name"], part["name"]) == ("app", "app-1.0.tar.gz", "part")
+
+
 @pytest.mark.parametrize("told", [None, "0" * 64], ids=["no hash", "another hash"])
 def test_nothing_is_built_whose_hash_does_not_prove_it(
     told: str | None, server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
 ) -> None:
     mark = tmp_path / "ran"
-    backend = f"open({str(mark)!r}, 'w').close()\n".encode()
-    made = sdist("app", "1.0", static=False, members={"pyproject.toml": PYPROJECT, "backend.py": backend})
+    made = sdist("app", "1.0", static=False, members=marking(mark))
     shelf = server.index(f"/{'un' if told is None else 'dis'}proven/simple/")
     shelf.add("app", [made._replace(sha256=told)])
     result = envsolve("--index-url", shelf.index_url, "--allow-builds", *words)
