@@ -195,6 +195,12 @@ def notes_of(pin: Pin) -> Iterator[Note]:
     if any(file.name.endswith(_SOURCE) for file in pin.files) and not any(file.is_wheel for file in pin.files):
         text = f"{pin.name} {pin.version} has only a source distribution: installing it runs its code"
         yield Note("built-at-install", text)
+    if pin.build_imports:
+        names = " and ".join(pin.build_imports)
+        text = f"the build of {pin.name} {pin.version} imports {names}, which its own build environment does not have"
+        way = f"install {names}, setuptools and wheel first, then this lock with --no-build-isolation (pip, uv)"
+        note = Note("build-imports-framework", f"{text}: {way}")
+        yield note.about(name=pin.name, version=pin.version, imports=names)
     for extra in pin.unknown_extras:
         told = Note("extra-unknown", f"{pin.name} {pin.version} has no extra {extra}")
         yield told.about(name=pin.name, version=pin.version, extra=extra)

@@ -18,7 +18,7 @@ from envsolve.index.metadata import Metadata
 from envsolve.index.page import RawFile
 from envsolve.model.need import Need
 
-_FORMAT = (4, sys.version_info[:2])
+_FORMAT = (5, sys.version_info[:2])
 """Of the record: another one, and what is kept counts as absent."""
 
 
@@ -77,7 +77,7 @@ _HASHES = ((str, str), ...)
 _FILE = (str, str, _HASHES, [int], [str], [str], [str], [_HASHES])
 """A RawFile."""
 _NEED = (str, _TEXTS, str, str, str, str)
-_METADATA = (str, str, [(_NEED, ...)], [str], _TEXTS, bool, bool, _TEXTS)
+_METADATA = (str, str, [(_NEED, ...)], [str], _TEXTS, bool, bool, _TEXTS, _TEXTS)
 _KEPT = (float, str, str, str, str, [_TEXTS], {str: _TEXTS}, {int: (_FILE, ...)}, {str: _METADATA})
 """The fields of a Kept."""
 _KNOWN_MARKERS = {(str, str): bool}

@@ -27,7 +27,8 @@ class Metadata(NamedTuple):
 
     ``is_static`` says of a source distribution that its requirements hold for every wheel built from it (PEP 643).
     ``needs_build`` says that only a build would tell them, and ``requires`` is None. ``corrected`` are requirements, as
-    they are written, that no standard allows and that were read as older installers read them.
+    they are written, that no standard allows and that were read as older installers read them. ``build_imports`` are
+    packages of frameworks that the build of a source distribution imports and does not require.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Metadata(NamedTuple):
     is_static: bool = True
     needs_build: bool = False
     corrected: tuple[str, ...] = ()
+    build_imports: tuple[str, ...] = ()
 
 
 def read_metadata(content: bytes) -> Metadata:

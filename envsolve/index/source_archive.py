@@ -16,31 +16,59 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from envsolve.boundary.files import FileError, toml_document
-from envsolve.index.checks import checked_metadata, invalid
+from envsolve.frameworks import FRAMEWORKS
+from envsolve.index.checks import checked_metadata, invalid, project_and_version
 from envsolve.index.fetch import METADATA_LIMIT
 from envsolve.index.metadata import Metadata, needs_in
+from envsolve.model.names import normalized
 from envsolve.model.package import PackageFile
 
 _SECTION = re.compile(r"\[(?P<extra>[^:\]]*)(?::(?P<marker>.*))?\]\Z")
+_IMPORT = re.compile(r"^(?:import|from)[ \t]+(\w+)", re.MULTILINE)
+"""An import that a script does in any case: it is not indented."""
+_NAME = re.compile(r"[\w.-]+")
 _EGG_INFO = ".egg-info"
 _TOP = 2
 """Parts of the path of a file at the top of the archive, whose files are all in one directory."""
 _BELOW_SRC = 4
 
 
-def stated_metadata(content: bytes, file: PackageFile) -> Metadata | None:
-    """What the archive states of its requirements; None where only a build tells them.
+def stated_metadata(content: bytes, file: PackageFile) -> Metadata:
+    """What the archive states of its requirements, or that only a build tells them, and what that build imports.
 
     Raises OutsideError where the archive is damaged, or about another project or version than its name.
     """
     members = dict(_members(content, file))
+    pyproject = _document(members.get("pyproject.toml"))
+    found = _stated_in(members, pyproject, file)
+    if found is None:
+        name, version = project_and_version(file.name)
+        found = Metadata(name, version, None, needs_build=True)
+    return found._replace(build_imports=tuple(_build_imports(members.get("setup.py", b""), pyproject)))
+
+
+def _stated_in(members: Mapping[str, bytes], pyproject: Mapping[str, object], file: PackageFile) -> Metadata | None:
     info = members.get("PKG-INFO")
     if info is None:
         return None
     found = checked_metadata(info, file)
     if found.is_static:
         return found
-    return _of_project(members.get("pyproject.toml"), found) or _of_egg_info(members, file)
+    return _of_project(pyproject, found) or _of_egg_info(members, file)
+
+
+def _build_imports(script: bytes, pyproject: Mapping[str, object]) -> Iterator[str]:
+    """The packages of frameworks that setuptools does not install for the build, which a setup.py imports."""
+    build = pyproject.get("build-system", {})
+    if not isinstance(build, dict) or not str(build.get("build-backend", "setuptools")).startswith("setuptools"):
+        return
+    requires = build.get("requires")
+    named = (_NAME.match(str(it)) for it in (requires if isinstance(requires, list) else ()))
+    there = {normalized(it[0]) for it in named if it is not None}
+    imported = set(_IMPORT.findall(script.decode("utf-8", "replace")))
+    for it in FRAMEWORKS.values():
+        if it.libraries.package in imported and there.isdisjoint(it.wheels):
+            yield it.wheels[0]
 
 
 def _members(content: bytes, file: PackageFile) -> Iterator[tuple[str, bytes]]:
@@ -65,7 +93,7 @@ def _members(content: bytes, file: PackageFile) -> Iterator[tuple[str, bytes]]:
 
 def _path(name: str) -> str | None:
     parts = PurePosixPath(name).parts
-    if len(parts) == _TOP and parts[1] in ("PKG-INFO", "pyproject.toml"):
+    if len(parts) == _TOP and parts[1] in ("PKG-INFO", "pyproject.toml", "setup.py"):
         return parts[1]
     inside = parts[2:] if parts[1:2] == ("src",) and len(parts) == _BELOW_SRC else parts[1:]
     if len(inside) == _TOP and inside[0].endswith(_EGG_INFO) and inside[1] in ("PKG-INFO", "requires.txt"):
@@ -73,12 +101,17 @@ def _path(name: str) -> str | None:
     return None
 
 
-def _of_project(content: bytes | None, info: Metadata) -> Metadata | None:
-    """What the table ``[project]`` states; None where it leaves something to the build."""
+def _document(content: bytes | None) -> Mapping[str, object]:
+    """A pyproject.toml; empty where it cannot be read."""
     try:
-        project = toml_document((content or b"").decode()).get("project")
+        return toml_document((content or b"").decode())
     except (UnicodeDecodeError, FileError):
-        return None
+        return {}
+
+
+def _of_project(pyproject: Mapping[str, object], info: Metadata) -> Metadata | None:
+    """What the table ``[project]`` states; None where it leaves something to the build."""
+    project = pyproject.get("project")
     if not isinstance(project, dict) or not isinstance(project.get("dependencies", []), list):
         return None
     dynamic = project.get("dynamic", [])

@@ -6,6 +6,7 @@ A build runs code of the package, so it happens only where the user allows it an
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 import zipfile
 import zlib
@@ -27,6 +28,7 @@ from envsolve.index.source_archive import stated_metadata
 from envsolve.model.package import PackageFile
 
 _OK = 200
+_NO_MODULE = re.compile(r"No module named '(\w+)")
 _SOURCE_LIMIT = 500_000_000
 """Bytes of a source distribution; the largest real ones have 300 MB."""
 
@@ -36,11 +38,7 @@ def of_source(fetcher: Fetcher, file: PackageFile) -> Metadata:
 
     Raises OutsideError ``metadata-invalid``.
     """
-    found = stated_metadata(_content(fetcher, file), file)
-    if found is not None:
-        return found
-    name, version = project_and_version(file.name)
-    return Metadata(name, version, None, needs_build=True)
+    return stated_metadata(_content(fetcher, file), file)
 
 
 def built(fetcher: Fetcher, file: PackageFile) -> Metadata:
@@ -98,12 +96,15 @@ def _metadata_of_build(source: Path, file: PackageFile) -> bytes:
             directory = builder.metadata_path(source / ".envsolve-metadata")
         return (Path(directory) / "METADATA").read_bytes()
     except (BuildException, BuildBackendException, subprocess.CalledProcessError, OSError) as error:
-        raise OutsideError(
-            BUILD_FAILED,
-            f"{file.name} could not be built to read its requirements",
-            (_last_words(error),),
-            (Hint("try another version with a wheel, or build a wheel and serve it from a local index"),),
-        ) from None
+        said = _last_words(error)
+        hints = [Hint("try another version with a wheel, or build a wheel and serve it from a local index")]
+        missing = _NO_MODULE.search(said)
+        if missing is not None:
+            text = f"a build has an environment of its own: build the wheel where {missing[1]} is installed"
+            name, version = project_and_version(file.name)
+            hints.append(Hint(text, f"pip wheel --no-build-isolation --no-deps {name}=={version}"))
+        message = f"{file.name} could not be built to read its requirements"
+        raise OutsideError(BUILD_FAILED, message, (said,), tuple(hints)) from None
 
 
 def _last_words(error: Exception) -> str:

@@ -168,6 +168,7 @@ def restricted_pin(pin: Pin, holds: Collection[Content], unsaid_index: str | Non
         requires=tuple(sorted(pin.requires)) if Content.REQUIREMENTS in holds else (),
         requires_python=pin.requires_python if keeps_pythons and is_specifier(pin.requires_python or "") else None,
         unknown_extras=(),
+        build_imports=(),
         marker=pin.marker if Content.MARKERS in holds else "",
         categories=(),
     )

@@ -51,8 +51,9 @@ class Pin(NamedTuple):
     reference, whose one file then says where it is. ``via`` names what requires it: packages, and files as
     ``-r requirements.in``. ``because`` are the sentences that bound its version beyond what metadata asks for.
     ``requires`` names the packages it needs on the target, pins or not. ``unknown_extras`` are the extras that were
-    asked for and that it does not have. ``marker`` says where it is installed, "" for everywhere, and ``categories``
-    for whom (``dev`` and the like), none for everybody.
+    asked for and that it does not have, ``build_imports`` the packages that its build imports and does not require.
+    ``marker`` says where it is installed, "" for everywhere, and ``categories`` for whom (``dev`` and the like), none
+    for everybody.
     """
 
     name: str
@@ -64,5 +65,6 @@ class Pin(NamedTuple):
     requires: tuple[str, ...] = ()
     requires_python: str | None = None
     unknown_extras: tuple[str, ...] = ()
+    build_imports: tuple[str, ...] = ()
     marker: str = ""
     categories: tuple[str, ...] = ()

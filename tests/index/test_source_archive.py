@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envsolve.errors import OutsideError
+from envsolve.index.metadata import Metadata
 from envsolve.index.source_archive import stated_metadata
 from envsolve.model.package import PackageFile
 from tests.index.packages import core_metadata, sdist
@@ -26,12 +27,18 @@ driver>=1
 """
 
 
-def stated(members: dict[str, bytes]) -> tuple[list[str], str | None, tuple[str, ...]] | None:
-    """What an archive with these files requires, of which Python, and its extras."""
+def metadata(members: dict[str, bytes]) -> Metadata:
+    """What is read of an archive with these files."""
     file = sdist("app", "1.0", pkg_info=members.pop("PKG-INFO", OLD), members=members)
     assert file.content is not None
-    found = stated_metadata(file.content, PackageFile(file.name, f"https://files.example.org/{file.name}"))
-    if found is None:
+    return stated_metadata(file.content, PackageFile(file.name, f"https://files.example.org/{file.name}"))
+
+
+def stated(members: dict[str, bytes]) -> tuple[list[str], str | None, tuple[str, ...]] | None:
+    """What an archive with these files requires, of which Python, and its extras."""
+    found = metadata(members)
+    if found.needs_build:
+        assert found.requires is None
         return None
     needs = [f"{it} ; {it.marker}" if it.marker else str(it) for it in found.requires or ()]
     return needs, found.requires_python, found.extras
@@ -88,3 +95,24 @@ def test_an_archive_about_another_project_is_an_error() -> None:
     with pytest.raises(OutsideError) as caught:
         stated({"PKG-INFO": OLD.replace(b"Name: app", b"Name: other")})
     assert caught.value.code == "metadata-invalid"
+
+
+BUILD = '[build-system]\nrequires = ["setuptools"{}]\n'
+
+
+@pytest.mark.parametrize(
+    ("script", "pyproject", "expected"),
+    [
+        ("import os\nimport torch\n", "", ("torch",)),
+        ("from torch.utils import cpp_extension\n", BUILD.format(', "ninja"'), ("torch",)),
+        ("import torch\n", BUILD.format(', "torch>=2"'), ()),
+        ("try:\n    import torch\nexcept ImportError:\n    torch = None\n", "", ()),
+        ("import torchvision\n", "", ()),
+        ("import torch\n", '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n', ()),
+        ("import torch\n", "build-system = 5\n", ()),
+    ],
+)
+def test_a_build_that_imports_a_framework_without_requiring_it_is_known(
+    script: str, pyproject: str, expected: tuple[str, ...]
+) -> None:
+    assert metadata({"setup.py": script.encode(), "pyproject.toml": pyproject.encode()}).build_imports == expected

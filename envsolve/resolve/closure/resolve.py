@@ -207,8 +207,8 @@ def resolved_and_built(
         provider = make_provider()
         picks = resolved(provider, end, progress, most_rounds=most_rounds, narrows=narrows)
         world = provider.world
-        there = [it for name, it in sorted(picks.items()) if name not in world.virtual and name not in world.present]
-        if not any(world.build(it.releases, it.fit.best) for it in there):  # one, as it may rule out the others
+        there = (it for name, it in sorted(picks.items()) if name not in world.virtual and name not in world.present)
+        if not world.build((it.releases, it.fit.best) for it in there):
             return provider, picks
 
 
@@ -289,6 +289,7 @@ def _pin(
         requires=tuple(sorted(requires)),
         requires_python=pick.fit.best[5],
         unknown_extras=tuple(sorted(unknown_extras)),
+        build_imports=world.build_imports(pick.releases, pick.fit.best),
     )
 
 

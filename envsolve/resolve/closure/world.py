@@ -7,7 +7,7 @@ time (measured). It decides nothing: the resolver takes the same versions with a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -184,13 +184,17 @@ class World:
         """Whether only a build would tell what a file requires. Raises OutsideError."""
         return not file[0].endswith(".whl") and self._metadata(releases, file).needs_build
 
-    def build(self, releases: Releases, file: RawFile) -> bool:
-        """Build a file of which only a build tells what it requires, if that is allowed; whether more is known now.
+    def build(self, files: Iterable[tuple[Releases, RawFile]]) -> bool:
+        """Build at once those of which only a build tells what they require, if allowed; whether more is known now.
 
-        Raises OutsideError, but not where the build fails: the file is not taken again.
+        Raises OutsideError, but not where a build fails: that file is not taken again.
         """
-        if not self.needs_build(releases, file):
-            return False
+        unbuilt = [it for it in files if self.needs_build(*it)]
+        for it in unbuilt[1:]:
+            self.workers.submit(partial(self._is_built, *it))
+        return any([self._is_built(*it) for it in unbuilt])  # noqa: C419 - each, not up to the first
+
+    def _is_built(self, releases: Releases, file: RawFile) -> bool:
         name = releases.project.name
         try:
             return self.indexes.build(releases.project, self._read_for(releases, file)) is not None
@@ -203,6 +207,10 @@ class World:
     def corrected(self, releases: Releases, file: RawFile) -> tuple[str, ...]:
         """What a file requires in words that no standard allows. Raises OutsideError."""
         return self._metadata(releases, file).corrected
+
+    def build_imports(self, releases: Releases, file: RawFile) -> tuple[str, ...]:
+        """The packages of frameworks that the build of a file imports and does not require. Raises OutsideError."""
+        return () if file[0].endswith(".whl") else self._metadata(releases, file).build_imports
 
     def is_at_hand(self, releases: Releases, file: RawFile) -> bool:
         """Whether nothing has to be fetched to know what a file requires."""

@@ -92,6 +92,25 @@ def test_source_requires_what_a_wheel_of_its_version_does(
     assert (app["name"], app["sdist"]["name"], part["name"]) == ("app", "app-1.0.tar.gz", "part")
 
 
+def test_a_build_that_lacks_a_module_says_how_to_build_beside_it(
+    server: IndexServer, words: list[str], envsolve: Envsolve
+) -> None:
+    result = envsolve(*listed(server, "/lacking/simple/", b"import torch_of_tomorrow\n"), "--allow-builds", *words)
+    assert (result.code, result.out) == (3, "")
+    assert "hint: a build has an environment of its own: build the wheel where torch_of_tomorrow is in" in result.err
+    assert "pip wheel --no-build-isolation --no-deps app==1.0" in result.err
+
+
+def test_a_lock_says_that_a_build_imports_a_framework_it_does_not_require(
+    server: IndexServer, words: list[str], envsolve: Envsolve
+) -> None:
+    shelf = server.index("/importing/simple/")
+    shelf.add("app", [sdist("app", "1.0", members={"setup.py": b"import torch\n"})])
+    result = envsolve("--index-url", shelf.index_url, *words)
+    assert result.code == 0, result.err
+    assert "note: the build of app 1.0 imports torch, which its own build environment does not have" in result.err
+
+
 @pytest.mark.parametrize("told", [None, "0" * 64], ids=["no hash", "another hash"])
 def test_nothing_is_built_whose_hash_does_not_prove_it(
     told: str | None, server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
