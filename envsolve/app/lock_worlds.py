@@ -33,7 +33,13 @@ from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Packages, Request
 from envsolve.model.solution import Problem
 from envsolve.resolve.closure.ages import days_of
-from envsolve.resolve.closure.bounds import THE_STACK, constraints_of, cuda_major_of, may_stand_beside
+from envsolve.resolve.closure.bounds import (
+    THE_STACK,
+    constraints_of,
+    cuda_major_of,
+    may_stand_beside,
+    without_code,
+)
 from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
 from envsolve.resolve.closure.releases import Fit, Sources, Wanted
 from envsolve.resolve.closure.resolve import Conflict, Progress
@@ -365,11 +371,12 @@ class Worlds:
 
         Those in PyTorch's own index are for the CUDA of its PyTorch.
         """
-        for facts in self._matrix.build_facts(name):
+        facts_of = self._matrix.build_facts
+        if any(facts.covers(version) for facts, _ in without_code(name, self._problem.gpus, facts_of)):
+            yield from (among(framework_identifier(framework), ()) for framework in self.builds)
+            return
+        for facts in facts_of(name):
             if not facts.covers(version):
-                continue
-            if facts.without_code_for(self._problem.gpus) is not None:
-                yield from (among(framework_identifier(framework), ()) for framework in self.builds)
                 continue
             self.met_what_runs_in_part |= bool(facts.loss)
             if not (self.in_part and facts.loss):
