@@ -8,16 +8,17 @@ turns up as a dependency joins the stack, so that it is never one for another GP
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target, given
-from envsolve.app.command import way_out
 from envsolve.app.lock_frameworks import depends_on_python, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
-from envsolve.app.lock_result import Locked, Result, said
+from envsolve.app.lock_notes import Notes, Resolved
+from envsolve.app.lock_result import Locked, Result
 from envsolve.app.lock_stacks import Attempt, attempt_of, for_python, joined_among, problem_of, stays, with_joined
 from envsolve.app.lock_start import Start, start
 from envsolve.app.lock_worlds import Chosen, Worlds, held_builds
@@ -36,7 +37,6 @@ from envsolve.app.stack_wheels import (
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
-from envsolve.index.metadata import corrected as read_as
 from envsolve.lockfile.formats import require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import FrameworkTable, Matrix
@@ -45,16 +45,14 @@ from envsolve.model.need import Markers, Need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
-from envsolve.model.request import FrameworkRequest, Held, Request
+from envsolve.model.request import Held, Request
 from envsolve.model.solution import Problem, Solution
-from envsolve.resolve.closure.behind import Behind, is_limited
+from envsolve.resolve.closure.behind import is_limited
 from envsolve.resolve.closure.releases import Sources, Wanted
 from envsolve.resolve.closure.resolve import Conflict, Found, Progress, Question, end_of_search, finished, found_for
 from envsolve.resolve.closure.told import contested
 from envsolve.resolve.solver import Solver
 
-_FEW = 4
-_FEW_MONTHS = 6
 _MANY_MONTHS = 18
 _SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexes")
 
@@ -130,20 +128,6 @@ def _solved(request: Request, locks: Sequence[Locked], beside: Iterable[Note]) -
     notes = (*(note for made in locks for note in made.notes), *beside)
     answers = tuple(made.answer for made in locks if made.answer is not None)
     return Solved(texts, tuple(dict.fromkeys(notes)), solutions, tuple(made.lock for made in locks), answers)
-
-
-class _Made(NamedTuple):
-    """A stack with every package around it, and the ``best`` stack, whatever packages go with it.
-
-    ``floors`` are the versions that were chosen of what was asked for by name, ``undecided`` the names of which a newer
-    version was still looked for when the time was over.
-    """
-
-    attempt: Attempt
-    best: Attempt
-    found: Found
-    floors: Mapping[str, str]
-    undecided: tuple[str, ...] = ()
 
 
 class _LeftOutError(Exception):
@@ -231,15 +215,9 @@ class _Lock:
                 joined += new
                 continue
             self._require_recent(made, lines)
-            beside = (
-                *self._held_back(made, lines),
-                *self._beyond_glibc(made),
-                *self._met_by_rivals(made.found.pins),
-                *self._older_than_framework(made),
-                *_not_decided(made),
-                *_corrected(made.found),
-            )
-            return self._result.finished(made.attempt, made.found.pins, beside, self._passed)
+            refusal_of = partial(self._refusal_of, lines)
+            notes = Notes(made, self._asked.request, self._solver, self._rivals, refusal_of)
+            return self._result.finished(made.attempt, made.found.pins, notes, self._passed)
 
     def _has_no_builds(self) -> bool:
         """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""
@@ -256,7 +234,7 @@ class _Lock:
                 package = FRAMEWORKS[it.framework].wheels[0]
                 yield Need(package, (), str(it.specifier), ""), str(self._asked.request.asker)
 
-    def _best(self, problem: Problem, lines: Lines) -> _Made:
+    def _best(self, problem: Problem, lines: Lines) -> Resolved:
         """The best answer. Raises _LeftOutError where a build of it cannot be had, UnsolvableError, OutsideError."""
         best = self._best_stack(problem)
         if best is None:
@@ -280,7 +258,7 @@ class _Lock:
         parts = self._solver, self._matrix, self._where, lines
         return Worlds(self._request, problem, asked, self._wanted, *parts, in_part=in_part, as_if_built=as_if_built)
 
-    def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, lines: Lines) -> _Made:
+    def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, lines: Lines) -> Resolved:
         """The packages of what was chosen. Raises _LeftOutError where one of its builds cannot be had."""
         if chosen.builds:
             major, minor, _ = chosen.interpreter.python
@@ -300,7 +278,7 @@ class _Lock:
                     chosen.answer.provider,
                     limits,
                     newest,
-                    [it.package for it in _releases(attempt)],
+                    [it.package for it in attempt.releases],
                 )
             else:
                 found = self._found(attempt, limits, lines, floors, newest, chosen)
@@ -310,7 +288,7 @@ class _Lock:
         if stranger is not None:
             raise self._without_folder(*stranger)
         self._rivals |= worlds.rivals
-        return _Made(attempt, best, found, floors, chosen.answer.undecided)
+        return Resolved(attempt, best, found, floors, chosen.answer.undecided)
 
     def _limits(self, attempt: Attempt, *, in_part: bool) -> Limits:
         solution = attempt.solution
@@ -350,12 +328,12 @@ class _Lock:
             limits=limits,
             held={} if chosen is None else chosen.versions,
             judge=required_by_builds(
-                self._matrix, places, {it.package: it.framework for it in _releases(attempt)}, self._rivals
+                self._matrix, places, {it.package: it.framework for it in attempt.releases}, self._rivals
             ),
             virtual=places,
             floors=floors or {},
             newest=newest or {},
-            frameworks=[it.package for it in _releases(attempt)],
+            frameworks=[it.package for it in attempt.releases],
         )
         indexes = indexes_for(solution, wanted, packages, self._where, lines)
         return found_for(question, indexes, self._end, self._asked.progress)
@@ -365,7 +343,7 @@ class _Lock:
         from envsolve.app.lock_refusal import packages_refusal
 
         refused = packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
-        left_out = self._absent(_releases(attempt), conflict) or {it.label for it in _releases(attempt)}
+        left_out = self._absent(attempt.releases, conflict) or {it.label for it in attempt.releases}
         if not left_out:
             raise refused
         self._passed.append(refused)
@@ -400,83 +378,8 @@ class _Lock:
     def _there(self, table: FrameworkTable) -> FrameworkTable:
         return table._replace(releases=tuple(it for it in table.releases if it.label not in self._left_out))
 
-    def _held_back(self, made: _Made, lines: Lines) -> Iterator[Note]:
-        """What is not at its newest and what keeps it there: a framework in any case, others after half a year."""
-        of_stack = {it.package for it in _releases(made.attempt)}
-        for it in made.found.behind:
-            months = it.months or 0
-            if it.name not in of_stack and months < _FEW_MONTHS:
-                continue
-            age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is used, not"
-            because, command = " and ".join(it.held_by[:_FEW]), None
-            if not because:
-                refused = self._against(it, made, lines, is_of_stack=it.name in of_stack)
-                because = "newer ones do not fit" if refused is None else said(refused)
-                command = (
-                    None if refused is None else next((hint.command for hint in refused.hints if hint.command), None)
-                )
-            text = f"{it.name} {it.version}{age} {it.newest}: {because}"
-            note = Note("held-back", text, command)
-            yield note.about(name=it.name, version=it.version, newest=it.newest, months=round(months), because=because)
-
-        yield from self._of_older_cuda(made, lines)
-
-    def _beyond_glibc(self, made: _Made) -> Iterator[Note]:
-        """Newer versions that only another C library would allow."""
-        for name, version, needed in made.found.beyond_glibc:
-            have = made.attempt.interpreter.glibc
-            text, request = f"{name} {version} needs glibc {needed}, and the target has {have}", self._asked.request
-            hint = way_out(text, request._replace(glibc=needed), request)
-            note = Note("newer-needs-glibc", hint.text, hint.command)
-            yield note.about(name=name, version=version, glibc=str(needed))
-
-    def _older_than_framework(self, made: _Made) -> Iterator[Note]:
-        """What was made for an older framework and does not say so, with the one of its time if that runs here."""
-        request = self._asked.request
-        of = {it.package: it.framework for it in _releases(made.attempt)}
-        for it in made.found.unlimited:
-            text = (
-                f"{it.name} {it.version} is {it.months:.0f} months older than its {it.framework}, and does not limit it"
-            )
-            asked = FrameworkRequest(of[it.framework], SpecifierSet(f"=={it.then}"))
-            others = tuple(other for other in request.frameworks if other.framework != asked.framework)
-            earlier = request._replace(frameworks=tuple(sorted((*others, asked), key=lambda it: it.framework)))
-            problem = made.attempt.problem._replace(frameworks=earlier.frameworks, python=request.python)
-            note = Note("older-than-framework", text)
-            if self._solver.can_solve(earlier, problem):
-                hint = way_out(f"{text}: {it.framework} {it.then} was the newest then", earlier, request)
-                note = Note(note.code, hint.text, hint.command)
-            yield note.about(
-                name=it.name, version=it.version, framework=it.framework, months=round(it.months), then=it.then
-            )
-
-    def _met_by_rivals(self, pins: Iterable[Pin]) -> Iterator[Note]:
-        """What requires a package that the lock has under another name, which pip would install over it."""
-        for pin in pins:
-            if (pin.name, pin.version) in self._rivals:
-                rival, own = self._rivals[pin.name, pin.version]
-                text = f"{pin.name} {pin.version} requires {rival}, and {own} in this lock installs the same module"
-                note = Note("met-by-another-package", f"{text}: install it with pip install --no-deps or uv pip sync")
-                yield note.about(name=pin.name, version=pin.version, required=rival, met_by=own)
-
-    def _of_older_cuda(self, made: _Made, lines: Lines) -> Iterator[Note]:
-        """The builds of the newest version that are for an older CUDA than the one that runs here."""
-        newest = {it.framework: it for it in _releases(made.best)}
-        for it in _releases(made.attempt):
-            better = newest.get(it.framework, it)
-            if better.version == it.version and better.cuda and it.cuda and better.cuda.major > it.cuda.major:
-                refused = self._refusal_of(made.best, made.floors, lines)
-                because = "" if refused is None else f": {said(refused)}"
-                yield Note("older-cuda", f"{it.label} is used, not the build for CUDA {better.cuda}{because}")
-
-    def _against(self, it: Behind, made: _Made, lines: Lines, *, is_of_stack: bool = False) -> UnsolvableError | None:
-        """Why the newest version does not go with the rest, found out by asking for it, or for the best stack."""
-        if is_of_stack:
-            return self._refusal_of(made.best, made.floors, lines)
-        return self._refusal_of(made.attempt, {it.name: it.newest}, lines)
-
-    def _refusal_of(self, attempt: Attempt, floors: Mapping[str, str], lines: Lines) -> UnsolvableError | None:
-        """Why no packages go with a stack, none of them below its floor; None where some do, or it cannot be known."""
+    def _refusal_of(self, lines: Lines, attempt: Attempt, floors: Mapping[str, str]) -> UnsolvableError | None:
+        """See envsolve.app.lock_notes."""
         from envsolve.app.lock_refusal import packages_refusal
 
         try:
@@ -489,14 +392,14 @@ class _Lock:
             return None  # what only explains an answer does not end it
         return None
 
-    def _require_recent(self, made: _Made, lines: Lines) -> None:
+    def _require_recent(self, made: Resolved, lines: Lines) -> None:
         """Raise UnsolvableError where the newest that fits of what was asked for is long out of date.
 
         What a package requires in an older version is right so, and what the request bounds may be old because of it;
         so may what goes with a framework of which the machine runs no release of the last years. A version from before
         a package began to limit its framework is never right for a framework of years later.
         """
-        of_stack = {it.package for it in _releases(made.attempt)}
+        of_stack = {it.package for it in made.attempt.releases}
         behind = (it for it in made.found.behind if not it.held_by and it.name not in of_stack)
         old = [it for it in behind if (it.months or 0) > _MANY_MONTHS]
         is_bounded = self._is_bounded() or any(made.found.months.get(it, 0) > _MANY_MONTHS for it in of_stack)
@@ -506,7 +409,8 @@ class _Lock:
         if old:
             from envsolve.app.lock_refusal import outdated
 
-            raise outdated(old[0], self._against(old[0], made, lines), self._asked.request)
+            refused = self._refusal_of(lines, made.attempt, {old[0].name: old[0].newest})
+            raise outdated(old[0], refused, self._asked.request)
 
     def _is_limited(self, name: str) -> bool:
         """Whether the request says which versions of a package may not be newer."""
@@ -521,7 +425,7 @@ class _Lock:
         limits = (request.python, request.cuda, request.packages.exclude_newer)
         return any(it is not None for it in limits) or any(map(is_limited, typed))
 
-    def _explained(self, problem: Problem, worlds: Worlds | None, lines: Lines) -> _Made:
+    def _explained(self, problem: Problem, worlds: Worlds | None, lines: Lines) -> Resolved:
         """Raise UnsolvableError with the reason why there is no answer, for the Python of which it says the most.
 
         What turns out to be an answer all the same counts as one.
@@ -551,11 +455,11 @@ class _Lock:
             while (attempt := self._best_stack(narrowed)) is not None:
                 try:
                     found = self._found(attempt, self._limits(attempt, in_part=True), lines)
-                    return _Made(attempt, self._best_stack(problem) or attempt, found, {})
+                    return Resolved(attempt, self._best_stack(problem) or attempt, found, {})
                 except Conflict as conflict:
                     refusal = packages_refusal(conflict, self._request, attempt.solution, attempt.interpreter)
                     refused.append((rank_of(conflict, refusal), refusal))
-                    absent = self._absent(_releases(attempt), conflict)
+                    absent = self._absent(attempt.releases, conflict)
                     if not absent:
                         break
                     self._without(absent)
@@ -582,21 +486,5 @@ class _Lock:
         return None if solution is None else Attempt(self._request, problem, solution)
 
 
-def _releases(attempt: Attempt) -> tuple[Release, ...]:
-    return () if attempt.solution is None else tuple(it.release for it in attempt.solution.choices)
-
-
 def _folder(release: Release) -> tuple[Source, str]:
     return release.source, release.build if release.source is Source.PYTORCH else ""
-
-
-def _corrected(found: Found) -> Iterator[Note]:
-    for package, line in found.corrected:
-        text = f"{package} requires {line!r}, which is invalid and was read as {read_as(line)!r}"
-        yield Note("metadata-corrected", f"{text}: pip 24.1 and newer refuse this package, uv installs it")
-
-
-def _not_decided(made: _Made) -> Iterator[Note]:
-    if made.undecided:
-        names = ", ".join(it for it in made.undecided)
-        yield Note("not-decided", f"time ran out before newer versions of {names} were tried")
