@@ -1,6 +1,6 @@
 """The worlds that a Python lock is looked for in: one for each Python, with builds of frameworks among the packages.
 
-Here a framework is one package among those that were asked for: its builds are the candidates of a virtual project, the
+Here a framework is one package of the request: its builds are the candidates of a virtual project, the
 majors of CUDA those of another that the builds depend on, and a package that pins torch moves torch. GPUs, driver and C
 library are constants: a build that does not run with them is no candidate. See
 :mod:`envsolve.resolve.closure.newest` for which answer is the best.
@@ -52,7 +52,7 @@ from envsolve.resolve.provider import Provider as RowsProvider
 from envsolve.resolve.solver import Solver
 
 _DEPTH = 4
-"""How far is looked for a framework behind what was asked for."""
+"""How far dependencies are followed to a framework."""
 
 
 class Chosen(NamedTuple):
@@ -84,7 +84,7 @@ class Chosen(NamedTuple):
     def is_exact(self, limits: Limits, packages: Packages) -> bool:
         """Whether what was picked is what would be installed, and lies within ``limits``.
 
-        Not where wheels are from another index than the one that was asked, or the metadata of another wheel of the
+        Not where wheels are from another index than the search used, or the metadata of another wheel of the
         same version were read.
         """
         if any(index_of(row, packages) is not None for row in self.builds.values()):
@@ -99,7 +99,7 @@ class Chosen(NamedTuple):
 class Worlds:
     """The worlds of a problem, and the search for the best answer in them.
 
-    ``asked`` are the frameworks that somebody asked for; others of the problem came in as dependencies. ``versions``
+    ``requested`` are the frameworks of the request; others of the problem came in as dependencies. ``versions``
     are those of an existing lock that stay where they fit, and ``held`` its stack. Builds whose label is in
     ``left_out`` count for nothing. With ``in_part`` packages will do that lose something with the CUDA of a build. With
     ``as_if_built`` what only a build tells of packages is taken for nothing, as it is anyway until they are built.
@@ -109,7 +109,7 @@ class Worlds:
         self,
         request: Request,
         problem: Problem,
-        asked: Iterable[str],
+        requested: Iterable[str],
         wanted: Given,
         solver: Solver,
         matrix: Matrix,
@@ -121,7 +121,7 @@ class Worlds:
     ) -> None:
         self._matrix = matrix
         self._request, self._problem, self._wanted = request, problem, wanted
-        self._asked = frozenset(asked)
+        self._requested = frozenset(requested)
         self._solver, self._where, self._lines = solver, where, lines
         self.in_part = in_part
         self._as_if_built = as_if_built or request.packages.allow_builds
@@ -148,21 +148,21 @@ class Worlds:
     def pythons(self) -> list[Version]:
         """The Pythons that some build was made for, the newest first, those younger than a year last."""
         minors = {Version(it) for rows in self.builds.values() for row in rows for it in row.pythons}
-        return sorted(sorted(filter(self._is_asked, minors), reverse=True), key=self._is_young)
+        return sorted(sorted(filter(self._is_requested, minors), reverse=True), key=self._is_young)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What was asked for by name, beside frameworks and files by their address."""
+        """The packages of the request by name, without frameworks and direct references."""
         named = (need.name for need, _ in self._wanted.needs if not need.url)
         return tuple(dict.fromkeys(it for it in named if it not in FRAMEWORK_OF_WHEEL))
 
     def floors_of(self, chosen: Chosen) -> dict[str, str]:
-        """The versions that were chosen of what was asked for by name."""
+        """The chosen versions of the packages of the request."""
         picks = chosen.answer.picks
         return {name: picks[name].version for name in self.names if name in picks}
 
     def newest_beside(self, chosen: Chosen) -> dict[str, str]:
-        """The newest versions that any world has of what was asked for, and of the packages of the frameworks."""
+        """The newest versions in any world of the packages of the request, and of the packages of the frameworks."""
         settled = [it for it in self._candidates if not it.is_last_resort]
         found = newest_positions(settled or self._candidates, self.names)
         world = self._candidates[0].world
@@ -180,7 +180,7 @@ class Worlds:
         worlds = [self._candidates[number] for number in order]
         identifiers = {framework_identifier(it): it for it in self.builds}
         named = [it for it in (*self.names, *identifiers) if not self._stays(it, kept)]
-        windowed = [it for it in named if identifiers.get(it, "") in ("", *self._asked)]
+        windowed = [it for it in named if identifiers.get(it, "") in ("", *self._requested)]
         ages = {it: self._ages_of(self.builds[name]) for it, name in identifiers.items()}
         rank = partial(self._ranked, worlds[0].world)
         search = Newest(worlds, named, windowed, rank, ages, end, kept, progress)
@@ -205,11 +205,13 @@ class Worlds:
         return Chosen(answer, answer.provider.world.wanted.interpreter, builds)
 
     def _stays(self, name: str, kept: Mapping[str, str]) -> bool:
-        """Whether an existing lock has a version of ``name`` that is still what is asked for."""
+        """Whether an existing lock has a version of ``name`` that meets the request."""
         if name not in kept:
             return False
-        asked = [need.specifier for need, _ in (*self._wanted.needs, *self._wanted.constraints) if need.name == name]
-        return all(SpecifierSet(it).contains(kept[name], prereleases=True) for it in asked)
+        specifiers = [
+            need.specifier for need, _ in (*self._wanted.needs, *self._wanted.constraints) if need.name == name
+        ]
+        return all(SpecifierSet(it).contains(kept[name], prereleases=True) for it in specifiers)
 
     def _with_first(self, python: str | None) -> list[int]:
         """The numbers of the worlds, those for ``python`` first."""
@@ -367,7 +369,7 @@ class Worlds:
         return {row.package: framework for framework, rows in self.builds.items() for row in rows}
 
     def _of_builds(self, name: str, version: str) -> Iterator[Need]:
-        """What builds of a package ask of frameworks: the CUDA that they load, and no GPU that they have no code for.
+        """What builds of a package require of frameworks: the CUDA that they load, and GPUs that they have code for.
 
         Those in PyTorch's own index are for the CUDA of its PyTorch.
         """
@@ -409,14 +411,14 @@ class Worlds:
                     found[framework].setdefault(need.name, []).append((number, need))
         return found
 
-    def _is_asked(self, minor: Version) -> bool:
+    def _is_requested(self, minor: Version) -> bool:
         return self._problem.python is None or minor_lies_in(minor, self._problem.python)
 
     def _is_young(self, minor: Version) -> bool:
         return not is_a_year_old(minor, self._solver.catalogue(self._problem).date)
 
     def _ranked(self, world: World) -> Sequence[str]:
-        """What was asked for: what depends on a framework, the frameworks, then the others, by name within a rank."""
+        """The requested packages: those that depend on a framework, the frameworks, then the others, each by name."""
         packages = {row.package for rows in self.builds.values() for row in rows}
         dependent = {name for name in self.names if packages and _leads_to(packages, name, world)}
         frameworks = sorted(map(framework_identifier, self.builds))

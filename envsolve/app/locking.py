@@ -1,8 +1,8 @@
 """Python locks: the frameworks for the GPU and everything around them, from package indexes, as one answer.
 
-Frameworks, Python, CUDA and packages are chosen together (envsolve.app.lock_worlds); what the stack of that answer
-demands of the packages around it (envsolve.resolve.closure.bounds) is then held against them. A framework that only
-turns up as a dependency joins the stack, so that it is never one for another GPU or for none.
+Frameworks, Python, CUDA and packages are chosen together (envsolve.app.lock_worlds); the bounds that the stack sets on
+the packages around it (envsolve.resolve.closure.bounds) are checked afterwards. A framework that only turns up as a
+dependency joins the stack, so that it is never one for another GPU or for none.
 """
 
 from __future__ import annotations
@@ -70,20 +70,20 @@ class LockRequest(NamedTuple):
     recorded: Request | None = None
 
 
-def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], started: Start | None = None) -> Solved:
+def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], started: Start | None = None) -> Solved:
     """The Python lock for each platform of the request, in its format; with what was ``started`` for it before.
 
     Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where an index fails.
     """
-    request, hidden = request_without_secrets(asked.request)
-    wanted, where, lines = started or start(asked.request, asked.network, environ)
+    request, hidden = request_without_secrets(lock_request.request)
+    wanted, where, lines = started or start(lock_request.request, lock_request.network, environ)
     try:
         require_wheels(request)
         targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
         require_platforms([it.problem.platform for it in targets], request.format)
-        locks = [_Lock(asked, matrix, target, wanted, where).made(lines) for target in targets]
+        locks = [_Lock(lock_request, matrix, target, wanted, where).made(lines) for target in targets]
     except OutsideError as error:
-        name_index(error, asked.request, where)
+        name_index(error, lock_request.request, where)
         raise
     finally:
         lines.close()
@@ -91,31 +91,31 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], started
 
 
 def locked_again(
-    asked: LockRequest, there: Callable[[Platform], Lock | None], matrix: Matrix, environ: Mapping[str, str]
+    lock_request: LockRequest, there: Callable[[Platform], Lock | None], matrix: Matrix, environ: Mapping[str, str]
 ) -> Solved | None:
     """The locks that are ``there`` as :func:`lock` would write them if it came to the same packages.
 
-    No index is asked: the stack alone is solved, and the packages are those of the locks. None where they cannot be an
+    No index is queried: the stack alone is solved, and the packages are those of the locks. None if they cannot be an
     answer: one is missing or of another tool, leaves something open, was changed since it was written, does not meet
-    the request, or holds what the stack of today does not go with.
+    the request, or has packages that do not fit the stack of today.
     """
     from envsolve.app.lock_satisfies import differences
 
-    request, hidden = request_without_secrets(asked.request)
-    recorded, _ = request_without_secrets(asked.recorded or request)
-    wanted = given(asked.request.packages)
-    where = places(asked.request, wanted, settings_of(environ))
+    request, hidden = request_without_secrets(lock_request.request)
+    recorded, _ = request_without_secrets(lock_request.recorded or request)
+    wanted = given(lock_request.request.packages)
+    where = places(lock_request.request, wanted, settings_of(environ))
     require_wheels(request)
     targets = targets_of(request, matrix, environ)
     require_platforms([it.problem.platform for it in targets], request.format)
     locks: list[Locked] = []
     for target in targets:
-        held = there(target.problem.platform)
-        if held is None or held.open or held.made is None or None in (held.made.packages_digest, held.made.request):
+        old = there(target.problem.platform)
+        if old is None or old.open or old.made is None or None in (old.made.packages_digest, old.made.request):
             return None
-        if not all(it.is_met for it in differences(held, recorded, target)):
+        if not all(it.is_met for it in differences(old, recorded, target)):
             return None
-        again = _Lock(asked, matrix, with_frameworks(target, wanted, where), wanted, where).again(held)
+        again = _Lock(lock_request, matrix, with_frameworks(target, wanted, where), wanted, where).again(old)
         if again is None:
             return None
         locks.append(again)
@@ -137,17 +137,17 @@ class _LeftOutError(Exception):
 class _Lock:
     """The lock for one target: looks for the best answer, and for the next one where an index lacks a build of it."""
 
-    def __init__(self, asked: LockRequest, matrix: Matrix, target: Target, wanted: Given, where: Places) -> None:
-        self._asked, self._matrix, self._target = asked, matrix, target
+    def __init__(self, lock_request: LockRequest, matrix: Matrix, target: Target, wanted: Given, where: Places) -> None:
+        self._lock_request, self._matrix, self._target = lock_request, matrix, target
         self._where = where
-        self._result = Result(asked.request, asked.recorded, matrix, target, wanted, where)
+        self._result = Result(lock_request.request, lock_request.recorded, matrix, target, wanted, where)
         self._request = target.request
         self._problem = problem_of(target, wanted)
         self._solver = Solver(matrix)
         self._is_plain = self._has_no_builds()
         self._wanted = wanted._replace(needs=(*self._by_name(), *wanted.needs)) if self._is_plain else wanted
-        pins, held = asked.held(target.problem.platform)
-        packages = asked.request.packages
+        pins, held = lock_request.held(target.problem.platform)
+        packages = lock_request.request.packages
         self._versions = {it.name: it.version for it in pins if stays(packages, it.name)}
         self._held = held._replace(packages=tuple(it for it in held.packages if stays(packages, it[0])))
         self._left_out: frozenset[str] = frozenset()
@@ -155,11 +155,11 @@ class _Lock:
         self._passed: list[UnsolvableError] = []
         """Why they cannot."""
         self._rivals: Rivals = {}
-        self._end = end_of_search(builds=asked.request.packages.allow_builds)
+        self._end = end_of_search(builds=lock_request.request.packages.allow_builds)
 
-    def again(self, held: Lock) -> Locked | None:
-        """The lock with the packages of ``held``; None where they are no answer for the machines of today."""
-        pins = held.pins
+    def again(self, old: Lock) -> Locked | None:
+        """The lock with the packages of ``old``; None where they are no answer for the machines of today."""
+        pins = old.pins
         problem = with_joined(self._problem, self._wanted, joined_among(pins, self._problem))
         builds = held_builds(self._solver, self._request, problem, self._held)
         if len(builds) < len(problem.frameworks) or (builds and self._held.python is None):
@@ -169,35 +169,35 @@ class _Lock:
         attempt = attempt_of(builds, self._request, problem, self._solver)
         if attempt is None or next(strangers(attempt.solution, pins, self._request.packages), None) is not None:
             return None
-        found = self._result.finished(attempt, tuple(self._asked_now(pins, attempt)))
+        found = self._result.finished(attempt, tuple(self._with_requirers(pins, attempt)))
         indexes = (None, "", found.lock.default_index, *found.lock.indexes)
         if not all(pin.index_url in indexes for pin in pins):
             return None
-        now = found.lock.restricted_to(self._asked.request.format)
-        return found if self._suits_alike(now, held, attempt.solution) else None
+        now = found.lock.restricted_to(self._lock_request.request.format)
+        return found if self._suits_alike(now, old, attempt.solution) else None
 
-    def _asked_now(self, pins: Iterable[Pin], attempt: Attempt) -> Iterator[Pin]:
-        """``pins`` with who asks for each of them now."""
+    def _with_requirers(self, pins: Iterable[Pin], attempt: Attempt) -> Iterator[Pin]:
+        """``pins`` with what requires each of them in this request."""
         wanted = for_target(self._wanted, Markers(attempt.interpreter.marker_values()))
         stack = () if attempt.solution is None else needs_of(attempt.solution)
-        askers: dict[str, set[str]] = {}
+        by_name: dict[str, set[str]] = {}
         for need, origin in (*stack, *wanted.needs):
-            askers.setdefault(need.name, set()).add(origin)
+            by_name.setdefault(need.name, set()).add(origin)
         names = {pin.name for pin in pins}
         for pin in pins:
             requirers = {it for it in pin.via if it.partition("[")[0] in names}
-            yield pin._replace(via=tuple(sorted(requirers | askers.get(pin.name, set()))))
+            yield pin._replace(via=tuple(sorted(requirers | by_name.get(pin.name, set()))))
 
-    def _suits_alike(self, now: Lock, held: Lock, solution: Solution | None) -> bool:
+    def _suits_alike(self, now: Lock, old: Lock, solution: Solution | None) -> bool:
         """Whether Python, C library and indexes are the same, and other GPUs set no bound that a package breaks."""
-        if any(getattr(now, it) != getattr(held, it) for it in _SURROUNDINGS):
+        if any(getattr(now, it) != getattr(old, it) for it in _SURROUNDINGS):
             return False
-        if solution is None or (now.stack and now.stack.capabilities) == (held.stack and held.stack.capabilities):
+        if solution is None or (now.stack and now.stack.capabilities) == (old.stack and old.stack.capabilities):
             return True
         bounds = bounds_of(solution, self._matrix, in_part=True)
         return all(
             SpecifierSet(limit.specifier).contains(pin.version, prereleases=True) is not limit.is_exclusion
-            for pin in held.pins
+            for pin in old.pins
             for limit in bounds.of(pin.name)
         )
 
@@ -216,7 +216,7 @@ class _Lock:
                 continue
             self._require_recent(made, lines)
             refusal_of = partial(self._refusal_of, lines)
-            notes = Notes(made, self._asked.request, self._solver, self._rivals, refusal_of)
+            notes = Notes(made, self._lock_request.request, self._solver, self._rivals, refusal_of)
             return self._result.finished(made.attempt, made.found.pins, notes, self._passed)
 
     def _has_no_builds(self) -> bool:
@@ -227,12 +227,12 @@ class _Lock:
         return may_be and bool(problem.frameworks) and self._solver.solve(self._request, problem) is None
 
     def _by_name(self) -> Iterator[tuple[Need, str]]:
-        """The frameworks that are asked for as such, as packages."""
-        asked = {it.framework for it in self._asked.request.frameworks}
+        """The frameworks of the request, as packages."""
+        requested = {it.framework for it in self._lock_request.request.frameworks}
         for it in self._problem.frameworks:
-            if it.framework in asked:
+            if it.framework in requested:
                 package = FRAMEWORKS[it.framework].wheels[0]
-                yield Need(package, (), str(it.specifier), ""), str(self._asked.request.asker)
+                yield Need(package, (), str(it.specifier), ""), str(self._lock_request.request.asker)
 
     def _best(self, problem: Problem, lines: Lines) -> Resolved:
         """The best answer. Raises _LeftOutError where a build of it cannot be had, UnsolvableError, OutsideError."""
@@ -242,7 +242,7 @@ class _Lock:
         for in_part in (False, True):
             worlds = self._worlds(problem, lines, in_part=in_part)
             try:
-                chosen = worlds.best(self._versions, self._held, self._end, self._asked.progress)
+                chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.progress)
                 if chosen is not None:
                     return self._made_of(chosen, worlds, problem, best, lines)
             finally:
@@ -252,11 +252,11 @@ class _Lock:
         return self._explained(problem, worlds, lines)
 
     def _worlds(self, problem: Problem, lines: Lines, *, in_part: bool, as_if_built: bool = False) -> Worlds:
-        asked = {it.framework for it in self._problem.frameworks}
+        requested = {it.framework for it in self._problem.frameworks}
         if self._is_plain:
             problem = problem._replace(frameworks=())
         parts = self._solver, self._matrix, self._where, lines
-        return Worlds(self._request, problem, asked, self._wanted, *parts, in_part=in_part, as_if_built=as_if_built)
+        return Worlds(self._request, problem, requested, self._wanted, *parts, in_part=in_part, as_if_built=as_if_built)
 
     def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, lines: Lines) -> Resolved:
         """The packages of what was chosen. Raises _LeftOutError where one of its builds cannot be had."""
@@ -336,7 +336,7 @@ class _Lock:
             frameworks=[it.package for it in attempt.releases],
         )
         indexes = indexes_for(solution, wanted, packages, self._where, lines)
-        return found_for(question, indexes, self._end, self._asked.progress)
+        return found_for(question, indexes, self._end, self._lock_request.progress)
 
     def _without_builds(self, attempt: Attempt, conflict: Conflict) -> _LeftOutError:
         """Leave out the builds that cannot be had. Raises UnsolvableError where there is none to leave out."""
@@ -363,7 +363,7 @@ class _Lock:
     def _without_folder(self, release: Release, stranger: Pin) -> _LeftOutError:
         from envsolve.app.lock_refusal import stranger_refusal
 
-        self._passed.append(stranger_refusal(release, stranger, self._asked.request))
+        self._passed.append(stranger_refusal(release, stranger, self._lock_request.request))
         return self._without(it.label for it in self._in_folder(release))
 
     def _in_folder(self, release: Release) -> Iterator[Release]:
@@ -393,7 +393,7 @@ class _Lock:
         return None
 
     def _require_recent(self, made: Resolved, lines: Lines) -> None:
-        """Raise UnsolvableError where the newest that fits of what was asked for is long out of date.
+        """Raise UnsolvableError if the newest version that fits of a requested package is long out of date.
 
         What a package requires in an older version is right so, and what the request bounds may be old because of it;
         so may what goes with a framework of which the machine runs no release of the last years. A version from before
@@ -410,7 +410,7 @@ class _Lock:
             from envsolve.app.lock_refusal import outdated
 
             refused = self._refusal_of(lines, made.attempt, {old[0].name: old[0].newest})
-            raise outdated(old[0], refused, self._asked.request)
+            raise outdated(old[0], refused, self._lock_request.request)
 
     def _is_limited(self, name: str) -> bool:
         """Whether the request says which versions of a package may not be newer."""
@@ -419,7 +419,7 @@ class _Lock:
 
     def _is_bounded(self) -> bool:
         """Whether the request says that something may not be newer."""
-        request = self._asked.request
+        request = self._lock_request.request
         typed = [need.specifier for need, _ in (*self._wanted.needs, *self._wanted.constraints)]
         typed += [str(it.specifier) for it in request.frameworks]
         limits = (request.python, request.cuda, request.packages.exclude_newer)
@@ -437,12 +437,17 @@ class _Lock:
         if worlds is None:
             on_python = depends_on_python(self._wanted)
             raise stack_refusal(
-                self._request, problem, self._solver, self._wanted, typed=self._asked.request, on_python=on_python
+                self._request,
+                problem,
+                self._solver,
+                self._wanted,
+                typed=self._lock_request.request,
+                on_python=on_python,
             )
         conflicts = self._require_builds(problem, lines) if worlds.have_to_build else worlds.conflicts
         refused: list[tuple[tuple[bool, ...], UnsolvableError]] = []
-        told = {it.provider.world.wanted.interpreter: it for it in conflicts}  # those with source come last
-        plain = {interpreter: it for interpreter, it in told.items() if not worlds.is_about_builds(it)}
+        by_python = {it.provider.world.wanted.interpreter: it for it in conflicts}  # those with source come last
+        plain = {interpreter: it for interpreter, it in by_python.items() if not worlds.is_about_builds(it)}
         for interpreter, conflict in plain.items():
             refusal = packages_refusal(conflict, self._request, None, interpreter)
             refused.append((rank_of(conflict, refusal), refusal))
@@ -471,9 +476,9 @@ class _Lock:
 
         worlds = self._worlds(problem, lines, in_part=True, as_if_built=True)
         try:
-            chosen = worlds.best(self._versions, self._held, self._end, self._asked.progress)
+            chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.progress)
             if chosen is not None and chosen.unbuilt:
-                raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._asked.request)
+                raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._lock_request.request)
         finally:
             worlds.close()
         return worlds.conflicts
