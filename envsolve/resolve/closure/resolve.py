@@ -342,6 +342,8 @@ class _Counting(BaseReporter[Ask, Pick, str]):
     def resolving_conflicts(self, causes: Collection[Cause]) -> None:
         """A dead end. Begin again where it involves projects that were in none before."""
         involved = {ask.identifier for ask, _ in causes} | {parent.identifier for _, parent in causes if parent}
+        names = {ask.name for ask, _ in causes} | {parent.name for _, parent in causes if parent}
+        self._provider.conflicts.update(names)
         is_new = not involved <= self._provider.contested and len(self._provider.contested) < _MOST_CONTESTED
         if is_new:
             self._provider.contested |= involved
