@@ -228,14 +228,10 @@ class Worlds:
     def _candidates(self) -> list[Candidates]:
         """Worlds of wheels for each Python, then those with source distributions, as far as they are allowed."""
         wheels = list(self._for_pythons(Sources.NONE))
-        found = [*wheels, *self._for_pythons(Sources.WITHOUT_WHEELS)]
-        if self._request.packages.allow_builds:
-            found += self._for_pythons(Sources.ANY)
-        needed = [partial(_lacks_wheels, it.world) for it in wheels]
-        return [
-            it if number < len(wheels) else it._replace(is_needed=needed[number % len(wheels)])
-            for number, it in enumerate(found)
-        ]
+        pairs = zip(wheels, self._for_pythons(Sources.WITHOUT_WHEELS), strict=True)
+        with_source = [it._replace(is_needed=partial(_lacks_wheels, of_wheels.world)) for of_wheels, it in pairs]
+        builds = self._for_pythons(Sources.ANY) if self._request.packages.allow_builds else ()
+        return [*wheels, *with_source, *builds]
 
     def _for_pythons(self, sources: Sources) -> Iterator[Candidates]:
         """A world for each Python; where nothing says which, for the one that runs envsolve."""
@@ -249,8 +245,9 @@ class Worlds:
                 for it, rows in self.builds.items()
             ]
             is_young = minor is not None and self._is_young(minor) and self._problem.python is None
+            is_last_resort = is_young or (sources is Sources.ANY and len(pythons) > 1)  # another Python has the wheels
             world = self._world(interpreter, wanted, sources)
-            yield Candidates(world, (*wanted.needs, *of_builds), is_young)  # what depends on a framework decides on it
+            yield Candidates(world, (*wanted.needs, *of_builds), is_last_resort)  # frameworks follow the packages
 
     def _world(self, interpreter: Interpreter, wanted: Given, sources: Sources) -> World:
         packages = self._request.packages
