@@ -35,7 +35,7 @@ from envsolve.app.stack_wheels import (
     strangers,
 )
 from envsolve.app.targets import Target, targets_of
-from envsolve.errors import OutsideError, UnsolvableError
+from envsolve.errors import EnvsolveError, OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
 from envsolve.lockfile.formats import require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock
@@ -49,7 +49,16 @@ from envsolve.model.request import Held, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.behind import is_limited
 from envsolve.resolve.closure.releases import Sources, Wanted
-from envsolve.resolve.closure.resolve import Conflict, Found, Progress, Question, end_of_search, finished, found_for
+from envsolve.resolve.closure.resolve import (
+    Conflict,
+    Found,
+    Progress,
+    Question,
+    end_of_search,
+    failure_behind,
+    finished,
+    found_for,
+)
 from envsolve.resolve.closure.told import contested
 from envsolve.resolve.solver import Solver
 
@@ -428,6 +437,8 @@ class _Lock:
     def _explained(self, problem: Problem, worlds: Worlds | None, lines: Lines) -> Resolved:
         """Raise UnsolvableError with the reason why there is no answer, for the Python of which it says the most.
 
+        Raises OutsideError if a build failed or a file is missing without which there is none.
+
         What turns out to be an answer all the same counts as one.
         """
         from envsolve.app.lock_refusal import packages_refusal, rank_of, stack_refusal
@@ -445,12 +456,12 @@ class _Lock:
                 on_python=on_python,
             )
         conflicts = self._require_builds(problem, lines) if worlds.have_to_build else worlds.conflicts
-        refused: list[tuple[tuple[bool, ...], UnsolvableError]] = []
+        refused: list[tuple[tuple[bool, ...], EnvsolveError]] = []
         by_python = {it.provider.world.wanted.interpreter: it for it in conflicts}  # those with source come last
         plain = {interpreter: it for interpreter, it in by_python.items() if not worlds.is_about_builds(it)}
         for interpreter, conflict in plain.items():
             refusal = packages_refusal(conflict, self._request, None, interpreter)
-            refused.append((rank_of(conflict, refusal), refusal))
+            refused.append((rank_of(conflict, refusal), failure_behind(conflict) or refusal))
         known = {it.python[:2] for it in plain}
         some: Sequence[Version | None] = worlds.pythons or (None,)
         for python in some:

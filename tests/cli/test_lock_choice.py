@@ -14,6 +14,7 @@ from tests.cli.worlds import LINUX, torch
 from tests.conftest import Envsolve, Result
 from tests.index.packages import IndexFile, sdist, wheel
 from tests.index.server import IndexServer
+from tests.resolve.closure.test_builds import PYPROJECT
 
 TARGET = ("--gpu", "8.9", "--driver", "580.95.05", "--platform", "linux-64", "--no-cache")
 GLIBC_2_38 = "manylinux_2_38_x86_64"
@@ -122,6 +123,14 @@ def test_what_was_asked_for_is_at_its_newest(name: str, envsolve: Envsolve, worl
     pins = pins_in(done.out)
     assert {it: pins.get(it) for it in asked.pins} == asked.pins
     assert f'\n# python = "{asked.python}.0"\n' in done.out
+
+
+def test_a_build_that_fails_is_the_reason_beside_a_framework_too(envsolve: Envsolve, world: IndexServer) -> None:
+    members = {"pyproject.toml": PYPROJECT, "backend.py": b"import a_module_of_tomorrow\n"}
+    world.add("broken", [sdist("broken", "1.0", static=False, members=members)])
+    done = lock(envsolve, world, "-f", "pytorch", "broken", "--allow-builds")
+    assert (done.code, done.err.splitlines()[0]) == (3, "error: build-failed")
+    assert "No module named 'a_module_of_tomorrow'" in done.err
 
 
 def test_json_describes_the_lock_with_all_its_packages(envsolve: Envsolve, world: IndexServer) -> None:

@@ -11,7 +11,7 @@ from resolvelib import BaseReporter, ResolutionImpossible
 from resolvelib.resolvers import Criterion, RequirementInformation, ResolutionTooDeep
 from resolvelib.structs import State
 
-from envsolve.errors import Hint, UnsolvableError
+from envsolve.errors import Hint, OutsideError, UnsolvableError
 from envsolve.index.client import Indexes, package_file
 from envsolve.model.need import Need
 from envsolve.model.package import Pin, Present
@@ -125,13 +125,17 @@ def found_for(question: Question, indexes: Indexes, end: float, progress: Progre
         except TimeUpError as error:
             raise too_long(error.provider) from None
         except Conflict as conflict:
-            names = {ask.name for ask, _ in conflict.causes}
-            errors = [error for (name, _), error in sorted(world.missing.items()) if name in names]
-            errors += [error for (name, _), error in sorted(world.failed_builds.items()) if name in names]
-            raise errors[0] if errors else conflict from None
+            raise failure_behind(conflict) or conflict from None
         return finished(picks, provider, question.limits, question.newest, question.frameworks)
     finally:
         world.close()
+
+
+def failure_behind(conflict: Conflict) -> OutsideError | None:
+    """What failed of a project in a conflict, a file that is not there or a build; None where nothing did."""
+    world, names = conflict.provider.world, {ask.name for ask, _ in conflict.causes}
+    failed = (*sorted(world.missing.items()), *sorted(world.failed_builds.items()))
+    return next((error for (name, _), error in failed if name in names), None)
 
 
 def _positions(floors: Mapping[str, str], world: World) -> dict[str, int]:

@@ -263,7 +263,10 @@ class World:
             return Unfit.YANKED
         if self.needs(releases, fit.best, "") is not None:
             return None
-        if self._is_left_to_a_build(releases.project.name, fit.best):
+        name = releases.project.name
+        if (name, version_of(name, fit.best[0]) or "") in self.failed_builds:
+            raise self.failed_builds[name, version_of(name, fit.best[0]) or ""]
+        if self._is_left_to_a_build(name, fit.best):
             return Unfit.NEEDS_BUILD
         metadata = self._metadata(releases, fit.best)
         return Unfit.UNREADABLE if self.fitting.supports(metadata.requires_python) else Unfit.OTHER_PYTHON
