@@ -18,6 +18,7 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.frameworks import OWN_INDEX
 from envsolve.index.address import address_of
+from envsolve.index.build_environments import BuildEnvironments
 from envsolve.index.client import Indexes, Pool
 from envsolve.index.fetch import PAGE_LIMIT, Response
 from envsolve.index.file_metadata import FileMetadata
@@ -62,7 +63,8 @@ class Lines:
         self._early = Workers(_EARLY)
         self._is_closed = False
         self._aside = Aside()
-        reader = FileMetadata(builds)
+        self._environments = BuildEnvironments() if builds else None
+        reader = FileMetadata(self._environments)
         self.pool = Pool(WithFolders(self._fetcher), shelf, reader, trust, self._aside.submit)
 
     def have_pages(self, names: Sequence[str], where: Places) -> None:
@@ -85,6 +87,8 @@ class Lines:
         self._is_closed = True
         self._early.close()
         self._aside.close()
+        if self._environments is not None:
+            self._environments.close()
         self.pool.keep()
         self._fetcher.close()
 

@@ -9,21 +9,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.index.checks import check_hash, checked_metadata, invalid, not_had
 from envsolve.index.fetch import METADATA_LIMIT, Fetcher
 from envsolve.index.metadata import Metadata
 from envsolve.model.package import PackageFile
 
+if TYPE_CHECKING:
+    from envsolve.index.build_environments import BuildEnvironments
+
 _OK = 200
 _NOT_THERE = (404, 410)
 
 
 class FileMetadata(NamedTuple):
-    """Reads the metadata of files. ``builds``: it may also run the build of source distributions."""
+    """Reads the metadata of files. With ``builds`` it may also run the build of source distributions, in those."""
 
-    builds: bool = False
+    builds: BuildEnvironments | None = None
 
     def __call__(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
         """What ``file`` says of itself, which must be about the project and version that its name says.
@@ -47,7 +50,8 @@ class FileMetadata(NamedTuple):
         """
         from envsolve.index.source_metadata import built
 
-        return built(fetcher, file)
+        assert self.builds is not None
+        return built(fetcher, file, self.builds)
 
     def _beside(self, fetcher: Fetcher, file: PackageFile) -> bytes | None:
         """The metadata file beside it; None where the index promised one and has none."""

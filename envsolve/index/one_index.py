@@ -46,8 +46,8 @@ class MetadataReader(Protocol):
     """One way to the metadata of a file; see envsolve.index.file_metadata."""
 
     @property
-    def builds(self) -> bool:
-        """Whether it may build what says nothing without."""
+    def builds(self) -> object:
+        """Where it may build what says nothing without; None or False where it may not."""
 
     def __call__(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
         """What ``file`` says of itself. Raises OutsideError."""

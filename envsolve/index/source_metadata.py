@@ -13,6 +13,7 @@ import zlib
 from pathlib import Path
 
 from envsolve.errors import Hint, OutsideError
+from envsolve.index.build_environments import BuildEnvironments
 from envsolve.index.checks import (
     BUILD_FAILED,
     check_hash,
@@ -41,8 +42,8 @@ def of_source(fetcher: Fetcher, file: PackageFile) -> Metadata:
     return stated_metadata(_content(fetcher, file), file)
 
 
-def built(fetcher: Fetcher, file: PackageFile) -> Metadata:
-    """What a source distribution requires as a build says, in an environment of its own (PEP 517, through pypa/build).
+def built(fetcher: Fetcher, file: PackageFile, environments: BuildEnvironments) -> Metadata:
+    """What a source distribution requires as a build says, in one of ``environments`` (PEP 517, through pypa/build).
 
     Raises OutsideError: ``metadata-invalid``, ``no-hash`` where nothing proves what is to be built, ``build-failed``.
     """
@@ -52,7 +53,7 @@ def built(fetcher: Fetcher, file: PackageFile) -> Metadata:
     content = _content(fetcher, file)
     with TemporaryDirectory(prefix="envsolve-build-") as directory:
         source = _extracted(content, file, Path(directory))
-        return checked_metadata(_metadata_of_build(source, file), file)
+        return checked_metadata(_metadata_of_build(source, file, environments), file)
 
 
 def _content(fetcher: Fetcher, file: PackageFile) -> bytes:
@@ -79,20 +80,22 @@ def _extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
     return top[0]
 
 
-def _metadata_of_build(source: Path, file: PackageFile) -> bytes:
+def _metadata_of_build(source: Path, file: PackageFile, environments: BuildEnvironments) -> bytes:
     import subprocess
     import warnings
 
     from build import BuildBackendException, BuildException, ProjectBuilder
-    from build.env import DefaultIsolatedEnv
     from pyproject_hooks import quiet_subprocess_runner
 
     try:
-        with warnings.catch_warnings(), DefaultIsolatedEnv() as environment:
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # build passes on what a backend warns of, which its project is to read
-            builder = ProjectBuilder.from_isolated_env(environment, source, runner=quiet_subprocess_runner)
-            environment.install(builder.build_system_requires)
-            environment.install(builder.get_requires_for_build("wheel"))
+            requires = ProjectBuilder(source).build_system_requires
+            builder = ProjectBuilder.from_isolated_env(environments.of(requires), source, quiet_subprocess_runner)
+            more = builder.get_requires_for_build("wheel")
+            if not more <= requires:
+                environment = environments.of(requires | more)
+                builder = ProjectBuilder.from_isolated_env(environment, source, quiet_subprocess_runner)
             directory = builder.metadata_path(source / ".envsolve-metadata")
         return (Path(directory) / "METADATA").read_bytes()
     except (BuildException, BuildBackendException, subprocess.CalledProcessError, OSError) as error:

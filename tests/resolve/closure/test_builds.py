@@ -78,6 +78,24 @@ def test_nothing_is_built_where_no_build_helps(
     assert "late 1.0 requires part>3" in result.err
 
 
+def test_builds_with_the_same_requirements_share_an_environment(
+    server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
+) -> None:
+    """It is gone afterwards."""
+    backend = "import sys\nwith open({!r}, 'a') as file:\n    print(sys.prefix, file=file)\n".format(
+        str(tmp_path / "seen")
+    )
+    shelf = server.index("/shared/simple/")
+    for name in ("app", "other"):
+        members = {"pyproject.toml": PYPROJECT, "backend.py": backend.encode() + BACKEND.replace(b"app", name.encode())}
+        shelf.add(name, [sdist(name, "1.0", static=False, members=members)])
+    shelf.add("part", [wheel("part", "2.0")])
+    result = envsolve("--index-url", shelf.index_url, "--allow-builds", *words, "other")
+    assert result.code == 0, result.err
+    (prefix,) = set((tmp_path / "seen").read_text(encoding="utf-8").splitlines())
+    assert not Path(prefix).exists()
+
+
 def test_source_requires_what_a_wheel_of_its_version_does(
     server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
 ) -> None:
