@@ -228,10 +228,12 @@ class World:
 
         uv takes source and wheels of a version to require the same as well; the wheel is had without a build.
         """
+        if file[0].endswith(".whl") and self._alike is None:
+            return file
         name = releases.project.name
         version = version_of(name, file[0]) or ""
-        if file[0].endswith(".whl"):
-            return file if self._alike is None else self._alike.setdefault((name, version), file)
+        if self._alike is not None and file[0].endswith(".whl"):
+            return self._alike.setdefault((name, version), file)
         return releases.wheel_for_another_python(version) or file
 
     def has_extra(self, releases: Releases, file: RawFile, extra: str) -> bool:
