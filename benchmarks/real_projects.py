@@ -12,6 +12,9 @@ nor driver, and its one lock is judged on every machine. :mod:`benchmarks.lock_j
 refused mean. Times are of whole processes, both tries together, from empty caches on. Nothing is run on a GPU.
 
 With ``--keep`` locks and times stay in a directory, and a run goes on where another one ended; one at a time.
+
+With ``--times`` nothing is judged: the tools take turns, each run from an empty cache, so that whatever else the
+machine does hinders both.
 """
 
 from __future__ import annotations
@@ -28,8 +31,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.lock_judge import LOOK_SECONDS, UV_PACKAGES, UV_PYTHON, Judge, Machine, Project, Uv
 from benchmarks.lock_tables import row
-from benchmarks.lock_tools import ENVSOLVE, KILLED, UV, Run, run
-from envsolve.matrix import Matrix, find_matrix
+from benchmarks.lock_tools import ENVSOLVE, KILLED, UV, Run, compile_all, run
+from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 
 MACHINES = {
@@ -48,11 +51,15 @@ _SAID = 20_000
 
 
 class Answer(NamedTuple):
-    """What a tool did: its exit status, its time in both tries, and the first lines of what it said at last."""
+    """What a tool did: its exit status, its time in both tries, and the first lines of what it said at last.
+
+    ``processor`` are the seconds that it and its children had of a processor.
+    """
 
     status: int
     seconds: float
     said: str
+    processor: float = 0.0
 
 
 class Row(NamedTuple):
@@ -71,49 +78,23 @@ class Row(NamedTuple):
     said: str
 
 
-class Bench:
-    """Asks the tools and judges what they answer; locks and times are kept in ``keep``."""
+class Asking:
+    """Asks the tools, each for at most so many ``seconds``; ``home`` is where envsolve keeps what it fetched."""
 
-    def __init__(
-        self, envsolve: Path, uv: Uv, judge: Judge, keep: Path, seconds: float, options: Sequence[str] = ()
-    ) -> None:
-        self._envsolve, self._options = envsolve, options
-        self._uv, self._judge, self._keep, self._seconds = uv, judge, keep, seconds
+    def __init__(self, envsolve: Path, uv: Uv, home: Path, seconds: float, options: Sequence[str] = ()) -> None:
+        self.seconds = seconds
+        self._envsolve, self._uv, self._home, self._options = envsolve, uv, home, options
 
-    def row(self, project: Project, target: str, tool: str) -> Row:
-        """The row of ``tool``."""
-        machine = MACHINES[target]
-        stem = f"{project.name}.{target if tool == ENVSOLVE else machine.platform}.{tool}"
-        lock, kept = self._keep / f"{stem}.txt", self._keep / f"{stem}.json"
-        if kept.exists():
-            answer = Answer(**json.loads(kept.read_text("utf-8")))
-        else:
-            answer = self._ask(project, machine, tool, lock)
-            kept.write_text(json.dumps(answer._asdict()), encoding="utf-8")
-        verdict, why = self._verdict(project, target, answer, lock)
-        framework = self._judge.version_of(project, machine, lock)
-        return Row(project.name, target, tool, framework, verdict, answer.seconds, why, answer.said)
-
-    def _verdict(self, project: Project, target: str, answer: Answer, lock: Path) -> tuple[str, str]:
-        machine = MACHINES[target]
-        if answer.status == KILLED:
-            return NO_ANSWER, f"no answer within {self._seconds:.0f} s"
-        if answer.status != 0:
-            possible = self._judge.exists(project, target, machine)
-            return (REFUSED, possible) if possible else (RIGHTLY, "")
-        faults = self._judge.faults(project, machine, lock, answer.said)
-        if faults:
-            return WRONG, "; ".join(faults)
-        stale = next(self._judge.stale(project, machine, lock), "")  # one is enough, and each takes its time
-        return (STALE, stale) if stale else (GOOD, "")
-
-    def _ask(self, project: Project, machine: Machine, tool: str, lock: Path) -> Answer:
+    def answer(self, project: Project, machine: Machine, tool: str, lock: Path) -> Answer:
+        """What ``tool`` does about ``project``; it writes ``lock``."""
         first = self._try(project, machine, tool, lock, builds=False)
         if first.status in (0, KILLED) or (tool == ENVSOLVE and first.status != 1):
-            return Answer(first.status, round(first.seconds, 1), first.complaint[:_SAID])
+            said, processor = first.complaint[:_SAID], round(first.processor_seconds, 1)
+            return Answer(first.status, round(first.seconds, 1), said, processor)
         second = self._try(project, machine, tool, lock, builds=True)
         said = first.complaint if second.status == first.status else second.complaint
-        return Answer(second.status, round(first.seconds + second.seconds, 1), said[:_SAID])
+        seconds, processor = (round(one + other, 1) for one, other in zip(first[:2], second[:2], strict=True))
+        return Answer(second.status, seconds, said[:_SAID], processor)
 
     def _try(self, project: Project, machine: Machine, tool: str, lock: Path, *, builds: bool) -> Run:
         lock.unlink(missing_ok=True)
@@ -125,7 +106,72 @@ class Bench:
         command += ["--platform", str(machine.platform), "--gpu", machine.gpu, "--driver", machine.driver]
         command += ["--format", "requirements", "-o", str(lock), *self._options]
         command += ["--allow-builds"] if builds else []
-        return run(command, self._keep, self._seconds)
+        return run(command, self._home, self.seconds)
+
+
+class Bench:
+    """Asks the tools and judges what they answer; locks and times are kept in ``keep``."""
+
+    def __init__(self, asking: Asking, judge: Judge, keep: Path) -> None:
+        self._asking, self._judge, self._keep = asking, judge, keep
+
+    def row(self, project: Project, target: str, tool: str) -> Row:
+        """The row of ``tool``."""
+        machine = MACHINES[target]
+        stem = f"{project.name}.{target if tool == ENVSOLVE else machine.platform}.{tool}"
+        lock, kept = self._keep / f"{stem}.txt", self._keep / f"{stem}.json"
+        if kept.exists():
+            answer = Answer(**json.loads(kept.read_text("utf-8")))
+        else:
+            answer = self._asking.answer(project, machine, tool, lock)
+            kept.write_text(json.dumps(answer._asdict()), encoding="utf-8")
+        verdict, why = self._verdict(project, target, answer, lock)
+        framework = self._judge.version_of(project, machine, lock)
+        return Row(project.name, target, tool, framework, verdict, answer.seconds, why, answer.said)
+
+    def _verdict(self, project: Project, target: str, answer: Answer, lock: Path) -> tuple[str, str]:
+        machine = MACHINES[target]
+        if answer.status == KILLED:
+            return NO_ANSWER, f"no answer within {self._asking.seconds:.0f} s"
+        if answer.status != 0:
+            possible = self._judge.exists(project, target, machine)
+            return (REFUSED, possible) if possible else (RIGHTLY, "")
+        faults = self._judge.faults(project, machine, lock, answer.said)
+        if faults:
+            return WRONG, "; ".join(faults)
+        stale = next(self._judge.stale(project, machine, lock), "")  # one is enough, and each takes its time
+        return (STALE, stale) if stale else (GOOD, "")
+
+
+Times = tuple[str, Answer, Answer]
+"""The name of a project, and what envsolve and uv did about it."""
+
+
+def in_turn(projects: Sequence[Project], machine: Machine, envsolve: Path, uv: Path, seconds: float) -> Iterator[Times]:
+    """Both tools on each project, one after the other, and each from an empty cache."""
+    for project in projects:
+        with tempfile.TemporaryDirectory() as directory:
+            home = Path(directory)
+            asked_uv = Uv(uv, Path(sys.executable), home, seconds, ("--cache-dir", str(home / "uv")))
+            asking = Asking(envsolve, asked_uv, home, seconds)
+            one, other = (asking.answer(project, machine, it, home / f"{it}.txt") for it in (ENVSOLVE, UV))
+            print(project.name, one[:2], other[:2], file=sys.stderr, flush=True)
+            yield project.name, one, other
+
+
+def time_table(times: Sequence[Times]) -> Iterator[str]:
+    """The Markdown of times: each project, the sums, and the ratio of envsolve to uv."""
+    yield row(["project", "envsolve, s", "CPU s", "exit", "uv, s", "CPU s", "exit", "ratio"])
+    yield "|---" * 8 + "|"
+    for name, *both in times:
+        yield _times_row(name, *([it.seconds, it.processor, it.status] for it in both))
+    sums = ([sum(it[n].seconds for it in times), sum(it[n].processor for it in times), "-"] for n in (1, 2))
+    yield _times_row("all", *sums)
+
+
+def _times_row(name: str, own: Sequence[Any], other: Sequence[Any]) -> str:
+    figures = (f"{it:.1f}" if isinstance(it, float) else it for it in (*own, *other))
+    return row([name, *figures, f"{own[0] / max(other[0], 0.1):.2f}"])
 
 
 def tables(rows: Sequence[Row], judged: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -167,6 +213,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--tools", nargs="+", default=[ENVSOLVE, UV], choices=(ENVSOLVE, UV))
     parser.add_argument("--seconds", type=float, default=180, help="when a tool is ended")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="where locks and times stay")
+    parser.add_argument("--times", action="store_true", help="measure times alone, each from an empty cache")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the rows are written as JSON as well")
     here = Path(sys.executable).parent
     parser.add_argument("--envsolve", type=Path, default=here / "envsolve", help="the console script to measure")
@@ -178,6 +225,13 @@ def main() -> None:
     """Ask, judge, and print the tables."""
     asked = options()
     projects = [Project.read(it) for it in sorted(asked.directory.absolute().glob("*.in"))]
+    projects = [it for it in projects if not asked.projects or it.name in asked.projects]
+    if asked.times:
+        compile_all(asked.envsolve.absolute())
+        for target in asked.targets:
+            tools = asked.envsolve.absolute(), asked.uv.absolute()
+            print(target, *time_table(list(in_turn(projects, MACHINES[target], *tools, asked.seconds))), sep="\n")
+        return
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as directory:
         keep = Path(directory) if asked.keep is None else asked.keep.absolute()
@@ -186,10 +240,10 @@ def main() -> None:
         uv, helper = (
             Uv(asked.uv.absolute(), Path(sys.executable), scratch, it, kept) for it in (asked.seconds, LOOK_SECONDS)
         )
-        judge = Judge(asked.directory, Matrix(find_matrix()), helper, scratch)
-        bench = Bench(asked.envsolve.absolute(), uv, judge, keep, asked.seconds)
+        judge = Judge(asked.directory, Matrix(), helper, scratch)
+        bench = Bench(Asking(asked.envsolve.absolute(), uv, keep, asked.seconds), judge, keep)
         for target in asked.targets:
-            for project in (it for it in projects if not asked.projects or it.name in asked.projects):
+            for project in projects:
                 for tool in asked.tools:
                     rows.append(bench.row(project, target, tool))
                     print("  ".join(map(str, rows[-1][:7])), file=sys.stderr, flush=True)

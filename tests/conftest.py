@@ -85,10 +85,10 @@ def matrix() -> Matrix:
 @pytest.fixture
 def shipped_matrix_is_read_once(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the shipped matrix alone: every command line in this process would parse it anew, as other processes do."""
-    shipped = find_matrix()
 
-    def opened(directory: Path) -> Matrix:
-        return matrix if directory == shipped else Matrix(directory)
+    def opened(directory: Path | str | None = None) -> Matrix:
+        found = Matrix(directory)
+        return matrix if found.directory == matrix.directory else found
 
     monkeypatch.setattr("envsolve.matrix.Matrix", opened)
 

@@ -403,9 +403,9 @@ def _request(
 
 
 def _matrix(directory: File | None) -> Matrix:
-    from envsolve.matrix import Matrix, find_matrix
+    from envsolve.matrix import Matrix
 
-    return Matrix(find_matrix() if directory is None else Path(directory))
+    return Matrix(directory)
 
 
 class _Silence:

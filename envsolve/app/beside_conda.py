@@ -14,13 +14,13 @@ from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.lock_indexes import Lines, Places
+from envsolve.app.lock_notes import notes_of_metadata
 from envsolve.app.stack_wheels import (
     Limits,
     bounds_of,
     indexes_for,
     needs_of,
     notes_of,
-    notes_of_metadata,
     places_of,
     required_by_builds,
     strangers,
@@ -100,6 +100,7 @@ def wheels_beside(
             request.packages.exclude_newer,
             sources,
             wanted.hashes,
+            as_if_built=request.packages.allow_builds,
             prereleases=request.packages.pre,
         ),
         limits=Limits(None if solution is None else bounds_of(solution, matrix, present), wanted),

@@ -32,7 +32,7 @@ from envsolve.index.fitting import Interpreter
 from envsolve.lockfile.conda_locks import channels_of
 from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS, write_conda_lock, write_python_lock
 from envsolve.lockfile.lock import Asked, Lock, Made
-from envsolve.matrix import Matrix, find_matrix
+from envsolve.matrix import Matrix
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host
@@ -91,7 +91,7 @@ def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
     Raises UsageError where the environment cannot be made out or the format is one of another kind, UnsolvableError
     ``environment-unsound`` and ``packages-not-captured``, OutsideError where an index fails.
     """
-    matrix = Matrix(asked.matrix_directory or find_matrix())
+    matrix = Matrix(asked.matrix_directory)
     try:
         asked.progress.show("querying the environment's Python")
         host = detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)

@@ -21,7 +21,7 @@ from envsolve.diagnose.plain_text import printable
 from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.frameworks import frameworks_among
 from envsolve.host.machine import TIMEOUT_VARIABLE, Machine
-from envsolve.matrix import Matrix, find_matrix
+from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host
 from envsolve.model.note import Note
@@ -88,7 +88,7 @@ def diagnose(asked: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
 
     Raises UsageError where the environment that is named is none.
     """
-    matrix = Matrix(asked.matrix_directory or find_matrix())
+    matrix = Matrix(asked.matrix_directory)
     try:
         asked.progress.show("the machine")
         host = _host(matrix, environ)
@@ -197,7 +197,7 @@ def fix_plan(diagnosed: Diagnosed, asked: DoctorRequest, environ: Mapping[str, s
     from envsolve.app.solving import framework_requests
     from envsolve.model.request import Request, parse_versions
 
-    matrix = Matrix(asked.matrix_directory or find_matrix())
+    matrix = Matrix(asked.matrix_directory)
     known = [(name, version) for name, version in diagnosed.frameworks if name in matrix.framework_names]
     if not known:
         raise UsageError(

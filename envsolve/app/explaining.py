@@ -15,7 +15,7 @@ from envsolve.diagnose.reading.interest import interesting
 from envsolve.diagnose.scan import Seen, anchors_of, scan
 from envsolve.diagnose.tables import Tables
 from envsolve.errors import Hint, UsageError
-from envsolve.matrix import Matrix, find_matrix
+from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding
 from envsolve.model.host import Host, Platform
@@ -58,7 +58,7 @@ def explain(stream: BinaryIO, asked: ExplainRequest, environ: Mapping[str, str])
     Raises UsageError for options that cannot be understood or a prefix that is no environment, and OSError where the
     stream cannot be read.
     """
-    matrix = Matrix(asked.matrix_directory or find_matrix())
+    matrix = Matrix(asked.matrix_directory)
     if asked.matrix_directory is not None:
         _ = matrix.framework_names  # a directory without a matrix is told before anything is read
     tables = Tables()

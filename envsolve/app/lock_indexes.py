@@ -18,6 +18,7 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.frameworks import OWN_INDEX
 from envsolve.index.address import address_of
+from envsolve.index.build_environments import BuildEnvironments
 from envsolve.index.client import Indexes, Pool
 from envsolve.index.fetch import PAGE_LIMIT, Response
 from envsolve.index.file_metadata import FileMetadata
@@ -70,9 +71,10 @@ class Lines:
         trust = Trust(offline=network.offline, refresh=network.refresh)
         self._early = Workers(_EARLY)
         self._is_closed = False
-        reader = FileMetadata(builds, build_constraints)
+        self._environments = BuildEnvironments(build_constraints) if builds else None
+        reader = FileMetadata(self._environments)
         self.pool = Pool(WithFolders(self._fetcher), shelf, reader, trust)
-        self._of_direct = WithFolders(self._fetcher), shelf, environ, trust.offline, reader
+        self._of_direct = WithFolders(self._fetcher), shelf, environ, trust.offline, self._environments
 
     def have_pages(self, names: Sequence[str], where: Places) -> None:
         """Have the pages of ``names`` fetched while the stack is solved, as far as they are not at hand.
@@ -92,8 +94,8 @@ class Lines:
         """Reads packages by their address."""
         from envsolve.index.direct import DirectReader
 
-        fetcher, shelf, environ, offline, reader = self._of_direct
-        return DirectReader(fetcher, shelf, environ, reader, offline=offline)
+        fetcher, shelf, environ, offline, environments = self._of_direct
+        return DirectReader(fetcher, shelf, environ, environments, offline=offline)
 
     def close(self) -> None:
         """End all connections; once."""
@@ -101,6 +103,8 @@ class Lines:
             return
         self._is_closed = True
         self._early.close()
+        if self._environments is not None:
+            self._environments.close()
         self._fetcher.close()
 
     @property

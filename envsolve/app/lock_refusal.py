@@ -9,9 +9,10 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.command import command_of, way_out
+from envsolve.app.lock_notes import index_hint
 from envsolve.app.lock_worlds import Unbuilt
 from envsolve.app.refusal import refusal
-from envsolve.app.stack_wheels import index_hint, index_of
+from envsolve.app.stack_wheels import index_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of

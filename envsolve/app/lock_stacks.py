@@ -32,6 +32,11 @@ class Attempt(NamedTuple):
         """The Python and the system that the packages have to suit."""
         return interpreter_of(self.problem, self.solution)
 
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """The builds of the frameworks."""
+        return () if self.solution is None else tuple(it.release for it in self.solution.choices)
+
 
 def interpreter_of(problem: Problem, solution: Solution | None) -> Interpreter:
     """The Python and the system that the packages around a stack, if there is one, have to suit."""

@@ -1,6 +1,6 @@
 """The worlds that a Python lock is looked for in: one for each Python, with builds of frameworks among the packages.
 
-Here a framework is one package among those that were asked for: its builds are the candidates of a virtual project, the
+Here a framework is one package of the request: its builds are the candidates of a virtual project, the
 majors of CUDA those of another that the builds depend on, and a package that pins torch moves torch. GPUs, driver and C
 library are constants: a build that does not run with them is no candidate. See
 :mod:`envsolve.resolve.closure.newest` for which answer is the best.
@@ -33,7 +33,13 @@ from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Packages, Request
 from envsolve.model.solution import Problem
 from envsolve.resolve.closure.ages import days_of
-from envsolve.resolve.closure.bounds import THE_STACK, constraints_of, cuda_major_of, may_stand_beside
+from envsolve.resolve.closure.bounds import (
+    THE_STACK,
+    constraints_of,
+    cuda_major_of,
+    may_stand_beside,
+    without_code,
+)
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
 from envsolve.resolve.closure.releases import Fit, Sources, Wanted
@@ -46,7 +52,7 @@ from envsolve.resolve.provider import Provider as RowsProvider
 from envsolve.resolve.solver import Solver
 
 _DEPTH = 4
-"""How far is looked for a framework behind what was asked for."""
+"""How far dependencies are followed to a framework."""
 
 
 class Unbuilt(NamedTuple):
@@ -97,7 +103,7 @@ class Chosen(NamedTuple):
     def is_exact(self, limits: Limits, packages: Packages) -> bool:
         """Whether what was picked is what would be installed, and lies within ``limits``.
 
-        Not where wheels are from another index than the one that was asked, or the metadata of another wheel of the
+        Not where wheels are from another index than the search used, or the metadata of another wheel of the
         same version were read.
         """
         if any(index_of(row, packages) is not None for row in self.builds.values()):
@@ -112,17 +118,17 @@ class Chosen(NamedTuple):
 class Worlds:
     """The worlds of a problem, and the search for the best answer in them.
 
-    ``asked`` are the frameworks that somebody asked for; others of the problem came in as dependencies. ``versions``
+    ``requested`` are the frameworks of the request; others of the problem came in as dependencies. ``versions``
     are those of an existing lock that stay where they fit, and ``held`` its stack. Builds whose label is in
     ``left_out`` count for nothing. With ``in_part`` packages will do that lose something with the CUDA of a build. With
-    ``as_if_built`` what only a build tells of packages is taken for nothing.
+    ``as_if_built`` what only a build tells of packages is taken for nothing, as it is anyway until they are built.
     """
 
     def __init__(
         self,
         request: Request,
         problem: Problem,
-        asked: Iterable[str],
+        requested: Iterable[str],
         wanted: Given,
         solver: Solver,
         matrix: Matrix,
@@ -134,10 +140,10 @@ class Worlds:
     ) -> None:
         self._matrix = matrix
         self._request, self._problem, self._wanted = request, problem, wanted
-        self._asked = frozenset(asked)
+        self._requested = frozenset(requested)
         self._solver, self._where, self._lines = solver, where, lines
         self.in_part = in_part
-        self._as_if_built = as_if_built
+        self._as_if_built = as_if_built or request.packages.allow_builds
         self.met_what_runs_in_part = False
         self.conflicts: tuple[Conflict, ...] = ()
         """Why there is no answer, world by world."""
@@ -161,21 +167,21 @@ class Worlds:
     def pythons(self) -> list[Version]:
         """The Pythons that some build was made for, the newest first, those younger than a year last."""
         minors = {Version(it) for rows in self.builds.values() for row in rows for it in row.pythons}
-        return sorted(sorted(filter(self._is_asked, minors), reverse=True), key=self._is_young)
+        return sorted(sorted(filter(self._is_requested, minors), reverse=True), key=self._is_young)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What was asked for by name, beside frameworks and files by their address."""
+        """The packages of the request by name, without frameworks and direct references."""
         named = (need.name for need, _ in self._wanted.needs if not need.url)
         return tuple(dict.fromkeys(it for it in named if it not in FRAMEWORK_OF_WHEEL))
 
     def floors_of(self, chosen: Chosen) -> dict[str, str]:
-        """The versions that were chosen of what was asked for by name."""
+        """The chosen versions of the packages of the request."""
         picks = chosen.answer.picks
         return {name: picks[name].version for name in self.names if name in picks}
 
     def newest_beside(self, chosen: Chosen) -> dict[str, str]:
-        """The newest versions that any world has of what was asked for, and of the packages of the frameworks."""
+        """The newest versions in any world of the packages of the request, and of the packages of the frameworks."""
         settled = [it for it in self._candidates if not it.is_last_resort]
         found = newest_positions(settled or self._candidates, self.names)
         world = self._candidates[0].world
@@ -193,7 +199,7 @@ class Worlds:
         worlds = [self._candidates[number] for number in order]
         identifiers = {framework_identifier(it): it for it in self.builds}
         named = [it for it in (*self.names, *identifiers) if not self._stays(it, kept)]
-        windowed = [it for it in named if identifiers.get(it, "") in ("", *self._asked)]
+        windowed = [it for it in named if identifiers.get(it, "") in ("", *self._requested)]
         ages = {it: self._ages_of(self.builds[name]) for it, name in identifiers.items()}
         rank = partial(self._ranked, worlds[0].world)
         search = Newest(worlds, named, windowed, rank, ages, end, kept, progress)
@@ -218,11 +224,13 @@ class Worlds:
         return Chosen(answer, answer.provider.world.wanted.interpreter, builds)
 
     def _stays(self, name: str, kept: Mapping[str, str]) -> bool:
-        """Whether an existing lock has a version of ``name`` that is still what is asked for."""
+        """Whether an existing lock has a version of ``name`` that meets the request."""
         if name not in kept:
             return False
-        asked = [need.specifier for need, _ in (*self._wanted.needs, *self._wanted.constraints) if need.name == name]
-        return all(SpecifierSet(it).contains(kept[name], prereleases=True) for it in asked)
+        specifiers = [
+            need.specifier for need, _ in (*self._wanted.needs, *self._wanted.constraints) if need.name == name
+        ]
+        return all(SpecifierSet(it).contains(kept[name], prereleases=True) for it in specifiers)
 
     def _with_first(self, python: str | None) -> list[int]:
         """The numbers of the worlds, those for ``python`` first."""
@@ -239,14 +247,10 @@ class Worlds:
     def _candidates(self) -> list[Candidates]:
         """Worlds of wheels for each Python, then those with source distributions, as far as they are allowed."""
         wheels = list(self._for_pythons(Sources.NONE))
-        found = [*wheels, *self._for_pythons(Sources.WITHOUT_WHEELS)]
-        if self._request.packages.allow_builds:
-            found += self._for_pythons(Sources.ANY)
-        needed = [partial(_lacks_wheels, it.world) for it in wheels]
-        return [
-            it if number < len(wheels) else it._replace(is_needed=needed[number % len(wheels)])
-            for number, it in enumerate(found)
-        ]
+        pairs = zip(wheels, self._for_pythons(Sources.WITHOUT_WHEELS), strict=True)
+        with_source = [it._replace(is_needed=partial(_lacks_wheels, of_wheels.world)) for of_wheels, it in pairs]
+        builds = self._for_pythons(Sources.ANY) if self._request.packages.allow_builds else ()
+        return [*wheels, *with_source, *builds]
 
     def _for_pythons(self, sources: Sources) -> Iterator[Candidates]:
         """A world for each Python; where nothing says which, for the one that runs envsolve."""
@@ -260,8 +264,9 @@ class Worlds:
                 for it, rows in self.builds.items()
             ]
             is_young = minor is not None and self._is_young(minor) and self._problem.python is None
+            is_last_resort = is_young or (sources is Sources.ANY and len(pythons) > 1)  # another Python has the wheels
             world = self._world(interpreter, wanted, sources)
-            yield Candidates(world, (*wanted.needs, *of_builds), is_young)  # what depends on a framework decides on it
+            yield Candidates(world, (*wanted.needs, *of_builds), is_last_resort)  # frameworks follow the packages
 
     def _world(self, interpreter: Interpreter, wanted: Given, sources: Sources) -> World:
         packages = self._request.packages
@@ -388,15 +393,16 @@ class Worlds:
         return {row.package: framework for framework, rows in self.builds.items() for row in rows}
 
     def _of_builds(self, name: str, version: str) -> Iterator[Need]:
-        """What builds of a package ask of frameworks: the CUDA that they load, and no GPU that they have no code for.
+        """What builds of a package require of frameworks: the CUDA that they load, and GPUs that they have code for.
 
         Those in PyTorch's own index are for the CUDA of its PyTorch.
         """
-        for facts in self._matrix.build_facts(name):
+        facts_of = self._matrix.build_facts
+        if any(facts.covers(version) for facts, _ in without_code(name, self._problem.gpus, facts_of)):
+            yield from (among(framework_identifier(framework), ()) for framework in self.builds)
+            return
+        for facts in facts_of(name):
             if not facts.covers(version):
-                continue
-            if facts.without_code_for(self._problem.gpus) is not None:
-                yield from (among(framework_identifier(framework), ()) for framework in self.builds)
                 continue
             self.met_what_runs_in_part |= bool(facts.loss)
             if not (self.in_part and facts.loss):
@@ -429,14 +435,14 @@ class Worlds:
                     found[framework].setdefault(need.name, []).append((number, need))
         return found
 
-    def _is_asked(self, minor: Version) -> bool:
+    def _is_requested(self, minor: Version) -> bool:
         return self._problem.python is None or minor_lies_in(minor, self._problem.python)
 
     def _is_young(self, minor: Version) -> bool:
         return not is_a_year_old(minor, self._solver.catalogue(self._problem).day_of(self._request))
 
     def _ranked(self, world: World) -> Sequence[str]:
-        """What was asked for: what depends on a framework, the frameworks, then the others, by name within a rank."""
+        """The requested packages: those that depend on a framework, the frameworks, then the others, each by name."""
         packages = {row.package for rows in self.builds.values() for row in rows}
         dependent = {name for name in self.names if packages and _leads_to(packages, name, world)}
         frameworks = sorted(map(framework_identifier, self.builds))

@@ -1,24 +1,25 @@
 """Python locks: the frameworks for the GPU and everything around them, from package indexes, as one answer.
 
-Frameworks, Python, CUDA and packages are chosen together (envsolve.app.lock_worlds); what the stack of that answer
-demands of the packages around it (envsolve.resolve.closure.bounds) is then held against them. A framework that only
-turns up as a dependency joins the stack, so that it is never one for another GPU or for none.
+Frameworks, Python, CUDA and packages are chosen together (envsolve.app.lock_worlds); the bounds that the stack sets on
+the packages around it (envsolve.resolve.closure.bounds) are checked afterwards. A framework that only turns up as a
+dependency joins the stack, so that it is never one for another GPU or for none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target, given
-from envsolve.app.command import way_out
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.lock_frameworks import depends_on_python, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
-from envsolve.app.lock_result import Locked, Result, said
+from envsolve.app.lock_notes import Notes, Resolved
+from envsolve.app.lock_result import Locked, Result
 from envsolve.app.lock_stacks import Attempt, attempt_of, for_python, joined_among, problem_of, stays, with_joined
 from envsolve.app.lock_start import Start, start
 from envsolve.app.lock_worlds import Chosen, Worlds, held_builds
@@ -30,14 +31,12 @@ from envsolve.app.stack_wheels import (
     bounds_of,
     indexes_for,
     needs_of,
-    notes_of_metadata,
     places_of,
     required_by_builds,
     strangers,
 )
 from envsolve.app.targets import Target, targets_of
-from envsolve.boundary.secrets import without_secrets
-from envsolve.errors import OutsideError, UnsolvableError
+from envsolve.errors import EnvsolveError, OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
 from envsolve.lockfile.formats import require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock
@@ -47,16 +46,23 @@ from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
-from envsolve.model.request import FrameworkRequest, Held, Request
+from envsolve.model.request import Held, Request
 from envsolve.model.solution import Problem, Solution
-from envsolve.resolve.closure.behind import Behind, is_limited
+from envsolve.resolve.closure.behind import is_limited
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.releases import Sources, Wanted
-from envsolve.resolve.closure.resolve import Conflict, Found, Progress, Question, end_of_search, finished, found_for
+from envsolve.resolve.closure.resolve import (
+    Conflict,
+    Found,
+    Progress,
+    Question,
+    end_of_search,
+    failure_behind,
+    finished,
+    found_for,
+)
 from envsolve.resolve.solver import Solver
 
-_FEW = 4
-_FEW_MONTHS = 6
 _MANY_MONTHS = 18
 _SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexes")
 
@@ -74,21 +80,21 @@ class LockRequest(NamedTuple):
     recorded: Request | None = None
 
 
-def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], started: Start | None = None) -> Solved:
+def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], started: Start | None = None) -> Solved:
     """The Python lock for each platform of the request, in its format; with what was ``started`` for it before.
 
     Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where an index fails.
     """
-    request, hidden = request_without_secrets(asked.request)
-    wanted, where, lines = started or start(asked.request, asked.network, environ)
+    request, hidden = request_without_secrets(lock_request.request)
+    wanted, where, lines = started or start(lock_request.request, lock_request.network, environ)
     try:
         require_wheels(request)
         targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
         require_platforms([it.problem.platform for it in targets], request.format)
-        wanted = with_direct(wanted, lines, request.format, _commits(asked, targets))
-        locks = [_Lock(asked, matrix, target, wanted, where).made(lines) for target in targets]
+        wanted = with_direct(wanted, lines, request.format, _commits(lock_request, targets))
+        locks = [_Lock(lock_request, matrix, target, wanted, where).made(lines) for target in targets]
     except OutsideError as error:
-        name_index(error, asked.request, where)
+        name_index(error, lock_request.request, where)
         raise
     finally:
         lines.close()
@@ -96,41 +102,41 @@ def lock(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str], started
 
 
 def locked_again(
-    asked: LockRequest, there: Callable[[Platform], Lock | None], matrix: Matrix, environ: Mapping[str, str]
+    lock_request: LockRequest, there: Callable[[Platform], Lock | None], matrix: Matrix, environ: Mapping[str, str]
 ) -> Solved | None:
     """The locks that are ``there`` as :func:`lock` would write them if it came to the same packages.
 
-    No index is asked: the stack alone is solved, and the packages are those of the locks. None where they cannot be an
+    No index is queried: the stack alone is solved, and the packages are those of the locks. None if they cannot be an
     answer: one is missing or of another tool, leaves something open, was changed since it was written, does not meet
-    the request, or holds what the stack of today does not go with.
+    the request, or has packages that do not fit the stack of today.
     """
     from envsolve.app.lock_satisfies import differences
 
-    request, hidden = request_without_secrets(asked.request)
-    recorded, _ = request_without_secrets(asked.recorded or request)
-    wanted = given(asked.request.packages)
-    where = places(asked.request, wanted, settings_of(environ))
+    request, hidden = request_without_secrets(lock_request.request)
+    recorded, _ = request_without_secrets(lock_request.recorded or request)
+    wanted = given(lock_request.request.packages)
+    where = places(lock_request.request, wanted, settings_of(environ))
     require_wheels(request)
     targets = targets_of(request, matrix, environ)
     require_platforms([it.problem.platform for it in targets], request.format)
     locks: list[Locked] = []
     for target in targets:
-        held = there(target.problem.platform)
-        if held is None or held.open or held.made is None or None in (held.made.packages_digest, held.made.request):
+        old = there(target.problem.platform)
+        if old is None or old.open or old.made is None or None in (old.made.packages_digest, old.made.request):
             return None
-        if not all(it.is_met for it in differences(held, recorded, target)):
+        if not all(it.is_met for it in differences(old, recorded, target)):
             return None
-        again = _Lock(asked, matrix, with_frameworks(target, wanted, where), wanted, where).again(held)
+        again = _Lock(lock_request, matrix, with_frameworks(target, wanted, where), wanted, where).again(old)
         if again is None:
             return None
         locks.append(again)
     return _solved(request, locks, (*where.notes, *hidden))
 
 
-def _commits(asked: LockRequest, targets: Iterable[Target]) -> dict[str, str]:
+def _commits(lock_request: LockRequest, targets: Iterable[Target]) -> dict[str, str]:
     """The commits in the existing locks that stay, by the requirement they are for."""
-    found = (it for target in targets for it in asked.held(target.problem.platform)[1].commits)
-    return {need: url for need, url in found if stays(asked.request.packages, parse_need(need).name)}
+    found = (it for target in targets for it in lock_request.held(target.problem.platform)[1].commits)
+    return {need: url for need, url in found if stays(lock_request.request.packages, parse_need(need).name)}
 
 
 def _solved(request: Request, locks: Sequence[Locked], beside: Iterable[Note]) -> Solved:
@@ -141,20 +147,6 @@ def _solved(request: Request, locks: Sequence[Locked], beside: Iterable[Note]) -
     return Solved(texts, tuple(dict.fromkeys(notes)), solutions, tuple(made.lock for made in locks), answers)
 
 
-class _Made(NamedTuple):
-    """A stack with every package around it, and the ``best`` stack, whatever packages go with it.
-
-    ``floors`` are the versions that were chosen of what was asked for by name, ``undecided`` the names of which a newer
-    version was still looked for when the time was over.
-    """
-
-    attempt: Attempt
-    best: Attempt
-    found: Found
-    floors: Mapping[str, str]
-    undecided: tuple[str, ...] = ()
-
-
 class _LeftOutError(Exception):
     """A build that was chosen cannot be had: the answer is to be looked for again without it."""
 
@@ -162,17 +154,17 @@ class _LeftOutError(Exception):
 class _Lock:
     """The lock for one target: looks for the best answer, and for the next one where an index lacks a build of it."""
 
-    def __init__(self, asked: LockRequest, matrix: Matrix, target: Target, wanted: Given, where: Places) -> None:
-        self._asked, self._matrix, self._target = asked, matrix, target
+    def __init__(self, lock_request: LockRequest, matrix: Matrix, target: Target, wanted: Given, where: Places) -> None:
+        self._lock_request, self._matrix, self._target = lock_request, matrix, target
         self._where = where
-        self._result = Result(asked.request, asked.recorded, matrix, target, wanted, where)
+        self._result = Result(lock_request.request, lock_request.recorded, matrix, target, wanted, where)
         self._request = target.request
         self._problem = problem_of(target, wanted)
         self._solver = Solver(matrix)
         self._is_plain = self._has_no_builds()
         self._wanted = wanted._replace(needs=(*self._by_name(), *wanted.needs)) if self._is_plain else wanted
-        pins, held = asked.held(target.problem.platform)
-        packages = asked.request.packages
+        pins, held = lock_request.held(target.problem.platform)
+        packages = lock_request.request.packages
         self._versions = {it.name: it.version for it in pins if stays(packages, it.name)}
         self._held = held._replace(packages=tuple(it for it in held.packages if stays(packages, it[0])))
         self._left_out: frozenset[str] = frozenset()
@@ -180,11 +172,11 @@ class _Lock:
         self._passed: list[UnsolvableError] = []
         """Why they cannot."""
         self._rivals: Rivals = {}
-        self._end = end_of_search(builds=asked.request.packages.allow_builds)
+        self._end = end_of_search(builds=lock_request.request.packages.allow_builds)
 
-    def again(self, held: Lock) -> Locked | None:
-        """The lock with the packages of ``held``; None where they are no answer for the machines of today."""
-        pins = held.pins
+    def again(self, old: Lock) -> Locked | None:
+        """The lock with the packages of ``old``; None where they are no answer for the machines of today."""
+        pins = old.pins
         problem = with_joined(self._problem, self._wanted, joined_among(pins, self._problem))
         builds = held_builds(self._solver, self._request, problem, self._held)
         if len(builds) < len(problem.frameworks) or (builds and self._held.python is None):
@@ -194,35 +186,35 @@ class _Lock:
         attempt = attempt_of(builds, self._request, problem, self._solver)
         if attempt is None or next(strangers(attempt.solution, pins, self._request.packages), None) is not None:
             return None
-        found = self._result.finished(attempt, tuple(self._asked_now(pins, attempt)))
+        found = self._result.finished(attempt, tuple(self._with_requirers(pins, attempt)))
         indexes = (None, "", found.lock.default_index, *found.lock.indexes)
         if not all(pin.index_url in indexes for pin in pins):
             return None
-        now = found.lock.restricted_to(self._asked.request.format)
-        return found if self._suits_alike(now, held, attempt.solution) else None
+        now = found.lock.restricted_to(self._lock_request.request.format)
+        return found if self._suits_alike(now, old, attempt.solution) else None
 
-    def _asked_now(self, pins: Iterable[Pin], attempt: Attempt) -> Iterator[Pin]:
-        """``pins`` with who asks for each of them now."""
+    def _with_requirers(self, pins: Iterable[Pin], attempt: Attempt) -> Iterator[Pin]:
+        """``pins`` with what requires each of them in this request."""
         wanted = for_target(self._wanted, Markers(attempt.interpreter.marker_values()))
         stack = () if attempt.solution is None else needs_of(attempt.solution)
-        askers: dict[str, set[str]] = {}
+        by_name: dict[str, set[str]] = {}
         for need, origin in (*stack, *wanted.needs):
-            askers.setdefault(need.name, set()).add(origin)
+            by_name.setdefault(need.name, set()).add(origin)
         names = {pin.name for pin in pins}
         for pin in pins:
             requirers = {it for it in pin.via if it.partition("[")[0] in names}
-            yield pin._replace(via=tuple(sorted(requirers | askers.get(pin.name, set()))))
+            yield pin._replace(via=tuple(sorted(requirers | by_name.get(pin.name, set()))))
 
-    def _suits_alike(self, now: Lock, held: Lock, solution: Solution | None) -> bool:
+    def _suits_alike(self, now: Lock, old: Lock, solution: Solution | None) -> bool:
         """Whether Python, C library and indexes are the same, and other GPUs set no bound that a package breaks."""
-        if any(getattr(now, it) != getattr(held, it) for it in _SURROUNDINGS):
+        if any(getattr(now, it) != getattr(old, it) for it in _SURROUNDINGS):
             return False
-        if solution is None or (now.stack and now.stack.capabilities) == (held.stack and held.stack.capabilities):
+        if solution is None or (now.stack and now.stack.capabilities) == (old.stack and old.stack.capabilities):
             return True
         bounds = bounds_of(solution, self._matrix, in_part=True)
         return all(
             SpecifierSet(limit.specifier).contains(pin.version, prereleases=True) is not limit.is_exclusion
-            for pin in held.pins
+            for pin in old.pins
             for limit in bounds.of(pin.name)
         )
 
@@ -240,16 +232,9 @@ class _Lock:
                 joined += new
                 continue
             self._require_recent(made, lines)
-            beside = (
-                *self._held_back(made, lines),
-                *self._beyond_glibc(made),
-                *self._met_by_rivals(made.found.pins),
-                *self._older_than_framework(made),
-                *_not_decided(made),
-                *notes_of_metadata(made.found, self._asked.request),
-                *self._overridden(made),
-            )
-            return self._result.finished(made.attempt, self._with_reasons(made), beside, self._passed)
+            refusal_of, wanted = partial(self._refusal_of, lines), self._wanted_on(made.attempt)
+            notes = Notes(made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of)
+            return self._result.finished(made.attempt, notes.pins, notes, self._passed)
 
     def _has_no_builds(self) -> bool:
         """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""
@@ -259,14 +244,14 @@ class _Lock:
         return may_be and bool(problem.frameworks) and self._solver.solve(self._request, problem) is None
 
     def _by_name(self) -> Iterator[tuple[Need, str]]:
-        """The frameworks that are asked for as such, as packages."""
-        asked = {it.framework for it in self._asked.request.frameworks}
+        """The frameworks of the request, as packages."""
+        requested = {it.framework for it in self._lock_request.request.frameworks}
         for it in self._problem.frameworks:
-            if it.framework in asked:
+            if it.framework in requested:
                 package = FRAMEWORKS[it.framework].wheels[0]
-                yield Need(package, (), str(it.specifier), ""), str(self._asked.request.asker)
+                yield Need(package, (), str(it.specifier), ""), str(self._lock_request.request.asker)
 
-    def _best(self, problem: Problem, lines: Lines) -> _Made:
+    def _best(self, problem: Problem, lines: Lines) -> Resolved:
         """The best answer. Raises _LeftOutError where a build of it cannot be had, UnsolvableError, OutsideError."""
         best = self._best_stack(problem)
         if best is None:
@@ -274,7 +259,7 @@ class _Lock:
         for in_part in (False, True):
             worlds = self._worlds(problem, lines, in_part=in_part)
             try:
-                chosen = worlds.best(self._versions, self._held, self._end, self._asked.progress)
+                chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.progress)
                 if chosen is not None:
                     return self._made_of(chosen, worlds, problem, best, lines)
             finally:
@@ -284,13 +269,13 @@ class _Lock:
         return self._explained(problem, worlds, lines)
 
     def _worlds(self, problem: Problem, lines: Lines, *, in_part: bool, as_if_built: bool = False) -> Worlds:
-        asked = {it.framework for it in self._problem.frameworks}
+        requested = {it.framework for it in self._problem.frameworks}
         if self._is_plain:
             problem = problem._replace(frameworks=())
         parts = self._solver, self._matrix, self._where, lines
-        return Worlds(self._request, problem, asked, self._wanted, *parts, in_part=in_part, as_if_built=as_if_built)
+        return Worlds(self._request, problem, requested, self._wanted, *parts, in_part=in_part, as_if_built=as_if_built)
 
-    def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, lines: Lines) -> _Made:
+    def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, lines: Lines) -> Resolved:
         """The packages of what was chosen. Raises _LeftOutError where one of its builds cannot be had."""
         if chosen.builds:
             major, minor, _ = chosen.interpreter.python
@@ -310,7 +295,7 @@ class _Lock:
                     chosen.answer.provider,
                     limits,
                     newest,
-                    [it.package for it in _releases(attempt)],
+                    [it.package for it in attempt.releases],
                 )
             else:
                 found = self._found(attempt, limits, lines, floors, newest, chosen)
@@ -320,7 +305,7 @@ class _Lock:
         if stranger is not None:
             raise self._without_folder(*stranger)
         self._rivals |= worlds.rivals
-        return _Made(attempt, best, found, floors, chosen.answer.undecided)
+        return Resolved(attempt, best, found, floors, chosen.answer.undecided)
 
     def _limits(self, attempt: Attempt, *, in_part: bool) -> Limits:
         solution = attempt.solution
@@ -354,28 +339,29 @@ class _Lock:
                 packages.exclude_newer,
                 sources,
                 wanted.hashes,
+                as_if_built=packages.allow_builds,
                 prereleases=packages.pre,
                 overridden=wanted.overridden,
             ),
             limits=limits,
             held={} if chosen is None else chosen.versions,
             judge=required_by_builds(
-                self._matrix, places, {it.package: it.framework for it in _releases(attempt)}, self._rivals
+                self._matrix, places, {it.package: it.framework for it in attempt.releases}, self._rivals
             ),
             virtual=places,
             floors=floors or {},
             newest=newest or {},
-            frameworks=[it.package for it in _releases(attempt)],
+            frameworks=[it.package for it in attempt.releases],
         )
         indexes = indexes_for(solution, wanted, packages, self._where, lines)
-        return found_for(question, indexes, self._end, self._asked.progress)
+        return found_for(question, indexes, self._end, self._lock_request.progress)
 
     def _without_builds(self, attempt: Attempt, conflict: Conflict) -> _LeftOutError:
         """Leave out the builds that cannot be had. Raises UnsolvableError where there is none to leave out."""
         from envsolve.app.lock_refusal import packages_refusal
 
         refused = packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
-        left_out = self._absent(_releases(attempt), conflict) or {it.label for it in _releases(attempt)}
+        left_out = self._absent(attempt.releases, conflict) or {it.label for it in attempt.releases}
         if not left_out:
             raise refused
         self._passed.append(refused)
@@ -395,7 +381,7 @@ class _Lock:
     def _without_folder(self, release: Release, stranger: Pin) -> _LeftOutError:
         from envsolve.app.lock_refusal import stranger_refusal
 
-        self._passed.append(stranger_refusal(release, stranger, self._asked.request))
+        self._passed.append(stranger_refusal(release, stranger, self._lock_request.request))
         return self._without(it.label for it in self._in_folder(release))
 
     def _in_folder(self, release: Release) -> Iterator[Release]:
@@ -410,122 +396,8 @@ class _Lock:
     def _there(self, table: FrameworkTable) -> FrameworkTable:
         return table._replace(releases=tuple(it for it in table.releases if it.label not in self._left_out))
 
-    def _held_back(self, made: _Made, lines: Lines) -> Iterator[Note]:
-        """What is not at its newest and what keeps it there: a framework in any case, others after half a year."""
-        of_stack = {it.package for it in _releases(made.attempt)}
-        for it in made.found.behind:
-            months = it.months or 0
-            if it.name not in of_stack and months < _FEW_MONTHS:
-                continue
-            age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is used, not"
-            because, command = " and ".join(it.held_by[:_FEW]), None
-            if not because:
-                refused = self._against(it, made, lines, is_of_stack=it.name in of_stack)
-                because = "newer ones do not fit" if refused is None else said(refused)
-                command = (
-                    None if refused is None else next((hint.command for hint in refused.hints if hint.command), None)
-                )
-            text = f"{it.name} {it.version}{age} {it.newest}: {because}"
-            note = Note("held-back", text, command)
-            yield note.about(name=it.name, version=it.version, newest=it.newest, months=round(months), because=because)
-
-        yield from self._of_older_cuda(made, lines)
-
-    def _beyond_glibc(self, made: _Made) -> Iterator[Note]:
-        """Newer versions that only another C library would allow."""
-        for name, version, needed in made.found.beyond_glibc:
-            have = made.attempt.interpreter.glibc
-            text, request = f"{name} {version} needs glibc {needed}, and the target has {have}", self._asked.request
-            hint = way_out(text, request._replace(glibc=needed), request)
-            note = Note("newer-needs-glibc", hint.text, hint.command)
-            yield note.about(name=name, version=version, glibc=str(needed))
-
-    def _older_than_framework(self, made: _Made) -> Iterator[Note]:
-        """What was made for an older framework and does not say so, with the one of its time if that runs here."""
-        request = self._asked.request
-        of = {it.package: it.framework for it in _releases(made.attempt)}
-        for it in made.found.unlimited:
-            text = (
-                f"{it.name} {it.version} is {it.months:.0f} months older than its {it.framework}, and does not limit it"
-            )
-            asked = FrameworkRequest(of[it.framework], SpecifierSet(f"=={it.then}"))
-            others = tuple(other for other in request.frameworks if other.framework != asked.framework)
-            earlier = request._replace(frameworks=tuple(sorted((*others, asked), key=lambda it: it.framework)))
-            problem = made.attempt.problem._replace(frameworks=earlier.frameworks, python=request.python)
-            note = Note("older-than-framework", text)
-            if self._solver.can_solve(earlier, problem):
-                hint = way_out(f"{text}: {it.framework} {it.then} was the newest then", earlier, request)
-                note = Note(note.code, hint.text, hint.command)
-            yield note.about(
-                name=it.name, version=it.version, framework=it.framework, months=round(it.months), then=it.then
-            )
-
-    def _met_by_rivals(self, pins: Iterable[Pin]) -> Iterator[Note]:
-        """What requires a package that the lock has under another name, which pip would install over it."""
-        for pin in pins:
-            if (pin.name, pin.version) in self._rivals:
-                rival, own = self._rivals[pin.name, pin.version]
-                text = f"{pin.name} {pin.version} requires {rival}, and {own} in this lock installs the same module"
-                note = Note("met-by-another-package", f"{text}: install it with pip install --no-deps or uv pip sync")
-                yield note.about(name=pin.name, version=pin.version, required=rival, met_by=own)
-
-    def _overridden(self, made: _Made) -> Iterator[Note]:
-        """The requirements that an override replaced and that the lock does not meet, and how it is installed."""
-        asker = self._asked.request.asker
-        named = asker.named("overrides")
-        wanted = self._wanted_on(made.attempt)
-        used = {need.name for need, _ in wanted.replaced} | {need.name for _, need in made.found.replaced}
-        used |= {pin.name for pin in made.found.pins}
-        for unused in (it for it in wanted.overrides if it.name not in used):
-            said_so = asker.saying("overrides", without_secrets(str(unused)))
-            note = Note("override-unused", f"{said_so} has no effect: nothing requires {unused.name}")
-            yield note.about(name=unused.name)
-        unmet = self._replaced(made)
-        for who, need, version in unmet:
-            required = without_secrets(str(need))
-            held = f"{need.name} {version}" if version else f"{need.name} is not installed"
-            note = Note("overridden", f"{who} requires {required}, replaced by {named}: {held}")
-            yield note.about(by=who, name=need.name, required=required, version=version)
-        if unmet and self._asked.request.format == "requirements":
-            text = "pip refuses requirements that overrides replace: install with"
-            yield Note("install-without-deps", f"{text} `pip install --no-deps -r FILE` or `uv pip sync FILE`")
-
-    def _replaced(self, made: _Made) -> list[tuple[str, Need, str | None]]:
-        """The requirements that overrides replaced and that the lock does not meet, each with who has it.
-
-        The version is the one in the lock, None for none.
-        """
-        versions = {pin.name: pin.version for pin in made.found.pins}
-        asked = ((origin, need) for need, origin in self._wanted_on(made.attempt).replaced)
-        every = ((who, need, versions.get(need.name)) for who, need in (*asked, *made.found.replaced))
-        return list(dict.fromkeys(it for it in every if not _is_met(*it[1:])))
-
-    def _with_reasons(self, made: _Made) -> tuple[Pin, ...]:
-        """The pins with the requirements that overrides replaced, told of what was required, or of who requires it."""
-        reasons: dict[str, list[str]] = {}
-        for who, need, version in self._replaced(made):
-            text = f"{who} requires {without_secrets(str(need))}, replaced by an override"
-            reasons.setdefault(need.name if version else who.partition(" ")[0], []).append(text)
-        return tuple(pin._replace(because=(*pin.because, *reasons.get(pin.name, ()))) for pin in made.found.pins)
-
-    def _of_older_cuda(self, made: _Made, lines: Lines) -> Iterator[Note]:
-        """The builds of the newest version that are for an older CUDA than the one that runs here."""
-        newest = {it.framework: it for it in _releases(made.best)}
-        for it in _releases(made.attempt):
-            better = newest.get(it.framework, it)
-            if better.version == it.version and better.cuda and it.cuda and better.cuda.major > it.cuda.major:
-                refused = self._refusal_of(made.best, made.floors, lines)
-                because = "" if refused is None else f": {said(refused)}"
-                yield Note("older-cuda", f"{it.label} is used, not the build for CUDA {better.cuda}{because}")
-
-    def _against(self, it: Behind, made: _Made, lines: Lines, *, is_of_stack: bool = False) -> UnsolvableError | None:
-        """Why the newest version does not go with the rest, found out by asking for it, or for the best stack."""
-        if is_of_stack:
-            return self._refusal_of(made.best, made.floors, lines)
-        return self._refusal_of(made.attempt, {it.name: it.newest}, lines)
-
-    def _refusal_of(self, attempt: Attempt, floors: Mapping[str, str], lines: Lines) -> UnsolvableError | None:
-        """Why no packages go with a stack, none of them below its floor; None where some do, or it cannot be known."""
+    def _refusal_of(self, lines: Lines, attempt: Attempt, floors: Mapping[str, str]) -> UnsolvableError | None:
+        """See envsolve.app.lock_notes."""
         from envsolve.app.lock_refusal import packages_refusal
 
         try:
@@ -538,14 +410,14 @@ class _Lock:
             return None  # what only explains an answer does not end it
         return None
 
-    def _require_recent(self, made: _Made, lines: Lines) -> None:
-        """Raise UnsolvableError where the newest that fits of what was asked for is long out of date.
+    def _require_recent(self, made: Resolved, lines: Lines) -> None:
+        """Raise UnsolvableError if the newest version that fits of a requested package is long out of date.
 
         What a package requires in an older version is right so, and what the request bounds may be old because of it;
         so may what goes with a framework of which the machine runs no release of the last years. A version from before
         a package began to limit its framework is never right for a framework of years later.
         """
-        of_stack = {it.package for it in _releases(made.attempt)}
+        of_stack = {it.package for it in made.attempt.releases}
         behind = (it for it in made.found.behind if not it.held_by and it.name not in of_stack)
         old = [it for it in behind if (it.months or 0) > _MANY_MONTHS]
         is_bounded = self._is_bounded() or any(made.found.months.get(it, 0) > _MANY_MONTHS for it in of_stack)
@@ -555,7 +427,8 @@ class _Lock:
         if old:
             from envsolve.app.lock_refusal import outdated
 
-            raise outdated(old[0], self._against(old[0], made, lines), self._asked.request)
+            refused = self._refusal_of(lines, made.attempt, {old[0].name: old[0].newest})
+            raise outdated(old[0], refused, self._lock_request.request)
 
     def _is_limited(self, name: str) -> bool:
         """Whether the request says which versions of a package may not be newer."""
@@ -564,14 +437,16 @@ class _Lock:
 
     def _is_bounded(self) -> bool:
         """Whether the request says that something may not be newer."""
-        request = self._asked.request
+        request = self._lock_request.request
         typed = [need.specifier for need, _ in (*self._wanted.needs, *self._wanted.constraints)]
         typed += [str(it.specifier) for it in request.frameworks]
         limits = (request.python, request.cuda, request.packages.exclude_newer)
         return any(it is not None for it in limits) or any(map(is_limited, typed))
 
-    def _explained(self, problem: Problem, worlds: Worlds | None, lines: Lines) -> _Made:
+    def _explained(self, problem: Problem, worlds: Worlds | None, lines: Lines) -> Resolved:
         """Raise UnsolvableError with the reason why there is no answer, for the Python of which it says the most.
+
+        Raises OutsideError if a build failed or a file is missing without which there is none.
 
         What turns out to be an answer all the same counts as one.
         """
@@ -582,15 +457,20 @@ class _Lock:
         if worlds is None:
             on_python = depends_on_python(self._wanted)
             raise stack_refusal(
-                self._request, problem, self._solver, self._wanted, typed=self._asked.request, on_python=on_python
+                self._request,
+                problem,
+                self._solver,
+                self._wanted,
+                typed=self._lock_request.request,
+                on_python=on_python,
             )
         conflicts = self._require_builds(problem, lines) if worlds.have_to_build else worlds.conflicts
-        refused: list[tuple[tuple[bool, ...], UnsolvableError]] = []
-        told = {it.provider.world.wanted.interpreter: it for it in conflicts}  # those with source come last
-        plain = {interpreter: it for interpreter, it in told.items() if not worlds.is_about_builds(it)}
+        refused: list[tuple[tuple[bool, ...], EnvsolveError]] = []
+        by_python = {it.provider.world.wanted.interpreter: it for it in conflicts}  # those with source come last
+        plain = {interpreter: it for interpreter, it in by_python.items() if not worlds.is_about_builds(it)}
         for interpreter, conflict in plain.items():
             refusal = packages_refusal(conflict, self._request, None, interpreter)
-            refused.append((rank_of(conflict, refusal), refusal))
+            refused.append((rank_of(conflict, refusal), failure_behind(conflict) or refusal))
         known = {it.python[:2] for it in plain}
         some: Sequence[Version | None] = worlds.pythons or (None,)
         for python in some:
@@ -600,11 +480,11 @@ class _Lock:
             while (attempt := self._best_stack(narrowed)) is not None:
                 try:
                     found = self._found(attempt, self._limits(attempt, in_part=True), lines)
-                    return _Made(attempt, self._best_stack(problem) or attempt, found, {})
+                    return Resolved(attempt, self._best_stack(problem) or attempt, found, {})
                 except Conflict as conflict:
                     refusal = packages_refusal(conflict, self._request, attempt.solution, attempt.interpreter)
                     refused.append((rank_of(conflict, refusal), refusal))
-                    absent = self._absent(_releases(attempt), conflict)
+                    absent = self._absent(attempt.releases, conflict)
                     if not absent:
                         break
                     self._without(absent)
@@ -616,9 +496,9 @@ class _Lock:
 
         worlds = self._worlds(problem, lines, in_part=True, as_if_built=True)
         try:
-            chosen = worlds.best(self._versions, self._held, self._end, self._asked.progress)
+            chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.progress)
             if chosen is not None and chosen.unbuilt:
-                raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._asked.request)
+                raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._lock_request.request)
         finally:
             worlds.close()
         return worlds.conflicts
@@ -631,20 +511,5 @@ class _Lock:
         return None if solution is None else Attempt(self._request, problem, solution)
 
 
-def _releases(attempt: Attempt) -> tuple[Release, ...]:
-    return () if attempt.solution is None else tuple(it.release for it in attempt.solution.choices)
-
-
 def _folder(release: Release) -> tuple[Source, str]:
     return release.source, release.build if release.source is Source.PYTORCH else ""
-
-
-def _is_met(need: Need, version: str | None) -> bool:
-    """Whether ``version`` of a project is what is required of it; None is no version."""
-    return version is not None and not need.url and SpecifierSet(need.specifier).contains(version, prereleases=True)
-
-
-def _not_decided(made: _Made) -> Iterator[Note]:
-    if made.undecided:
-        names = ", ".join(it for it in made.undecided)
-        yield Note("not-decided", f"time ran out before newer versions of {names} were tried")

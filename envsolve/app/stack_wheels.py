@@ -10,13 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given
-from envsolve.app.command import way_out
 from envsolve.app.lock_indexes import Lines, Places
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import BUILT_WITH, OWN_INDEX, rivals_of
 from envsolve.index.client import Indexes
-from envsolve.index.metadata import corrected as read_as
 from envsolve.lockfile.wheels import find_links_of, goes_by_folder
 from envsolve.matrix.load import Matrix
 from envsolve.model.need import Need
@@ -24,10 +22,9 @@ from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.reference import kind_of
 from envsolve.model.release import PYTORCH_INDEX, Release, Source
-from envsolve.model.request import Packages, Request
+from envsolve.model.request import Packages
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.bounds import THE_STACK, Bounds
-from envsolve.resolve.closure.resolve import Found
 from envsolve.resolve.closure.virtual import Virtual, among
 from envsolve.resolve.closure.world import Judge, Limit
 
@@ -192,28 +189,6 @@ class Limits:
             bounds = () if self._bounds is None else self._bounds.of(name)
             self._known[name] = (*bounds, *self._constraints.get(name, ()))
         return self._known[name]
-
-
-def index_hint(index: str, request: Request) -> Hint:
-    """How to add the index that the source distribution of a package leads to."""
-    added = request._replace(extra_index_urls=tuple(dict.fromkeys((*request.extra_index_urls, index))))
-    return way_out("add the index that has the wheels", added, request)
-
-
-def notes_of_metadata(found: Found, request: Request) -> Iterator[Note]:
-    """What the user should know of what packages say of themselves."""
-    for package, metadata in found.read:
-        for line in metadata.corrected:
-            text = f"{package} requires {line!r}, which is invalid and was read as {read_as(line)!r}"
-            yield Note("metadata-corrected", f"{text}: pip 24.1 and newer refuse this package, uv installs it")
-        if metadata.leads_to:
-            text = f"{package} has only a source distribution that leads to the index {metadata.leads_to}"
-            hint = index_hint(metadata.leads_to, request)
-            note = Note("leads-to-index", f"{text}: {hint.text}", hint.command)
-            yield note.about(package=package, index=metadata.leads_to)
-        if metadata.built_with:
-            text = f"{package} failed to build, and was built with {metadata.built_with}"
-            yield Note("built-with", text).about(package=package, built_with=metadata.built_with)
 
 
 def notes_of(pin: Pin) -> Iterator[Note]:

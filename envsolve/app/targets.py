@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from envsolve.app.command import way_out
 from envsolve.app.overrides import CONDA_CUDA, UV_DRIVER, overridden, require_known, with_driver, with_origin
@@ -22,10 +22,6 @@ from envsolve.model.note import Note
 from envsolve.model.request import Request
 from envsolve.model.solution import Machine, Problem
 from envsolve.model.versions import LibcVersion
-
-if TYPE_CHECKING:
-    from envsolve.host.pci import PciTable
-
 
 GB10 = ComputeCapability(12, 1)
 _MOST_NAMED = 4
@@ -165,17 +161,8 @@ def detected_host(matrix: Matrix, environ: Mapping[str, str], *, thorough: bool)
     """Detect this machine, with what the environment variables of other tools override."""
     from envsolve.host.detection import detect
 
-    found = detect(thorough=thorough, environ=environ, pci_table=_pci_table(matrix))
+    found = detect(thorough=thorough, environ=environ, pci_table=matrix.gpu_of_pci_id)
     return with_known_cuda(overridden(found, matrix.cuda, environ), matrix.cuda)
-
-
-def _pci_table(matrix: Matrix) -> PciTable:
-    """The table of PCI ids, which is read only when a GPU without a working driver is looked up in it."""
-
-    def look_up(device: str) -> tuple[str, ComputeCapability] | None:
-        return matrix.pci_ids.get(device)
-
-    return look_up
 
 
 def _check_contradictions(request: Request) -> None:

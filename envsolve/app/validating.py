@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, Protocol
 from envsolve.diagnose.environment.malformed_files import malformed_files
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
-from envsolve.matrix import Matrix, find_matrix
+from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding
 from envsolve.model.host import GpuStatus, Host
 from envsolve.model.note import Note
@@ -72,7 +72,7 @@ def validation_of(asked: ValidateRequest, environ: Mapping[str, str]) -> Validat
     """
     wanted = [_known(name) for name in asked.frameworks]
     python = interpreter(asked.prefix, asked.python, environ)
-    matrix = Matrix(asked.matrix_directory or find_matrix())
+    matrix = Matrix(asked.matrix_directory)
     try:
         with Children() as children:
             asked.progress.show(f"querying {python}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import click
@@ -30,10 +29,10 @@ def detect(**options: Any) -> int:
     """Print the driver and GPUs of this machine, and the source of each fact. Exits 0 with and without a GPU."""
     from envsolve.app.targets import detected_host
     from envsolve.host.host_file import host_as_json
-    from envsolve.matrix import Matrix, find_matrix
+    from envsolve.matrix import Matrix
 
     directory = options["matrix_directory"]
-    matrix = Matrix(Path(directory) if directory else find_matrix())
+    matrix = Matrix(directory)
     host = detected_host(matrix, os.environ, thorough=True)
     as_json = options["as_json"] or str(options["output"]).endswith(".json")
     text = json.dumps(host_as_json(host), indent=2, ensure_ascii=False) + "\n" if as_json else _table(host)

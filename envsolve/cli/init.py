@@ -105,7 +105,7 @@ def init(**options: Any) -> int:
     """
     from envsolve.app.project_locking import refuse_link
     from envsolve.app.solving import LEFT_OUT
-    from envsolve.matrix import Matrix, find_matrix
+    from envsolve.matrix import Matrix
     from envsolve.project.reading import OWN_FILE, PYPROJECT, project_of, text_at
     from envsolve.project.writing import with_table
 
@@ -113,7 +113,7 @@ def init(**options: Any) -> int:
     if not directory.is_dir():
         raise UsageError("no-project", f"the directory {directory} does not exist", hints=(Hint("create it first"),))
     given = options["matrix_directory"]
-    matrix = Matrix(Path(given).absolute() if given else find_matrix())
+    matrix = Matrix(given and Path(given).absolute())
     file = directory / (OWN_FILE if (directory / OWN_FILE).is_file() else PYPROJECT)
     before = text_at(file) or ""
     mark = _MARK if before and read_head(file, len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else ""

@@ -6,7 +6,6 @@ Each of these is a ``shell_complete`` of click. Any other value is as good, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -36,10 +35,10 @@ def _known(values: Callable[[click.Context, str], Iterable[str]]) -> Completer:
 
 
 def _matrix(ctx: click.Context) -> Matrix:
-    from envsolve.matrix import Matrix, find_matrix
+    from envsolve.matrix import Matrix
 
     directory = ctx.params.get("matrix_directory")
-    return Matrix(Path(directory) if directory else find_matrix())
+    return Matrix(directory)
 
 
 def _gpus(ctx: click.Context, typed: str) -> Iterator[str]:

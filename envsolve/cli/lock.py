@@ -65,12 +65,12 @@ def lock(**options: Any) -> int:
     from envsolve.app.project_changes import change_of
     from envsolve.app.project_locking import ProjectLock, lock_project
     from envsolve.app.project_overrides import overridden
-    from envsolve.matrix import Matrix, find_matrix
+    from envsolve.matrix import Matrix
     from envsolve.project import read_project
 
     project = overridden(read_project(project_file(options["project"])), _given(options))
     directory = options["matrix_directory"]
-    matrix = Matrix(Path(directory).absolute() if directory else find_matrix())
+    matrix = Matrix(directory and Path(directory).absolute())
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     how = ProjectLock(
         network_of(options),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -128,10 +127,10 @@ matrix_option = option(
 
 def matrix_of(options: Mapping[str, Any]) -> Matrix:
     """The compatibility matrix of --matrix, by default the shipped one."""
-    from envsolve.matrix import Matrix, find_matrix
+    from envsolve.matrix import Matrix
 
     directory = options["matrix_directory"]
-    return Matrix(Path(directory) if directory else find_matrix())
+    return Matrix(directory)
 
 
 environment_options = stacked(

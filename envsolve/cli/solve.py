@@ -269,10 +269,10 @@ def request_from(options: dict[str, Any], format_name: str) -> tuple[Request, Ma
 def with_frameworks(words: Request, options: dict[str, Any]) -> tuple[Request, Matrix]:
     """``words`` with the frameworks as the matrix knows them, and that matrix."""
     from envsolve.app.solving import framework_requests
-    from envsolve.matrix import Matrix, find_matrix
+    from envsolve.matrix import Matrix
 
     directory = options["matrix_directory"]
-    matrix = Matrix(Path(directory) if directory else find_matrix())
+    matrix = Matrix(directory)
     return words._replace(frameworks=framework_requests(options["frameworks"], matrix)), matrix
 
 

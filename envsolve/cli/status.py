@@ -70,10 +70,10 @@ def status(**options: Any) -> int:
     requirements. Without a project, checks files with the usual names in the current directory.
     """
     from envsolve.app.status import status_of
-    from envsolve.matrix import Matrix, find_matrix
+    from envsolve.matrix import Matrix
 
     directory = options["matrix_directory"]
-    matrix = Matrix(Path(directory).absolute() if directory else find_matrix())
+    matrix = Matrix(directory and Path(directory).absolute())
     project = _project() if _asks_of_project(options) else None
     if project is not None:
         return _of_project(project, matrix, options)

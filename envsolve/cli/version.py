@@ -16,13 +16,13 @@ _CONDA_PACKAGES = ("py-rattler", "conda-lock")
 def version_text(*, verbose: bool) -> str:
     """The version, and the day of the matrix that comes with it: an answer is only as new as what it rests on."""
     from envsolve.app.matrix import matrix_date
-    from envsolve.matrix import Matrix, find_matrix
+    from envsolve.matrix import Matrix
 
-    directory = find_matrix()
-    first = f"envsolve, version {__version__}, with the compatibility matrix of {matrix_date(Matrix(directory))}"
+    matrix = Matrix()
+    first = f"envsolve, version {__version__}, with the compatibility matrix of {matrix_date(matrix)}"
     if not verbose:
         return f"{first}\n"
-    facts = {"matrix": _matrix(str(directory)), "python": _python(), "platform": _platform()}
+    facts = {"matrix": _matrix(str(matrix.directory)), "python": _python(), "platform": _platform()}
     facts |= {"conda extra": _conda_extra(), "uv": _uv()}
     return "".join(f"{line}\n" for line in (first, *(f"{name + ':':<13} {value}" for name, value in facts.items())))
 

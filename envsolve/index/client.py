@@ -119,6 +119,11 @@ class Indexes:
         index, project = self.owner(project, file)
         return index.metadata(project, file)
 
+    def build(self, project: Project, file: RawFile) -> Metadata | None:
+        """What the build of ``file`` says that it requires; None where builds are not allowed. Raises OutsideError."""
+        index, project = self.owner(project, file)
+        return index.build(project, file)
+
     def metadata_at_hand(self, project: Project, file: RawFile) -> Metadata | None:
         """The same without asking anybody; None where somebody has to be asked."""
         stated = self._stated(project)

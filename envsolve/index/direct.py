@@ -15,10 +15,10 @@ from typing import NamedTuple
 from envsolve.boundary.files import FileError, read_bytes
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
+from envsolve.index.build_environments import BuildEnvironments
 from envsolve.index.checks import NOT_THERE, check_hash
 from envsolve.index.client import Direct
 from envsolve.index.fetch import METADATA_LIMIT, Fetcher
-from envsolve.index.file_metadata import FileMetadata
 from envsolve.index.kept import read_kept, written
 from envsolve.index.metadata import Metadata, read_metadata
 from envsolve.index.one_index import Shelf
@@ -28,7 +28,7 @@ from envsolve.index.source_archive import project_metadata, stated_metadata
 from envsolve.index.source_metadata import built_metadata, extracted
 from envsolve.model.names import normalized
 from envsolve.model.package import PackageFile
-from envsolve.model.reference import AddressKind, Reference, file_name_in, is_path
+from envsolve.model.reference import EDITABLE, AddressKind, Reference, file_name_in, is_path
 
 _OK = 200
 _LARGEST = 2_000_000_000
@@ -52,13 +52,22 @@ class _Stated(NamedTuple):
 
 
 class DirectReader:
-    """Reads packages by their address; relative paths begin at the current directory."""
+    """Reads packages by their address; relative paths begin at the current directory.
+
+    ``builds`` are the environments where it may run the build of source.
+    """
 
     def __init__(
-        self, fetcher: Fetcher, shelf: Shelf, environ: Mapping[str, str], reader: FileMetadata, *, offline: bool
+        self,
+        fetcher: Fetcher,
+        shelf: Shelf,
+        environ: Mapping[str, str],
+        builds: BuildEnvironments | None,
+        *,
+        offline: bool,
     ) -> None:
         self._fetcher, self._shelf, self._environ, self._offline = fetcher, shelf, environ, offline
-        self._allow_builds, self._build_constraints = reader
+        self._builds = builds
 
     def read(self, name: str, reference: Reference) -> Direct:
         """What is at ``reference``, which is the project ``name``.
@@ -95,7 +104,7 @@ class DirectReader:
             return Direct(file, version or "")
         if version is not None and not reference.subdirectory:
             found = stated_metadata(response.body, file)
-            if found is not None:
+            if not found.needs_build:
                 return Direct(file._replace(requires_python=found.requires_python), version, found)
         with TemporaryDirectory(prefix="envsolve-source-", ignore_cleanup_errors=True) as directory:
             root = extracted(response.body, file, Path(directory))
@@ -112,7 +121,7 @@ class DirectReader:
         with TemporaryDirectory(prefix="envsolve-source-", ignore_cleanup_errors=True) as directory:
             root = Path(directory)
             locked = reference._replace(revision=check_out(reference, root, self._environ))
-            if self._allow_builds:
+            if self._builds is not None:
                 add_submodules(root, self._environ)
             stated = self._stated(name, reference, root)
         if stated is not None:
@@ -130,9 +139,10 @@ class DirectReader:
         found = _Stated(_read_inside(top / "pyproject.toml", root))
         if found.metadata() is not None:
             return found
-        if not self._allow_builds:
+        if self._builds is None:
             return None
-        built = built_metadata(top, without_secrets(reference.url), self._build_constraints)
+        url = without_secrets(reference.url)
+        built = built_metadata(top, url, url.removesuffix(EDITABLE), self._builds)
         return _Stated(built.content, is_built=True, built_with=built.built_with)
 
 

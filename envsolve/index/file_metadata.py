@@ -4,30 +4,29 @@
 2. Out of the wheel itself: the end of the archive, then the member, by range requests; some kB of some GB.
 3. The whole file, where the server does not do ranges, as long as it is small.
 4. Of a source distribution what its archive states (envsolve.index.source_archive).
-5. A build of the metadata alone, where the user allows running the code of packages.
+5. A build of the metadata alone, where the user allows running the code of packages: only when it is asked for.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.index.checks import check_hash, checked_metadata, invalid, not_had
 from envsolve.index.fetch import METADATA_LIMIT, Fetcher
 from envsolve.index.metadata import Metadata
 from envsolve.model.package import PackageFile
 
+if TYPE_CHECKING:
+    from envsolve.index.build_environments import BuildEnvironments
+
 _OK = 200
 _NOT_THERE = (404, 410)
 
 
 class FileMetadata(NamedTuple):
-    """Reads the metadata of files. ``allow_builds`` lets it run the build of source distributions.
+    """Reads the metadata of files. With ``builds`` it may also run the build of source distributions, in those."""
 
-    ``build_constraints`` bound the versions of what builds require.
-    """
-
-    allow_builds: bool = False
-    build_constraints: tuple[str, ...] = ()
+    builds: BuildEnvironments | None = None
 
     def __call__(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
         """What ``file`` says of itself, which must be about the project and version that its name says.
@@ -41,8 +40,18 @@ class FileMetadata(NamedTuple):
         if content is None:
             from envsolve.index.source_metadata import of_source
 
-            return of_source(fetcher, file, self.build_constraints, allow_builds=self.allow_builds)
+            return of_source(fetcher, file)
         return checked_metadata(content, file)
+
+    def built(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
+        """What the build of a source distribution says of it, which runs its code.
+
+        Raises OutsideError where there is no answer: ``no-hash``, ``metadata-invalid``, ``build-failed``.
+        """
+        from envsolve.index.source_metadata import built
+
+        assert self.builds is not None
+        return built(fetcher, file, self.builds)
 
     def _beside(self, fetcher: Fetcher, file: PackageFile) -> bytes | None:
         """The metadata file beside it; None where the index promised one and has none."""

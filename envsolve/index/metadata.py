@@ -32,6 +32,7 @@ class Metadata(NamedTuple):
     ``needs_build`` says that only a build would tell them, and ``requires`` is None. ``corrected`` are requirements, as
     they are written, that no standard allows and that were read as older installers read them. ``leads_to`` is the
     index that has the files of a source distribution without any, ``built_with`` what a build needed.
+    ``build_imports`` are packages of frameworks that the build of a source distribution imports and does not require.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Metadata(NamedTuple):
     corrected: tuple[str, ...] = ()
     leads_to: str = ""
     built_with: str = ""
+    build_imports: tuple[str, ...] = ()
 
 
 def read_metadata(content: bytes) -> Metadata:

@@ -44,11 +44,14 @@ class MetadataReader(Protocol):
     """One way to the metadata of a file; see envsolve.index.file_metadata."""
 
     @property
-    def allow_builds(self) -> bool:
-        """Whether it builds what says nothing without."""
+    def builds(self) -> object:
+        """Where it may build what says nothing without; None or False where it may not."""
 
     def __call__(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
         """What ``file`` says of itself. Raises OutsideError."""
+
+    def built(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
+        """What a build of ``file`` says of it. Raises OutsideError."""
 
 
 def file_address(project: Project, raw: RawFile) -> str:
@@ -110,6 +113,7 @@ class Index:
         self._fetcher, self._shelf, self._trust, self._read = fetcher, shelf, trust, read
         self._projects: dict[str, _Once[Project | None]] = {}
         self._metadata: dict[tuple[str, str], _Once[Metadata]] = {}
+        self._built: dict[tuple[str, str], _Once[Metadata]] = {}
         self._kept: dict[str, Metadata | None] = {}
         """What the shelf has of files, by their digests."""
         self._passing: set[str] = set()
@@ -136,9 +140,21 @@ class Index:
         return once is not None and once.value is project
 
     def metadata(self, project: Project, file: RawFile) -> Metadata:
-        """What ``file`` requires. Raises OutsideError."""
+        """What ``file`` requires; a build that was made of it counts. Raises OutsideError."""
         known = self._metadata.setdefault((project.name, identity(file)), _Once())
         return known.get(lambda: self._load_metadata(project, file))
+
+    def build(self, project: Project, file: RawFile) -> Metadata | None:
+        """What the build of ``file`` says that it requires; None where builds are not allowed. Raises OutsideError."""
+        if not self._read.builds:
+            return None
+        if self._trust.offline:
+            raise _not_kept(f"the metadata of {file[0]}", without_secrets(file_address(project, file)))
+        key = (project.name, identity(file))
+        once = self._built.setdefault(key, _Once())
+        found = once.get(lambda: self._keep(project, file, self._read.built(self._fetcher, _whole(project, file))))
+        self._metadata[key] = once
+        return found
 
     def metadata_at_hand(self, project: Project, file: RawFile) -> Metadata | None:
         """The same without asking."""
@@ -202,15 +218,18 @@ class Index:
 
     def _load_metadata(self, project: Project, file: RawFile) -> Metadata:
         found = self._kept_metadata(project, file)
-        if found is not None and not (found.needs_build and self._read.allow_builds):
+        if found is not None:
             return found
         if self._trust.offline:
             raise _not_kept(f"the metadata of {file[0]}", without_secrets(file_address(project, file)))
-        whole = PackageFile._make((file[0], file_address(project, file), *file[2:]))
+        whole = _whole(project, file)
         try:
-            found = self._read(self._fetcher, whole)
+            return self._keep(project, file, self._read(self._fetcher, whole))
         except UsageError:
             raise _misled(project, file, whole.url) from None
+
+    def _keep(self, project: Project, file: RawFile, found: Metadata) -> Metadata:
+        """``found``, written to the shelf if what the project has may be kept."""
         if project.name not in self._passing:
             self._shelf.write("metadata", _key_of_file(project, file), written(found))
         return found
@@ -218,6 +237,10 @@ class Index:
 
 def _key_of_file(project: Project, file: RawFile) -> str:
     return f"{without_secrets(project.url)} {identity(file)}"
+
+
+def _whole(project: Project, file: RawFile) -> PackageFile:
+    return PackageFile._make((file[0], file_address(project, file), *file[2:]))
 
 
 def _holds_secrets(page: bytes) -> bool:

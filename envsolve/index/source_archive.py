@@ -12,17 +12,22 @@ import re
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 from envsolve.boundary.files import FileError, toml_document
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.index.checks import checked_metadata, invalid, project_and_version
 from envsolve.index.fetch import METADATA_LIMIT
 from envsolve.index.metadata import Metadata, needs_in
+from envsolve.model.names import normalized
 from envsolve.model.package import PackageFile
 
 _SECTION = re.compile(r"\[(?P<extra>[^:\]]*)(?::(?P<marker>.*))?\]\Z")
+_IMPORT = re.compile(r"^(?:import|from)[ \t]+(\w+)", re.MULTILINE)
+"""An import that a script does in any case: it is not indented."""
+_NAME = re.compile(r"[\w.-]+")
 _EGG_INFO = ".egg-info"
 _TOP = 2
 """Parts of the path of a file at the top of the archive, whose files are all in one directory."""
@@ -39,23 +44,31 @@ _LEADS_TO_NVIDIA = {
 """What is in archives that have pip fetch the package from NVIDIA's index, or say that it is there."""
 
 
-def index_of_stub(content: bytes, file: PackageFile) -> str:
+def stated_metadata(content: bytes, file: PackageFile) -> Metadata:
+    """What the archive states of its requirements, or that only a build tells them.
+
+    Also what its build imports, and the index that it leads to. Raises OutsideError where the archive is damaged, or
+    about another project or version than its name.
+    """
+    members = dict(_members(content, file))
+    pyproject = _document(members.get("pyproject.toml", b""))
+    name, version = project_and_version(file.name)
+    found = _stated_in(members, pyproject, file) or Metadata(name, version, None, needs_build=True)
+    return found._replace(
+        leads_to=_index_of_stub(name, members, pyproject) if len(content) <= _LARGEST_STUB else "",
+        build_imports=tuple(_build_imports(members.get("setup.py", b""), pyproject)),
+    )
+
+
+def _index_of_stub(name: str, members: Mapping[str, bytes], pyproject: Mapping[str, object]) -> str:
     """The index that has the files of a package whose archive only leads there; "" for any other archive.
 
     Such are the projects of NVIDIA's wheel-stub (cuml-cu11, tensorrt-cu12-libs), the placeholders 0.0.1.dev5 of
-    nvidia-*, tensorrt 8.6.1, which has pip install its parts, and nvidia-pyindex, which changes pip's settings. Raises
-    OutsideError.
+    nvidia-*, tensorrt 8.6.1, which has pip install its parts, and nvidia-pyindex, which changes pip's settings.
     """
-    if project_and_version(file.name)[0] == "nvidia-pyindex":
+    if name == "nvidia-pyindex":
         return NVIDIA_INDEX
-    if len(content) > _LARGEST_STUB:
-        return ""
-    members = dict(_members(content, file, _path_at_top))
-    try:
-        document = toml_document(members.get("pyproject.toml", b"").decode())
-    except (UnicodeDecodeError, FileError):
-        document = {}
-    backend, stub = (document.get("build-system"), (document.get("tool") or {}))
+    backend, stub = pyproject.get("build-system"), pyproject.get("tool", {})
     if isinstance(backend, dict) and backend.get("build-backend") == _STUB_BACKEND and isinstance(stub, dict):
         options = stub.get("wheel_stub")
         index = str(options.get("index_url", "")) if isinstance(options, dict) else ""
@@ -64,34 +77,43 @@ def index_of_stub(content: bytes, file: PackageFile) -> str:
     return NVIDIA_INDEX if leads_there else ""
 
 
-def stated_metadata(content: bytes, file: PackageFile) -> Metadata | None:
-    """What the archive states of its requirements; None where only a build tells them.
-
-    Raises OutsideError where the archive is damaged, or about another project or version than its name.
-    """
-    members = dict(_members(content, file, _path))
+def _stated_in(members: Mapping[str, bytes], pyproject: Mapping[str, object], file: PackageFile) -> Metadata | None:
     info = members.get("PKG-INFO")
     if info is None:
         return None
     found = checked_metadata(info, file)
     if found.is_static:
         return found
-    return _of_project(members.get("pyproject.toml"), found) or _of_egg_info(members, file)
+    return _of_project(pyproject, found) or _of_egg_info(members, file)
 
 
-def _members(content: bytes, file: PackageFile, path_of: Callable[[str], str | None]) -> Iterator[tuple[str, bytes]]:
-    """The files that may say something, by what ``path_of`` makes of their names."""
+def _build_imports(script: bytes, pyproject: Mapping[str, object]) -> Iterator[str]:
+    """The packages of frameworks that setuptools does not install for the build, which a setup.py imports."""
+    build = pyproject.get("build-system", {})
+    if not isinstance(build, dict) or not str(build.get("build-backend", "setuptools")).startswith("setuptools"):
+        return
+    requires = build.get("requires")
+    named = (_NAME.match(str(it)) for it in (requires if isinstance(requires, list) else ()))
+    there = {normalized(it[0]) for it in named if it is not None}
+    imported = set(_IMPORT.findall(script.decode("utf-8", "replace")))
+    for it in FRAMEWORKS.values():
+        if it.libraries.package in imported and there.isdisjoint(it.wheels):
+            yield it.wheels[0]
+
+
+def _members(content: bytes, file: PackageFile) -> Iterator[tuple[str, bytes]]:
+    """The files that may say something, by what :func:`_path` makes of their names."""
     try:
         if file.name.endswith(".zip"):
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 for entry in archive.infolist():
-                    path = path_of(entry.filename)
+                    path = _path(entry.filename)
                     if path is not None and entry.file_size <= METADATA_LIMIT:
                         yield path, archive.read(entry)
         else:
             with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive_of_tape:
                 for member in archive_of_tape:
-                    path = path_of(member.name)
+                    path = _path(member.name)
                     if path is not None and member.isfile() and member.size <= METADATA_LIMIT:
                         opened = archive_of_tape.extractfile(member)
                         yield path, b"" if opened is None else opened.read()
@@ -99,15 +121,10 @@ def _members(content: bytes, file: PackageFile, path_of: Callable[[str], str | N
         raise invalid(file, f"the archive is damaged: {error}") from None
 
 
-def _path_at_top(name: str) -> str | None:
-    parts = PurePosixPath(name).parts
-    return parts[1] if len(parts) == _TOP and parts[1] in ("PKG-INFO", "pyproject.toml", "setup.py") else None
-
-
 def _path(name: str) -> str | None:
     """The path below the one directory at the top of what may state requirements."""
     parts = PurePosixPath(name).parts
-    if len(parts) == _TOP and parts[1] in ("PKG-INFO", "pyproject.toml"):
+    if len(parts) == _TOP and parts[1] in ("PKG-INFO", "pyproject.toml", "setup.py"):
         return parts[1]
     inside = parts[2:] if parts[1:2] == ("src",) and len(parts) == _BELOW_SRC else parts[1:]
     if len(inside) == _TOP and inside[0].endswith(_EGG_INFO) and inside[1] in ("PKG-INFO", "requires.txt"):
@@ -120,7 +137,12 @@ def project_metadata(content: bytes) -> Metadata | None:
 
     None where it leaves requirements to the build, or there is no such table.
     """
-    project = _table(content)
+    return _stated_by(_document(content))
+
+
+def _stated_by(pyproject: Mapping[str, object]) -> Metadata | None:
+    """See :func:`project_metadata`."""
+    project = _table(pyproject)
     if project is None:
         return None
     dynamic = project.get("dynamic", [])
@@ -141,18 +163,23 @@ def project_metadata(content: bytes) -> Metadata | None:
 
 def project_lines(content: bytes, extras: Collection[str]) -> tuple[str, ...]:
     """The requirements of a pyproject.toml and of some of its ``extras``, as it states them itself."""
-    project = _table(content) or {}
+    project = _table(_document(content)) or {}
     optional = project.get("optional-dependencies", {}).items()
     lines = [*project.get("dependencies", ()), *(it for extra, needs in optional if extra in extras for it in needs)]
     return tuple(map(str, lines))
 
 
-def _table(content: bytes) -> dict[str, Any] | None:
-    """The table ``[project]``; None where there is none, or what it requires is not of its shape."""
+def _document(content: bytes) -> Mapping[str, object]:
+    """A pyproject.toml; empty where it cannot be read."""
     try:
-        project = toml_document(content.decode()).get("project")
+        return toml_document(content.decode())
     except (UnicodeDecodeError, FileError):
-        return None
+        return {}
+
+
+def _table(pyproject: Mapping[str, object]) -> dict[str, Any] | None:
+    """The table ``[project]``; None where there is none, or what it requires is not of its shape."""
+    project = pyproject.get("project")
     if not isinstance(project, dict):
         return None
     needs, extras = project.setdefault("dependencies", []), project.get("optional-dependencies", {})
@@ -160,9 +187,9 @@ def _table(content: bytes) -> dict[str, Any] | None:
     return project if all(isinstance(it, list) for it in lists) else None
 
 
-def _of_project(content: bytes | None, info: Metadata) -> Metadata | None:
+def _of_project(pyproject: Mapping[str, object], info: Metadata) -> Metadata | None:
     """What the table ``[project]`` states, with the name and the version of ``info``."""
-    found = None if content is None else project_metadata(content)
+    found = _stated_by(pyproject)
     if found is None or not found.version:
         return None
     return found._replace(name=info.name, version=info.version)

@@ -6,15 +6,17 @@ A build runs code of the package, so it happens only where the user allows it an
 from __future__ import annotations
 
 import io
+import re
+import shlex
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.errors import Hint, OutsideError
 from envsolve.index.build_bounds import bound_for
+from envsolve.index.build_environments import BuildEnvironments
 from envsolve.index.checks import (
     BUILD_FAILED,
     check_hash,
@@ -26,45 +28,46 @@ from envsolve.index.checks import (
 )
 from envsolve.index.fetch import Fetcher
 from envsolve.index.metadata import Metadata
-from envsolve.index.source_archive import index_of_stub, stated_metadata
+from envsolve.index.source_archive import stated_metadata
 from envsolve.model.package import PackageFile
 
 _OK = 200
+_NO_MODULE = re.compile(r"No module named '(\w+)")
 _SOURCE_LIMIT = 500_000_000
 """Bytes of a source distribution; the largest real ones have 300 MB."""
 
 
-def of_source(
-    fetcher: Fetcher, file: PackageFile, build_constraints: Sequence[str] = (), *, allow_builds: bool
-) -> Metadata:
-    """What a source distribution requires; what only a build tells is left open where none is allowed.
+def of_source(fetcher: Fetcher, file: PackageFile) -> Metadata:
+    """What a source distribution states that it requires; it may leave that to a build.
 
-    ``build_constraints`` bound the versions of what a build requires.
+    Raises OutsideError ``metadata-invalid``.
+    """
+    return stated_metadata(_content(fetcher, file), file)
+
+
+def built(fetcher: Fetcher, file: PackageFile, environments: BuildEnvironments) -> Metadata:
+    """What a source distribution requires as a build says, in one of ``environments`` (PEP 517, through pypa/build).
 
     Raises OutsideError: ``metadata-invalid``, ``no-hash`` where nothing proves what is to be built, ``build-failed``.
     """
+    from tempfile import TemporaryDirectory
+
+    require_hash(file)
+    content = _content(fetcher, file)
+    index = stated_metadata(content, file).leads_to
+    requirement = "==".join(project_and_version(file.name))
+    with TemporaryDirectory(prefix="envsolve-build-") as directory:
+        root = extracted(content, file, Path(directory))
+        made = built_metadata(root, file.name, requirement, environments, index)
+    return checked_metadata(made.content, file)._replace(leads_to=index, built_with=made.built_with)
+
+
+def _content(fetcher: Fetcher, file: PackageFile) -> bytes:
     response = fetcher.fetch(file.url, limit=_SOURCE_LIMIT)
     if response.status != _OK:
         raise not_had(file, response)
     check_hash(response.body, file.hashes, file.name)
-    found = stated_metadata(response.body, file)
-    index = index_of_stub(response.body, file)
-    if found is None and allow_builds:
-        require_hash(file)
-        found = _built(response.body, file, build_constraints, index)
-    if found is None:
-        name, version = project_and_version(file.name)
-        found = Metadata(name, version, None, needs_build=True)
-    return found._replace(leads_to=index)
-
-
-def _built(content: bytes, file: PackageFile, constraints: Sequence[str], index: str) -> Metadata:
-    """The metadata as a build makes them. Raises OutsideError."""
-    from tempfile import TemporaryDirectory
-
-    with TemporaryDirectory(prefix="envsolve-build-") as directory:
-        built = built_metadata(extracted(content, file, Path(directory)), file.name, constraints, index)
-    return checked_metadata(built.content, file)._replace(built_with=built.built_with)
+    return response.body
 
 
 def extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
@@ -105,44 +108,55 @@ class _BuildFailedError(Exception):
         return next((line for line in reversed(lines) if any(map(str.isalnum, line))), self.output)
 
 
-def built_metadata(source: Path, what: str, constraints: Sequence[str], index: str = "") -> Built:
-    """The metadata of the project in the directory ``source``, which runs its code.
+def built_metadata(
+    source: Path, what: str, requirement: str, environments: BuildEnvironments, index: str = ""
+) -> Built:
+    """The metadata of the project in the directory ``source``, which runs its code in one of ``environments``.
 
-    It is built with the older build tools that it is known to need if it fails without. Raises OutsideError, which
-    names the ``index`` that an archive without files leads to.
+    It is built with the older build tools that it is known to need if it fails without. Raises OutsideError, which says
+    how pip builds ``requirement`` beside a module that is missing, or names the ``index`` that an archive without files
+    leads to.
     """
     try:
-        return Built(_metadata_of_build(source, constraints))
+        return Built(_metadata_of_build(source, environments))
     except _BuildFailedError as error:
-        causes = [error.last_words]
-        bound = bound_for(error.output)
+        failure, causes = error, [error.last_words]
+    bound = bound_for(failure.output)
     if bound is not None:
         try:
-            return Built(_metadata_of_build(source, (*constraints, bound.constraint)), str(bound))
+            return Built(_metadata_of_build(source, environments, bound.constraint), str(bound))
         except _BuildFailedError as error:
+            failure = error
             causes.append(f"with {bound.constraint}: {error.last_words}")
-    hint = Hint("try another version with a wheel, or build a wheel and serve it from a local index")
+    missing = _NO_MODULE.search(failure.last_words)
+    hints = [Hint("try another version with a wheel, or build a wheel and serve it from a local index")]
     if index:
         causes.append(f"it only leads to the index {index}")
-        hint = Hint(f"add that index: --extra-index-url {index}")
-    raise OutsideError(BUILD_FAILED, f"{what} could not be built to read its requirements", tuple(causes), (hint,))
+        hints = [Hint(f"add that index: --extra-index-url {index}")]
+    elif missing is not None and bound_for(failure.output) is None:
+        text = f"a build has an environment of its own: build the wheel where {missing[1]} is installed"
+        hints.append(Hint(text, shlex.join(["pip", "wheel", "--no-build-isolation", "--no-deps", requirement])))
+    raise OutsideError(BUILD_FAILED, f"{what} could not be built to read its requirements", tuple(causes), tuple(hints))
 
 
-def _metadata_of_build(source: Path, constraints: Sequence[str]) -> bytes:
+def _metadata_of_build(source: Path, environments: BuildEnvironments, constraint: str = "") -> bytes:
     import subprocess
     import warnings
 
     from build import BuildBackendException, BuildException, ProjectBuilder
-    from build.env import DefaultIsolatedEnv
     from pyproject_hooks import quiet_subprocess_runner
 
     try:
-        with warnings.catch_warnings(), DefaultIsolatedEnv() as environment:
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # build passes on what a backend warns of, which its project is to read
-            builder = ProjectBuilder.from_isolated_env(environment, source, runner=quiet_subprocess_runner)
-            environment.install(builder.build_system_requires, constraints)
-            environment.install(builder.get_requires_for_build("wheel"), constraints)
-            directory = builder.metadata_path(source / f".envsolve-metadata-{len(constraints)}")
+            requires = ProjectBuilder(source).build_system_requires
+            environment = environments.of(requires, constraint)
+            builder = ProjectBuilder.from_isolated_env(environment, source, quiet_subprocess_runner)
+            more = builder.get_requires_for_build("wheel")
+            if not more <= requires:
+                environment = environments.of(requires | more, constraint)
+                builder = ProjectBuilder.from_isolated_env(environment, source, quiet_subprocess_runner)
+            directory = builder.metadata_path(source / f".envsolve-metadata{constraint and '-again'}")
         return (Path(directory) / "METADATA").read_bytes()
     except (BuildException, BuildBackendException, subprocess.CalledProcessError, OSError) as error:
         raise _BuildFailedError(_output_of(error)) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
+from os import PathLike
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -136,13 +137,13 @@ def find_matrix() -> Path:
 
 
 class Matrix:
-    """The matrix in ``directory``, read file by file as it is asked for.
+    """The matrix in ``directory``, by default the one that envsolve comes with, read file by file as it is asked for.
 
     Every method raises MatrixError when a file is missing, is not TOML, or holds mistakes.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: str | PathLike[str] | None = None) -> None:
+        self.directory = Path(directory) if directory else find_matrix()
         self._files: dict[str, Document] = {}
         self._kept: dict[str, Kept] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}

@@ -10,7 +10,20 @@ import pytest
 
 from benchmarks.lock_judge import Judge, Project, Uv
 from benchmarks.lock_tools import ENVSOLVE, UV
-from benchmarks.real_projects import GOOD, NO_ANSWER, REFUSED, RIGHTLY, STALE, WRONG, Bench, Row, tables
+from benchmarks.real_projects import (
+    GOOD,
+    NO_ANSWER,
+    REFUSED,
+    RIGHTLY,
+    STALE,
+    WRONG,
+    Answer,
+    Asking,
+    Bench,
+    Row,
+    tables,
+    time_table,
+)
 from envsolve.matrix import Matrix
 from tests.cli.worlds import releases
 from tests.index.server import IndexServer
@@ -39,6 +52,16 @@ def test_tables_count_verdicts_and_say_where_people_judged_otherwise() -> None:
     assert lines[-1].startswith("- vllm T1 uv: stale (vllm 0.2.2")
 
 
+def test_times_are_summed_beside_their_ratio() -> None:
+    times = [
+        ("vllm", Answer(0, 6.0, "", 2.5), Answer(0, 2.0, "", 1.0)),
+        ("roop", Answer(1, 1.0, ""), Answer(0, 3.0, "")),
+    ]
+    lines = list(time_table(times))
+    assert "| vllm | 6.0 | 2.5 | 0 | 2.0 | 1.0 | 0 | 3.00 |" in lines
+    assert lines[-1] == "| all | 7.0 | 2.5 | - | 5.0 | 1.0 | - | 1.40 |"
+
+
 def test_both_tools_are_asked_once_and_judged_on_each_machine(tmp_path: Path, matrix: Matrix) -> None:
     (tmp_path / "wrong_together.json").write_text("[]")
     (tmp_path / "demo.in").write_text("# pytorch, made up\ntorch\n")
@@ -50,7 +73,7 @@ def test_both_tools_are_asked_once_and_judged_on_each_machine(tmp_path: Path, ma
         options = ("--index-url", server.index_url)
         asked_uv = Uv(Path(uv.find_uv_bin()), Path(sys.executable), tmp_path, 60, options)
         judge = Judge(tmp_path, matrix, asked_uv, tmp_path)
-        bench = Bench(here / "envsolve", asked_uv, judge, tmp_path, 60, options)
+        bench = Bench(Asking(here / "envsolve", asked_uv, tmp_path, 60, options), judge, tmp_path)
         assert bench.row(demo, "T2", ENVSOLVE)[:5] == ("demo", "T2", ENVSOLVE, "2.10.0", GOOD)
         assert bench.row(never, "T2", ENVSOLVE).verdict == RIGHTLY
         wrong = bench.row(demo, "T2", UV)
@@ -65,6 +88,7 @@ def test_a_refusal_where_a_lock_exists_is_told_with_what_was_said(tmp_path: Path
     (tmp_path / "demo.in").write_text("# pytorch, made up\ntorch\n")
     (tmp_path / "demo.T1.envsolve.json").write_text(json.dumps({"status": 1, "seconds": 2.5, "said": "error: no"}))
     asked_uv = Uv(Path(uv.find_uv_bin()), Path(sys.executable), tmp_path, 60)
-    bench = Bench(Path("not asked"), asked_uv, Judge(tmp_path, matrix, asked_uv, tmp_path), tmp_path, 60)
+    asking = Asking(Path("not asked"), asked_uv, tmp_path, 60)
+    bench = Bench(asking, Judge(tmp_path, matrix, asked_uv, tmp_path), tmp_path)
     row = bench.row(Project.read(tmp_path / "demo.in"), "T1", ENVSOLVE)
     assert row == Row("demo", "T1", ENVSOLVE, None, REFUSED, 2.5, "uv has pytorch 2.15.0", "error: no")

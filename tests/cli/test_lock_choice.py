@@ -12,8 +12,9 @@ import pytest
 from tests.cli.locked import pins_in
 from tests.cli.worlds import LINUX, torch
 from tests.conftest import Envsolve, Result
-from tests.index.packages import IndexFile, wheel
+from tests.index.packages import IndexFile, sdist, wheel
 from tests.index.server import IndexServer
+from tests.resolve.closure.test_builds import PYPROJECT
 
 TARGET = ("--gpu", "8.9", "--driver", "580.95.05", "--platform", "linux-64", "--no-cache")
 GLIBC_2_38 = "manylinux_2_38_x86_64"
@@ -46,6 +47,9 @@ def _packages(world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     world.add("pandas", [dated("pandas", "2.0.3", NEW, ("numpy",))])
     world.add("numpy", [dated("numpy", "1.26.4", NEWER), dated("numpy", "2.4.6", NEW)])
     world.add("foreign", [dated("foreign", "1.0", NEW, tags=CP311)])
+    world.add("other", [dated("other", "1.0", NEW, tags=CP312)])
+    source = sdist("source", "2.0", upload_time=NEW)
+    world.add("source", [dated("source", "1.0", NEWER), dated("source", "2.0", NEW, tags=CP311), source])
     world.add("strict", [dated("strict", "1.0", NEW, ("relic<2",))])
     monkeypatch.chdir(tmp_path)
 
@@ -96,6 +100,12 @@ ASKED = {
     "what a marker leaves out on the target decides nothing": Asked(
         ("-f", "pytorch", "base", "foreign; sys_platform == 'win32'"), "3.12", {"base": "2.0", "foreign": None}
     ),
+    "source of a version with wheels for another Python is the last resort": Asked(
+        ("-f", "pytorch", "source", "other", "--allow-builds"), "3.12", {"source": "1.0", "other": "1.0"}
+    ),
+    "but not where the Python is named": Asked(
+        ("-f", "pytorch", "source", "--allow-builds", "--python", "3.12"), "3.12", {"source": "2.0"}
+    ),
     "what a package wants in an old version may be old": Asked(
         ("-f", "pytorch", "strict", "relic"), "3.12", {"strict": "1.0", "relic": "1.0"}
     ),
@@ -113,6 +123,14 @@ def test_what_was_asked_for_is_at_its_newest(name: str, envsolve: Envsolve, worl
     pins = pins_in(done.out)
     assert {it: pins.get(it) for it in asked.pins} == asked.pins
     assert f'\n# python = "{asked.python}.0"\n' in done.out
+
+
+def test_a_build_that_fails_is_the_reason_beside_a_framework_too(envsolve: Envsolve, world: IndexServer) -> None:
+    members = {"pyproject.toml": PYPROJECT, "backend.py": b"import a_module_of_tomorrow\n"}
+    world.add("broken", [sdist("broken", "1.0", static=False, members=members)])
+    done = lock(envsolve, world, "-f", "pytorch", "broken", "--allow-builds")
+    assert (done.code, done.err.splitlines()[0]) == (3, "error: build-failed")
+    assert "No module named 'a_module_of_tomorrow'" in done.err
 
 
 def test_json_describes_the_lock_with_all_its_packages(envsolve: Envsolve, world: IndexServer) -> None:

@@ -128,6 +128,13 @@ def test_requirements_that_only_a_build_tells_need_a_build(here: World) -> None:
     assert [(it["name"], it["version"]) for it in packages] == [("alpha", "1.0"), ("beta", "2.0"), ("own", "1.0")]
 
 
+def test_a_build_that_lacks_a_module_says_how_to_build_it_by_its_address(here: World) -> None:
+    files = project("own", "1.0", static=False)
+    here.git.commit("own", {**files, "backend.py": "import torch_of_tomorrow\n"})
+    done = here(f"own @ {here.address('own')}", "--format", "pylock", "--allow-builds", code=3)
+    assert f"pip wheel --no-build-isolation --no-deps {here.address('own')}\n" in done.err
+
+
 @pytest.mark.parametrize(
     ("address", "code", "says"),
     [

@@ -115,10 +115,13 @@ class Noting:
 class Known:
     """Knows the metadata of every file."""
 
-    allow_builds = False
+    builds = False
 
     def __call__(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
         return of_file(file.name)
+
+    def built(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
+        raise AssertionError(file)
 
 
 def test_what_is_learned_is_written_once() -> None:

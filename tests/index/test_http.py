@@ -363,8 +363,7 @@ def test_a_server_that_stalls_is_left(server: Flaky, stall: Literal["head", "bod
     fetcher = HttpFetcher(retries=1, backoff=0.01, read_timeout=0.1)
     url = server.says("/x", Answer(body=b"never", stall=stall))
     error = refused(fetcher, url)
-    assert (error.code, len(server.asked)) == ("index-timeout", 2)
-    assert error.cause[0] == "no data arrived in time"
+    assert (error.code, error.cause) == ("index-timeout", ("no data arrived in time", "this happened 2 times"))
     fetcher.close()
 
 
@@ -381,7 +380,8 @@ DRIPS = {
 
 @pytest.mark.parametrize(("start", "rest"), DRIPS.values(), ids=DRIPS)
 def test_a_server_that_drips_is_left_after_the_deadline(start: bytes, rest: bytes) -> None:
-    fetcher = HttpFetcher(deadline=0.5, read_timeout=0.4)
+    """The read timeout is as long: a busy machine that sends no byte for all that time gives the same error."""
+    fetcher = HttpFetcher(deadline=0.5, read_timeout=0.5)
 
     def drip(listening: socket.socket) -> None:
         with suppress(OSError), listening.accept()[0] as taken:
@@ -404,21 +404,21 @@ def test_a_server_that_drips_is_left_after_the_deadline(start: bytes, rest: byte
 
 
 def test_a_large_body_may_take_longer_than_the_deadline() -> None:
-    """The deadline is for each MB: 3 MB that come within 2.4 s are no reason to leave."""
-    fetcher = HttpFetcher(deadline=1.2, read_timeout=1)
+    """The deadline is for each MB: 8 MB that come within 2.4 s are no reason to leave."""
+    fetcher = HttpFetcher(deadline=1.5, read_timeout=1.5)
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def send() -> None:
             with listening.accept()[0] as taken:
                 taken.recv(65536)
-                taken.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % (3 << 20))
-                for _ in range(3):
-                    time.sleep(0.8)
+                taken.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % (8 << 20))
+                for _ in range(8):
+                    time.sleep(0.3)
                     taken.sendall(b"x" * (1 << 20))
 
         threading.Thread(target=send, daemon=True).start()
         response = fetcher.fetch(f"http://127.0.0.1:{listening.getsockname()[1]}/x")
-    assert len(response.body) == 3 << 20
+    assert len(response.body) == 8 << 20
     fetcher.close()
 
 

@@ -7,7 +7,8 @@ import os
 import pytest
 
 from envsolve.errors import OutsideError
-from envsolve.index.source_archive import NVIDIA_INDEX, index_of_stub, stated_metadata
+from envsolve.index.metadata import Metadata
+from envsolve.index.source_archive import NVIDIA_INDEX, stated_metadata
 from envsolve.model.package import PackageFile
 from tests.index.packages import core_metadata, sdist
 
@@ -28,12 +29,18 @@ driver>=1
 """
 
 
+def metadata(members: dict[str, bytes], name: str = "app") -> Metadata:
+    """What is read of an archive with these files."""
+    file = sdist(name, "1.0", pkg_info=OLD.replace(b"app", name.encode()), members=members)
+    assert file.content is not None
+    return stated_metadata(file.content, PackageFile(file.name, f"https://files.example.org/{file.name}"))
+
+
 def stated(members: dict[str, bytes]) -> tuple[list[str], str | None, tuple[str, ...]] | None:
     """What an archive with these files requires, of which Python, and its extras."""
-    file = sdist("app", "1.0", pkg_info=members.pop("PKG-INFO", OLD), members=members)
-    assert file.content is not None
-    found = stated_metadata(file.content, PackageFile(file.name, f"https://files.example.org/{file.name}"))
-    if found is None:
+    found = metadata(members)
+    if found.needs_build:
+        assert found.requires is None
         return None
     needs = [f"{it} ; {it.marker}" if it.marker else str(it) for it in found.requires or ()]
     return needs, found.requires_python, found.extras
@@ -96,13 +103,6 @@ STUB = b'[build-system]\nrequires = ["wheel-stub"]\nbuild-backend = "wheel_stub.
 INSTALLS = b'import subprocess\nsubprocess.run(["pip", "install", "x", "--index-url", "https://pypi.nvidia.com"])\n'
 
 
-def leads_to(members: dict[str, bytes], name: str = "app") -> str:
-    """The index that an archive with these files leads to."""
-    file = sdist(name, "1.0", members=members)
-    assert file.content is not None
-    return index_of_stub(file.content, PackageFile(file.name, f"https://files.example.org/{file.name}"))
-
-
 @pytest.mark.parametrize(
     ("members", "index"),
     [
@@ -111,16 +111,16 @@ def leads_to(members: dict[str, bytes], name: str = "app") -> str:
             {"pyproject.toml": STUB + b'[tool.wheel_stub]\nindex_url = "https://own.example/a/"\n'},
             "https://own.example/a",
         ),
-        ({"PKG-INFO": b"Name: app\n\nThis is not functional and is a placeholder from NVIDIA.\n"}, NVIDIA_INDEX),
+        ({"PKG-INFO": OLD + b"\nThis is not functional and is a placeholder from NVIDIA.\n"}, NVIDIA_INDEX),
         ({"setup.py": INSTALLS}, NVIDIA_INDEX),
     ],
 )
 def test_an_archive_that_only_leads_to_an_index_names_it(members: dict[str, bytes], index: str) -> None:
-    assert leads_to(members) == index
+    assert metadata(members).leads_to == index
 
 
 def test_the_package_that_changes_the_settings_of_pip_is_one() -> None:
-    assert leads_to({}, "nvidia-pyindex") == NVIDIA_INDEX
+    assert metadata({}, "nvidia-pyindex").leads_to == NVIDIA_INDEX
 
 
 @pytest.mark.parametrize(
@@ -133,10 +133,31 @@ def test_the_package_that_changes_the_settings_of_pip_is_one() -> None:
         {"pyproject.toml": STUB + b'[tool.wheel_stub]\nindex_url = "file:///etc"\n'},
         {"pyproject.toml": STUB + b'[tool.wheel_stub]\nindex_url = "https://a b\\u001b[31m"\n'},
         {"pyproject.toml": b"\xff"},
-        {"PKG-INFO": b"Name: app\n\nInstall it with --extra-index-url https://pypi.nvidia.com.\n"},
+        {"PKG-INFO": OLD + b"\nInstall it with --extra-index-url https://pypi.nvidia.com.\n"},
         {"app/setup.py": INSTALLS},
         {"setup.py": INSTALLS, "data": os.urandom(120_000)},
     ],
 )
 def test_any_other_archive_names_none(members: dict[str, bytes]) -> None:
-    assert leads_to(members) == ""
+    assert metadata(members).leads_to == ""
+
+
+BUILD = '[build-system]\nrequires = ["setuptools"{}]\n'
+
+
+@pytest.mark.parametrize(
+    ("script", "pyproject", "expected"),
+    [
+        ("import os\nimport torch\n", "", ("torch",)),
+        ("from torch.utils import cpp_extension\n", BUILD.format(', "ninja"'), ("torch",)),
+        ("import torch\n", BUILD.format(', "torch>=2"'), ()),
+        ("try:\n    import torch\nexcept ImportError:\n    torch = None\n", "", ()),
+        ("import torchvision\n", "", ()),
+        ("import torch\n", '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n', ()),
+        ("import torch\n", "build-system = 5\n", ()),
+    ],
+)
+def test_a_build_that_imports_a_framework_without_requiring_it_is_known(
+    script: str, pyproject: str, expected: tuple[str, ...]
+) -> None:
+    assert metadata({"setup.py": script.encode(), "pyproject.toml": pyproject.encode()}).build_imports == expected

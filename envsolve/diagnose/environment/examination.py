@@ -35,7 +35,7 @@ from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.told import told
 from envsolve.diagnose.plain_text import printable, printable_inventory
 from envsolve.host.machine import this_platform
-from envsolve.matrix import Matrix, find_matrix
+from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host, Platform
 from envsolve.validation.inventory import Inventory
@@ -113,7 +113,7 @@ def examine_environment(
         host,
         environ,
         platform or this_platform(),
-        matrix or Matrix(find_matrix()),
+        matrix or Matrix(),
         environ if shell is None else shell,
         directory or Path.cwd(),
     )

@@ -75,6 +75,17 @@ def may_stand_beside(name: str, major: int, facts_of: FactsOf) -> bool:
     return named < major and not is_of_framework
 
 
+def without_code(name: str, gpus: Collection[ComputeCapability], facts_of: FactsOf) -> Iterator[tuple[BuildFacts, str]]:
+    """The builds of a package that have no code for one of ``gpus``, each with the sentence that says so."""
+    looked_into = [it for it in facts_of(name) if it.code is not None]
+    lacking = [(it, it.without_code_for(gpus)) for it in looked_into]
+    of_all = all(gpu is not None for _, gpu in lacking)
+    for facts, gpu in lacking:
+        if gpu is not None:
+            lacks = f"no known {name} wheel has" if of_all else f"{name}{facts.versions} has no"
+            yield facts, f"{lacks} code for compute capability {gpu}"
+
+
 class Bounds:
     """The limits that ``solution`` sets, by the name of a package; looked up as packages turn up.
 
@@ -144,14 +155,8 @@ class Bounds:
 
     def _of_builds(self, name: str, cuda: CudaVersion) -> Iterator[Limit]:
         """Versions of a package whose builds load the libraries of another CUDA, or have no code for a GPU."""
-        looked_into = [it for it in self._facts_of(name) if it.code is not None]
-        lacking = [(it, it.without_code_for(self._solution.problem.gpus)) for it in looked_into]
-        of_all = all(gpu is not None for _, gpu in lacking)
-        for facts, gpu in lacking:
-            if gpu is not None:
-                lacks = f"no known {name} wheel has" if of_all else f"{name}{facts.versions} has no"
-                because = f"{lacks} code for compute capability {gpu}"
-                yield Limit(str(facts.versions), because, is_exclusion=True)
+        for facts, because in without_code(name, self._solution.problem.gpus, self._facts_of):
+            yield Limit(str(facts.versions), because, is_exclusion=True)
         for facts in self._of_other_cuda(name, cuda):
             because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack has CUDA {cuda}"
             yield Limit(str(facts.versions), because, is_exclusion=True)

@@ -1,12 +1,12 @@
-"""Which answer is the best: what was asked for by name counts, each at its newest.
+"""Which answer is the best: the packages that the request names count, each at its newest.
 
-A resolver finds *an* answer. The best one is found by asking it several times, each time within floors, below which the
-versions of what was asked for must not lie:
+A resolver finds *an* answer. The best one is found by resolving several times, each time within floors: no requested
+package may be older than its floor.
 
 1. In windows that grow (the newest alone, 6, 18, 36 and 60 months, any age) the worlds are tried from the newest
    Python, and the first answer counts. A world is a platform and a Python; one of a Python younger than a year is the
    last resort. Worlds in which packages may be built from source come after those of wheels alone.
-2. Then what was asked for is made newer, one after the other, as long as all that stands before it stays: what depends
+2. Then the requested packages are upgraded one after the other, without downgrading an earlier one: those that depend
    on a framework first, then frameworks, then the others, by name within a rank, so that the order of a command line
    decides nothing.
 
@@ -29,7 +29,7 @@ from envsolve.resolve.closure.resolve import (
     Progress,
     TimeUpError,
     TooLongError,
-    resolved,
+    resolved_and_built,
     too_long,
 )
 from envsolve.resolve.closure.world import World
@@ -52,20 +52,20 @@ class Answer(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """A world to look for answers in, and what is asked for there. ``is_last_resort``: only where no other has one.
+    """A world to look for answers in, and its requirements. ``is_last_resort``: only where no other has an answer.
 
     ``is_needed`` says whether it can have an answer that those before it have not.
     """
 
     world: World
-    asked: Sequence[Asked]
+    requirements: Sequence[Asked]
     is_last_resort: bool = False
     is_needed: Callable[[], bool] = lambda: True
 
     @property
     def names(self) -> frozenset[str]:
-        """The projects that are asked for: markers leave out some of what was named."""
-        return frozenset(need.name for need, _ in self.asked)
+        """The projects that are required: markers leave out some of those in the request."""
+        return frozenset(need.name for need, _ in self.requirements)
 
 
 class Ages(NamedTuple):
@@ -82,9 +82,9 @@ class Ages(NamedTuple):
 class Newest:
     """Looks for the best answer in ``worlds`` until ``end``, a moment of the monotonic clock.
 
-    ``named`` is what was asked for; the floors of windows are for those in ``windowed``. ``rank`` gives the order in
-    which they are made newer. ``virtual`` says how old the candidates of virtual projects are. ``held`` are versions of
-    an existing lock, which stay where they fit.
+    ``named`` are the requested packages; the floors of windows are for those in ``windowed``. ``rank`` gives the order
+    in which they are upgraded. ``virtual`` says how old the candidates of virtual projects are. ``held`` are versions
+    of an existing lock, which stay where they fit.
     """
 
     def __init__(
@@ -102,7 +102,6 @@ class Newest:
         self._named = named
         self._held = held or {}
         self._progress = progress
-        self._latest: Provider | None = None
         self.conflicts: dict[int, Conflict] = {}
         """Why a world has no answer of any age, by the number of the world."""
         self._last: list[Provider | None] = [None for _ in worlds]
@@ -128,11 +127,11 @@ class Newest:
                 for number, candidates in enumerate(self._worlds):
                     if candidates.is_last_resort and months is not None:
                         continue
-                    found = self._ask(number, floors, is_last=months is None)
+                    found = self._answer_within(number, floors, is_last=months is None)
                     if found is not None:
                         return self._improved(found, floors, months)
-        except TimeUpError:
-            raise too_long(self._latest) from None
+        except TimeUpError as error:
+            raise too_long(error.provider) from None
         return None
 
     def _improved(self, found: Answer, floors: Positions, months: int | None) -> Answer:
@@ -164,29 +163,26 @@ class Newest:
             for number in range(found.world, len(self._worlds)):
                 if self._worlds[number].is_last_resort is not self._worlds[found.world].is_last_resort:
                     continue
-                better = self._ask(number, {**kept, name: floor})
+                better = self._answer_within(number, {**kept, name: floor})
                 if better is not None:
                     return better
         return None
 
-    def _ask(self, number: int, floors: Positions, *, is_last: bool = False) -> Answer | None:
+    def _answer_within(self, number: int, floors: Positions, *, is_last: bool = False) -> Answer | None:
         candidates = self._worlds[number]
         floors = {name: floor for name, floor in floors.items() if name in candidates.names}
         if any(all(floors.get(it, 0) >= low for it, low in tried.items()) for tried in self._hopeless[number]):
             return None
         if not candidates.is_needed():
             return None
-        world, asked = candidates.world, candidates.asked
+        world, requirements = candidates.world, candidates.requirements
         if not all(self._can_be(name, floor, world) for name, floor in floors.items()):
             return None
-        provider = Provider(world, asked, self._held, floors)
-        if (last := self._last[number]) is not None:
-            provider.learn_from(last)
-        self._latest = self._last[number] = provider
-        world.look_ahead(tuple(need for need, _ in asked))
+        world.look_ahead(tuple(need for need, _ in requirements))
+        most_rounds = sys.maxsize if is_last else SHORT
         try:
-            picks = resolved(
-                provider, self._end, self._progress, most_rounds=sys.maxsize if is_last else SHORT, narrows=True
+            provider, picks = resolved_and_built(
+                lambda: self._provider(number, floors), self._end, self._progress, most_rounds=most_rounds, narrows=True
             )
         except (Conflict, TooLongError) as error:  # what takes long may be quick in another window
             if isinstance(error, Conflict) and is_last:
@@ -195,8 +191,17 @@ class Newest:
             return None
         return Answer(number, picks, provider)
 
+    def _provider(self, number: int, floors: Positions) -> Provider:
+        """The next search in a world, which begins with what the last one there learned."""
+        world, requirements, *_ = self._worlds[number]
+        provider = Provider(world, requirements, self._held, floors)
+        if (last := self._last[number]) is not None:
+            provider.learn_from(last)
+        self._last[number] = provider
+        return provider
+
     def _can_be(self, name: str, floor: int, world: World) -> bool:
-        """Whether ``world`` has a version of ``name`` that is not below ``floor``, whatever else is asked."""
+        """Whether ``world`` has a version of ``name`` that is not below ``floor``, whatever else is required."""
         releases = world.releases(name)
         if releases is None:
             return True
@@ -228,7 +233,7 @@ def newest_positions(worlds: Iterable[Candidates], names: Iterable[str]) -> dict
     found: dict[str, int] = {}
     names = tuple(names)
     for it in worlds:
-        provider = Provider(it.world, it.asked, {})
+        provider = Provider(it.world, it.requirements, {})
         for name in filter(it.names.__contains__, names):
             releases, known = it.world.releases(name), found.get(name, -1) + 1
             newer = provider.root_mask(name) >> known << known

@@ -8,6 +8,7 @@ an existing lock does too.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -90,6 +91,8 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         """How many candidates did not go with what was picked already: from the first on, dead ends are looked for."""
         self.contested: set[str] = set()
         """What took part in a conflict: decided as soon as it is met, so that the next one shows early."""
+        self.conflicts = Counter[str]()
+        """How many conflicts each project took part in."""
         self.rejected: set[str] = set()
         """The projects of which a version was refused for what it requires."""
         self.troubled: set[str] = set()
@@ -105,7 +108,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
 
     def learn_from(self, other: Provider) -> None:
         """Take over from a search in the same world what makes trouble there, whatever its floors were."""
-        self.refused, self.contested = other.refused, set(other.contested)
+        self.refused, self.contested, self.conflicts = other.refused, set(other.contested), other.conflicts.copy()
         self.rejected, self.troubled = set(other.rejected), set(other.troubled)
 
     def identify(self, requirement_or_candidate: Ask | Pick) -> str:
@@ -122,13 +125,15 @@ class Provider(AbstractProvider[Ask, Pick, str]):
     ) -> tuple[bool, bool, bool, str]:
         """Of those that conflict: what one version is left of first, then what people asked for, then by name.
 
-        Virtual projects and what is decided with them come last, since others decide on them.
+        Virtual projects and what is decided with them come last, since others decide on them, but not where they are in
+        one conflict after the other.
         """
         asks = [it.requirement for it in information[identifier]]
         name = identifier.partition("[")[0]
         is_pinned = any(ask.mask & (ask.mask - 1) == 0 for ask in asks)
         is_asked = any(ask.origin for ask in asks)
-        return name in self.world.virtual or name in self.world.late, not is_pinned, not is_asked, identifier
+        is_late = (name in self.world.virtual or name in self.world.late) and self.conflicts[name] < _MANY_CONFLICTS
+        return is_late, not is_pinned, not is_asked, identifier
 
     def narrow_requirement_selection(
         self,
@@ -451,6 +456,8 @@ class Provider(AbstractProvider[Ask, Pick, str]):
 
 
 _FEW_REFUSED = 4
+_MANY_CONFLICTS = 32
+"""After these a project that others decide on is decided as early as any: each of them is tried in vain before it."""
 _BATCH = 16
 """Metadata files fetched at once where one version after the other does not do."""
 

@@ -60,9 +60,9 @@ class Wanted(NamedTuple):
     """What files have to suit. ``newest_upload`` is a moment in RFC 3339, in UTC.
 
     ``hashes`` are those that alone the files of some projects may have, by the name of the project. With
-    ``as_if_built`` what only a build tells is taken for nothing, to find out what would have to be built. With
-    ``prereleases`` a pre-release is as good as another. ``overridden`` are the projects on which packages' own
-    requirements are replaced: with the extras that are added, or None where they require nothing of it.
+    ``as_if_built`` what only a build tells is taken for nothing until something is built. With ``prereleases`` a
+    pre-release is as good as another. ``overridden`` are the projects on which packages' own requirements are replaced:
+    with the extras that are added, or None where they require nothing of it.
     """
 
     interpreter: Interpreter
@@ -119,7 +119,7 @@ class Fitting:
         files, there = self._allowed(project, files), bool(files)
         if there and not files:
             return Unfit.OTHER_HASHES
-        if self.wanted.sources is not Sources.ANY and any(map(self._is_for_another_python, files)):
+        if self.wanted.sources is not Sources.ANY and any(map(self.is_for_another_python, files)):
             return Unfit.OTHER_PLATFORM
         sources = [file for file in files if not file[0].endswith(".whl") and self._is_old_enough(file)]
         fitting = tuple(sorted((file for file in sources if self.supports(file[5])), reverse=True))
@@ -140,7 +140,7 @@ class Fitting:
                 self._supports[text] = True
         return self._supports[text]
 
-    def _is_for_another_python(self, file: RawFile) -> bool:
+    def is_for_another_python(self, file: RawFile) -> bool:
         """Whether a file is a wheel for this platform, and for some Python 3."""
         return file[0].endswith(".whl") and self._ranks.may_be_had(file[0])
 
@@ -216,6 +216,12 @@ class Releases:
             files = self.project.files(position)
             found = self._source_fits[position] = self._fitting.of_source(self.project.name, files)
         return found
+
+    def wheel_for_another_python(self, version: str) -> RawFile | None:
+        """A wheel of ``version`` for the target's platform and some Python 3; None where there is none."""
+        position = self.position(version)
+        files = () if position is None else self.project.files(position)
+        return next(filter(self._fitting.is_for_another_python, files), None)
 
     def is_prerelease(self, position: int) -> bool:
         """Whether the version there is a pre-release."""

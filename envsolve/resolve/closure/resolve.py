@@ -12,7 +12,7 @@ from resolvelib.resolvers import Criterion, RequirementInformation, ResolutionTo
 from resolvelib.structs import State
 
 from envsolve.boundary.secrets import without_secrets
-from envsolve.errors import Hint, UnsolvableError
+from envsolve.errors import Hint, OutsideError, UnsolvableError
 from envsolve.index.client import Indexes, package_file
 from envsolve.index.metadata import Metadata
 from envsolve.model.need import Need
@@ -65,7 +65,11 @@ class TooLongError(Exception):
 
 
 class TimeUpError(Exception):
-    """The clock ended a search."""
+    """The clock ended a search, that of ``provider``."""
+
+    def __init__(self, provider: Provider) -> None:
+        super().__init__("the time is over")
+        self.provider = provider
 
 
 class Question(NamedTuple):
@@ -118,19 +122,23 @@ def found_for(question: Question, indexes: Indexes, end: float, progress: Progre
     try:
         asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
         world.look_ahead(tuple(need for need, _ in asked))
-        provider = Provider(world, asked, question.held, _positions(question.floors, world))
+        floors = _positions(question.floors, world)
         try:
-            picks = resolved(provider, end, progress)
-        except TimeUpError:
-            raise too_long(provider) from None
+            provider, picks = resolved_and_built(lambda: Provider(world, asked, question.held, floors), end, progress)
+        except TimeUpError as error:
+            raise too_long(error.provider) from None
         except Conflict as conflict:
-            names = {ask.name for ask, _ in conflict.causes}
-            errors = [error for (name, _), error in sorted(world.missing.items()) if name in names]
-            errors += [error for name, error in sorted(world.failed_builds.items()) if name in names]
-            raise errors[0] if errors else conflict from None
+            raise failure_behind(conflict) or conflict from None
         return finished(picks, provider, question.limits, question.newest, question.frameworks)
     finally:
         world.close()
+
+
+def failure_behind(conflict: Conflict) -> OutsideError | None:
+    """What failed of a project in a conflict, a file that is not there or a build; None where nothing did."""
+    world, names = conflict.provider.world, {ask.name for ask, _ in conflict.causes}
+    failed = (*sorted(world.missing.items()), *sorted(world.failed_builds.items()))
+    return next((error for (name, _), error in failed if name in names), None)
 
 
 def _positions(floors: Mapping[str, str], world: World) -> dict[str, int]:
@@ -188,9 +196,30 @@ def resolved(
             raise TooLongError from None
 
 
-def too_long(provider: Provider | None) -> UnsolvableError:
+def resolved_and_built(
+    make_provider: Callable[[], Provider],
+    end: float,
+    progress: Progress | None = None,
+    *,
+    most_rounds: int = sys.maxsize,
+    narrows: bool = False,
+) -> tuple[Provider, Mapping[str, Pick]]:
+    """What is picked when all that is picked has been built that only a build tells of; see :func:`resolved`.
+
+    Nothing is built for a search that has no answer whatever a build tells.
+    """
+    while True:
+        provider = make_provider()
+        picks = resolved(provider, end, progress, most_rounds=most_rounds, narrows=narrows)
+        world = provider.world
+        there = (it for name, it in sorted(picks.items()) if name not in world.virtual and name not in world.present)
+        if not world.build((it.releases, it.fit.best) for it in there):
+            return provider, picks
+
+
+def too_long(provider: Provider) -> UnsolvableError:
     """The error where the time is over before there is an answer; ``provider`` is that of the last search."""
-    names = sorted(provider.troubled - provider.world.virtual)[:_FEW] if provider is not None else []
+    names = sorted(provider.troubled - provider.world.virtual)[:_FEW]
     causes = [f"versions of {', '.join(names)} were still being tried"] if names else []
     hint = Hint("limit the versions of the main packages, for example 'name>=2'")
     limit = f"{_SECONDS} seconds ({_SECONDS_WITH_BUILDS} with --allow-builds)"
@@ -310,7 +339,7 @@ class _Counting(BaseReporter[Ask, Pick, str]):
     def ending_round(self, index: int, state: State[Ask, Pick, str]) -> None:
         """One more version is picked. Raises TimeUpError."""
         if monotonic() > self._end:
-            raise TimeUpError
+            raise TimeUpError(self._provider)
         if self._progress is not None:
             self._progress(len(state.mapping), next(reversed(state.mapping), ""))
 
@@ -330,6 +359,8 @@ class _Counting(BaseReporter[Ask, Pick, str]):
     def resolving_conflicts(self, causes: Collection[Cause]) -> None:
         """A dead end. Begin again where it involves projects that were in none before."""
         involved = {ask.identifier for ask, _ in causes} | {parent.identifier for _, parent in causes if parent}
+        names = {ask.name for ask, _ in causes} | {parent.name for _, parent in causes if parent}
+        self._provider.conflicts.update(names)
         is_new = not involved <= self._provider.contested and len(self._provider.contested) < _MOST_CONTESTED
         if is_new:
             self._provider.contested |= involved

@@ -61,7 +61,9 @@ def _better(
     for pick in provider.in_order(asks):
         if pick.position == picks[name].position:
             return
-        if _goes_with(pick, extras, {**picks, name: pick}, reached, provider):
+        if not provider.world.needs_build(pick.releases, pick.fit.best) and _goes_with(
+            pick, extras, {**picks, name: pick}, reached, provider
+        ):
             yield pick
 
 

@@ -15,7 +15,7 @@ _AT_FIRST = 8
 _AT_LEAST = 4
 _WORK = 0.0008
 """Seconds that a page and its metadata are worked on (measured: 0.5 to 2 ms)."""
-Job = Callable[[], None]
+Job = Callable[[], object]
 _ARENA_MAX = -8
 
 

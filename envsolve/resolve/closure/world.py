@@ -97,7 +97,8 @@ class World:
         """Whether a project was looked at whose newest version is only source, and no source may be taken."""
         self.to_build: dict[str, str] = {}
         """The newest version of each project of which only a build tells what it requires, and none was made."""
-        self.failed_builds: dict[str, OutsideError] = {}
+        self.failed_builds: dict[tuple[str, str], OutsideError] = {}
+        """The errors of builds that failed, by project and version."""
         self.virtual = frozenset(it.name for it in virtual)
         self._judge = judge
         self._alike = alike
@@ -142,42 +143,69 @@ class World:
 
         Raises OutsideError.
         """
-        key = (identity(file), extra)
-        if key not in self._needs:
-            name = releases.project.name
-            self._needs[key] = () if name in self.present else self._of_file(releases, file, extra)
-        return self._needs[key]
+        name, key = releases.project.name, (identity(file), extra)
+        if name in self.present:
+            return ()
+        if key in self._needs:
+            return self._needs[key]
+        metadata = self._metadata_or_none(releases, file)
+        if metadata is None or (metadata.needs_build and not self.wanted.as_if_built):
+            return None
+        if metadata.needs_build:
+            return ()  # until it is built
+        needs = self._worked_out(metadata, extra)
+        if needs is not None and self._judge is not None and not extra:
+            needs = self._overridden(self._judge(name, version_of(name, file[0]) or "", needs))
+        return self._needs.setdefault(key, needs)
 
-    def _of_file(self, releases: Releases, file: RawFile, extra: str) -> tuple[Need, ...] | None:
+    def _metadata_or_none(self, releases: Releases, file: RawFile) -> Metadata | None:
+        """The metadata of a file; None where they cannot be had, which is noted."""
         name = releases.project.name
         version = version_of(name, file[0]) or ""
-        if self._is_left_to_a_build(name, file):
+        if self._is_left_to_a_build(name, file) or (name, version) in self.failed_builds:
             return None
         try:
             metadata = self.metadata(releases, file)
         except OutsideError as error:
-            if error.code == NOT_THERE:
-                self.missing[name, version] = error
-            elif error.code == BUILD_FAILED:
-                self.failed_builds.setdefault(name, error)
-            else:
+            if error.code != NOT_THERE:
                 raise
+            self.missing[name, version] = error
             return None
-        if metadata.needs_build:
+        if metadata.needs_build and not self.wanted.as_if_built:
             self.to_build.setdefault(name, version)
-            metadata = metadata._replace(requires=() if self.wanted.as_if_built else None)
-        needs = self._worked_out(metadata, extra)
-        if needs is None or self._judge is None or extra:
-            return needs
-        return self._overridden(self._judge(name, version, needs))
+        return metadata
 
     def _is_left_to_a_build(self, name: str, file: RawFile) -> bool:
         """Whether a file is source like a newer one that has to be built: it is not fetched to find out the same."""
-        return name in self.to_build and not file[0].endswith(".whl") and not self.wanted.as_if_built
+        return name in self.to_build and not file[0].endswith(".whl")
 
     def metadata(self, releases: Releases, file: RawFile) -> Metadata:
         """What a file, or one like it, says of itself. Raises OutsideError."""
         return self.indexes.metadata(releases.project, self._read_for(releases, file))
+
+    def needs_build(self, releases: Releases, file: RawFile) -> bool:
+        """Whether only a build would tell what a file requires. Raises OutsideError."""
+        return not file[0].endswith(".whl") and self.metadata(releases, file).needs_build
+
+    def build(self, files: Iterable[tuple[Releases, RawFile]]) -> bool:
+        """Build at once those of which only a build tells what they require, if allowed; whether more is known now.
+
+        Raises OutsideError, but not where a build fails: that file is not taken again.
+        """
+        unbuilt = [it for it in files if self.needs_build(*it)]
+        for it in unbuilt[1:]:
+            self.workers.submit(partial(self._is_built, *it))
+        return any([self._is_built(*it) for it in unbuilt])  # noqa: C419 - each, not up to the first
+
+    def _is_built(self, releases: Releases, file: RawFile) -> bool:
+        name = releases.project.name
+        try:
+            return self.indexes.build(releases.project, self._read_for(releases, file)) is not None
+        except OutsideError as error:
+            if error.code != BUILD_FAILED:
+                raise
+            self.failed_builds[name, version_of(name, file[0]) or ""] = error
+            return True
 
     def is_at_hand(self, releases: Releases, file: RawFile) -> bool:
         """Whether nothing has to be fetched to know what a file requires."""
@@ -187,15 +215,21 @@ class World:
         )
 
     def reads_what_it_takes(self, releases: Releases, file: RawFile) -> bool:
-        """Whether the metadata that were read for ``file`` are its own."""
-        return identity(self._read_for(releases, file)) == identity(file)
+        """Whether the metadata that were read for ``file`` are those that count for it."""
+        return not file[0].endswith(".whl") or identity(self._read_for(releases, file)) == identity(file)
 
     def _read_for(self, releases: Releases, file: RawFile) -> RawFile:
-        """The file whose metadata is read for ``file``."""
-        if self._alike is None or not file[0].endswith(".whl"):
+        """The file whose metadata is read for ``file``: of source, a wheel of its version for another Python, if any.
+
+        uv takes source and wheels of a version to require the same as well; the wheel is had without a build.
+        """
+        if file[0].endswith(".whl") and self._alike is None:
             return file
         name = releases.project.name
-        return self._alike.setdefault((name, version_of(name, file[0]) or ""), file)
+        version = version_of(name, file[0]) or ""
+        if self._alike is not None and file[0].endswith(".whl"):
+            return self._alike.setdefault((name, version), file)
+        return releases.wheel_for_another_python(version) or file
 
     def has_extra(self, releases: Releases, file: RawFile, extra: str) -> bool:
         """Whether a file has ``extra``, declared or not."""
@@ -203,8 +237,13 @@ class World:
         return extra in map(normalized, declared) or bool(self.needs(releases, file, extra))
 
     def knows_extra(self, releases: Releases, file: RawFile, extra: str) -> bool | None:
-        """Whether ``extra`` of a file brings anything, on whatever system and Python; None where there is none."""
+        """Whether ``extra`` of a file brings anything, on whatever system and Python; None where there is none.
+
+        Of what is still to be built nothing is known: it counts as one that brings nothing here.
+        """
         metadata = self.metadata(releases, file)
+        if metadata.needs_build:
+            return False
         if any(need.for_extra == extra for need in metadata.requires or ()):
             return True
         return False if extra in map(normalized, metadata.extras) else None
@@ -221,7 +260,10 @@ class World:
             return Unfit.YANKED
         if self.needs(releases, fit.best, "") is not None:
             return None
-        if self._is_left_to_a_build(releases.project.name, fit.best):
+        name = releases.project.name
+        if (name, version_of(name, fit.best[0]) or "") in self.failed_builds:
+            raise self.failed_builds[name, version_of(name, fit.best[0]) or ""]
+        if self._is_left_to_a_build(name, fit.best):
             return Unfit.NEEDS_BUILD
         metadata = self.metadata(releases, fit.best)
         return Unfit.UNREADABLE if self.fitting.supports(metadata.requires_python) else Unfit.OTHER_PYTHON

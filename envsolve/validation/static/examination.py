@@ -15,7 +15,7 @@ from envsolve.binary.loader import Libraries
 from envsolve.binary.loader_system import loader_system
 from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.host.machine import this_glibc, this_platform
-from envsolve.matrix import Matrix, find_matrix
+from envsolve.matrix import Matrix
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
@@ -59,7 +59,7 @@ def examine(
     """
     files = Files(inventory, frameworks)
     has_gpu = bool(capabilities) if for_gpu is None else for_gpu
-    names = LibraryNames((matrix or Matrix(find_matrix())).document("libraries"))
+    names = LibraryNames((matrix or Matrix()).document("libraries"))
     findings = [*(cpu_builds(files) if capabilities else ()), *two_owners(files), *too_old_for(files, this_glibc())]
     look = windows.examine_loading if (platform or this_platform()).is_windows else _examine_loading
     loaded, found, shadowed = look(files, names, environ, has_gpu=has_gpu)

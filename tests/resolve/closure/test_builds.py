@@ -48,6 +48,17 @@ def test_a_build_tells_what_the_package_requires(server: IndexServer, words: lis
     assert [it["name"] for it in tomli.loads(result.out)["packages"]] == ["app", "part"]
 
 
+def test_what_a_build_told_is_kept_and_counts_without_leave_as_well(
+    server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
+) -> None:
+    words = ["--cache-dir", str(tmp_path), *(it for it in words if it != "--no-cache")]
+    index = listed(server, "/kept/simple/", BACKEND)
+    assert envsolve(*index, "--allow-builds", *words).code == 0
+    result = envsolve(*index, "--offline", *words)
+    assert result.code == 0, result.err
+    assert [it["name"] for it in tomli.loads(result.out)["packages"]] == ["app", "part"]
+
+
 def test_without_leave_nothing_is_built(server: IndexServer, words: list[str], envsolve: Envsolve) -> None:
     result = envsolve(*listed(server, "/unbuilt/simple/", BROKEN), *words)
     assert (result.code, result.out) == (1, "")
@@ -105,6 +116,7 @@ def test_a_build_that_fails_with_older_tools_too_says_both(
     assert (result.code, result.out) == (3, "")
     assert "cause: ImportError: No module named 'setuptools.dep_util'\n" in result.err
     assert "cause: with setuptools<70: ImportError: No module named 'setuptools.dep_util'\n" in result.err
+    assert "pip wheel" not in result.err  # no module of the machine's own would help
 
 
 def test_build_constraints_bound_what_a_build_requires_and_the_lock_records_them(
@@ -162,13 +174,82 @@ def test_a_placeholder_whose_build_fails_names_the_index_too(
     assert "cause: it only leads to the index https://pypi.nvidia.com\n" in result.err
 
 
+def marking(mark: Path) -> dict[str, bytes]:
+    """The members of a source distribution whose build writes the file ``mark``."""
+    return {"pyproject.toml": PYPROJECT, "backend.py": f"open({str(mark)!r}, 'w').close()\n".encode() + BACKEND}
+
+
+def test_nothing_is_built_where_no_build_helps(
+    server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
+) -> None:
+    """app is looked at before late, whose requirement nothing meets."""
+    mark = tmp_path / "ran"
+    shelf = server.index("/hopeless/simple/")
+    shelf.add("app", [sdist("app", "1.0", static=False, members=marking(mark))])
+    shelf.add("late", [wheel("late", "1.0", ["part>3"])])
+    shelf.add("part", [wheel("part", "2.0")])
+    result = envsolve("--index-url", shelf.index_url, "--allow-builds", *words, "late")
+    assert (result.code, mark.exists()) == (1, False), result.err
+    assert "late 1.0 requires part>3" in result.err
+
+
+def test_builds_with_the_same_requirements_share_an_environment(
+    server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
+) -> None:
+    """It is gone afterwards."""
+    backend = "import sys\nwith open({!r}, 'a') as file:\n    print(sys.prefix, file=file)\n".format(
+        str(tmp_path / "seen")
+    )
+    shelf = server.index("/shared/simple/")
+    for name in ("app", "other"):
+        members = {"pyproject.toml": PYPROJECT, "backend.py": backend.encode() + BACKEND.replace(b"app", name.encode())}
+        shelf.add(name, [sdist(name, "1.0", static=False, members=members)])
+    shelf.add("part", [wheel("part", "2.0")])
+    result = envsolve("--index-url", shelf.index_url, "--allow-builds", *words, "other")
+    assert result.code == 0, result.err
+    (prefix,) = set((tmp_path / "seen").read_text(encoding="utf-8").splitlines())
+    assert not Path(prefix).exists()
+
+
+def test_source_requires_what_a_wheel_of_its_version_does(
+    server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
+) -> None:
+    mark = tmp_path / "ran"
+    shelf = server.index("/wheel-of-another-python/simple/")
+    made = wheel("app", "1.0", ["part"], tags="cp310-cp310-manylinux_2_17_x86_64")
+    shelf.add("app", [made, sdist("app", "1.0", static=False, members=marking(mark))])
+    shelf.add("part", [wheel("part", "2.0")])
+    result = envsolve("--index-url", shelf.index_url, "--allow-builds", *words)
+    assert (result.code, mark.exists()) == (0, False), result.err
+    app, part = tomli.loads(result.out)["packages"]
+    assert (app["name"], app["sdist"]["name"], part["name"]) == ("app", "app-1.0.tar.gz", "part")
+
+
+def test_a_build_that_lacks_a_module_says_how_to_build_beside_it(
+    server: IndexServer, words: list[str], envsolve: Envsolve
+) -> None:
+    result = envsolve(*listed(server, "/lacking/simple/", b"import torch_of_tomorrow\n"), "--allow-builds", *words)
+    assert (result.code, result.out) == (3, "")
+    assert "hint: a build has an environment of its own: build the wheel where torch_of_tomorrow is in" in result.err
+    assert "pip wheel --no-build-isolation --no-deps app==1.0" in result.err
+
+
+def test_a_lock_says_that_a_build_imports_a_framework_it_does_not_require(
+    server: IndexServer, words: list[str], envsolve: Envsolve
+) -> None:
+    shelf = server.index("/importing/simple/")
+    shelf.add("app", [sdist("app", "1.0", members={"setup.py": b"import torch\n"})])
+    result = envsolve("--index-url", shelf.index_url, *words)
+    assert result.code == 0, result.err
+    assert "note: the build of app 1.0 imports torch, which its own build environment does not have" in result.err
+
+
 @pytest.mark.parametrize("told", [None, "0" * 64], ids=["no hash", "another hash"])
 def test_nothing_is_built_whose_hash_does_not_prove_it(
     told: str | None, server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
 ) -> None:
     mark = tmp_path / "ran"
-    backend = f"open({str(mark)!r}, 'w').close()\n".encode()
-    made = sdist("app", "1.0", static=False, members={"pyproject.toml": PYPROJECT, "backend.py": backend})
+    made = sdist("app", "1.0", static=False, members=marking(mark))
     shelf = server.index(f"/{'un' if told is None else 'dis'}proven/simple/")
     shelf.add("app", [made._replace(sha256=told)])
     result = envsolve("--index-url", shelf.index_url, "--allow-builds", *words)

@@ -19,7 +19,9 @@ from envsolve.model.host import Platform
 from envsolve.model.need import Need, parse_need
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.newest import Ages, Candidates, Newest
+from envsolve.resolve.closure.provider import Provider
 from envsolve.resolve.closure.releases import Fitting, Releases, Wanted
+from envsolve.resolve.closure.resolve import resolved
 from envsolve.resolve.closure.virtual import Virtual, VirtualReleases, among
 from envsolve.resolve.closure.world import World
 from tests.laws import examples
@@ -300,6 +302,23 @@ def test_builds_of_a_framework_are_chosen_with_the_packages_around_them() -> Non
         "base": "2.0",
         "framework": "1",
         "cuda": "1",
+    }
+
+
+def test_a_framework_in_one_conflict_after_the_other_is_decided_early() -> None:
+    """All builds need an old base, and all pairs of two packages but the oldest a new one: the pairs are not tried."""
+    projects = {name: {f"{it}.0": ("base>=2",) if it > 1 else () for it in range(1, 41)} for name in ("one", "two")}
+    drawn = Drawn({**projects, "base": {"1.0": (), "2.0": ()}}, ("one", "two"))
+    question = Question(drawn, {}, {f"{it}.0": it for it in range(1, 41)})
+    builds = ((Need("base", (), "<2", ""),),) * 40
+    candidate = next(candidates(question, [Virtual("framework", builds)], [among("framework", range(40))]))
+    provider = Provider(candidate.world, candidate.requirements, {}, {"one": 0})
+    picks = resolved(provider, inf, most_rounds=400)
+    assert {name: it.version for name, it in picks.items()} == {
+        "one": "1.0",
+        "two": "1.0",
+        "base": "1.0",
+        "framework": "39",
     }
 
 
