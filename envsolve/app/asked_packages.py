@@ -22,7 +22,7 @@ from envsolve.lockfile.options import BUILD_CONSTRAINTS, CONSTRAINTS, Options
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name
-from envsolve.model.need import Markers, Need, joined, parse_need
+from envsolve.model.need import Markers, Need, joined, parse_need, with_open_marker
 from envsolve.model.package import Hashes
 from envsolve.model.reference import (
     EDITABLE,
@@ -41,8 +41,10 @@ if TYPE_CHECKING:
 
 _WITH_EXTRAS = re.compile(r"(?P<address>[^\[#]+)(?P<extras>\[[A-Za-z0-9._, -]*\])(?P<rest>#.*)?\Z")
 """A path or an address with extras behind it, as pip reads them: ``.[dev]``."""
+_OF_COMMIT = re.compile(r"/([^/]+)(?:/-)?/archive/")
+"""The repository in the address of an archive that GitHub or GitLab makes of one of its commits."""
 _LONGEST = 10_000_000
-_ADDRESSES = "write 'NAME @ https://...whl', 'NAME @ git+https://...@REVISION', or the path of a folder such as ./NAME"
+_ADDRESSES = "write 'NAME @ https://...whl', 'NAME @ git+https://...', or the path of a folder such as ./NAME"
 _ONE_VERSION = re.compile(r"===?[^,*]+")
 OVERRIDE = "an override"
 """Where a limit comes from that replaces requirements."""
@@ -233,7 +235,7 @@ def _read(lines: Iterable[Line]) -> Iterator[tuple[Need, Line]]:
             from envsolve.index.source_archive import project_lines
 
             place = f"{reference.address}/pyproject.toml"
-            for text in project_lines(_pyproject(reference), need.extras):
+            for text in project_lines(_in_folder(reference, "pyproject.toml"), need.extras):
                 own = Line(_and_marker(text, need.marker), place)
                 yield _need(own), own
 
@@ -250,7 +252,7 @@ def _need(line: Line) -> Need:
     try:
         need = parse_need(_named(line.text) if gives_address(line.text) else line.text)
         if need.url and parse_reference(need.url).kind is AddressKind.FOLDER:
-            _pyproject(parse_reference(need.url))
+            _in_folder(parse_reference(need.url), "pyproject.toml")
     except ValueError as error:
         said = str(error) if repr(line.text) in str(error) else f"{without_secrets(line.text)!r}: {error}"
         code, hint = "requirement-invalid", "write a name with versions, such as 'pandas>=2'"
@@ -266,7 +268,7 @@ def _named(text: str) -> str:
     A folder's is that of its pyproject.toml; that of a repository is checked when it is read.
     """
     folder = editable_folder(text)
-    address, semicolon, marker = (text if folder is None else folder).partition(" ;")
+    address, semicolon, marker = with_open_marker(text if folder is None else folder).partition(" ;")
     address = address.strip()
     found = _WITH_EXTRAS.match(address)
     extras = ""
@@ -285,31 +287,30 @@ def _named(text: str) -> str:
         name, _, _ = reference.file_name.partition("-")
     else:
         stem, _, version = reference.file_name.removesuffix(".zip").removesuffix(".tar.gz").rpartition("-")
-        name = reference.egg or (stem if parsed_version(version) is not None else "")
+        of_commit = _OF_COMMIT.search(reference.address)
+        name = reference.egg or (stem if parsed_version(version) is not None else of_commit[1] if of_commit else "")
     if not is_name(name.partition("[")[0]):
         raise ValueError(f"{without_secrets(text)!r} has no package name: write 'NAME @ {without_secrets(address)}'")
     return f"{name}{extras} @ {address}{semicolon}{marker}"
 
 
 def _name_in_folder(reference: Reference) -> str:
-    """The name of the project in a folder. Raises ValueError where its pyproject.toml says none."""
-    from envsolve.index.source_archive import project_metadata
+    """The name of the project in a folder. Raises ValueError where its files state none."""
+    from envsolve.index.project_name import stated_name
 
     if not Path(reference.address).is_dir():
         raise ValueError(f"there is no folder {reference.address}")
-    found = project_metadata(_pyproject(reference))
-    if found is None or not found.name:
-        raise ValueError(
-            f"{reference.address} has no pyproject.toml with a [project] table that lists its name and dependencies"
-        )
-    return found.name
+    name = stated_name(lambda file: _in_folder(reference, file))
+    if not name:
+        raise ValueError(f"no pyproject.toml, setup.cfg or setup.py in {reference.address} states the package name")
+    return name
 
 
-def _pyproject(reference: Reference) -> bytes:
+def _in_folder(reference: Reference, name: str) -> bytes:
     try:
-        return read_bytes(Path(reference.address, "pyproject.toml"), _LONGEST) or b""
+        return read_bytes(Path(reference.address, name), _LONGEST) or b""
     except FileError as error:
-        raise ValueError(f"cannot read {reference.address}/pyproject.toml: {error.reason}") from None
+        raise ValueError(f"cannot read {reference.address}/{name}: {error.reason}") from None
 
 
 def _hashed(need: Need, line: Line) -> Need:

@@ -99,7 +99,7 @@ class _Locking:
         self._on = {it.problem.platform: asked_on(asked.request.packages, it.problem.platform) for it in targets}
         for on in self._on.values():
             if on.python is not None:
-                require_sources(on.python.addresses, self._request.format)
+                require_sources(on.python.addresses, self._request.format, beside_conda=bool(on.conda))
         self.parts = Parts(asked, self._request, self._on, matrix, environ)
         channels = self.parts.given_channels
         self._targets = tuple(with_stack(it, self._on[it.problem.platform], channels) for it in targets)

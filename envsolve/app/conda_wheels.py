@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from envsolve.app.asked_packages import Given, build_constraints_in, given
 from envsolve.app.beside_conda import PipSide, Wheels, python_among, wheels_beside
 from envsolve.app.direct_packages import with_direct
+from envsolve.app.lock_frameworks import holding_on
 from envsolve.app.lock_indexes import Lines, Places, places, settings_of
 from envsolve.app.network import Network
 from envsolve.app.targets import Target
@@ -63,7 +64,8 @@ class CondaWheels:
 
         Raises UnsolvableError, OutsideError, and what ``solve`` raises without constraints.
         """
-        wanted = with_direct(wanted or given(Packages()), self._lines, target.request.format, {})
+        holds = holding_on((target.problem,))
+        wanted = with_direct(wanted or given(Packages()), self._lines, target.request.format, holds, {})
         where = self.where = places(self._request, wanted, self._settings)
         request = target.request._replace(packages=self._request.packages)
         side = PipSide(request, wanted, solution, held)

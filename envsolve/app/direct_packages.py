@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.lock_indexes import Lines
@@ -10,14 +10,17 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.model.reference import parse_reference
 
 
-def with_direct(wanted: Given, lines: Lines, format_name: str, commits: Mapping[str, str]) -> Given:
+def with_direct(
+    wanted: Given, lines: Lines, format_name: str, holds: Callable[[str], bool], commits: Mapping[str, str]
+) -> Given:
     """``wanted`` with what is at the addresses of its requirements, and at those that these require.
 
-    ``commits`` are the addresses in an existing lock that stay, by the requirement they are for. Raises UsageError
-    where a file in ``format_name`` cannot have one, or it is not the project that a requirement says; OutsideError
-    where it cannot be read.
+    ``holds`` tells whether a marker holds on any target: what is for other ones is not read. ``commits`` are the
+    addresses in an existing lock that stay, by the requirement they are for. Raises UsageError where a file in
+    ``format_name`` cannot have one, or it is not the project that a requirement says; OutsideError where it cannot be
+    read.
     """
-    waiting = [need for need, _ in (*wanted.needs, *wanted.constraints) if need.url]
+    waiting = [need for need, _ in (*wanted.needs, *wanted.constraints) if need.url and holds(need.marker)]
     if not waiting:
         return wanted
     from envsolve.lockfile.restriction import require_sources
@@ -33,5 +36,5 @@ def with_direct(wanted: Given, lines: Lines, format_name: str, commits: Mapping[
         read = lines.direct.read(need.name, asked if kept is None else parse_reference(kept))
         direct[need.url] = read._replace(asked=without_secrets(asked.url))
         required = () if read.metadata is None else read.metadata.requires or ()
-        waiting += [it for it in required if it.url and it.for_extra in ("", *need.extras)]
+        waiting += [it for it in required if it.url and (it.for_extra in need.extras or holds(it.marker))]
     return wanted._replace(direct=direct)

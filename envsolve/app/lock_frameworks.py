@@ -160,6 +160,12 @@ class _Pythons:
         return (self._asked or SpecifierSet()) & SpecifierSet(",".join(clauses)) if clauses else self._asked
 
 
+def holding_on(problems: Iterable[Problem]) -> Callable[[str], bool]:
+    """Whether a marker holds on any Python and platform of ``problems``."""
+    pythons = [_Pythons(it) for it in problems]
+    return lambda marker: any(it.holding(marker) for it in pythons)
+
+
 def constraint_on(wanted: Given, framework: str, problem: Problem) -> SpecifierSet:
     """What constraint files say of the versions of a framework."""
     pythons = _Pythons(problem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 
@@ -18,8 +19,9 @@ from envsolve.errors import ConflictStep, Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
 from envsolve.index.fitting import Interpreter
 from envsolve.model.asker import Asker
-from envsolve.model.need import parse_need
+from envsolve.model.need import Need, parse_need
 from envsolve.model.package import Pin
+from envsolve.model.reference import gives_address
 from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Problem, Solution
@@ -30,6 +32,9 @@ from envsolve.resolve.closure.provider import Ask
 from envsolve.resolve.closure.releases import Unfit
 from envsolve.resolve.closure.resolve import Conflict
 from envsolve.resolve.solver import Solver
+
+if TYPE_CHECKING:
+    from envsolve.app.lock_worlds import Unbuilt
 
 _OTHER_VERSIONS = ("other-version", "any-release")
 """Ways out that ask for a framework in another version than what stands in a file of requirements."""
@@ -127,7 +132,7 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
 
 
 def unbuilt_refusal(unbuilt: Sequence[Unbuilt], interpreter: Interpreter, request: Request) -> UnsolvableError:
-    """The error where an answer has packages of which only a build tells what they require."""
+    """The error where an answer has packages of which only a build tells what they require; it shows all of them."""
     names = [f"{it.name} {it.version}".strip() for it in unbuilt]
     more = f" and {len(names) - _FEW_NAMES} more" if len(names) > _FEW_NAMES else ""
     message = (
@@ -135,17 +140,19 @@ def unbuilt_refusal(unbuilt: Sequence[Unbuilt], interpreter: Interpreter, reques
         if len(names) > 1
         else f"{names[0]} must be built to read its requirements"
     )
-    causes = [
-        f"{named} has only a source distribution (required by {', '.join(it.askers)})"
+    causes = tuple(
+        (f"{it.address} has no static metadata" if it.address else f"{named} has only a source distribution")
+        + f" (required by {', '.join(it.askers)})"
         + (f", which leads to the index {it.leads_to}" if it.leads_to else "")
         for named, it in zip(names, unbuilt, strict=True)
-    ]
+    )
     building = request._replace(packages=request.packages._replace(allow_builds=True))
-    if request.python is None:
+    if request.python is None and not any(it.address for it in unbuilt):  # what these require may be for other Pythons
         building = building._replace(python=SpecifierSet(f"=={'.'.join(map(str, interpreter.python[:2]))}.*"))
     hint = way_out("allow building packages from source, which runs their code", building, request)
     others = dict.fromkeys(it.leads_to for it in unbuilt if it.leads_to)
-    return _refusal("needs-build", message, causes, (*(index_hint(it, request) for it in others), hint))
+    hints = (*(index_hint(it, request) for it in others), hint)
+    return UnsolvableError("needs-build", message, causes, hints)
 
 
 def outdated(old: Behind, refused: UnsolvableError | None, request: Request) -> UnsolvableError:
@@ -167,11 +174,12 @@ def outdated(old: Behind, refused: UnsolvableError | None, request: Request) -> 
 
 def _asking_for(name: str, specifier: str, text: str, request: Request) -> Hint:
     """A hint to ask for other versions of ``name``; a command where it was typed."""
-    typed = {text: parse_need(text) for text in request.packages.requirements}
-    if name not in {need.name for need in typed.values()}:
+    typed = {line for line, need in _typed(request) if need.name == name}
+    if not typed:
         return Hint(f"{text}: require {name}{specifier}")
     asked = tuple(
-        str(need._replace(specifier=specifier)) if need.name == name else line for line, need in typed.items()
+        str(parse_need(line)._replace(specifier=specifier)) if line in typed else line
+        for line in request.packages.requirements
     )
     return way_out(text, request._replace(packages=request.packages._replace(requirements=asked)), request)
 
@@ -364,14 +372,20 @@ def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None
                 )
 
 
+def _typed(request: Request) -> Iterator[tuple[str, Need]]:
+    """The requirements on the command line that have a name, as they were typed."""
+    yield from ((text, parse_need(text)) for text in request.packages.requirements if not gives_address(text))
+
+
 def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
     """People call some frameworks by names that are not, or not any more, those of their packages."""
-    typed = {need.name: need for need in map(parse_need, request.packages.requirements)}
+    typed = {need.name: (line, need) for line, need in _typed(request)}
     for name in (it for it in names if it in _MEANT):
         command = None
         if name in typed:
-            rest = tuple(it for it in request.packages.requirements if parse_need(it).name != name)
-            meant = FrameworkRequest(_MEANT[name], SpecifierSet(typed[name].specifier))
+            line, need = typed[name]
+            rest = tuple(it for it in request.packages.requirements if it != line)
+            meant = FrameworkRequest(_MEANT[name], SpecifierSet(need.specifier))
             asked = (*(it for it in request.frameworks if it.framework != meant.framework), meant)
             meaning = request._replace(frameworks=asked, packages=request.packages._replace(requirements=rest))
             command = None if request.asker.file else command_of(meaning)

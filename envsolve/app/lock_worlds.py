@@ -29,6 +29,7 @@ from envsolve.index.page import RawFile
 from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.need import Need
+from envsolve.model.reference import as_typed
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Packages, Request
 from envsolve.model.solution import Problem
@@ -56,10 +57,14 @@ _DEPTH = 4
 
 
 class Unbuilt(NamedTuple):
-    """A package of which only a build tells what it requires, what requires it, and the index that it leads to."""
+    """A package of which only a build tells what it requires, what requires it, and the index that it leads to.
+
+    ``address`` is "" for a package of an index, ``version`` where nothing states it.
+    """
 
     name: str
     version: str
+    address: str
     askers: tuple[str, ...]
     leads_to: str
 
@@ -88,17 +93,14 @@ class Chosen(NamedTuple):
         provider = self.answer.provider
         world = provider.world
         picks = [it for name, it in sorted(self.answer.picks.items()) if name not in world.virtual]
-        read = [(it, world.metadata(it.releases, it.fit.best)) for it in picks]
-        return [
-            Unbuilt(
-                it.name,
-                it.version if world.indexes.direct(it.name) is None else "",
-                tuple(provider.askers_of(it.name)),
-                found.leads_to,
-            )
-            for it, found in read
-            if found.needs_build
-        ]
+        found = []
+        for it in picks:
+            metadata, direct = world.metadata(it.releases, it.fit.best), world.indexes.direct(it.name)
+            if metadata.needs_build:
+                version, address = (it.version, "") if direct is None else (direct.version, as_typed(direct.asked))
+                askers = tuple(provider.askers_of(it.name))
+                found.append(Unbuilt(it.name, version, address, askers, metadata.leads_to))
+        return found
 
     def is_exact(self, limits: Limits, packages: Packages) -> bool:
         """Whether what was picked is what would be installed, and lies within ``limits``.

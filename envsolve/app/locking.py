@@ -16,7 +16,7 @@ from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, for_target, given
 from envsolve.app.direct_packages import with_direct
-from envsolve.app.lock_frameworks import depends_on_python, require_wheels, with_frameworks
+from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
 from envsolve.app.lock_notes import Notes, Resolved
 from envsolve.app.lock_result import Locked, Result
@@ -91,7 +91,8 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], 
         require_wheels(request)
         targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
         require_platforms([it.problem.platform for it in targets], request.format)
-        wanted = with_direct(wanted, lines, request.format, _commits(lock_request, targets))
+        holds = holding_on(it.problem for it in targets)
+        wanted = with_direct(wanted, lines, request.format, holds, _commits(lock_request, targets))
         locks = [_Lock(lock_request, matrix, target, wanted, where).made(lines) for target in targets]
     except OutsideError as error:
         name_index(error, lock_request.request, where)

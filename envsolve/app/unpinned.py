@@ -103,7 +103,8 @@ def _of_python(asked: CondaAsked, target: Target, solution: Solution) -> Iterato
     by_pip = any(choice.release.source.is_wheel for choice in solution.choices)
     needs = {need: origin for need, origin in found.needs if need.name not in FRAMEWORK_OF_WHEEL or need.url}
     folders = {it.name: it.url for it in needs if it.url and kind_of(it.url) is AddressKind.FOLDER}
-    require_sources(folders, target.request.format if target.request.format in HOLDS else "environment")
+    format_name = target.request.format if target.request.format in HOLDS else "environment"
+    require_sources(folders, format_name, beside_conda=bool(asked.conda))
     for need, origin in needs.items():
         reason = f"requested by {origin}"
         if by_pip or not may_be_conda(need, origin):

@@ -154,7 +154,10 @@ def _refuse_environment_files(request: Request) -> None:
         raise UsageError(
             "contradictory-options",
             f"-r {named} is a conda file, but a Python lock uses package indexes",
-            hints=(Hint("make a conda lock", command_of(request._replace(format="conda-lock"))),),
+            hints=(
+                Hint("make a conda lock", command_of(request._replace(format="conda-lock"))),
+                Hint("or move the requirements of pip to a requirements file, and lock that"),
+            ),
         )
 
 

@@ -18,12 +18,14 @@ from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.build_environments import BuildEnvironments
 from envsolve.index.checks import NOT_THERE, check_hash
 from envsolve.index.client import Direct
+from envsolve.index.failures import ANOTHER_INDEX
 from envsolve.index.fetch import METADATA_LIMIT, Fetcher
 from envsolve.index.kept import read_kept, written
 from envsolve.index.metadata import Metadata, read_metadata
 from envsolve.index.one_index import Shelf
 from envsolve.index.page import version_of
-from envsolve.index.repository import add_submodules, check_out
+from envsolve.index.project_name import FILES, stated_name
+from envsolve.index.repository import add_submodules, check_out, commit_of
 from envsolve.index.source_archive import project_metadata, stated_metadata
 from envsolve.index.source_metadata import built_metadata, extracted
 from envsolve.model.names import normalized
@@ -34,7 +36,6 @@ _OK = 200
 _LARGEST = 2_000_000_000
 """Bytes of a file that is fetched for its digest."""
 _BUCKET = "results"
-_PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 
 
 class _Stated(NamedTuple):
@@ -93,7 +94,11 @@ class DirectReader:
             raise _invalid(name, reference, f"{file.name} is not the file name of a wheel of {name}")
         if file.is_wheel and file.hashes:
             return Direct(file, version or "")
-        response = self._fetcher.fetch(reference.address, limit=_LARGEST)
+        try:
+            response = self._fetcher.fetch(reference.address, limit=_LARGEST)
+        except OutsideError as error:
+            error.hints = tuple(it for it in error.hints if it != ANOTHER_INDEX)
+            raise
         if response.status != _OK:
             shown = without_secrets(reference.url)
             raise OutsideError(NOT_THERE, f"{name} @ {shown} cannot be fetched: it returned status {response.status}")
@@ -120,6 +125,11 @@ class DirectReader:
             raise OutsideError("not-kept", message, hints=(hint,))
         with TemporaryDirectory(prefix="envsolve-source-", ignore_cleanup_errors=True) as directory:
             root = Path(directory)
+            if not reference.has_commit:
+                now = reference._replace(revision=commit_of(reference, root, self._environ))
+                kept = self._kept(now) if now.revision else None
+                if kept is not None:
+                    return _direct(name, reference, kept, _file_at(now))
             locked = reference._replace(revision=check_out(reference, root, self._environ))
             if self._builds is not None:
                 add_submodules(root, self._environ)
@@ -134,11 +144,14 @@ class DirectReader:
     def _stated(self, name: str, reference: Reference, root: Path) -> _Stated | None:
         """What a tree says of its requirements; None where only a build tells them, and none is allowed."""
         top = root / reference.subdirectory
-        if not any((top / it).exists() for it in _PROJECT_FILES):
+        if not any((top / it).exists() for it in FILES):
             raise _invalid(name, reference, "it has no pyproject.toml and no setup.py")
         found = _Stated(_read_inside(top / "pyproject.toml", root))
         if found.metadata() is not None:
             return found
+        called = stated_name(lambda it: _read_inside(top / it, root))
+        if called and normalized(called) != name:
+            raise _misnamed(name, reference, called)
         if self._builds is None:
             return None
         url = without_secrets(reference.url)
@@ -156,9 +169,9 @@ def _direct(name: str, reference: Reference, stated: _Stated | None, file: Packa
     if found is None:
         found = Metadata(name, "", None, needs_build=True)
     elif normalized(found.name) != name:
-        called = f"it is called {found.name!r}" if found.name else "its pyproject.toml names no project"
-        hint = Hint(f"write '{found.name} @ {without_secrets(reference.url)}'") if found.name else Hint("name it there")
-        raise _invalid(name, reference, called, hint)
+        if not found.name:
+            raise _invalid(name, reference, "its pyproject.toml names no project", Hint("name it there"))
+        raise _misnamed(name, reference, found.name)
     return Direct(file._replace(requires_python=found.requires_python), found.version, found)
 
 
@@ -178,6 +191,11 @@ def _absolute(address: str) -> str:
 
 def _key(reference: Reference) -> str:
     return f"requirements of {without_secrets(reference.url)}"
+
+
+def _misnamed(name: str, reference: Reference, called: str) -> UsageError:
+    hint = Hint(f"write '{called} @ {without_secrets(reference.url)}'")
+    return _invalid(name, reference, f"it is called {called!r}", hint)
 
 
 def _invalid(name: str, reference: Reference, reason: str, *hints: Hint) -> UsageError:

@@ -29,24 +29,34 @@ def check_out(reference: Reference, directory: Path, environ: Mapping[str, str])
 
     Raises OutsideError ``git-not-found``, or ``repository-unreadable`` where git cannot have it.
     """
-    git = find_program("git", environ)
-    if git is None:
-        message = f"git is needed to read {without_secrets(reference.url)}, and it is not installed"
-        raise OutsideError("git-not-found", message, hints=(Hint("install git, and try again"),))
-    repository = _Repository(git, reference, directory, environ)
+    repository = _Repository(_git(reference, environ), reference, directory, environ)
     repository.run("init", "--quiet")
-    revision = reference.revision or "HEAD"
-    if repository.fails("fetch", "--quiet", "--depth=1", "--", reference.address, revision):
+    revision, found = reference.revision, "FETCH_HEAD"
+    fetch = ("fetch", "--quiet", "--depth=1", "--", reference.address)
+    if not revision:
+        repository.run(*fetch, "HEAD")
+    elif repository.fails(*fetch, revision):
         # A short commit has no name on the server, and some servers give no commit by its own name.
         repository.run("fetch", "--quiet", "--filter=blob:none", "--", reference.address, *_EVERYTHING)
         known = (f"refs/remotes/origin/{revision}", f"refs/tags/{revision}", revision)
-        found = next((it for it in known if not repository.fails("rev-parse", "--verify", f"{it}^{{commit}}")), None)
-        if found is None:
+        found = next((it for it in known if not repository.fails("rev-parse", "--verify", f"{it}^{{commit}}")), "")
+        if not found:
             raise repository.unreadable(f"it has no branch, tag or commit {revision!r}")
-    else:
-        found = "FETCH_HEAD"
     repository.run("checkout", "--quiet", "--detach", found)
     return repository.run("rev-parse", "HEAD").strip()
+
+
+def commit_of(reference: Reference, directory: Path, environ: Mapping[str, str]) -> str:
+    """The commit that a branch, a tag or the default branch of a repository is at; "" where the server lists none.
+
+    git runs in ``directory``, which is no repository. Raises OutsideError as :func:`check_out` does.
+    """
+    repository = _Repository(_git(reference, environ), reference, directory, environ)
+    revision = reference.revision or "HEAD"
+    names = (revision, f"refs/tags/{revision}^{{}}", f"refs/tags/{revision}", f"refs/heads/{revision}")
+    lines = repository.run("ls-remote", "--quiet", "--", reference.address, *names).splitlines()
+    commits = {name: commit for commit, _, name in (line.partition("\t") for line in lines)}
+    return next((commits[name] for name in names if name in commits), "")
 
 
 def add_submodules(directory: Path, environ: Mapping[str, str]) -> None:
@@ -57,6 +67,14 @@ def add_submodules(directory: Path, environ: Mapping[str, str]) -> None:
     git = find_program("git", environ)
     if git is not None and (directory / ".gitmodules").exists():
         _run(git, ("submodule", "update", "--quiet", "--init", "--recursive", "--depth=1"), directory, environ)
+
+
+def _git(reference: Reference, environ: Mapping[str, str]) -> str:
+    git = find_program("git", environ)
+    if git is None:
+        message = f"git is needed to read {without_secrets(reference.url)}, and it is not installed"
+        raise OutsideError("git-not-found", message, hints=(Hint("install git, and try again"),))
+    return git
 
 
 class _Repository:

@@ -117,17 +117,22 @@ def lacking(lock: Lock, format_name: str) -> str | None:
     return next(found, None)
 
 
-def require_sources(urls: Mapping[str, str], format_name: str) -> None:
-    """Raise UsageError where one of ``urls``, by package, is a repository or a folder, which the format cannot have."""
+def require_sources(urls: Mapping[str, str], format_name: str, *, beside_conda: bool = False) -> None:
+    """Raise UsageError where one of ``urls``, by package, is a repository or a folder, which the format cannot have.
+
+    ``beside_conda``: the request has conda packages too, which the formats for such packages cannot have.
+    """
     if Content.SOURCES in HOLDS[format_name]:
         return
+    formats = " or ".join(f"--format {it}" for it in HOLDS if Content.SOURCES in HOLDS[it])
+    way = f"move the requirements of pip to a requirements file, and lock that with {formats}"
     for name, url in urls.items():
         if (kind := kind_of(url)) is not AddressKind.FILE:
             raise UsageError(
                 "direct-reference-not-supported",
                 f"the format {format_name!r} does not support {name}, which is from a {kind.value}",
                 (without_secrets(url).removesuffix(EDITABLE),),
-                (Hint(f"use {' or '.join(f'--format {it}' for it in HOLDS if Content.SOURCES in HOLDS[it])}"),),
+                (Hint(way if beside_conda else f"use {formats}"),),
             )
 
 

@@ -19,6 +19,8 @@ from envsolve.model.names import normalized
 _EXTRA = re.compile(r'extra == "([^"]+)"')
 _AND_OR = re.compile(r" (and|or) ")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
+_OPEN_MARKER = re.compile(r"([/\\]\S*);\s")
+"""A semicolon right behind an address: pip reads a marker after it, PEP 508 only after a space as well."""
 _LONGEST = 4000
 """Characters of a requirement; int refuses versions of more digits, for the time they would take."""
 _MOST_QUOTED = 200
@@ -53,7 +55,7 @@ def parse_need(line: str) -> Need:
     if len(line) > _LONGEST:
         raise ValueError(f"{_quoted(line)} is not a requirement: it has {len(line)} characters")
     try:
-        requirement = Requirement(line)
+        requirement = Requirement(with_open_marker(line))
     except InvalidRequirement as error:
         raise ValueError(f"{_quoted(line)} is not a requirement: {str(error).splitlines()[0]}") from None
     marker = str(requirement.marker or "")
@@ -65,6 +67,11 @@ def parse_need(line: str) -> Need:
         requirement.url or "",
         _extra_of(marker),
     )
+
+
+def with_open_marker(line: str) -> str:
+    """A requirement with a space between its address and its marker: ``x @ https://...whl; marker``."""
+    return _OPEN_MARKER.sub(r"\1 ; ", line, count=1)
 
 
 def _extra_of(marker: str) -> str:

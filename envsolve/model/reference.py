@@ -23,7 +23,7 @@ _EDITABLE_LINE = "-e "
 _GIT = "git+"
 _COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z"
 """SHA-1, or SHA-256 in newer repositories."""
-_ADDRESS = r"-e |\.{0,2}[/\\]|\.{1,2}(?:$|[\[# ])|[a-z+]+://|git\+|[A-Za-z]:\\|[^\s@]+\.(whl|tar\.gz|zip)(?:$|#)"
+_ADDRESS = r"-e |\.{1,2}(?:$|[\[# ])|[\w.-]*[/\\]|[a-z+]+://|git\+|[A-Za-z]:\\|[^\s@]+\.(?:whl|tar\.gz|zip)(?:$|#|;\s)"
 _GIT_SCHEMES = ("https", "http", "ssh", "git", "file")
 _DIGESTS = ("sha256", "sha384", "sha512")
 _DRIVE = r"[A-Za-z]:[\\/]"
@@ -88,6 +88,11 @@ def editable(folder: str) -> str:
 def editable_folder(requirement: str) -> str | None:
     """The folder in such a requirement; None for any other."""
     return requirement.removeprefix(_EDITABLE_LINE).strip() if requirement.startswith(_EDITABLE_LINE) else None
+
+
+def as_typed(url: str) -> str:
+    """An address as it is shown to users: ``-e ./x`` for a folder that is installed in place."""
+    return editable(url.removesuffix(EDITABLE)) if url.endswith(EDITABLE) else url
 
 
 def kind_of(url: str) -> AddressKind:

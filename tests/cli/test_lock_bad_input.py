@@ -100,7 +100,7 @@ def test_it_is_one_error_that_says_what_to_do(bad: Bad, envsolve: Envsolve, worl
 
 
 BAD_FILES = {
-    "-e .": ("direct-reference-invalid", "-r asked.in: '-e .': . has no pyproject.toml"),
+    "-e .": ("direct-reference-invalid", "-r asked.in: '-e .': no pyproject.toml, setup.cfg or setup.py in . states"),
     "--pre": ("requirements-invalid", "asked.in:1: envsolve does not know the option --pre"),
     "numpy\n--editable=../mine": ("direct-reference-invalid", "there is no folder ../mine"),
     "-r asked.in": ("requirements-circular", "asked.in includes asked.in"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -86,6 +87,39 @@ def test_a_repository_without_a_name_is_called_as_its_address_says(here: World) 
     assert f"hint: write 'renamed @ {here.address('team/other')}'" in done.err
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"pyproject.toml": "[project]\nname = 'renamed'\ndynamic = ['version', 'dependencies']\n"},
+        {"setup.cfg": "[metadata]\nname = renamed\n", "setup.py": "import setuptools\nsetuptools.setup()\n"},
+        {"setup.py": "from setuptools import setup\nsetup(name='renamed', version=open('v').read())\n"},
+    ],
+)
+def test_the_name_of_a_repository_is_said_without_a_build(here: World, files: dict[str, str]) -> None:
+    here.git.commit("team/other", files)
+    for allow in ((), ("--allow-builds",)):
+        done = here(here.address("team/other"), "--format", "pylock", *allow, code=2)
+        assert f"hint: write 'renamed @ {here.address('team/other')}'" in done.err
+
+
+def test_a_folder_with_a_setup_py_alone_has_a_name_and_is_built(here: World) -> None:
+    Path("setup.py").write_text("from setuptools import setup\nsetup(name='mine', install_requires=['alpha'])\n")
+    done = here("-e", ".", "--format", "pylock", code=1)
+    assert "error: needs-build\n  mine must be" in done.err
+    assert "cause: -e . has no static metadata" in done.err
+    Path("setup.py").write_text("from setuptools import setup\nsetup(**{})\n")
+    done = here("-e", ".", "--format", "pylock", code=2)
+    assert "no pyproject.toml, setup.cfg or setup.py in . states the package name" in done.err
+
+
+def test_a_folder_is_given_as_pip_reads_it(here: World) -> None:
+    for path, text in project("mine", requires=("beta<2",)).items():
+        Path("parts/mine").mkdir(parents=True, exist_ok=True)
+        Path("parts/mine", path).write_text(text)
+    Path("in.txt").write_text("parts/mine\n")
+    assert here.lock("-r", "in.txt")["mine"]["directory"] == {"path": "./parts/mine"}
+
+
 def test_what_a_repository_requires_by_address_is_read_too(here: World) -> None:
     here.git.commit("part", project("part", "3.0", ("beta<2",)))
     here.git.commit("own", project("own", "1.0", (f"part @ {here.address('part')}",)))
@@ -118,11 +152,38 @@ def test_what_was_read_of_a_commit_is_not_fetched_again(here: World) -> None:
     assert "error: not-kept" in done.err
 
 
+def test_a_branch_that_did_not_move_is_not_fetched_again(here: World) -> None:
+    here.git.commit("own", project("own"), tag="v1")
+    here.git.commit("own", project("own", "2.0"))
+    for revision, version in (("", "2.0"), ("main", "2.0"), ("v1", "1.0")):
+        assert here.lock(f"own @ {here.address('own', revision)}")["own"]["version"] == version
+    before = len(here.git.requests)
+    for revision, version in (("", "2.0"), ("main", "2.0"), ("v1", "1.0")):
+        assert here.lock(f"own @ {here.address('own', revision)}")["own"]["version"] == version
+    asked = here.git.requests[before:]
+    assert [it for it in asked if "git-upload-pack" in it and "info" not in it] == ["/own/git-upload-pack"] * 3  # refs
+    here.git.commit("own", project("own", "3.0"))
+    assert here.lock(f"own @ {here.address('own')}")["own"]["version"] == "3.0"
+
+
+def test_several_builds_are_refused_at_once_for_any_python(here: World) -> None:
+    names = ("one", "two", "three", "four")
+    for name in names:
+        here.git.commit(name, project(name, static=False))
+    asked = [f"{name} @ {here.address(name)}" for name in names]
+    common = ("--gpu", "none", "--index-url", here.server.index_url, "--format", "pylock")
+    done = here.envsolve(*asked, *common)
+    assert done.code == 1
+    assert done.err.count("has no static metadata") == len(names)
+    assert "--python" not in done.err.partition("hint:")[2]
+
+
 def test_requirements_that_only_a_build_tells_need_a_build(here: World) -> None:
     here.git.commit("own", project("own", "1.0", ("alpha<2",), static=False))
     words = (f"own @ {here.address('own')}", "--format", "pylock")
     done = here(*words, code=1)
     assert done.err.startswith("error: needs-build\n  own must be built to read its requirements")
+    assert f"cause: {here.address('own')} has no static metadata (required by the command line)\n" in done.err
     assert "--allow-builds" in done.err
     packages = tomli.loads(here(*words, "--allow-builds").out)["packages"]
     assert [(it["name"], it["version"]) for it in packages] == [("alpha", "1.0"), ("beta", "2.0"), ("own", "1.0")]
@@ -150,6 +211,24 @@ def test_a_repository_that_cannot_be_had_is_one_error(here: World, address: str,
     assert says in done.err
     assert done.out == ""
     assert "Traceback" not in done.err
+
+
+def test_a_server_without_the_content_of_a_branch_is_not_said_to_lack_the_branch(here: World, tmp_path: Path) -> None:
+    here.git.commit("own", project("own"))
+    for file in (tmp_path / "repositories" / "own" / ".git" / "objects").glob("??/*"):
+        if b"blob" in zlib.decompress(file.read_bytes())[:4]:
+            file.unlink()
+    done = here(f"own @ {here.address('own')}", "--format", "pylock", code=3)
+    assert "error: repository-unreadable" in done.err
+    assert "no branch" not in done.err
+
+
+def test_a_refusal_beside_the_project_itself_is_no_internal_error(here: World) -> None:
+    for path, text in project("mine", requires=("pytorch",)).items():
+        Path(path).write_text(text)
+    for words in (("-e", "."), (".",)):
+        done = here(*words, "--format", "pylock", code=1)
+        assert "error: package-not-found" in done.err
 
 
 def test_without_git_nothing_is_locked(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,12 +291,38 @@ def test_a_change_of_the_project_makes_its_lock_stale(here: World) -> None:
     assert "alpha" in Path("pylock.toml").read_text()
 
 
+@pytest.mark.parametrize("folder", ["archive", "-/archive"])
+def test_the_archive_of_a_commit_is_called_as_its_repository(here: World, folder: str) -> None:
+    file = sdist("own", "1.0", ["alpha<2"])
+    here.server.add("own", [file])
+    address = f"{here.server.url}/files/own/{folder}/{'0a' * 20}.tar.gz"
+    done = here(address, "--format", "pylock", code=3)
+    assert f"own @ {address} cannot be fetched" in done.err
+
+
 def test_an_archive_gets_the_digest_that_it_has(here: World) -> None:
     file = sdist("own", "1.0", ["alpha<2"])
     here.server.add("own", [file])
     found = here.lock(f"{here.server.url}/files/own/{file.name}")
     assert found["own"]["archive"]["hashes"] == {"sha256": file.sha256}  # type: ignore[index]  # a table
     assert found["alpha"]["version"] == "1.0"
+
+
+@pytest.mark.parametrize("name", ["", "own @ "])
+def test_a_marker_may_follow_an_address_as_pip_reads_it(here: World, name: str) -> None:
+    """People write ``https://...whl; sys_platform == "linux"``, and PEP 508 has a space before the semicolon."""
+    here.server.add("own", [wheel("own", "1.0", ["alpha<2"])])
+    address = f"{here.server.url}/files/own/own-1.0-py3-none-any.whl"
+    Path("in.txt").write_text(
+        f"{name}{address}; sys_platform == 'linux'\n{name}{address.replace('1.0', '2.0')}; sys_platform == 'win32'\n"
+    )
+    assert here.lock("-r", "in.txt")["own"]["version"] == "1.0"
+
+
+def test_an_archive_that_cannot_be_had_is_not_of_an_index(here: World) -> None:
+    done = here("own @ http://127.0.0.1:9/own-1.0-py3-none-any.whl", "--format", "pylock", code=3)
+    assert "http://127.0.0.1:9/own-1.0-py3-none-any.whl cannot be reached" in done.err
+    assert "another index" not in done.err
 
 
 def test_a_wheel_of_this_machine_is_locked(here: World) -> None:
@@ -241,6 +346,17 @@ def test_a_format_that_cannot_have_a_repository_says_so(here: World, format_name
     assert (done.code, done.out) == (2, "")
     assert f"the format '{format_name}' does not support own, which is from a repository" in done.err
     assert "--format requirements or --format pylock" in done.err
+
+
+def test_a_conda_file_with_a_repository_says_which_file_can_be_locked(here: World) -> None:
+    Path("environment.yml").write_text(
+        f"dependencies:\n- python=3.11\n- pip:\n  - -e {here.address('own')}@main#egg=own\n"
+    )
+    common = ("-r", "environment.yml", "-f", "pytorch", "--gpu", "none", "--no-cache")
+    for format_name in ("conda-lock", "pylock"):
+        done = here.envsolve(*common, "--format", format_name)
+        assert done.code == 2
+        assert "move the requirements of pip to a requirements file, and lock that" in done.err
 
 
 @pytest.mark.parametrize("installer", ["uv", "pip"])

@@ -206,6 +206,11 @@ class TestWhatIsForAnotherCuda:
         assert [step["requirement"] for step in told["error"]["conflict"]] == every
 
 
+def test_the_stricter_of_two_requirements_is_the_cause(envsolve: Envsolve, world: IndexServer) -> None:
+    result = lock(envsolve, world, "torch>=2.7", "typing-extensions==4.9.0", "--gpu", "8.6")
+    assert (result.code, causes(result)[0]) == (1, "the command line requires typing-extensions==4.9.0")
+
+
 class TestAFrameworkThatIsOnlyARequirement:
     """TensorFlow has no code for compute capability 12.0."""
 

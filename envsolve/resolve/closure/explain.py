@@ -64,7 +64,7 @@ def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
     groups: dict[tuple[str, str], list[tuple[Ask, Pick | None]]] = {}
     for ask, parent in conflict.causes:
         groups.setdefault((parent.name if parent else "", ask.name), []).append((ask, parent))
-    for (_, name), group in groups.items():
+    for (_, name), group in sorted(groups.items(), key=_strictness):
         for kind, text in _requirements(group):
             yield kind, text + _installed_by_conda(name, provider)
     for parent in {parent.identifier: parent for _, parent in conflict.causes if parent is not None}.values():
@@ -72,6 +72,12 @@ def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
     for name in contested(conflict):
         yield from ((_Kind.LIMIT, text) for text in _limits(name, conflict))
         yield from ((_Kind.FILES, text) for text in _unfit(name, conflict))
+
+
+def _strictness(of_project: tuple[tuple[str, str], list[tuple[Ask, Pick | None]]]) -> int:
+    """How many versions the requirements of a person leave: few say the most. The order of others stays."""
+    asks = [ask for ask, parent in of_project[1] if parent is None and ask.origin != THE_STACK]
+    return min((ask.mask.bit_count() for ask in asks), default=0)
 
 
 def missing(conflict: Conflict) -> list[Ask]:
