@@ -26,7 +26,7 @@ from envsolve.index.one_index import Shelf
 from envsolve.index.page import version_of
 from envsolve.index.project_name import FILES, stated_name
 from envsolve.index.repository import add_submodules, check_out, commit_of
-from envsolve.index.source_archive import project_metadata, stated_metadata
+from envsolve.index.source_archive import build_imports, project_metadata, pyproject_in, stated_metadata
 from envsolve.index.source_metadata import built_metadata, extracted
 from envsolve.model.names import normalized
 from envsolve.model.package import PackageFile
@@ -44,12 +44,14 @@ class _Stated(NamedTuple):
     content: bytes
     is_built: bool = False
     built_with: str = ""
+    build_imports: tuple[str, ...] = ()
 
     def metadata(self) -> Metadata | None:
         """What it says; None for a pyproject.toml that leaves requirements to the build, or is none."""
         if self.is_built:
             return read_metadata(self.content)._replace(built_with=self.built_with)
-        return project_metadata(self.content)
+        found = project_metadata(self.content)
+        return None if found is None else found._replace(build_imports=self.build_imports)
 
 
 class DirectReader:
@@ -148,7 +150,8 @@ class DirectReader:
             raise _invalid(name, reference, "it has no pyproject.toml and no setup.py")
         found = _Stated(_read_inside(top / "pyproject.toml", root))
         if found.metadata() is not None:
-            return found
+            script = _read_inside(top / "setup.py", root)
+            return found._replace(build_imports=build_imports(script, pyproject_in(found.content)))
         called = stated_name(lambda it: _read_inside(top / it, root))
         if called and normalized(called) != name:
             raise _misnamed(name, reference, called)

@@ -51,12 +51,12 @@ def stated_metadata(content: bytes, file: PackageFile) -> Metadata:
     about another project or version than its name.
     """
     members = dict(_members(content, file))
-    pyproject = _document(members.get("pyproject.toml", b""))
+    pyproject = pyproject_in(members.get("pyproject.toml", b""))
     name, version = project_and_version(file.name)
     found = _stated_in(members, pyproject, file) or Metadata(name, version, None, needs_build=True)
     return found._replace(
         leads_to=_index_of_stub(name, members, pyproject) if len(content) <= _LARGEST_STUB else "",
-        build_imports=tuple(_build_imports(members.get("setup.py", b""), pyproject)),
+        build_imports=build_imports(members.get("setup.py", b""), pyproject),
     )
 
 
@@ -87,8 +87,12 @@ def _stated_in(members: Mapping[str, bytes], pyproject: Mapping[str, object], fi
     return _of_project(pyproject, found) or _of_egg_info(members, file)
 
 
-def _build_imports(script: bytes, pyproject: Mapping[str, object]) -> Iterator[str]:
+def build_imports(script: bytes, pyproject: Mapping[str, object]) -> tuple[str, ...]:
     """The packages of frameworks that setuptools does not install for the build, which a setup.py imports."""
+    return tuple(_build_imports(script, pyproject))
+
+
+def _build_imports(script: bytes, pyproject: Mapping[str, object]) -> Iterator[str]:
     build = pyproject.get("build-system", {})
     if not isinstance(build, dict) or not str(build.get("build-backend", "setuptools")).startswith("setuptools"):
         return
@@ -137,7 +141,7 @@ def project_metadata(content: bytes) -> Metadata | None:
 
     None where it leaves requirements to the build, or there is no such table.
     """
-    return _stated_by(_document(content))
+    return _stated_by(pyproject_in(content))
 
 
 def _stated_by(pyproject: Mapping[str, object]) -> Metadata | None:
@@ -163,13 +167,13 @@ def _stated_by(pyproject: Mapping[str, object]) -> Metadata | None:
 
 def project_lines(content: bytes, extras: Collection[str]) -> tuple[str, ...]:
     """The requirements of a pyproject.toml and of some of its ``extras``, as it states them itself."""
-    project = _table(_document(content)) or {}
+    project = _table(pyproject_in(content)) or {}
     optional = project.get("optional-dependencies", {}).items()
     lines = [*project.get("dependencies", ()), *(it for extra, needs in optional if extra in extras for it in needs)]
     return tuple(map(str, lines))
 
 
-def _document(content: bytes) -> Mapping[str, object]:
+def pyproject_in(content: bytes) -> Mapping[str, object]:
     """A pyproject.toml; empty where it cannot be read."""
     try:
         return toml_document(content.decode())

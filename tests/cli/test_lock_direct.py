@@ -141,6 +141,14 @@ def test_a_branch_keeps_its_commit_until_it_is_upgraded(here: World) -> None:
     assert 'version = "3.0"' in Path("pylock.toml").read_text()
 
 
+def test_a_build_that_imports_a_framework_is_told(here: World) -> None:
+    stated = "[build-system]\nrequires = ['setuptools']\n[project]\nname = 'own'\nversion = '1.0'\n"
+    here.git.commit("own", {"pyproject.toml": stated, "setup.py": "import torch\n"})
+    for _ in range(2):  # the second time from the cache
+        done = here(f"own @ {here.address('own')}", "--format", "pylock")
+        assert "note: the build of own 1.0 imports torch, " in done.err
+
+
 def test_what_was_read_of_a_commit_is_not_fetched_again(here: World) -> None:
     commit = here.git.commit("own", project("own"))
     before = here.lock(f"own @ {here.address('own', commit)}")
