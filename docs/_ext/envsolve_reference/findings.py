@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from envsolve.diagnose.tables import Tables
+from envsolve.findings.catalogue import shipped
 
 from .markdown import escaped, table
 from .source import GAP, Source
@@ -49,6 +50,9 @@ def _explained() -> Iterator[tuple[str, str, str]]:
     for name in tables.explanations:
         known = tables.explanation(name)
         yield known.finding, _FIELD.sub(lambda field: field[1] or GAP, known.title), "explain"
+    for name in shipped():
+        entry = shipped().entry(name)
+        yield entry.finding, _FIELD.sub(lambda field: field[1] or GAP, entry.title[-1].text), "explain"
 
 
 def _checked(source: Source) -> Iterator[tuple[str, str, str]]:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
-from envsolve.diagnose.rules import outside
 from envsolve.diagnose.rules.named import about_gpus, known, package_of
 from envsolve.matrix.load import FrameworkTable
 from envsolve.model.host import Platform
@@ -221,5 +220,4 @@ RULES: Mapping[str, Rule] = {
     "protobuf-interface": protobuf_interface,
     "processor": processor,
     "broken-release": broken_release,
-    **outside.RULES,
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from envsolve.diagnose.case import Given
 from envsolve.diagnose.cause import Cause
-from envsolve.diagnose.rules import installing, other, packages, shadowed
+from envsolve.diagnose.rules import installing, other, packages, rule_named, shadowed
+from envsolve.findings.catalogue import shipped
 from tests.diagnose.rules.library_cases import case_of
 
-_RULES = {**packages.RULES, **installing.RULES, **other.RULES, **shadowed.RULES}
+_RULES = (*packages.RULES, *installing.RULES, *other.RULES, *shadowed.RULES, *shipped().rules)
 PYTORCH_2_4 = Given(packages={"torch": "2.4.1+cu121", "torchvision": "0.19.1"})
 
 
@@ -26,8 +27,8 @@ def found_causes(text: str, given: Given | None = None) -> list[Cause]:
     case = case_of(text, given)
     return [
         cause
-        for symptom, rule in _RULES.items()
-        if case.saw(symptom)
+        for symptom in _RULES
+        if case.saw(symptom) and (rule := rule_named(symptom)) is not None
         for diagnosis in rule(case, case.of(symptom))
         for cause in diagnosis.causes
     ]
