@@ -109,9 +109,9 @@ def _worded(diagnosis: Diagnosis, case: Case, tables: Tables) -> Told:
 
 
 def _known(cause: Cause, tables: Tables) -> Entry | Explanation:
-    """What the catalogue says of a cause, or for families that are not in it yet, the older table."""
+    """What an older table says of a cause, and for families that are in the catalogue, what that does."""
     name = cause.explanation
-    return shipped().entry(name) if name in shipped() else tables.explanation(name)
+    return tables.explanation(name) if name in tables.explanations else shipped().entry(name)
 
 
 def _cause_worded(cause: Cause, sightings: tuple[Sighting, ...], case: Case, tables: Tables) -> PossibleCause:

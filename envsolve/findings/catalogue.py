@@ -15,13 +15,13 @@ from typing import NamedTuple
 from envsolve.boundary.document import Document, Kept, read_document
 from envsolve.findings.condition import Condition, Facts
 from envsolve.findings.template import Sentence
-from envsolve.model.finding import Severity
+from envsolve.model.finding import Finding, Severity
 
 Row = Mapping[str, object]
 
 _SAID = ("title", "cause", "fix", "commands", "check", "shows")
 _KEYS = frozenset(
-    {*_SAID, "severity", "in_scope", "solvable", "source", "finding", "when", "unless", "error", "variant"}
+    {*_SAID, "severity", "in_scope", "solvable", "source", "finding", "when", "unless", "number", "error", "variant"}
 )
 _OF_STEP = frozenset({"say", "when", "commands"})
 _OF_BRANCH = frozenset({"when", "lines", "causes", "beside"})
@@ -46,7 +46,7 @@ class Entry(NamedTuple):
     Of ``title``, ``check`` and ``shows`` the first that holds is said, of ``cause``, ``fix`` and ``commands`` all.
     ``when`` is what it needs, ``unless`` what rules it out. ``check`` is the command that tells this cause from others,
     ``shows`` what it then shows. ``solvable``: another environment can be the fix. ``finding`` is the public id, which
-    several causes may share. ``error`` is the name of the driver's error that it explains.
+    several causes may share. ``error`` is the name of the driver's error that it explains, and ``number`` its number.
     """
 
     id: str
@@ -56,6 +56,7 @@ class Entry(NamedTuple):
     solvable: bool
     sources: tuple[str, ...]
     error: str
+    number: int | None
     when: Condition | None
     unless: Condition | None
     title: tuple[Sentence, ...]
@@ -65,6 +66,30 @@ class Entry(NamedTuple):
     check: tuple[Sentence, ...]
     shows: tuple[Sentence, ...]
     variants: tuple[Entry, ...] = ()
+
+    def as_finding(
+        self,
+        facts: Facts,
+        seen: Iterable[str] = (),
+        evidence: Iterable[str] = (),
+        *,
+        severity: Severity | None = None,
+        about: str | None = None,
+    ) -> Finding:
+        """The finding of a check; ``seen`` are sentences on this very case, and follow its cause."""
+        it = self.variant(facts)
+        said = it.said(facts)
+        return Finding(
+            id=it.finding,
+            title=said.title,
+            severity=severity or it.severity,
+            cause=" ".join(filter(None, (said.cause, *seen))),
+            fix=said.fix,
+            commands=said.commands,
+            evidence=tuple(evidence),
+            in_scope=it.in_scope,
+            about=about,
+        )
 
     @property
     def sentences(self) -> tuple[Sentence, ...]:
@@ -88,7 +113,7 @@ class Entry(NamedTuple):
         return Words(
             title=_first(it.title, facts),
             cause=" ".join(sentence.said(facts) for sentence in it.cause if sentence.holds(facts)),
-            fix=" ".join(step.said(facts) for step in fix),
+            fix=" ".join(dict.fromkeys(step.said(facts) for step in fix)),
             commands=tuple(dict.fromkeys(commands)),
             check=_first(it.check, facts),
             shows=_first(it.shows, facts),
@@ -168,8 +193,8 @@ class Catalogue:
         return dict(self._rows("finding"))
 
     @cached_property
-    def _steps(self) -> Mapping[str, Row]:
-        return dict(self._rows("step"))
+    def _steps(self) -> Mapping[str, tuple[Row, ...]]:
+        return {name: _tables(rows) for name, rows in self._rows("step")}
 
     @cached_property
     def _rules(self) -> Mapping[str, Row]:
@@ -189,10 +214,14 @@ class Catalogue:
             self._read[identifier] = self._entry(identifier, row)._replace(variants=variants)
         return self._read[identifier]
 
-    def error(self, name: str) -> Entry | None:
-        """The entry on an error of the driver, by its name in cuda.h."""
-        found = (it for it, row in self._entries.items() if row.get("error") == name)
-        return next(map(self.entry, found), None)
+    @cached_property
+    def numbers(self) -> Mapping[int, str]:
+        """The ids of the entries on errors of the driver, by their numbers in cuda.h."""
+        return {int(str(row["number"])): name for name, row in self._entries.items() if "number" in row}
+
+    def of_number(self, number: int) -> Entry:
+        """The entry on an error of the driver; one that none explains has the entry ``driver-error``."""
+        return self.entry(self.numbers.get(number, "driver-error"))
 
     def rule(self, symptom: str) -> Rule | None:
         """The rule on a symptom, None where the catalogue has none."""
@@ -225,7 +254,7 @@ class Catalogue:
         known = frozenset[str]() if when is None else when.known
 
         def sentences(key: str) -> tuple[Sentence, ...]:
-            return tuple(self._sentence(identifier, it, known) for it in _listed(row.get(key)))
+            return tuple(self._sentence(identifier, it, known) for it in self._spelled_out(_listed(row.get(key))))
 
         return Entry(
             id=identifier,
@@ -235,15 +264,22 @@ class Catalogue:
             solvable=row.get("solvable") is True,
             sources=strings(row.get("source")),
             error=str(row.get("error", "")),
+            number=int(str(row["number"])) if "number" in row else None,
             when=when,
             unless=self._condition(row.get("unless"), identifier),
             **{key: sentences(key) for key in _SAID},  # type: ignore[arg-type]
         )
 
+    def _spelled_out(self, sentences: Iterable[object]) -> Iterator[object]:
+        """``sentences`` with those of a step in place of ``@step``."""
+        for it in sentences:
+            if isinstance(it, str) and it.startswith("@"):
+                yield from self._steps[it[1:]]
+            else:
+                yield it
+
     def _sentence(self, identifier: str, value: object, known: frozenset[str]) -> Sentence:
-        """A sentence as text or as a table; ``@name`` is a step that several findings share."""
-        if isinstance(value, str) and value.startswith("@"):
-            return self._sentence(identifier, self._steps[value[1:]], known)
+        """A sentence as text or as a table."""
         row = value if isinstance(value, dict) else {"say": value}
         _refuse(identifier, row, _OF_STEP)
         try:

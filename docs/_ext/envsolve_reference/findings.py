@@ -52,7 +52,11 @@ def _explained() -> Iterator[tuple[str, str, str]]:
         yield known.finding, _FIELD.sub(lambda field: field[1] or GAP, known.title), "explain"
     for name in shipped():
         entry = shipped().entry(name)
-        yield entry.finding, _FIELD.sub(lambda field: field[1] or GAP, entry.title[-1].text), "explain"
+        yield (
+            entry.finding,
+            _FIELD.sub(lambda field: field[1] or GAP, entry.title[-1].text),
+            "explain, validate, doctor",
+        )
 
 
 def _checked(source: Source) -> Iterator[tuple[str, str, str]]:

@@ -32,7 +32,7 @@ class CaseFacts:
 
     def _found_out(self, name: str) -> object:
         module = self._declared.get(name)
-        if module is None or module == "environment":
+        if module is None or module == "check":
             return None
         fact = getattr(import_module(f"{__name__}.{module}"), name)
         if module == "functions":
