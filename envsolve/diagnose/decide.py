@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.cause import Cause, Diagnosis
+from envsolve.diagnose.cause import Cause, Diagnosis, Remedy
 from envsolve.diagnose.facts import CaseFacts
 from envsolve.findings.catalogue import Branch, Catalogue, Rule
+from envsolve.findings.template import filled_if_known
 
 
 def diagnoses(rule: Rule, catalogue: Catalogue, case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
@@ -41,13 +42,32 @@ def _decision(branch: Branch, catalogue: Catalogue, case: Case, sightings: tuple
     facts = CaseFacts(case, part, catalogue.facts)
     if not part or (branch.when is not None and not branch.when.holds(facts)):
         return None
-    named = [it.id for it in branch.causes if it.when is None or it.when.holds(facts)]
-    causes = [it for it in named if it not in catalogue or catalogue.entry(it).is_possible(facts)]
-    if branch.causes and not causes:
+    named = dict.fromkeys(catalogue.causes(branch, facts))
+    causes = [it for name in named if (it := _cause(name, catalogue, case, part, facts)) is not None]
+    return None if branch.causes and not causes else Diagnosis(tuple(causes), part)
+
+
+def _cause(
+    name: str, catalogue: Catalogue, case: Case, sightings: tuple[Sighting, ...], facts: CaseFacts
+) -> Cause | None:
+    """A cause with what speaks for it; None where something that is known rules it out."""
+    if name not in catalogue.of_texts:  # of a family that is still in an older table
+        return Cause(name, merged(sightings))
+    entry = catalogue.entry(name)
+    if not entry.is_possible(facts):
         return None
-    beside = tuple(it.line for it in case.of(*branch.beside))
-    fields = merged(part)
-    return Diagnosis(tuple(Cause(it, fields, evidence=beside) for it in dict.fromkeys(causes)), part)
+    seen = case.of(*entry.seen)
+    fields = merged((*sightings, *seen))
+    if case.framework is None and (about := facts("name")):
+        fields["name"] = str(about)
+    known = {key: text for key, it in entry.remedy.items() if (text := filled_if_known(it, facts))}
+    remedy = Remedy(
+        frameworks=(known["frameworks"],) if "frameworks" in known else (),
+        python=known.get("python"),
+        cuda=known.get("cuda"),
+        platform=known.get("platform"),
+    )
+    return Cause(name, fields, None if remedy == Remedy() else remedy, tuple(it.line for it in seen))
 
 
 def _has(sighting: Sighting, field: str) -> bool:

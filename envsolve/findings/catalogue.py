@@ -14,17 +14,31 @@ from typing import NamedTuple
 
 from envsolve.boundary.document import Document, Kept, read_document
 from envsolve.findings.condition import Condition, Facts
-from envsolve.findings.template import Sentence
+from envsolve.findings.template import Sentence, fields_of
 from envsolve.model.finding import Finding, Severity
 
 Row = Mapping[str, object]
 
 _SAID = ("title", "cause", "fix", "commands", "check", "shows")
 _KEYS = frozenset(
-    {*_SAID, "severity", "in_scope", "solvable", "source", "finding", "when", "unless", "number", "error", "variant"}
+    {
+        *_SAID,
+        "severity",
+        "in_scope",
+        "solvable",
+        "source",
+        "finding",
+        "when",
+        "unless",
+        "number",
+        "error",
+        "seen",
+        "remedy",
+        "variant",
+    }
 )
 _OF_STEP = frozenset({"say", "when", "commands"})
-_OF_BRANCH = frozenset({"when", "lines", "causes", "beside"})
+_OF_BRANCH = frozenset({"when", "lines", "causes"})
 _OF_CAUSE = frozenset({"id", "when"})
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 
@@ -46,7 +60,8 @@ class Entry(NamedTuple):
     Of ``title``, ``check`` and ``shows`` the first that holds is said, of ``cause``, ``fix`` and ``commands`` all.
     ``when`` is what it needs, ``unless`` what rules it out. ``check`` is the command that tells this cause from others,
     ``shows`` what it then shows. ``solvable``: another environment can be the fix. ``finding`` is the public id, which
-    several causes may share. ``error`` is the name of the driver's error that it explains, and ``number`` its number.
+    several causes may share. ``seen`` are symptoms whose lines speak for it, and hold fields for it. ``remedy`` says
+    how the environment for the fix differs. ``number`` and ``error`` are the driver's error that it explains.
     """
 
     id: str
@@ -55,6 +70,8 @@ class Entry(NamedTuple):
     in_scope: bool
     solvable: bool
     sources: tuple[str, ...]
+    seen: tuple[str, ...]
+    remedy: Mapping[str, str]
     error: str
     number: int | None
     when: Condition | None
@@ -131,13 +148,12 @@ class Branch(NamedTuple):
     """One decision of a rule: the causes, the likeliest first, that it names where it holds.
 
     ``lines`` are fields: only lines that have one of them count (``!field``: lack it), and the branch does not hold
-    without any. ``beside`` are symptoms whose lines are evidence as well.
+    without any.
     """
 
     when: Condition | None
     lines: tuple[str, ...]
     causes: tuple[Cause, ...]
-    beside: tuple[str, ...]
 
 
 class Rule(NamedTuple):
@@ -190,11 +206,20 @@ class Catalogue:
 
     @cached_property
     def _entries(self) -> Mapping[str, Row]:
-        return dict(self._rows("finding"))
+        return {**self._checks, **dict(self._rows("finding"))}
+
+    @cached_property
+    def _checks(self) -> Mapping[str, Row]:
+        """Findings in the words of the checks of envsolve itself."""
+        return dict(self._rows("check"))
 
     @cached_property
     def _steps(self) -> Mapping[str, tuple[Row, ...]]:
         return {name: _tables(rows) for name, rows in self._rows("step")}
+
+    @cached_property
+    def _choices(self) -> Mapping[str, tuple[Row, ...]]:
+        return {name: _tables(rows) for name, rows in self._rows("choice")}
 
     @cached_property
     def _rules(self) -> Mapping[str, Row]:
@@ -206,22 +231,63 @@ class Catalogue:
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
 
+    @property
+    def of_texts(self) -> Iterable[str]:
+        """The findings that texts have, not only the checks of envsolve itself."""
+        return dict(self._rows("finding"))
+
+    @property
+    def of_checks(self) -> Iterable[str]:
+        """The findings that the checks of envsolve itself have."""
+        return self._checks
+
     def entry(self, identifier: str) -> Entry:
         """The finding or cause of that id. Raises KeyError where there is none."""
         if identifier not in self._read:
-            row = self._entries[identifier]
-            variants = tuple(self._entry(identifier, {**row, **it}) for it in _tables(row.get("variant")))
-            self._read[identifier] = self._entry(identifier, row)._replace(variants=variants)
+            of_error = {key: it for key, it in self._checks.get(identifier, {}).items() if key in ("number", "error")}
+            row = {**of_error, **self._entries[identifier]}
+            variants = [*self._of_checks(identifier), *self._variants(identifier, row)]
+            self._read[identifier] = self._entry(identifier, row)._replace(variants=tuple(variants))
         return self._read[identifier]
+
+    @cached_property
+    def error_symptoms(self) -> Mapping[str, str]:
+        """The symptom that each number of an error means in a text."""
+        return {number: str(symptom) for number, symptom in self._rows("error-numbers")}
 
     @cached_property
     def numbers(self) -> Mapping[int, str]:
         """The ids of the entries on errors of the driver, by their numbers in cuda.h."""
-        return {int(str(row["number"])): name for name, row in self._entries.items() if "number" in row}
+        return {int(str(row["number"])): name for name, row in self._checks.items() if "number" in row}
 
     def of_number(self, number: int) -> Entry:
         """The entry on an error of the driver; one that none explains has the entry ``driver-error``."""
         return self.entry(self.numbers.get(number, "driver-error"))
+
+    def causes(self, branch: Branch, facts: Facts) -> Iterator[str]:
+        """The causes that a branch names; ``@name`` stands for those of the first row of a choice that holds."""
+        for it in branch.causes:
+            if it.when is not None and not it.when.holds(facts):
+                continue
+            if it.id.startswith("@"):
+                rows = (self._branch(it.id, row) for row in self._choices[it.id[1:]])
+                chosen = next((row for row in rows if row.when is None or row.when.holds(facts)), None)
+                yield from () if chosen is None else self.causes(chosen, facts)
+            else:
+                yield it.id
+
+    def _of_checks(self, identifier: str) -> Iterator[Entry]:
+        """What checks of envsolve say of a finding that texts have as well."""
+        row = self._checks.get(identifier)
+        if row is not None and row is not self._entries[identifier]:
+            probed = {**row, "when": f"probed and ({row['when']})" if "when" in row else "probed"}
+            yield from self._variants(identifier, {**probed, "variant": row.get("variant")})
+            yield self._entry(identifier, probed)
+
+    def _variants(self, identifier: str, row: Row) -> Iterator[Entry]:
+        for it in _tables(row.get("variant")):
+            when = f"({row['when']}) and ({it['when']})" if "when" in row else it["when"]
+            yield self._entry(identifier, {**row, **it, "when": when})
 
     def rule(self, symptom: str) -> Rule | None:
         """The rule on a symptom, None where the catalogue has none."""
@@ -230,6 +296,11 @@ class Catalogue:
             return None
         each = self._condition(row.get("each"), symptom)
         return Rule(symptom, each, tuple(self._branch(symptom, it) for it in _tables(row["rules"])))
+
+    @property
+    def choices(self) -> Iterator[Branch]:
+        """The branches that rules share."""
+        return (self._branch(name, row) for name, rows in self._choices.items() for row in rows)
 
     @property
     def rules(self) -> Iterable[str]:
@@ -245,7 +316,6 @@ class Catalogue:
             when=self._condition(row.get("when"), symptom),
             lines=strings(row.get("lines")),
             causes=tuple(Cause(str(it["id"]), self._condition(it.get("when"), symptom)) for it in named),
-            beside=strings(row.get("beside")),
         )
 
     def _entry(self, identifier: str, row: Row) -> Entry:
@@ -263,12 +333,20 @@ class Catalogue:
             in_scope=row.get("in_scope") is not False,
             solvable=row.get("solvable") is True,
             sources=strings(row.get("source")),
+            seen=strings(row.get("seen")),
+            remedy=self._remedy(identifier, row.get("remedy")),
             error=str(row.get("error", "")),
             number=int(str(row["number"])) if "number" in row else None,
             when=when,
             unless=self._condition(row.get("unless"), identifier),
             **{key: sentences(key) for key in _SAID},  # type: ignore[arg-type]
         )
+
+    def _remedy(self, identifier: str, value: object) -> Mapping[str, str]:
+        """How the environment for the fix differs; a text whose field is not known says nothing."""
+        remedy = {key: str(it) for key, it in value.items()} if isinstance(value, dict) else {}
+        self._declared({name for it in remedy.values() for name in fields_of(it)}, identifier)
+        return remedy
 
     def _spelled_out(self, sentences: Iterable[object]) -> Iterator[object]:
         """``sentences`` with those of a step in place of ``@step``."""

@@ -59,6 +59,16 @@ def filled(text: str, facts: Facts) -> str:
     return _FIELD.sub(lambda it: shown(facts(it[1])) or it[2] or "", whole)
 
 
+def filled_if_known(text: str, facts: Facts) -> str | None:
+    """``text`` with its fields, or None where one of them is not known."""
+    return filled(text, facts) if all(map(facts, fields_of(text))) else None
+
+
+def fields_of(text: str) -> set[str]:
+    """The fields that ``text`` names."""
+    return {it[1] for it in _FIELD.finditer(text)}
+
+
 def shown(value: object) -> str:
     """A value as text, several as ``a, b and c``, nothing for an unknown one."""
     if isinstance(value, tuple) and not hasattr(value, "_fields"):

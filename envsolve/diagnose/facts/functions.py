@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.rules.roots import explained
+from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.model.versions import CudaVersion, DriverVersion
 
 Lines = tuple[Sighting, ...]
@@ -13,7 +12,7 @@ Lines = tuple[Sighting, ...]
 
 def saw(case: Case, _lines: Lines, *symptoms: str) -> bool:
     """Whether one of ``symptoms`` is in the text, in words or by its number."""
-    return explained(case, symptoms)
+    return case.saw(*symptoms)
 
 
 def told(case: Case, _lines: Lines, clue: str) -> str | None:
@@ -44,3 +43,8 @@ def cuda_version(_case: Case, _lines: Lines, version: str) -> CudaVersion:
 def driver_version(_case: Case, _lines: Lines, version: str) -> DriverVersion:
     """A version of the driver to compare with."""
     return DriverVersion.parse(version)
+
+
+def field_has(_case: Case, lines: Lines, field: str, pattern: str) -> bool:
+    """Whether what the judged lines hold in a field matches a regular expression."""
+    return re.search(pattern, merged(lines).get(field, ""), re.IGNORECASE) is not None

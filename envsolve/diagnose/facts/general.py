@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
 from envsolve.diagnose.rules.named import about_gpus
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion, DriverVersion
@@ -11,14 +12,15 @@ from envsolve.model.versions import CudaVersion, DriverVersion
 Lines = tuple[Sighting, ...]
 
 
-def framework(case: Case, _lines: Lines) -> str | None:
+def framework(case: Case, lines: Lines) -> str | None:
     """The framework, as its makers write it."""
-    return TITLES.get(case.framework, case.framework) if case.framework else None
+    known = name(case, lines)
+    return TITLES.get(known, known) if known else None
 
 
-def name(case: Case, _lines: Lines) -> str | None:
-    """The framework, by envsolve's name."""
-    return case.framework
+def name(case: Case, lines: Lines) -> str | None:
+    """The framework, by envsolve's name: of the case, or the one that alone says it in the words of the lines."""
+    return case.framework or next((it for it in FRAMEWORKS if any(line.get(it) for line in lines)), None)
 
 
 def version(case: Case, _lines: Lines) -> str | None:
@@ -71,6 +73,11 @@ def platform(case: Case, _lines: Lines) -> str | None:
     return None if case.platform is None else case.platform.value
 
 
+def platform_given(case: Case, _lines: Lines) -> bool:
+    """Whether the platform is given and not read from the text."""
+    return case.given.platform is not None
+
+
 def windows(case: Case, _lines: Lines) -> bool:
     """Whether it plainly happened on native Windows."""
     return case.windows
@@ -88,7 +95,7 @@ def linux(case: Case, _lines: Lines) -> bool:
 
 def macos(case: Case, _lines: Lines) -> bool:
     """Whether it plainly happened on a Mac."""
-    return case.platform is Platform.OSX_64
+    return case.platform in (Platform.OSX_64, Platform.OSX_ARM64)
 
 
 def wsl(case: Case, _lines: Lines) -> bool:
