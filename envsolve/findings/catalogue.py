@@ -193,9 +193,9 @@ class Catalogue:
 
     @cached_property
     def facts(self) -> Mapping[str, str]:
-        """The declared facts and functions, each with the group of ``facts.toml`` that declares it."""
-        groups = self.documents.get("facts", {})
-        return {name: group for group, rows in groups.items() if isinstance(rows, dict) for name in rows}
+        """The declared facts and functions, each with the module that has it."""
+        modules = self.documents.get("facts", {})
+        return {name: module for module, names in modules.items() for name in strings(names)}
 
     @cached_property
     def _fields(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ from envsolve.diagnose.tables import Tables
 from envsolve.findings.catalogue import Catalogue, Entry, shipped
 from envsolve.findings.template import Sentence
 
-FACTS = '[general]\ndriver = "the driver"\ngpu = "the GPU"\n'
+FACTS = 'general = ["driver", "gpu"]'
 LONGEST_SENTENCE = 40
 """Words, commands and paths included."""
 CATALOGUE = shipped()

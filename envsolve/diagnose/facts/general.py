@@ -116,3 +116,8 @@ def jetson(case: Case, _lines: Lines) -> bool:
 def of_gpus(case: Case, _lines: Lines) -> bool:
     """Whether the text names a GPU framework or a package built for CUDA."""
     return about_gpus(case)
+
+
+def line(_case: Case, lines: Lines) -> str:
+    """The text of the first judged line."""
+    return lines[0].line

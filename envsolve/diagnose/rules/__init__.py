@@ -34,11 +34,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "tensorrt": ("packages",),
     "building": ("packages",),
     "installing": ("installing",),
-    "jetson": ("jetson",),
     "conda": ("installing",),
-    "shadowed": ("shadowed",),
-    "system": ("other",),
-    "other": ("other",),
 }
 """By table of symptoms, the modules of this package with the rules on them, each in its ``RULES``."""
 
