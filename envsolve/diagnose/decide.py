@@ -15,7 +15,7 @@ def diagnoses(rule: Rule, catalogue: Catalogue, case: Case, sightings: tuple[Sig
     """What ``rule`` makes of the sightings of its symptom: of each group of them, what the first branch says."""
     for group in _groups(rule, catalogue, case, sightings):
         for branch in rule.branches:
-            found = _decision(branch, catalogue, case, group)
+            found = _decision(rule, branch, catalogue, case, group)
             if found is not None:
                 if found.causes:
                     yield found
@@ -36,7 +36,9 @@ def _groups(
     yield from map(tuple, groups.values())
 
 
-def _decision(branch: Branch, catalogue: Catalogue, case: Case, sightings: tuple[Sighting, ...]) -> Diagnosis | None:
+def _decision(
+    rule: Rule, branch: Branch, catalogue: Catalogue, case: Case, sightings: tuple[Sighting, ...]
+) -> Diagnosis | None:
     """What ``branch`` says; None where it does not hold. One that names no cause says that nothing is wrong."""
     part = tuple(it for it in sightings if not branch.lines or any(_has(it, field) for field in branch.lines))
     facts = CaseFacts(case, part, catalogue.facts)
@@ -44,6 +46,9 @@ def _decision(branch: Branch, catalogue: Catalogue, case: Case, sightings: tuple
         return None
     named = dict.fromkeys(catalogue.causes(branch, facts))
     causes = [it for name in named if (it := _cause(name, catalogue, case, part, facts)) is not None]
+    if rule.about is not None:
+        about = case.fields_of(rule.about)
+        causes = [it._replace(fields={**it.fields, **about}) for it in causes]
     return None if branch.causes and not causes else Diagnosis(tuple(causes), part)
 
 

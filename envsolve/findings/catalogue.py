@@ -159,10 +159,12 @@ class Branch(NamedTuple):
 class Rule(NamedTuple):
     """How a symptom is judged: the first branch that holds and names a cause decides.
 
-    ``each`` groups the lines by a value, and each group is judged alone; lines without one are left out.
+    ``each`` groups the lines by a value, and each group is judged alone; lines without one are left out. ``about`` is
+    the framework that all its causes are about, whichever the text names first.
     """
 
     symptom: str
+    about: str | None
     each: Condition | None
     branches: tuple[Branch, ...]
 
@@ -295,7 +297,8 @@ class Catalogue:
         if row is None:
             return None
         each = self._condition(row.get("each"), symptom)
-        return Rule(symptom, each, tuple(self._branch(symptom, it) for it in _tables(row["rules"])))
+        about = None if row.get("about") is None else str(row["about"])
+        return Rule(symptom, about, each, tuple(self._branch(symptom, it) for it in _tables(row["rules"])))
 
     @property
     def choices(self) -> Iterator[Branch]:

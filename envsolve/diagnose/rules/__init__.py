@@ -24,8 +24,6 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "code_images": ("code",),
     "code_features": ("code",),
     "builds": ("builds",),
-    "builds_frameworks": ("builds",),
-    "builds_programs": ("builds",),
     "packages": ("packages",),
     "extensions": ("packages",),
     "symbols": ("packages",),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from envsolve.diagnose.case import Case, Given
-from envsolve.diagnose.cause import Cause, Diagnosis
-from envsolve.diagnose.facts import CaseFacts
-from envsolve.diagnose.rules import installing, packages, rule_named
-from envsolve.findings.catalogue import shipped
+from envsolve.diagnose.case import Given
+from envsolve.diagnose.cause import Cause
+from envsolve.diagnose.rules import installing, packages
 from tests.diagnose.rules.library_cases import case_of
+from tests.diagnose.rules.said import diagnoses, of_families, words
 
-_RULES = (*packages.RULES, *installing.RULES, *shipped().rules)
+_RULES = (*packages.RULES, *installing.RULES, *of_families("system", "shadowed", "outside"), "libcuda-by-short-name")
 PYTORCH_2_4 = Given(packages={"torch": "2.4.1+cu121", "torchvision": "0.19.1"})
 
 
@@ -19,25 +18,10 @@ def causes_of(text: str, given: Given | None = None) -> list[str]:
 
 
 def words_of(text: str, given: Given | None = None) -> str:
-    """Everything that is said of the first cause; of one that an older table explains, its fields in one line."""
+    """Everything that is said of the first cause."""
     case = case_of(text, given)
-    (diagnosis, *_) = _diagnoses(case)
-    cause = diagnosis.causes[0]
-    if cause.explanation not in shipped().of_texts:
-        return " | ".join(f"{name}={value}" for name, value in cause.fields.items())
-    facts = CaseFacts(case, diagnosis.sightings, shipped().facts, cause.fields)
-    said = shipped().entry(cause.explanation).said(facts)
-    return "\n".join((said.title, said.cause, said.fix, *said.commands))
+    return words(case, diagnoses(case, _RULES)[0])
 
 
 def found_causes(text: str, given: Given | None = None) -> list[Cause]:
-    return [cause for diagnosis in _diagnoses(case_of(text, given)) for cause in diagnosis.causes]
-
-
-def _diagnoses(case: Case) -> list[Diagnosis]:
-    return [
-        diagnosis
-        for symptom in _RULES
-        if case.saw(symptom) and (rule := rule_named(symptom)) is not None
-        for diagnosis in rule(case, case.of(symptom))
-    ]
+    return [cause for diagnosis in diagnoses(case_of(text, given), _RULES) for cause in diagnosis.causes]
