@@ -11,7 +11,7 @@ import pytest
 from envsolve.findings.catalogue import shipped
 from envsolve.model.finding import Finding
 from envsolve.validation.places import facts_of
-from envsolve.validation.symptoms import SYMPTOMS, WEAK, sightings
+from envsolve.validation.symptoms import WEAK, sightings, symptoms
 
 CASES = [
     json.loads(line)
@@ -24,7 +24,7 @@ def test_a_text_leads_to_its_findings_the_cause_first(case: dict[str, Any]) -> N
     assert [it.finding for it in sightings(case["text"])] == case["findings"]
 
 
-@pytest.mark.parametrize("identifier", sorted({it.finding for it in SYMPTOMS} | WEAK))
+@pytest.mark.parametrize("identifier", sorted({it.finding for it in symptoms()} | WEAK))
 def test_every_finding_of_the_table_is_explained(identifier: str) -> None:
     found = _found(identifier)
     assert found.id == identifier
