@@ -129,9 +129,10 @@ def test_what_people_read_may_name_a_framework() -> None:
 MAY_NAME = {
     "validation/inside/on_*": "the probes, one for each framework",
     "diagnose/rules/*": "rules about what one program prints, which the tables in data/diagnosis call",
+    "diagnose/facts/*": "facts about what one program prints, which data/findings names",
     "diagnose/machine/overrides": "a variable that uv reads",
     "diagnose/machine/variables": "variables that a program reads",
-    "validation/symptoms": "what programs print when something fails",
+    "validation/symptoms": "lines of programs that do no harm",
     "model/release": "the sources, which are indexes and channels",
     "model/cuda_packages": "a conda package that stands for CUDA",
     "lockfile/wheels": "how two sources name their wheels and pages",

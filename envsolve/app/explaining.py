@@ -172,7 +172,7 @@ def _finding(told: Told, case: Case, matrix: Matrix) -> Finding:
     about = _framework_of(told.cause, case)
     finding = told.finding._replace(about=about)
     advice = None
-    if told.explanation.solvable:
+    if told.solvable:
         from envsolve.app.remedies import advice_on
 
         advice = advice_on(told.cause.remedy or Remedy(), case, matrix, about)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.quoted import said
+from envsolve.findings.catalogue import shipped
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Host, Platform
@@ -76,7 +77,7 @@ class Case:
         given: Given,
         knowledge: Knowledge,
     ) -> None:
-        self.sightings = tuple(said(sightings, {clue.number for clue in clues.get("frame", ())}))
+        self.sightings = tuple(_in_words(said(sightings, {clue.number for clue in clues.get("frame", ())})))
         self.clues = clues
         self.given = given
         self.knowledge = knowledge
@@ -317,6 +318,19 @@ class Case:
             "version": self.version_of(framework) or "",
             "built_cuda": "" if cuda is None else str(cuda),
         }
+
+
+def _in_words(sightings: Iterable[Sighting]) -> Iterator[Sighting]:
+    """``sightings``, those of an error by its number as the symptom that it means where no words tell it."""
+    seen = tuple(sightings)
+    words = {it.symptom for it in seen}
+    for it in seen:
+        number = (it.get("number") or "").lstrip("0") if it.symptom == "cuda-error-number" else ""
+        symptom = shipped().error_symptoms.get(number)
+        if symptom is None or symptom in words:
+            yield it
+        else:
+            yield it._replace(symptom=symptom, fields={"error_number": number})
 
 
 _LINUX = (Platform.LINUX_64, Platform.LINUX_AARCH64)

@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
+from envsolve.diagnose.facts import CaseFacts
 from envsolve.diagnose.rules import rule_for
 from envsolve.diagnose.tables import Explanation, Symptom, Tables
 from envsolve.diagnose.wording import filled, told
+from envsolve.findings.catalogue import Entry, shipped
 from envsolve.model.finding import Finding, PossibleCause, Severity
 
 _SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.INFO)
@@ -25,7 +27,7 @@ class Told(NamedTuple):
 
     finding: Finding
     cause: Cause
-    explanation: Explanation
+    solvable: bool
 
 
 class _Ranked(NamedTuple):
@@ -88,40 +90,44 @@ def _worded(diagnosis: Diagnosis, case: Case, tables: Tables) -> Told:
     evidence = tuple(
         dict.fromkeys((*(it.line for it in diagnosis.sightings), *(it for c in diagnosis.causes for it in c.evidence)))
     )
-    parts = [_cause_worded(cause, case, tables) for cause in diagnosis.causes]
-    likeliest = parts[0]
-    explanation = tables.explanation(diagnosis.causes[0].explanation)
+    parts = [_cause_worded(cause, diagnosis.sightings, case, tables) for cause in diagnosis.causes]
+    known = [_known(cause, tables) for cause in diagnosis.causes]
     finding = Finding(
-        id=explanation.finding,
-        title=likeliest.title,
-        severity=explanation.severity,
+        id=known[0].finding,
+        title=parts[0].title,
+        severity=known[0].severity,
         cause=_numbered(parts),
         fix=_fixes(parts),
         commands=tuple(dict.fromkeys(command for part in parts for command in part.commands)),
         evidence=evidence[:_MOST_EVIDENCE],
-        in_scope=explanation.in_scope,
+        in_scope=known[0].in_scope,
         about=case.framework,
         possible_causes=tuple(parts) if len(parts) > 1 else (),
-        sources=tuple(
-            dict.fromkeys(
-                source for cause in diagnosis.causes for source in tables.explanation(cause.explanation).sources
-            )
-        ),
+        sources=tuple(dict.fromkeys(source for it in known for source in it.sources)),
     )
-    return Told(finding, diagnosis.causes[0], explanation)
+    return Told(finding, diagnosis.causes[0], known[0].solvable)
 
 
-def _cause_worded(cause: Cause, case: Case, tables: Tables) -> PossibleCause:
-    explanation = tables.explanation(cause.explanation)
+def _known(cause: Cause, tables: Tables) -> Entry | Explanation:
+    """What an older table says of a cause, and for families that are in the catalogue, what that does."""
+    name = cause.explanation
+    return tables.explanation(name) if name in tables.explanations else shipped().entry(name)
+
+
+def _cause_worded(cause: Cause, sightings: tuple[Sighting, ...], case: Case, tables: Tables) -> PossibleCause:
+    known = _known(cause, tables)
+    if isinstance(known, Entry):
+        said = known.said(CaseFacts(case, sightings, shipped().facts, cause.fields))
+        return PossibleCause(known.id, said.title, said.cause, said.fix, said.commands, said.check, said.shows)
     fields = {**case.fields, **cause.fields}
     return PossibleCause(
-        id=explanation.id,
-        title=filled(explanation.title, fields) or explanation.title,
-        cause=" ".join(told(explanation.cause, fields)),
-        fix=" ".join((*told(explanation.fix, fields), *told(explanation.harmful, fields))),
-        commands=tuple(told(explanation.commands, fields)),
-        tell=filled(explanation.tell, fields) or "",
-        shows=filled(explanation.shows, fields) or "",
+        id=known.id,
+        title=filled(known.title, fields) or known.title,
+        cause=" ".join(told(known.cause, fields)),
+        fix=" ".join((*told(known.fix, fields), *told(known.harmful, fields))),
+        commands=tuple(told(known.commands, fields)),
+        tell=filled(known.tell, fields) or "",
+        shows=filled(known.shows, fields) or "",
     )
 
 

@@ -1,4 +1,4 @@
-"""The tables of ``data/diagnosis``: texts by which failures are recognised, and what each failure means.
+"""Texts by which failures are recognised, and the explanations that are not in the catalogue of findings yet.
 
 * ``[symptom.ID]`` is something that is wrong, as programs tell it: ``text`` holds the patterns, each with ``anchors``
   (lower-case words of which a line has one whenever the pattern matches it) and the ``source`` it was seen in.
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.document import Document, Kept, read_document
+from envsolve.findings.catalogue import shipped, strings
 from envsolve.model.finding import Severity
 
 DEFAULT_RANK = 50
@@ -96,7 +97,8 @@ class Tables:
     @cached_property
     def _documents(self) -> Mapping[str, Document]:
         paths = sorted(self._directory.glob("*.toml"))
-        return {path.stem: read_document(path, Kept(path, wanted=self._shipped)) for path in paths}
+        own = {path.stem: read_document(path, Kept(path, wanted=self._shipped)) for path in paths}
+        return {**own, **{f"findings/{name}": document for name, document in shipped().documents.items()}}
 
     @cached_property
     def symptoms(self) -> Mapping[str, Symptom]:
@@ -109,7 +111,7 @@ class Tables:
                 found[name] = known._replace(texts=known.texts + texts)
                 continue
             rank = row.get("rank", DEFAULT_RANK)
-            explains = _strings(row.get("explains", name))
+            explains = strings(row.get("explains", name))
             found[name] = Symptom(name, int(str(rank)), row.get("weak") is True, explains, texts, table)
         return found
 
@@ -126,14 +128,14 @@ class Tables:
             title=str(row["title"]),
             severity=Severity(str(row.get("severity", Severity.ERROR.value))),
             in_scope=row.get("in_scope") is not False,
-            cause=_strings(row.get("cause")),
-            fix=_strings(row.get("fix")),
-            commands=_strings(row.get("commands")),
+            cause=strings(row.get("cause")),
+            fix=strings(row.get("fix")),
+            commands=strings(row.get("commands")),
             tell=str(row.get("tell", "")),
             shows=str(row.get("shows", "")),
-            harmful=_strings(row.get("harmful")),
+            harmful=strings(row.get("harmful")),
             solvable=row.get("solvable") is True,
-            sources=_strings(row.get("source")),
+            sources=strings(row.get("source")),
             finding=str(row.get("finding", identifier)),
         )
 
@@ -164,11 +166,5 @@ def _texts(name: str, row: Mapping[str, object]) -> Iterator[Text]:
     texts = row.get("text")
     for text in texts if isinstance(texts, list) else ():
         yield Text(
-            name, str(text["pattern"]), _strings(text.get("anchors")), str(text["source"]), text.get("wraps") is True
+            name, str(text["pattern"]), strings(text.get("anchors")), str(text["source"]), text.get("wraps") is True
         )
-
-
-def _strings(value: object) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return tuple(map(str, value)) if isinstance(value, list) else (str(value),)

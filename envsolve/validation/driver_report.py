@@ -100,7 +100,7 @@ def report_of(outcome: Outcome) -> DriverReport:
     )
 
 
-def facts_of(report: DriverReport) -> Iterator[str]:
+def evidence_of(report: DriverReport) -> Iterator[str]:
     """The report in lines: the library, each GPU and what became of the kernel on it, what steers the driver."""
     if report.library is not None:
         yield f"libcuda: {report.library}" + (f" (CUDA {report.cuda})" if report.cuda is not None else "")

@@ -11,32 +11,19 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from envsolve.model.finding import Finding, Severity
+from envsolve.findings.catalogue import shipped
+from envsolve.model.finding import Finding
 from envsolve.validation.child import Outcome
-from envsolve.validation.driver_errors import (
-    CRASH,
-    ERRORS,
-    FAILED,
-    HANG,
-    HIDDEN,
-    LIBRARY_MISSING,
-    LIBRARY_UNUSABLE,
-    NO_RESULT,
-    OTHER,
-    UNTOUCHED,
-    WRONG,
-    DriverError,
-)
 from envsolve.validation.driver_report import (
     RESULTS,
     Device,
     DriverReport,
     Failure,
-    facts_of,
+    evidence_of,
     failed_call,
     report_of,
 )
-from envsolve.validation.places import Place
+from envsolve.validation.places import Place, facts_of
 
 NO_DEVICE = 100
 MODULE_NOT_FOUND = 126
@@ -57,7 +44,7 @@ _IN_A_HANG = {
 class _Trouble(NamedTuple):
     """What went wrong, and the sentences that say where and how it was seen."""
 
-    error: DriverError
+    identifier: str
     seen: str
     evidence: tuple[str, ...] = ()
 
@@ -71,18 +58,8 @@ def finding_of(outcome: Outcome, places: Collection[Place] | None = None) -> Fin
     trouble = _ended_early(outcome) if outcome.result is None else _reported(report)
     if trouble is None:
         return None
-    error = trouble.error
-    advice = [it for it in error.advice if it.place is None or places is None or it.place in places]
-    return Finding(
-        id=error.id,
-        title=error.title,
-        severity=Severity.ERROR,
-        cause=f"{error.cause} {trouble.seen}",
-        fix=" ".join(it.text for it in advice),
-        commands=tuple(dict.fromkeys(command for it in advice for command in it.commands)),
-        evidence=(*trouble.evidence, *facts_of(report), *_tail(outcome)),
-        in_scope=error.in_scope,
-    )
+    evidence = (*trouble.evidence, *evidence_of(report), *_tail(outcome))
+    return shipped().entry(trouble.identifier).as_finding(facts_of(places), (trouble.seen,), evidence)
 
 
 def detail_of(outcome: Outcome) -> str:
@@ -101,22 +78,25 @@ def _ended_early(outcome: Outcome) -> _Trouble:
             f"{outcome.error.get('type')}: {outcome.error.get('text')}",
             *(trace if isinstance(trace, list) else ()),
         )
-        return _Trouble(FAILED, _place_of(outcome.stage, "It failed"), evidence)
+        return _Trouble("probe-failed", _place_of(outcome.stage, "It failed"), evidence)
     if ending.timeout is not None:
         call = (outcome.stage or "").partition("@")[0]
         seen = (
             f"{_IN_A_HANG.get(call) or _place_of(outcome.stage, 'It hangs')} It was stopped after {ending.timeout:g} s."
         )
-        return _Trouble(HANG, seen, _stage(outcome))
+        return _Trouble("driver-hang", seen, _stage(outcome))
     if ending.crash is not None:
-        return _Trouble(CRASH, f"{_place_of(outcome.stage, 'It ended')} {ending.crash}", _stage(outcome))
-    return _Trouble(NO_RESULT, _place_of(outcome.stage, f"It ended with exit code {ending.exit_code}"), _stage(outcome))
+        return _Trouble("driver-crash", f"{_place_of(outcome.stage, 'It ended')} {ending.crash}", _stage(outcome))
+    return _Trouble(
+        "probe-without-result", _place_of(outcome.stage, f"It ended with exit code {ending.exit_code}"), _stage(outcome)
+    )
 
 
 def _reported(report: DriverReport) -> _Trouble | None:
     if report.load:
         missing = all(_is_missing(str(it["name"]), str(it["text"]), it["windows"]) for it in report.load)
-        return _Trouble(LIBRARY_MISSING if missing else LIBRARY_UNUSABLE, f"The loader says: {report.load[0]['text']}.")
+        identifier = "driver-library-missing" if missing else "driver-library-unusable"
+        return _Trouble(identifier, f"The loader says: {report.load[0]['text']}.")
     if report.failure is not None:
         return _failed_call(report.failure, report, "")
     if not report.devices:
@@ -125,7 +105,7 @@ def _reported(report: DriverReport) -> _Trouble | None:
     if failed is not None:
         return _failed_device(failed, report)
     if all(device.kernel is None for device in report.devices):
-        return _Trouble(NO_RESULT, "No GPU was chosen for it.")
+        return _Trouble("probe-without-result", "No GPU was chosen for it.")
     return None
 
 
@@ -143,26 +123,26 @@ def _failed_device(device: Device, report: DriverReport) -> _Trouble:
     assert device.kernel.mismatch is not None
     mismatch = device.kernel.mismatch
     if mismatch.untouched:
-        return _Trouble(UNTOUCHED, f"The output was untouched on {device}.")
-    return _Trouble(WRONG, f"On {device}: {mismatch}.")
+        return _Trouble("kernel-did-not-run", f"The output was untouched on {device}.")
+    return _Trouble("wrong-results", f"On {device}: {mismatch}.")
 
 
 def _failed_call(failure: Failure, report: DriverReport, where: str) -> _Trouble:
     if failure.code is None:
-        return _Trouble(LIBRARY_UNUSABLE, f"{failed_call(failure, None)}.")
-    error = ERRORS.get(failure.code, OTHER)
-    said = f"{failed_call(failure, error.name if error is not OTHER else None)}{where}"
-    return _no_device(report, f"{said}.") if failure.code == NO_DEVICE else _Trouble(error, f"{said}.", (said,))
+        return _Trouble("driver-library-unusable", f"{failed_call(failure, None)}.")
+    error = shipped().of_number(failure.code)
+    said = f"{failed_call(failure, None if error.number is None else error.error)}{where}"
+    return _no_device(report, f"{said}.") if failure.code == NO_DEVICE else _Trouble(error.id, f"{said}.", (said,))
 
 
 def _no_device(report: DriverReport, seen: str) -> _Trouble:
     """No GPU, and whether CUDA_VISIBLE_DEVICES is why: one that begins with 0 cannot be, where there is a GPU."""
     value = report.variables.get("CUDA_VISIBLE_DEVICES")
     if value is None or value.strip().split(",")[0] == "0":
-        return _Trouble(ERRORS[NO_DEVICE], seen, (seen,))
+        return _Trouble("no-device", seen, (seen,))
     sure = value.strip() in _HIDES_EVERYTHING
     what = "hides every GPU" if sure else "names no GPU that is there, or there is none"
-    return _Trouble(HIDDEN, f"CUDA_VISIBLE_DEVICES={value!r} {what}.", (seen,))
+    return _Trouble("gpus-hidden", f"CUDA_VISIBLE_DEVICES={value!r} {what}.", (seen,))
 
 
 def _place_of(stage: str | None, what: str) -> str:

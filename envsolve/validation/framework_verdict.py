@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
+from envsolve.findings.catalogue import shipped
 from envsolve.frameworks import Framework
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.child import Ending, Outcome
-from envsolve.validation.explanations import finding
 from envsolve.validation.framework_answer import Answer, Burn, Operation, Raised, answer_of
-from envsolve.validation.places import Place
+from envsolve.validation.places import Place, facts_of
 from envsolve.validation.report import ProbeReport, Status
 from envsolve.validation.symptoms import WEAK, Sighting, sightings
 
@@ -197,8 +197,10 @@ def _findings(framework: Framework, found: Iterable[_Found], places: Collection[
             tuple(dict.fromkeys((*known.told, *it.told))),
             tuple(dict.fromkeys((*known.evidence, *it.evidence))),
         )
+    facts = facts_of(places, name=framework.name, framework=framework.title, preload=framework.preload_call)
     return [
-        finding(it.identifier, framework.name, framework.title, it.told, it.evidence, places) for it in merged.values()
+        shipped().entry(it.identifier).as_finding(facts, it.told, it.evidence, about=framework.name)
+        for it in merged.values()
     ]
 
 

@@ -1,10 +1,12 @@
-"""Where a process runs, as far as it changes what to do about a driver."""
+"""Where a process runs, as far as it changes what to do about a driver, and the facts of a check for the catalogue."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 
+from envsolve.findings.condition import Facts
 from envsolve.host.files import exists
 from envsolve.host.jetson import l4t_release
 from envsolve.host.wsl import is_wsl
@@ -36,3 +38,9 @@ def places_of(root: Path, *, windows: bool) -> frozenset[Place]:
     if any(exists(root / mark) for mark in _CONTAINER_MARKS):
         places.add(Place.CONTAINER)
     return frozenset(places)
+
+
+def facts_of(places: Collection[Place] | None, **known: object) -> Facts:
+    """What the catalogue may ask of a check: where it runs (anywhere without ``places``), and what is ``known``."""
+    held = {place.value: True for place in (Place if places is None else places)}
+    return {"probed": True, **held, **known}.get

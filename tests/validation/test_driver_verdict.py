@@ -10,23 +10,11 @@ from typing import Any
 
 import pytest
 
+from envsolve.findings.catalogue import shipped
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.child import Ending, Outcome
-from envsolve.validation.driver_errors import (
-    CRASH,
-    ERRORS,
-    FAILED,
-    HANG,
-    HIDDEN,
-    LIBRARY_MISSING,
-    LIBRARY_UNUSABLE,
-    NO_RESULT,
-    OTHER,
-    UNTOUCHED,
-    WRONG,
-)
 from envsolve.validation.driver_verdict import detail_of, finding_of
-from envsolve.validation.places import Place, places_of
+from envsolve.validation.places import Place, facts_of, places_of
 from tests.fake_driver.builder import Device, FakeDriver
 from tests.validation.compiled import compiled
 from tests.validation.probing import probed
@@ -38,7 +26,19 @@ CASES = [(row["code"], call, row["finding"]) for row in TABLE for call in row["c
 RTX_4090 = Device("NVIDIA GeForce RTX 4090", "8.9", 24564)
 SOON = 4.0
 """Seconds after which a probe that hangs is stopped; it needs a fraction of one to get there."""
-OTHERS = (CRASH, FAILED, HANG, HIDDEN, LIBRARY_MISSING, LIBRARY_UNUSABLE, NO_RESULT, OTHER, UNTOUCHED, WRONG)
+NUMBERS = shipped().numbers
+OTHERS = (
+    "driver-crash",
+    "driver-error",
+    "driver-hang",
+    "driver-library-missing",
+    "driver-library-unusable",
+    "gpus-hidden",
+    "kernel-did-not-run",
+    "probe-failed",
+    "probe-without-result",
+    "wrong-results",
+)
 SETTINGS = [
     {Place.POSIX, Place.LINUX},
     {Place.POSIX, Place.LINUX, Place.CONTAINER},
@@ -77,17 +77,16 @@ def test_every_error_at_every_call_gives_its_own_finding(
 ) -> None:
     finding = found(fake_driver, fail={call: code})
     assert finding.id == expected
-    assert f"{call} failed with CUDA error {code} ({ERRORS[code].name})" in finding.cause
+    assert f"{call} failed with CUDA error {code} ({shipped().of_number(code).error})" in finding.cause
 
 
 def test_every_error_that_has_a_finding_is_in_the_table() -> None:
-    assert [row["code"] for row in TABLE] == sorted(ERRORS)
+    assert [row["code"] for row in TABLE] == sorted(NUMBERS)
 
 
 def test_no_two_troubles_share_a_finding() -> None:
-    ids = [error.id for error in (*ERRORS.values(), *OTHERS)]
+    ids = [*NUMBERS.values(), *OTHERS]
     assert len(ids) == len(set(ids))
-    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", name) for name in ids)
 
 
 @pytest.mark.parametrize(("code", "name"), [(710, "CUDA_ERROR_ASSERT"), (12345, "without a name")])
@@ -107,8 +106,8 @@ def test_the_names_are_those_of_cuda_h() -> None:
         for name, number in re.findall(r"(CUDA_ERROR_\w+) *= *(\d+),?\n", header.read_text(encoding="utf-8"))
     }
     assert len(names) > 60
-    assert {code: ERRORS[code].name for code in ERRORS if code in names} == {
-        code: name for code, name in names.items() if code in ERRORS
+    assert {code: shipped().of_number(code).error for code in NUMBERS if code in names} == {
+        code: name for code, name in names.items() if code in NUMBERS
     }
 
 
@@ -248,9 +247,8 @@ def test_however_the_process_ends_without_a_result_it_does_not_pass(ending: Endi
 
 @pytest.mark.parametrize("places", SETTINGS, ids=lambda places: "+".join(sorted(places)))
 def test_there_is_something_to_do_about_everything_everywhere(places: set[Place]) -> None:
-    for error in (*ERRORS.values(), *OTHERS):
-        advice = [it for it in error.advice if it.place is None or it.place in places]
-        assert advice, error.id
+    for identifier in (*NUMBERS.values(), *OTHERS):
+        assert shipped().entry(identifier).said(facts_of(places)).fix, identifier
 
 
 def test_advice_for_other_places_is_left_out(fake_driver: FakeDriver) -> None:

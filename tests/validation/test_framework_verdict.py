@@ -92,4 +92,4 @@ def test_advice_on_the_driver_is_for_the_place_it_runs_in() -> None:
     everywhere = verdict(FRAMEWORKS["pytorch"], "cuda", missing).findings[0].fix
     on_windows = verdict(FRAMEWORKS["pytorch"], "cuda", missing, places={Place.WINDOWS}).findings[0].fix
     assert "WSL" in everywhere
-    assert on_windows == "Install NVIDIA's driver for Windows; neither conda nor pip can."
+    assert on_windows == "Install the NVIDIA driver for Windows; conda and pip cannot."

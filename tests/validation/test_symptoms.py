@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from envsolve.validation.explanations import EXPLANATIONS, finding
-from envsolve.validation.symptoms import SYMPTOMS, WEAK, sightings
+from envsolve.findings.catalogue import shipped
+from envsolve.model.finding import Finding
+from envsolve.validation.places import facts_of
+from envsolve.validation.symptoms import WEAK, sightings, symptoms
 
 CASES = [
     json.loads(line)
@@ -22,22 +24,21 @@ def test_a_text_leads_to_its_findings_the_cause_first(case: dict[str, Any]) -> N
     assert [it.finding for it in sightings(case["text"])] == case["findings"]
 
 
-@pytest.mark.parametrize("identifier", sorted({it.finding for it in SYMPTOMS} | WEAK))
+@pytest.mark.parametrize("identifier", sorted({it.finding for it in symptoms()} | WEAK))
 def test_every_finding_of_the_table_is_explained(identifier: str) -> None:
-    found = finding(identifier, "pytorch", "PyTorch")
+    found = _found(identifier)
     assert found.id == identifier
     assert found.title
-    assert found.cause.endswith(".")
     assert found.fix
     assert "{" not in "".join((found.title, found.cause, found.fix, *found.commands))
+    assert found.cause.endswith(". This is told.")
+    assert found.evidence == ("a line",)
+    assert found.about == "cupy"
 
 
-def test_every_explanation_can_be_told_of_any_framework() -> None:
-    for identifier in EXPLANATIONS:
-        found = finding(identifier, "cupy", "CuPy", ("This is told.",), ("a line",))
-        assert found.cause.endswith(" This is told.")
-        assert found.evidence == ("a line",)
-        assert "{" not in "".join((found.title, found.cause, found.fix, *found.commands))
+def _found(identifier: str) -> Finding:
+    facts = facts_of(None, name="cupy", framework="CuPy")
+    return shipped().entry(identifier).as_finding(facts, ("This is told.",), ("a line",), about="cupy")
 
 
 @pytest.mark.parametrize(

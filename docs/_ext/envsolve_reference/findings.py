@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from envsolve.diagnose.tables import Tables
+from envsolve.findings.catalogue import shipped
 
 from .markdown import escaped, table
 from .source import GAP, Source
@@ -31,7 +32,7 @@ def findings(source: Source) -> list[Known]:
     """All ids, by their names."""
     titles: dict[str, str] = {}
     commands: dict[str, dict[str, None]] = {}
-    for id_, title, command in (*_explained(), *_checked(source)):
+    for id_, title, command in (*_explained(), *_of_catalogue(), *_checked(source)):
         if GAP not in id_:
             titles[id_] = titles.get(id_) or title
             commands.setdefault(id_, {})[command] = None
@@ -49,6 +50,17 @@ def _explained() -> Iterator[tuple[str, str, str]]:
     for name in tables.explanations:
         known = tables.explanation(name)
         yield known.finding, _FIELD.sub(lambda field: field[1] or GAP, known.title), "explain"
+
+
+def _of_catalogue() -> Iterator[tuple[str, str, str]]:
+    """What the catalogue has: findings of texts, and those of the checks of validate and doctor."""
+    for name in shipped():
+        entry = shipped().entry(name)
+        title = _FIELD.sub(lambda field: field[1] or GAP, entry.title[-1].text)
+        if name in shipped().of_texts:
+            yield entry.finding, title, "explain"
+        if name in shipped().of_checks:
+            yield entry.finding, title, "validate"
 
 
 def _checked(source: Source) -> Iterator[tuple[str, str, str]]:

@@ -12,18 +12,16 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.driver_findings import of_driver, told
+from envsolve.diagnose.machine.driver_findings import of_driver
 from envsolve.diagnose.machine.survey import Survey, name_of
 from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Gpu
 from envsolve.model.versions import DriverVersion
-from envsolve.validation.driver_errors import ERRORS
 
 _DIRECTORY = re.compile(r"/(?:compat(?:-orin)?|cuda-compat)/")
 _NEVER = re.compile(r"\b(?:GeForce|TITAN)\b", re.IGNORECASE)
 """Products that forward compatibility is never for; of RTX cards for workstations it is for some."""
-_UNSUPPORTED = ERRORS[804]
 
 
 def is_compatibility(survey: Survey) -> bool:
@@ -80,9 +78,8 @@ def _stale(survey: Survey, version: DriverVersion, kernel: DriverVersion) -> Fin
 
 def _refused(survey: Survey, gpus: list[Gpu]) -> Finding:
     seen = f"The loader takes {survey.libcuda}, and {', '.join(map(name_of, gpus))} is no data-centre GPU."
-    finding = of_driver(survey, _UNSUPPORTED, seen, (str(survey.libcuda), *map(name_of, gpus)))
-    fix, _ = told(survey, _UNSUPPORTED.advice)
-    return finding._replace(fix=fix, commands=_commands(survey))
+    finding = of_driver(survey, "forward-compatibility-unsupported", seen, (str(survey.libcuda), *map(name_of, gpus)))
+    return finding._replace(commands=_commands(survey))
 
 
 def _at_work(survey: Survey, kernel: DriverVersion | None) -> Finding:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from envsolve.diagnose.machine.distribution import Distribution
 from envsolve.model.host import Platform
-from envsolve.validation.driver_advice import Advice
 
 PAGE = "https://www.nvidia.com/en-us/drivers/"
 GUIDE = "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/"
 _R580 = 580
-_ASKS_FOR_NEWER = re.compile(r"\bupdate (?:the|NVIDIA's) driver|newer NVIDIA driver", re.IGNORECASE)
 
 
 class Limit(NamedTuple):
@@ -46,19 +43,11 @@ def installation(distribution: Distribution | None, platform: Platform, limit: L
         way = Way(f"Install NVIDIA's driver for Windows from {PAGE} and restart.")
     else:
         way = _on_linux(distribution, limit.last)
-    return Way(" ".join((way.text, *_bounds(limit))), () if limit.is_impossible else way.commands)
+    return Way(" ".join((way.text, *bounds(limit))), () if limit.is_impossible else way.commands)
 
 
-def fitting(advice: Iterable[Advice], limit: Limit) -> tuple[Advice, ...]:
-    """``advice`` without any that would take a driver from this machine's GPUs: those to update beyond ``limit``."""
-    if limit.last is None:
-        return tuple(advice)
-    given = tuple(advice)
-    kept = tuple(it for it in given if not _ASKS_FOR_NEWER.search(it.text))
-    return given if kept == given else (*kept, Advice(" ".join(_bounds(limit))))
-
-
-def _bounds(limit: Limit) -> tuple[str, ...]:
+def bounds(limit: Limit) -> tuple[str, ...]:
+    """What the GPUs of a machine ask of a driver, in sentences."""
     found = []
     if limit.last is not None:
         found.append(

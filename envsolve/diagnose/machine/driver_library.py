@@ -10,9 +10,9 @@ from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.loader import CUDA_LIBRARY
 from envsolve.host.wsl import WSL_LIBRARIES
 from envsolve.model.finding import Finding, Severity
-from envsolve.validation.driver_errors import ERRORS, LIBRARY_MISSING, LIBRARY_UNUSABLE
 
-STUB = ERRORS[34]
+_MISSING = "driver-library-missing"
+_STUB = "stub-driver-library"
 _NIX = "/run/opengl-driver/lib"
 
 
@@ -28,7 +28,7 @@ def check_damage(survey: Survey) -> Iterator[Finding]:
     """A file in the place of the CUDA library that is none: the search ends there."""
     found = survey.libcuda
     if found is not None and found.damage is not None:
-        yield of_driver(survey, LIBRARY_UNUSABLE, f"{found.real} {found.damage.detail}.", (str(found),))
+        yield of_driver(survey, "driver-library-unusable", f"{found.real} {found.damage.detail}.", (str(found),))
 
 
 def check_stubs(survey: Survey) -> Iterator[Finding]:
@@ -37,22 +37,15 @@ def check_stubs(survey: Survey) -> Iterator[Finding]:
         return
     found = survey.libcuda
     if found is not None and "/stubs/" in found.real:
-        yield of_driver(survey, STUB, f"The loader takes {found}.", (str(found),))
+        yield of_driver(survey, _STUB, f"The loader takes {found}.", (str(found),))
         return
     for directory in survey.library_directories:
         stub = f"{directory}/libcuda.so"
         if "stubs" in (survey.files.real(stub) or "").split("/"):
-            yield of_driver(
-                survey,
-                STUB._replace(
-                    title="The CUDA toolkit's stub is on LD_LIBRARY_PATH",
-                    cause="LD_LIBRARY_PATH leads to the toolkit's stub of libcuda: a file to link programs with, which "
-                    "can do nothing.",
-                ),
-                f"Programs that ask for {CUDA_LIBRARY} pass it by; those that ask for libcuda.so, as cuDNN 8 does, get "
-                "it.",
-                (stub,),
-                Severity.WARNING,
+            yield of_driver(survey, _STUB, "", (stub,), Severity.WARNING)._replace(
+                title="The CUDA toolkit's stub is on LD_LIBRARY_PATH",
+                cause="LD_LIBRARY_PATH contains the toolkit's stub of libcuda, a file to link programs with that does "
+                f"nothing. {CUDA_LIBRARY} is not found there, but libcuda.so is, which cuDNN 8 loads.",
             )
             return
 
@@ -61,7 +54,7 @@ def _on_windows(survey: Survey) -> Iterator[Finding]:
     system = survey.environ.get("SystemRoot") or survey.environ.get("WINDIR") or r"C:\Windows"
     library = survey.files.join(system, "System32", "nvcuda.dll")
     if survey.host.gpus and not survey.libcuda_works and not survey.files.is_file(library):
-        yield of_driver(survey, LIBRARY_MISSING, f"{library} is not there.", gpus_seen(survey))
+        yield of_driver(survey, _MISSING, f"{library} is not there.", gpus_seen(survey))
 
 
 def _not_found(survey: Survey) -> Iterator[Finding]:
@@ -79,7 +72,7 @@ def _off_path(survey: Survey, misplaced: list[str]) -> Finding:
     nix = directory == _NIX
     whose = " Programs of Nix know that directory; wheels of the Python index do not." if nix else ""
     return Finding(
-        LIBRARY_MISSING.id,
+        _MISSING,
         f"The loader does not find {CUDA_LIBRARY}",
         Severity.WARNING if nix else Severity.ERROR,
         f"The driver's {CUDA_LIBRARY} is in {directory}, where the loader does not look by itself.{whose}",
@@ -104,13 +97,10 @@ def _not_linked_in_wsl(survey: Survey, misplaced: list[str]) -> Finding:
 
 def _part_missing(survey: Survey) -> Finding:
     version = f" {survey.module_version}" if survey.module_version is not None else ""
-    finding = of_driver(
-        survey,
-        LIBRARY_MISSING._replace(
-            cause=f"The kernel module{version} is loaded, and the loader finds no {CUDA_LIBRARY}."
-        ),
-        "The driver's part for computing is not installed, or lies where the loader does not look.",
-        (f"kernel module{version}", f"looked in {looked_in(survey)}"),
+    evidence = (f"kernel module{version}", f"looked in {looked_in(survey)}")
+    finding = of_driver(survey, _MISSING, "", evidence)._replace(
+        cause=f"The kernel module{version} is loaded, and the loader finds no {CUDA_LIBRARY}. The driver's part for "
+        "computing is not installed, or is where the loader does not look."
     )
     if survey.l4t is not None:
         return finding

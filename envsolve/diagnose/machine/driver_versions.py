@@ -14,9 +14,8 @@ from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Gpu, Platform
 from envsolve.model.release import Architecture
 from envsolve.model.versions import DriverVersion
-from envsolve.validation.driver_errors import ERRORS
 
-MISMATCH = ERRORS[803]
+_MISMATCH = "driver-version-mismatch"
 _WITH_BRANCHES = (Platform.LINUX_64, Platform.LINUX_AARCH64, Platform.WIN_64)
 _TURING = (7, 5)
 _BLACKWELL = (10, 0)
@@ -33,7 +32,7 @@ def check_versions(survey: Survey) -> Iterator[Finding]:
         yield _module_differs(survey, module, parts, evidence)
     elif len({version for _, version in parts}) > 1:
         seen = " and ".join(f"{version} ({path})" for path, version in parts)
-        yield of_driver(survey, MISMATCH, f"The loader finds libraries of two drivers: {seen}.", evidence[1:])
+        yield of_driver(survey, _MISMATCH, f"The loader finds libraries of two drivers: {seen}.", evidence[1:])
 
 
 def check_branch(survey: Survey) -> Iterator[Finding]:
@@ -119,7 +118,7 @@ def _module_differs(
 ) -> Finding:
     others = sorted({str(version) for _, version in parts if version != module})
     seen = f"The kernel module is {module}, and the libraries that programs load are {' and '.join(others)}."
-    return of_driver(survey, MISMATCH, seen, evidence)
+    return of_driver(survey, _MISMATCH, seen, evidence)
 
 
 def _dropped(survey: Survey, driver: DriverVersion, gpus: list[tuple[Gpu, int]]) -> Finding:

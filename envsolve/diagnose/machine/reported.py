@@ -6,53 +6,28 @@ from collections.abc import Iterator, Mapping
 
 from envsolve.diagnose.machine.driver_findings import of_driver
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.findings.catalogue import shipped
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import GpuStatus, Reading, SourceFailure
-from envsolve.validation.driver_advice import HARDWARE
-from envsolve.validation.driver_errors import (
-    CRASH,
-    ERRORS,
-    HANG,
-    LIBRARY_MISSING,
-    LIBRARY_UNUSABLE,
-    OTHER,
-    DriverError,
-)
 
-GPU_LOST = DriverError(
-    "NVML_ERROR_GPU_IS_LOST",
-    "gpu-lost",
-    "A GPU fell off the bus",
-    "The driver lost a GPU while it was running: its power, its slot, heat, or the GPU itself.",
-    HARDWARE,
-    in_scope=False,
-)
-_NOT_LOADED = DriverError(
-    "NVML_ERROR_DRIVER_NOT_LOADED",
-    "kernel-module-not-loaded",
-    "The NVIDIA kernel driver is not loaded",
-    "The driver's libraries are there and reach no kernel driver.",
-    ERRORS[3].advice,
-)
-
-BY_TROUBLE: Mapping[str, DriverError] = {
-    Trouble.LIBRARY_MISSING: LIBRARY_MISSING,
-    Trouble.LIBRARY_UNUSABLE: LIBRARY_UNUSABLE,
-    Trouble.DRIVER_NOT_LOADED: _NOT_LOADED,
-    Trouble.VERSION_MISMATCH: ERRORS[803],
-    Trouble.NO_PERMISSION: ERRORS[800],
-    Trouble.BLOCKED_BY_SYSTEM: ERRORS[304],
-    Trouble.NO_DEVICE: ERRORS[100],
-    Trouble.GPU_LOST: GPU_LOST,
-    Trouble.STUB_LIBRARY: ERRORS[34],
-    Trouble.FABRIC_MANAGER: ERRORS[802],
-    Trouble.FORWARD_COMPATIBILITY: ERRORS[804],
-    Trouble.UNKNOWN_ERROR: ERRORS[999],
-    Trouble.OTHER_ERROR: OTHER,
-    Trouble.HANG: HANG,
-    Trouble.CRASH: CRASH,
+BY_TROUBLE: Mapping[str, str] = {
+    Trouble.LIBRARY_MISSING: "driver-library-missing",
+    Trouble.LIBRARY_UNUSABLE: "driver-library-unusable",
+    Trouble.DRIVER_NOT_LOADED: "kernel-module-not-loaded",
+    Trouble.VERSION_MISMATCH: "driver-version-mismatch",
+    Trouble.NO_PERMISSION: "gpu-not-permitted",
+    Trouble.BLOCKED_BY_SYSTEM: "driver-refused-by-system",
+    Trouble.NO_DEVICE: "no-device",
+    Trouble.GPU_LOST: "gpu-lost",
+    Trouble.STUB_LIBRARY: "stub-driver-library",
+    Trouble.FABRIC_MANAGER: "fabric-manager-not-ready",
+    Trouble.FORWARD_COMPATIBILITY: "forward-compatibility-unsupported",
+    Trouble.UNKNOWN_ERROR: "driver-unknown-error",
+    Trouble.OTHER_ERROR: "driver-error",
+    Trouble.HANG: "driver-hang",
+    Trouble.CRASH: "driver-crash",
 }
 _EVERYDAY = (Trouble.LIBRARY_MISSING, Trouble.NO_DEVICE, Trouble.DRIVER_NOT_LOADED, Trouble.STUB_LIBRARY)
 """What sources say on machines without a GPU, where it is no fault."""
@@ -61,15 +36,15 @@ _NOT_ASKED = (Trouble.BINDINGS_MISSING, Trouble.PROBE_FAILED, Trouble.UNREADABLE
 
 def check_reported(survey: Survey) -> Iterator[Finding]:
     """One finding for each trouble that NVML, libcuda or nvidia-smi met, the sources that say so together."""
-    told: dict[str, list[tuple[Reading, SourceFailure, DriverError]]] = {}
+    told: dict[str, list[tuple[Reading, SourceFailure]]] = {}
     for reading in survey.live_readings:
         problem = reading.problem
-        error = None if problem is None else _error(reading, problem)
-        if problem is None or error is None or _is_everyday(survey, reading, problem):
+        identifier = None if problem is None else _identifier(reading, problem)
+        if problem is None or identifier is None or _is_everyday(survey, reading, problem):
             continue
-        told.setdefault(error.id, []).append((reading, problem, error))
-    for group in told.values():
-        yield _finding(survey, group)
+        told.setdefault(identifier, []).append((reading, problem))
+    for identifier, group in told.items():
+        yield _finding(survey, identifier, group)
 
 
 def check_unasked(survey: Survey) -> Iterator[Finding]:
@@ -88,9 +63,10 @@ def check_unasked(survey: Survey) -> Iterator[Finding]:
         )
 
 
-def _error(reading: Reading, problem: SourceFailure) -> DriverError | None:
-    if reading.source == Source.LIBCUDA and problem.number in ERRORS and problem.code != Trouble.CRASH:
-        return ERRORS[problem.number]
+def _identifier(reading: Reading, problem: SourceFailure) -> str | None:
+    by_number = None if problem.number is None else shipped().numbers.get(problem.number)
+    if reading.source == Source.LIBCUDA and by_number is not None and problem.code != Trouble.CRASH:
+        return by_number
     return BY_TROUBLE.get(problem.code)
 
 
@@ -102,13 +78,12 @@ def _is_everyday(survey: Survey, reading: Reading, problem: SourceFailure) -> bo
     return working and problem.code == Trouble.LIBRARY_MISSING
 
 
-def _finding(survey: Survey, group: list[tuple[Reading, SourceFailure, DriverError]]) -> Finding:
-    error = group[0][2]
-    only_beside = survey.libcuda_works and all(reading.source != Source.LIBCUDA for reading, _, _ in group)
-    texts = [f"{reading.source}: {problem.text}" for reading, problem, _ in group]
+def _finding(survey: Survey, identifier: str, group: list[tuple[Reading, SourceFailure]]) -> Finding:
+    only_beside = survey.libcuda_works and all(reading.source != Source.LIBCUDA for reading, _ in group)
+    texts = [f"{reading.source}: {problem.text}" for reading, problem in group]
     return of_driver(
         survey,
-        error,
+        identifier,
         " ".join(f"{text}." for text in texts),
         texts,
         Severity.WARNING if only_beside else Severity.ERROR,

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envsolve.diagnose.machine.driver_findings import of_driver
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.gpus import total
 from envsolve.model.finding import Finding, Severity
-from envsolve.validation.driver_errors import HIDDEN
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 NOTHING = ("", "-1", "NoDevFiles")
@@ -45,25 +45,17 @@ def check_visible(survey: Survey) -> Iterator[Finding]:
 
 
 def _hidden(survey: Survey, value: str, why: str) -> Finding:
-    return _finding(survey, value, f"{VARIABLE} is {value!r}. {why}", HIDDEN.title, Severity.ERROR)
+    return _finding(survey, value, f"{VARIABLE} is {value!r}. {why}", Severity.ERROR)
 
 
 def _partly_hidden(survey: Survey, value: str, why: str) -> Finding:
-    title = f"{VARIABLE} names a GPU that is not there"
-    return _finding(survey, value, f"{VARIABLE} is {value!r}. {why}", title, Severity.WARNING)
+    finding = _finding(survey, value, f"{VARIABLE} is {value!r}. {why}", Severity.WARNING)
+    return finding._replace(title=f"{VARIABLE} names a GPU that is not there")
 
 
-def _finding(survey: Survey, value: str, seen: str, title: str, severity: Severity) -> Finding:
-    advice = [it for it in HIDDEN.advice if it.place is None or it.place in survey.places]
-    return Finding(
-        HIDDEN.id,
-        title,
-        severity,
-        f"{HIDDEN.cause} {seen}",
-        " ".join(it.text for it in advice),
-        tuple(command for it in advice for command in it.commands),
-        (f"{VARIABLE}={value}", f"{_count(survey)} on this machine"),
-    )
+def _finding(survey: Survey, value: str, seen: str, severity: Severity) -> Finding:
+    evidence = (f"{VARIABLE}={value}", f"{_count(survey)} on this machine")
+    return of_driver(survey, "gpus-hidden", seen, evidence, severity)
 
 
 def _is_there(survey: Survey, name: str) -> bool:

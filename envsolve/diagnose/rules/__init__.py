@@ -1,4 +1,4 @@
-"""Rules in code, for symptoms whose cause depends on what else is known: one function a symptom, by its id.
+"""Which rule judges a symptom: that of the catalogue, or for families that are not in it yet, a function in code.
 
 A symptom without one has the causes that its table names. Of the modules only those are loaded that a text calls for.
 """
@@ -6,32 +6,24 @@ A symptom without one has the causes that its table names. Of the modules only t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from importlib import import_module
 
 from envsolve.diagnose.cause import Rule
+from envsolve.diagnose.decide import diagnoses
 from envsolve.diagnose.tables import Symptom
+from envsolve.findings.catalogue import shipped
 
 MODULES: Mapping[str, tuple[str, ...]] = {
     "libraries": ("libraries",),
     "dlls": ("libraries",),
     "cudnn": ("cudnn",),
-    "driver": ("driver_too_old", "driver_ptx", "driver_images"),
-    "driver-conda": ("driver_conda",),
-    "driver-gpu": ("driver_gpu", "driver_too_old"),
-    "driver-state": ("driver_state",),
-    "driver-versions": ("driver_versions",),
-    "kernel-module": ("kernel_module",),
-    "machine": ("machine",),
-    "containers": ("containers",),
-    "wsl": ("containers",),
     "code": ("code",),
     "code_binaries": ("code_binaries",),
     "code_compilers": ("code",),
     "code_images": ("code",),
     "code_features": ("code",),
     "builds": ("builds",),
-    "builds_frameworks": ("builds",),
-    "builds_programs": ("builds",),
     "packages": ("packages",),
     "extensions": ("packages",),
     "symbols": ("packages",),
@@ -40,24 +32,25 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "tensorrt": ("packages",),
     "building": ("packages",),
     "installing": ("installing",),
-    "jetson": ("jetson",),
     "conda": ("installing",),
-    "shadowed": ("shadowed",),
-    "system": ("other",),
-    "other": ("other",),
-    "outside": ("other",),
 }
 """By table of symptoms, the modules of this package with the rules on them, each in its ``RULES``."""
 
 
 def rule_for(symptom: Symptom) -> Rule | None:
     """The rule on ``symptom``, or None where its table says all."""
-    return _among(MODULES.get(symptom.table, ()), symptom.id)
+    return _of_catalogue(symptom.id) or _among(MODULES.get(symptom.table, ()), symptom.id)
 
 
 def rule_named(symptom: str) -> Rule | None:
     """The rule on the symptom of this id, of whatever table; None where there is none."""
-    return _among(dict.fromkeys(name for names in MODULES.values() for name in names), symptom)
+    modules = dict.fromkeys(name for names in MODULES.values() for name in names)
+    return _of_catalogue(symptom) or _among(modules, symptom)
+
+
+def _of_catalogue(symptom: str) -> Rule | None:
+    rule = shipped().rule(symptom)
+    return None if rule is None else partial(diagnoses, rule, shipped())
 
 
 def _among(modules: Iterable[str], symptom: str) -> Rule | None:

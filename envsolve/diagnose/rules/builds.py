@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
-from envsolve.diagnose.rules import builds_frameworks
 from envsolve.diagnose.rules.builds_places import arm_fields, jetson_words, on_arm, on_macos, only_amd
 from envsolve.diagnose.rules.code_coverage import first_told
 from envsolve.diagnose.rules.code_reach import built_with, listed, taking
@@ -264,56 +263,9 @@ def _gfx_of_card(card: str | None) -> str:
     return f"{words}."
 
 
-# programs
-
-
-def ctranslate2(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
-    """A CTranslate2 without CUDA: on a Mac and on Arm there is no other wheel."""
-    if on_macos(case):
-        yield Diagnosis((Cause("macos-without-cuda", {"framework": "CTranslate2 (faster-whisper)"}),), sightings)
-        return
-    fields: dict[str, str] = {}
-    if on_arm(case) or case.jetson:
-        fields["ct2_machine"] = "This machine is Arm (aarch64): the wheel for it has no CUDA, whatever is installed."
-        fields["ct2_fix"] = "Build CTranslate2 from source with CUDA, or run on the CPU (device='cpu')."
-    yield Diagnosis((Cause("ctranslate2-cpu-build", fields),), sightings)
-
-
-def program(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
-    """A program that says that it has no CUDA, where nothing better is known of it."""
-    known = [it for it in case.sightings if it.symptom in _BETTER]
-    left = tuple(it for it in sightings if not any(other.number == it.number for other in known))
-    if not left:
-        return
-    name = first_told(left, "program", "named", "open3d")
-    fields = {"program": name} if name is not None and name[0].isupper() and name.casefold() not in _NO_NAMES else {}
-    yield Diagnosis((Cause("cpu-build-of-program", fields),), left)
-
-
-_BETTER = frozenset(
-    {
-        "cpu-build",
-        "extension-not-built",
-        "extension-without-cuda",
-        "xgboost-cpu-build",
-        "ctranslate2-cpu-build",
-        "bitsandbytes-binary",
-        "opencv-cpu-build",
-        "paddle-cpu-build",
-        "tensorflow-without-code",
-        "mxnet-cpu-build",
-        "llama-cpp-cpu-build",
-    }
-)
-_NO_NAMES = frozenset({"this", "the", "it", "error", "library", "package", "warning", "that", "version"})
-
-
 RULES: Mapping[str, Rule] = {
     "cpu-build": cpu_build,
     "cuda-not-available": not_available,
     "extension-without-cuda": extension_without_cuda,
     "amd-gpu": amd,
-    "ctranslate2-cpu-build": ctranslate2,
-    "cpu-build-of-program": program,
-    **builds_frameworks.RULES,
 }

@@ -10,9 +10,7 @@ from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
 from envsolve.diagnose.rules import building, compilers, symbols
 from envsolve.diagnose.rules.belonging import belongs, reinstall_command
-from envsolve.diagnose.rules.driver_absent import no_library
 from envsolve.diagnose.rules.named import about_gpus, known, listed, of_module, package_of, version_of_package
-from envsolve.diagnose.rules.roots import ROOTS, explained
 from envsolve.model.versions import CudaVersion, parsed_version
 
 
@@ -243,15 +241,6 @@ def jit_driver(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosi
     yield Diagnosis((Cause("jit-driver-older-than-toolkit", words, remedy),), sightings)
 
 
-def libcuda_by_short_name(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
-    """The driver's library by its name without a number, which WSL has outside of the loader's cache; or no driver."""
-    if explained(case, ROOTS):
-        return
-    short, absent = Cause("libcuda-without-number"), tuple(no_library(case, {"library": "libcuda.so"}))
-    there = case.wsl or case.driver is not None
-    yield Diagnosis((short, *absent) if there else (*absent, short), sightings)
-
-
 def no_cuda_runtime(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """A toolkit without a usable GPU, as PyTorch says while something is compiled; vLLM is not for Windows at all."""
     yield Diagnosis((Cause("vllm-on-linux-only" if _vllm_on_windows(case) else "no-gpu-while-building"),), sightings)
@@ -278,7 +267,6 @@ def rapids_cuda(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnos
 RULES: Mapping[str, Rule] = {
     "jit-needs-newer-driver": jit_driver,
     "rapids-of-other-cuda": rapids_cuda,
-    "libcuda-by-short-name": libcuda_by_short_name,
     "no-cuda-runtime": no_cuda_runtime,
     "vllm-on-linux-only": vllm_on_linux_only,
     "torch-companion": torch_companion,

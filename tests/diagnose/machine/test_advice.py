@@ -9,10 +9,11 @@ import pytest
 
 from envsolve.diagnose.machine.distribution import Distribution
 from envsolve.diagnose.machine.driver_install import GUIDE, Limit, installation
+from envsolve.findings.catalogue import shipped
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble, cuda_problem
 from envsolve.model.host import Platform, Reading
-from envsolve.validation.driver_errors import ERRORS
+from envsolve.validation.places import Place, facts_of
 from tests.diagnose.machine.faults_driver import DRIVER_FAULTS
 from tests.diagnose.machine.recorded import (
     MULTIARCH,
@@ -34,7 +35,7 @@ PASCAL = {
     **module(is_open=False),
     "proc/driver/nvidia/gpus/0000:01:00.0/information": "Model: GeForce GTX 1080 Ti\n",
 }
-NEWER = re.compile(r"update (the|NVIDIA's) driver|newer (NVIDIA )?driver", re.IGNORECASE)
+NEWER = re.compile(r"update (the|NVIDIA's|the NVIDIA) driver|newer (NVIDIA )?driver", re.IGNORECASE)
 FEDORA = Distribution("fedora")
 ROCKY = Distribution("rocky", ("rhel", "centos", "fedora"))
 
@@ -89,14 +90,14 @@ def test_an_old_gpu_names_the_last_driver(tmp_path: Path) -> None:
     assert finding.commands == ("sudo ubuntu-drivers install nvidia:580",)
 
 
-@pytest.mark.parametrize("number", sorted(ERRORS))
+@pytest.mark.parametrize("number", sorted(shipped().numbers))
 def test_nobody_is_told_to_update_to_a_driver_without_the_gpu(number: int, tmp_path: Path) -> None:
     """Every error that libcuda knows, on a machine whose GPU ends with R580."""
     reading = Reading(Source.LIBCUDA, problem=cuda_problem(number, "cuInit"))
     for finding in examined(tmp_path, Case(PASCAL, readings=(reading,))).findings:
         assert not NEWER.search(finding.fix), finding
-    told = the_finding(tmp_path, Case(PASCAL, readings=(reading,)), ERRORS[number].id)
-    if any(NEWER.search(it.text) for it in ERRORS[number].advice):
+    told = the_finding(tmp_path, Case(PASCAL, readings=(reading,)), shipped().numbers[number])
+    if NEWER.search(shipped().of_number(number).said(facts_of({Place.POSIX, Place.LINUX})).fix):
         assert "R580 and nothing after it" in told.fix
 
 

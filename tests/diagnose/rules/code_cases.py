@@ -11,15 +11,14 @@ from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.reading.lines import Line
 from envsolve.diagnose.rules import builds, code
 from envsolve.diagnose.scan import scan
-from envsolve.diagnose.tables import Tables
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.versions import DriverVersion
+from tests.diagnose.rules.said import TABLES, diagnoses, of_families, words
 
 KNOWLEDGE = Knowledge(Matrix(find_matrix()))
-_TABLES = Tables()
-_RULES = {**code.RULES, **builds.RULES}
+_RULES = (*code.RULES, *builds.RULES, *of_families("builds"))
 _FOLLOWING = 2
 
 
@@ -59,20 +58,13 @@ def case_of(text: str, known: Known = NOTHING) -> Case:
     """What the whole of the tables sees in ``text``."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     numbered = enumerate(lines, 1)
-    seen = scan((Line(number, line, tuple(lines[number : number + _FOLLOWING])) for number, line in numbered), _TABLES)
+    seen = scan((Line(number, line, tuple(lines[number : number + _FOLLOWING])) for number, line in numbered), TABLES)
     return Case(seen.sightings, seen.clues, known.given(), KNOWLEDGE)
 
 
 def causes_of(text: str, known: Known = NOTHING) -> list[Cause]:
     """The causes that the rules on code and builds name for ``text``."""
-    case = case_of(text, known)
-    return [
-        cause
-        for symptom, rule in _RULES.items()
-        if case.saw(symptom)
-        for diagnosis in rule(case, case.of(symptom))
-        for cause in diagnosis.causes
-    ]
+    return [cause for diagnosis in diagnoses(case_of(text, known), _RULES) for cause in diagnosis.causes]
 
 
 def names_of(text: str, known: Known = NOTHING) -> list[str]:
@@ -81,5 +73,6 @@ def names_of(text: str, known: Known = NOTHING) -> list[str]:
 
 
 def words_of(text: str, known: Known = NOTHING) -> str:
-    """All fields of the first cause, as one text."""
-    return "\n".join(causes_of(text, known)[0].fields.values())
+    """Everything that is said of the first cause."""
+    case = case_of(text, known)
+    return words(case, diagnoses(case, _RULES)[0])

@@ -7,14 +7,17 @@ from typing import NamedTuple
 
 from envsolve.diagnose.case import Case, Clue, Given, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis
+from envsolve.diagnose.diagnosis import diagnoses_of
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.rules import rule_named
+from envsolve.diagnose.tables import Tables
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.versions import DriverVersion
 
 KNOWLEDGE = Knowledge(Matrix(find_matrix()))
+TABLES = Tables()
 DOCKER = {"container": "docker"}
 WSL = {"wsl": "WSL"}
 
@@ -46,19 +49,29 @@ def case_of(known: Known, *sightings: Sighting) -> Case:
     return Case(sightings, clues, given, KNOWLEDGE)
 
 
-def causes(diagnoses: list[Diagnosis]) -> list[str]:
-    return [cause.explanation for diagnosis in diagnoses for cause in diagnosis.causes]
-
-
-def only(diagnoses: list[Diagnosis]) -> Cause:
-    (diagnosis,) = diagnoses
-    return diagnosis.causes[0]
+def decided(known: Known, *sightings: Sighting, of: str | None = None) -> list[Diagnosis]:
+    """What the rule of the first sighting's symptom, or of ``of``, makes of them."""
+    case = case_of(known, *sightings)
+    symptom = of or case.sightings[0].symptom
+    rule = rule_named(symptom)
+    if rule is None:
+        return [Diagnosis(tuple(map(Cause, TABLES.symptoms[symptom].explains)), case.of(symptom))]
+    return list(rule(case, case.of(symptom)))
 
 
 def told(known: Known, *sightings: Sighting, of: str | None = None) -> list[str]:
-    """The causes that the rule of the first sighting's symptom, or ``of``, finds."""
-    case = case_of(known, *sightings)
-    symptom = of or sightings[0].symptom
-    rule = rule_named(symptom)
-    assert rule is not None, symptom
-    return causes(list(rule(case, case.of(symptom))))
+    """The causes that it names."""
+    return [cause.explanation for diagnosis in decided(known, *sightings, of=of) for cause in diagnosis.causes]
+
+
+def only(known: Known, *sightings: Sighting) -> Cause:
+    """The likeliest cause of the only diagnosis."""
+    (diagnosis,) = decided(known, *sightings)
+    return diagnosis.causes[0]
+
+
+def words(known: Known, *sightings: Sighting) -> str:
+    """Everything that is said of the likeliest cause."""
+    (finding, *_) = (it.finding for it in diagnoses_of(case_of(known, *sightings), TABLES))
+    first = finding.possible_causes[0] if finding.possible_causes else finding
+    return "\n".join((first.title, first.cause, first.fix, *first.commands))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from envsolve.diagnose.case import Given
 from envsolve.diagnose.cause import Cause
-from envsolve.diagnose.rules import installing, other, packages, shadowed
+from envsolve.diagnose.rules import installing, packages
 from tests.diagnose.rules.library_cases import case_of
+from tests.diagnose.rules.said import diagnoses, of_families, words
 
-_RULES = {**packages.RULES, **installing.RULES, **other.RULES, **shadowed.RULES}
+_RULES = (*packages.RULES, *installing.RULES, *of_families("system", "shadowed", "outside"), "libcuda-by-short-name")
 PYTORCH_2_4 = Given(packages={"torch": "2.4.1+cu121", "torchvision": "0.19.1"})
 
 
@@ -17,17 +18,10 @@ def causes_of(text: str, given: Given | None = None) -> list[str]:
 
 
 def words_of(text: str, given: Given | None = None) -> str:
-    """Everything that the first cause tells, in one line."""
-    (cause, *_) = found_causes(text, given)
-    return " | ".join(f"{name}={value}" for name, value in cause.fields.items())
+    """Everything that is said of the first cause."""
+    case = case_of(text, given)
+    return words(case, diagnoses(case, _RULES)[0])
 
 
 def found_causes(text: str, given: Given | None = None) -> list[Cause]:
-    case = case_of(text, given)
-    return [
-        cause
-        for symptom, rule in _RULES.items()
-        if case.saw(symptom)
-        for diagnosis in rule(case, case.of(symptom))
-        for cause in diagnosis.causes
-    ]
+    return [cause for diagnosis in diagnoses(case_of(text, given), _RULES) for cause in diagnosis.causes]

@@ -49,6 +49,11 @@ def test_gpus_that_the_driver_does_not_start(symptom: str, known: Known, expecte
     assert told(known, seen(symptom)) == expected
 
 
+def test_an_open_module_that_is_loaded_is_not_the_proprietary_one() -> None:
+    loaded = {"open_module": "NVIDIA UNIX Open Kernel Module"}
+    assert told(Known(gpu="12.0", clues=loaded), seen("gpu-init-failed")) == ["gpu-init-failed"]
+
+
 @pytest.mark.parametrize(
     "root", ["kernel-module-refused", "kernel-module-missing", "nouveau-has-gpu", "driver-branch-ended"]
 )

@@ -19,10 +19,20 @@ SITE = r"C:\Users\user\venv\Lib\site-packages\torch\onnx\__init__.py"
 @pytest.mark.parametrize(
     ("library", "statement", "own", "told"),
     [
-        (STANDARD, "import dis", "/home/user/project/dis.py", "module=dis | file=/home/user/project/dis.py"),
-        (SITE, "import onnx", r"C:\Users\user\work\onnx.py", r"module=onnx | file=C:\Users\user\work\onnx.py"),
+        (
+            STANDARD,
+            "import dis",
+            "/home/user/project/dis.py",
+            "/home/user/project/dis.py has the name",
+        ),
+        (
+            SITE,
+            "import onnx",
+            r"C:\Users\user\work\onnx.py",
+            r"C:\Users\user\work\onnx.py has the name",
+        ),
         (STANDARD, "from random import Random", "/home/user/random.py", "Python's own module"),
-        (r"C:\Python39\Lib\inspect.py", "import token", r"D:\project\token.py", "module=token"),
+        (r"C:\Python39\Lib\inspect.py", "import token", r"D:\project\token.py", "every import token"),
     ],
 )
 def test_a_library_gets_a_file_of_ones_own(library: str, statement: str, own: str, told: str) -> None:

@@ -1,0 +1,40 @@
+"""The facts that conditions and sentences of ``data/findings`` may name, each in the module that ``facts.toml`` says.
+
+A fact is a function of the case and of the lines that are judged; a function of the catalogue takes arguments beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from importlib import import_module
+
+from envsolve.diagnose.case import Case, Sighting, merged
+
+
+class CaseFacts:
+    """The facts of a case, each found out when it is first asked for.
+
+    What a line holds counts before the facts of its name. ``more`` is what a rule in code adds.
+    """
+
+    def __init__(
+        self, case: Case, sightings: tuple[Sighting, ...], declared: Mapping[str, str], more: Mapping[str, str] = {}
+    ) -> None:
+        self._case, self._sightings, self._declared = case, sightings, declared
+        self._known: dict[str, object] = {**merged(sightings), **more}
+
+    def __call__(self, name: str) -> object:
+        """The value of a fact; None for one that nothing tells, or a field of another line."""
+        if name not in self._known:
+            self._known[name] = self._found_out(name)
+        return self._known[name]
+
+    def _found_out(self, name: str) -> object:
+        module = self._declared.get(name)
+        if module is None or module == "check":
+            return None
+        fact = getattr(import_module(f"{__name__}.{module}"), name)
+        if module == "functions":
+            return partial(fact, self._case, self._sightings)
+        return fact(self._case, self._sightings)

@@ -1,0 +1,560 @@
+"""Facts on the driver: what it can do, what was asked of it, and which GPUs it is for.
+
+Two numbers decide. A driver runs machine code of every minor version of its CUDA major, from CUDA 11 on (minor-version
+compatibility), and compiles PTX only up to the CUDA that it supports in full. So error 35 from a driver for CUDA 12.8
+means a runtime of CUDA 13, while unsupported PTX may be of 12.9. And a driver ends: each GPU has a last branch.
+Source: NVIDIA, CUDA Compatibility; the numbers are those of the matrix.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from envsolve.diagnose.case import TITLES, Case, Sighting, merged
+from envsolve.model.release import Architecture, Release, Source
+from envsolve.model.versions import CudaVersion, DriverVersion
+
+Lines = tuple[Sighting, ...]
+_FIRST_WITH_MINOR_COMPATIBILITY = 11
+"""The first CUDA major whose minor versions a driver runs all."""
+_PTX = {
+    **{f"6.{minor}": cuda for minor, cuda in enumerate(("9.0", "9.1", "9.2", "10.0", "10.1", "10.2"))},
+    **{f"7.{minor}": f"11.{minor}" for minor in range(9)},
+    **{f"8.{minor}": f"12.{minor}" for minor in range(6)},
+    "8.6": "12.7",
+    "8.7": "12.8",
+    "8.8": "12.9",
+    **{f"9.{minor}": f"13.{minor}" for minor in range(5)},
+}
+"""The CUDA that came with each version of PTX: docs.nvidia.com/cuda/parallel-thread-execution, release notes."""
+_ROOTS = (
+    "driver-version-mismatch",
+    "driver-branch-ended",
+    "gpu-not-supported-by-module",
+    "kernel-module-refused",
+    "kernel-module-missing",
+    "nouveau-has-gpu",
+    "gpu-lost",
+    "gpu-init-failed",
+    "wsl-gpu-blocked",
+    "wsl-without-adapter",
+    "wsl-container-library",
+    "container-runtime-failed",
+    "container-lost-gpu",
+    "kubernetes-runtime",
+    "device-files-denied",
+)
+
+
+def root_seen(case: Case, _lines: Lines) -> bool:
+    """Whether the text says why a driver is not loaded or reached."""
+    return case.saw(*_ROOTS)
+
+
+def error_number(_case: Case, lines: Lines) -> str | None:
+    """The number by which the error was told, where no words tell it."""
+    return merged(lines).get("error_number")
+
+
+def _runs(full: CudaVersion, cuda: CudaVersion) -> bool:
+    """Whether a driver that supports ``full`` runs machine code of ``cuda``."""
+    same = cuda.major == full.major and full.major >= _FIRST_WITH_MINOR_COMPATIBILITY
+    return same or cuda <= full
+
+
+def _cuda_in(text: str | None) -> CudaVersion | None:
+    """A CUDA version as typed, ``12`` being 12.0; None where it is none."""
+    try:
+        return CudaVersion.parse(text if "." in text else f"{text}.0") if text else None
+    except ValueError:
+        return None
+
+
+def windows_numbers(case: Case, _lines: Lines = ()) -> bool:
+    """Whether the driver's number is one of Windows: there and in WSL."""
+    return case.windows or case.wsl
+
+
+def _floor(case: Case, cuda: CudaVersion | None) -> DriverVersion | None:
+    """The oldest driver that runs ``cuda``; on Linux, where nothing says that it is Windows."""
+    return None if cuda is None else case.knowledge.driver_floor(cuda, windows=windows_numbers(case))
+
+
+def _full(case: Case, cuda: CudaVersion | None) -> DriverVersion | None:
+    """The oldest driver that supports ``cuda`` in full, likewise."""
+    return None if cuda is None else case.knowledge.full_driver(cuda, windows=windows_numbers(case))
+
+
+# ---------------------------------------------------------------------------------------------- what it can do
+
+
+def _told(lines: Lines) -> CudaVersion | None:
+    """The CUDA of the driver in the lines themselves, which counts before what is told beside them."""
+    symptom, fields = lines[0].symptom if lines else "", merged(lines)
+    if symptom == "driver-too-old" and "cuda" in fields:
+        return CudaVersion.from_driver_api(int(fields["cuda"]))
+    return _cuda_in(fields.get("found")) if symptom == "driver-newer-than-program" else None
+
+
+def driver_full(case: Case, lines: Lines) -> CudaVersion | None:
+    """The newest CUDA that the driver supports in full, by its own number before an image's nvidia-smi."""
+    if (told := _told(lines)) is not None:
+        return told
+    of_driver = None if case.driver is None else case.knowledge.cuda_of(case.driver)
+    found = of_driver or case.driver_cuda
+    if found is None and lines and lines[0].symptom == "ptx-too-new":
+        return ptx_reads(case, lines)
+    return found
+
+
+def driver_newest(case: Case, lines: Lines) -> CudaVersion | None:
+    """The newest CUDA whose machine code the driver runs."""
+    full = driver_full(case, lines)
+    if full is None:
+        return None
+    return max((it.version for it in case.knowledge.matrix.cuda.toolkits if _runs(full, it.version)), default=full)
+
+
+def driver_major(case: Case, lines: Lines) -> int | None:
+    """The major of the newest CUDA that the driver supports."""
+    full = driver_full(case, lines)
+    return None if full is None else full.major
+
+
+def driver_beside(case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA of the driver that is told beside a text which is of another, older one."""
+    full = driver_full(case, lines)
+    own = None if case.driver is None else case.knowledge.cuda_of(case.driver)
+    return own if own is not None and full is not None and own.major > full.major else None
+
+
+def driver_branches(case: Case, lines: Lines) -> tuple[str, ...]:
+    """The branches of a driver of which only the CUDA is told."""
+    full = driver_full(case, lines)
+    return tuple(sorted(f"R{it.branch}" for it in case.knowledge.matrix.cuda.branches if it.cuda == full))
+
+
+def driver_branch(case: Case, _lines: Lines) -> int | None:
+    """The branch of the driver: 580."""
+    return None if case.driver is None else case.driver.parts[0]
+
+
+def remedy_cuda(case: Case, lines: Lines) -> str | None:
+    """The builds that a driver runs whose number the solver does not know."""
+    newest = driver_newest(case, lines)
+    return None if newest is None or case.driver is not None else f"<={newest}"
+
+
+def remedy_full(case: Case, lines: Lines) -> str | None:
+    """The builds whose PTX such a driver compiles."""
+    full = driver_full(case, lines)
+    return None if full is None or case.driver is not None else f"<={full}"
+
+
+# ---------------------------------------------------------------------------------------------- GPUs
+
+
+def _life(case: Case) -> Architecture | None:
+    return None if case.capability is None else case.knowledge.matrix.cuda.life_of(case.capability)
+
+
+def _by_pci(case: Case, lines: Lines) -> tuple[str, object] | None:
+    return case.knowledge.matrix.pci_ids.get(merged(lines).get("pci", "").casefold())
+
+
+def the_gpu(case: Case, lines: Lines) -> str | None:
+    """The name of the GPU, also by the PCI number or in the words of the kernel module."""
+    if (known := _by_pci(case, lines)) is not None:
+        return known[0]
+    told = merged(lines).get("gpu", "").removeprefix("NVIDIA ").strip()
+    return told or (case.gpus[0] if case.gpus else None)
+
+
+def the_capability(case: Case, lines: Lines) -> object | None:
+    """The compute capability of that GPU."""
+    known = _by_pci(case, lines)
+    return case.capability if known is None else known[1]
+
+
+def gpu_generation(case: Case, _lines: Lines) -> str | None:
+    """The generation of the GPU: Pascal."""
+    life = _life(case)
+    return None if life is None else life.name
+
+
+def first_branch(case: Case, _lines: Lines) -> int | None:
+    """The first driver branch that supports the GPU."""
+    life = _life(case)
+    return None if life is None else life.first_branch
+
+
+def legacy(case: Case, _lines: Lines) -> int | None:
+    """The last driver branch that supports the GPU, if it has ended."""
+    life = _life(case)
+    return None if life is None else life.last_branch
+
+
+def gpu_last_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
+    """The last CUDA that compiles for the GPU, if there is one."""
+    span = None if case.capability is None else case.knowledge.cuda_for(case.capability)
+    return None if span is None else span[1]
+
+
+def driver_too_new_for_gpu(case: Case, lines: Lines) -> bool:
+    """Whether the driver's branch came after the last that supports the GPU."""
+    last, branch = legacy(case, lines), driver_branch(case, lines)
+    return branch is not None and last is not None and branch >= case.knowledge.matrix.cuda.after(last)
+
+
+def driver_too_old_for_gpu(case: Case, lines: Lines) -> bool:
+    """Whether the driver's branch is older than the GPU."""
+    first, branch = first_branch(case, lines), driver_branch(case, lines)
+    return branch is not None and first is not None and branch < first
+
+
+def needs_open_modules(case: Case, _lines: Lines) -> bool:
+    """Whether the GPU works with the open kernel modules only: from Blackwell on."""
+    return case.capability is not None and case.capability.major >= 10 and not case.wsl  # noqa: PLR2004
+
+
+# ---------------------------------------------------------------------------------------------- what was asked of it
+
+
+class _Wanted(NamedTuple):
+    """The CUDA that was asked of the driver, and how that is known."""
+
+    cuda: CudaVersion
+    by: str
+
+
+def _default_build(case: Case) -> Release | None:
+    """The build of the framework's version that pip takes by itself, where several are and none was told."""
+    return next((it for it in case.releases() if it.source is Source.PYPI and it.cuda is not None), None)
+
+
+def _wanted(case: Case, lines: Lines) -> _Wanted | None:
+    """What the driver does not run: told, of the build, of its default, or by the rule that majors are kept."""
+    full, fields = driver_full(case, lines), merged(lines)
+    if full is None:
+        return None
+    if lines and lines[0].symptom == "driver-newer-than-program":
+        number = re.search(r"\d+", fields.get("wants", ""))
+        return None if number is None else _Wanted(CudaVersion(int(number[0]), 0), "program")
+    default = _default_build(case)
+    runtime = fields.get("runtime")
+    candidates = (
+        (None if runtime is None else CudaVersion.from_driver_api(int(runtime)), "runtime"),
+        (case.built_cuda, "build"),
+        (None if default is None else default.cuda, "default"),
+        (case.toolkit, "toolkit"),
+    )
+    for cuda, by in candidates:
+        if cuda is not None and not _runs(full, cuda):
+            return _Wanted(cuda, by)
+    following = next_cuda(case, lines)
+    old = full.major < _FIRST_WITH_MINOR_COMPATIBILITY
+    return None if old or following is None else _Wanted(following, "major")
+
+
+def wanted_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA that was asked of the driver and that it does not run."""
+    wanted = _wanted(case, lines)
+    return None if wanted is None else wanted.cuda
+
+
+def wanted_by(case: Case, lines: Lines) -> str | None:
+    """How that is known: runtime, build, default, toolkit, program or major."""
+    wanted = _wanted(case, lines)
+    return None if wanted is None else wanted.by
+
+
+def wanted_floor(case: Case, lines: Lines) -> DriverVersion | None:
+    """The oldest driver that runs it."""
+    return _floor(case, wanted_cuda(case, lines))
+
+
+def known_program(case: Case, _lines: Lines) -> str | None:
+    """The framework with its version."""
+    title = TITLES.get(case.framework or "")
+    return title and f"{title} {case.version_of(case.framework) or ''}".strip()
+
+
+def built_floor(case: Case, _lines: Lines) -> DriverVersion | None:
+    """The oldest driver that runs the build."""
+    return _floor(case, case.built_cuda)
+
+
+def toolkit_floor(case: Case, _lines: Lines) -> DriverVersion | None:
+    """The oldest driver for the toolkit on the machine."""
+    return _floor(case, case.toolkit)
+
+
+def driver_floors(case: Case, _lines: Lines) -> tuple[str, ...]:
+    """Which driver each CUDA needs."""
+    known = {"CUDA 10.2": "10.2", "CUDA 11": "11.8", "CUDA 12": "12.9", "CUDA 13": "13.0"}
+    return tuple(f"driver {_floor(case, CudaVersion.parse(cuda))} for {name}" for name, cuda in known.items())
+
+
+def asked(case: Case, _lines: Lines) -> bool:
+    """Whether the CUDA of the build or of a toolkit is known."""
+    return case.built_cuda is not None or case.toolkit is not None
+
+
+def asked_too_new(case: Case, lines: Lines) -> bool:
+    """Whether the driver does not run the CUDA of the build or of the toolkit."""
+    full = driver_full(case, lines)
+    known = (it for it in (case.built_cuda, case.toolkit) if it is not None)
+    return full is not None and any(not _runs(full, it) for it in known)
+
+
+def proven_too_old(case: Case, lines: Lines) -> bool:
+    """Whether the versions of driver and build are told, and the driver does not run the build."""
+    full, default = driver_full(case, lines), _default_build(case)
+    built = case.built_cuda or (default.cuda if default is not None else case.toolkit)
+    return full is not None and case.driver is not None and built is not None and not _runs(full, built)
+
+
+def presumably_too_old(case: Case, lines: Lines) -> bool:
+    """Whether the driver is from before CUDA 11, and nothing tells for which CUDA the build is."""
+    full = driver_full(case, lines)
+    before = full is not None and full.major < _FIRST_WITH_MINOR_COMPATIBILITY
+    return before and case.driver is not None and case.built_cuda is None
+
+
+def no_cuda_number(_case: Case, lines: Lines) -> str | None:
+    """The number of a CUDA version that is none: another library stands in for the driver."""
+    number = merged(lines).get("cuda")
+    return number if number is not None and CudaVersion.from_driver_api(int(number)) is None else None
+
+
+def update_cannot_help(case: Case, lines: Lines) -> bool:
+    """Whether the driver that the build needs no longer supports the GPU."""
+    floor, last = wanted_floor(case, lines), legacy(case, lines)
+    return floor is not None and last is not None and floor.parts[0] > last
+
+
+def needed_driver(case: Case, lines: Lines) -> str | None:
+    """The driver that serves build and GPU: what the build needs, or the first branch of a newer GPU."""
+    floor, first = wanted_floor(case, lines), first_branch(case, lines)
+    if first is None or not driver_too_old_for_gpu(case, lines) or (floor is not None and floor.parts[0] >= first):
+        return None if floor is None else str(floor)
+    return f"branch R{first}"
+
+
+def newer_driver_beside(case: Case, lines: Lines) -> bool:
+    """Whether the driver that is told beside the text is new enough."""
+    beside, wanted = driver_beside(case, lines), wanted_cuda(case, lines)
+    fits = beside is not None and wanted is not None and _runs(beside, wanted)
+    return fits and not driver_too_old_for_gpu(case, lines) and not update_cannot_help(case, lines)
+
+
+def _fitting(case: Case, lines: Lines) -> Iterable[Release]:
+    """Builds that the driver runs: of the framework's version, else of any. With a known GPU the solver says it."""
+    full, name = driver_full(case, lines), case.framework
+    if full is None or name is None or case.capabilities:
+        return ()
+    own = [it for it in case.releases() if it.cuda is not None and _runs(full, it.cuda)]
+    every = case.knowledge.all_releases(name, case.platform)
+    return own or [it for it in every if it.cuda is not None and _runs(full, it.cuda)]
+
+
+def fitting_release(case: Case, lines: Lines) -> str | None:
+    """The newest release of the framework that the driver runs."""
+    newest = max((it.version for it in _fitting(case, lines)), default=None)
+    return None if newest is None else f"{TITLES.get(case.framework or '', case.framework)} {newest}"
+
+
+def fitting_builds(case: Case, lines: Lines) -> str | None:
+    """Its builds: cu118, cu121."""
+    found = tuple(_fitting(case, lines))
+    newest = max((it.version for it in found), default=None)
+    return ", ".join(sorted({it.build for it in found if it.version == newest and it.build})) or None
+
+
+def next_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """The next CUDA major, where there is one: what a refused runtime must be of, as a driver runs all of its own."""
+    full = driver_full(case, lines)
+    following = None if full is None else CudaVersion(full.major + 1, 0)
+    return following if _floor(case, following) is not None else None
+
+
+def next_major(case: Case, lines: Lines) -> int | None:
+    """The major of it."""
+    following = next_cuda(case, lines)
+    return None if following is None else following.major
+
+
+def next_floor(case: Case, lines: Lines) -> DriverVersion | None:
+    """The oldest driver that runs it."""
+    return _floor(case, next_cuda(case, lines))
+
+
+def program_needs_newer(case: Case, lines: Lines) -> bool:
+    """Whether a program that names the CUDA of the driver wants a newer one."""
+    told, wanted = _told(lines), _wanted(case, lines)
+    return told is not None and wanted is not None and told.major < wanted.cuda.major
+
+
+# ---------------------------------------------------------------------------------------------- PTX and images
+
+
+def ptx_made(_case: Case, lines: Lines) -> str | None:
+    """The CUDA of the PTX, by the version of PTX."""
+    fields = merged(lines)
+    return _PTX.get(fields.get("made", "")) if fields.get("reads") in _PTX else None
+
+
+def ptx_reads(_case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA whose PTX the driver's compiler reads, by the version of PTX."""
+    return _cuda_in(_PTX.get(merged(lines).get("reads", "")))
+
+
+def ptx_source(case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA that the PTX comes from."""
+    full = driver_full(case, lines)
+    told = _cuda_in(_PTX.get(merged(lines).get("made", "")))
+    known = (it for it in (case.built_cuda, case.toolkit) if it is not None and (full is None or it > full))
+    return told or next(known, None)
+
+
+def ptx_driver(case: Case, lines: Lines) -> DriverVersion | None:
+    """The oldest driver that compiles it."""
+    return _full(case, ptx_source(case, lines))
+
+
+def xla_driver(case: Case, lines: Lines) -> DriverVersion | None:
+    """The oldest driver that is as new as XLA's compiler."""
+    return _full(case, _cuda_in(merged(lines).get("made")))
+
+
+def sm(case: Case, _lines: Lines) -> str | None:
+    """The compute capability as compilers write it: sm_86."""
+    return None if case.capability is None else f"sm_{case.capability.major}{case.capability.minor}"
+
+
+def image_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA that a container image asks of the host's driver."""
+    fields = merged(lines)
+    return _cuda_in(fields.get("image") or (fields.get("wanted") if fields.get("what") == "cuda" else None))
+
+
+def image_driver(case: Case, lines: Lines) -> DriverVersion | None:
+    """The oldest driver for Linux that supports it in full."""
+    cuda = image_cuda(case, lines)
+    return None if cuda is None else case.knowledge.full_driver(cuda)
+
+
+def image_driver_windows(case: Case, lines: Lines) -> DriverVersion | None:
+    """The oldest driver for Windows that supports it in full."""
+    cuda = image_cuda(case, lines)
+    return None if cuda is None else case.knowledge.full_driver(cuda, windows=True)
+
+
+def image_floor(case: Case, lines: Lines) -> DriverVersion | None:
+    """The oldest driver that runs the image's machine code, where this one may be such a driver."""
+    cuda, full = image_cuda(case, lines), driver_full(case, lines)
+    if cuda is None or cuda.major < _FIRST_WITH_MINOR_COMPATIBILITY or (full is not None and not _runs(full, cuda)):
+        return None
+    return _floor(case, cuda)
+
+
+# ---------------------------------------------------------------------------------------------- conda's __cuda
+
+
+def conda_wanted(_case: Case, lines: Lines) -> CudaVersion | None:
+    """The __cuda that packages ask for."""
+    found = (_cuda_in(it.get("wanted")) for it in lines)
+    return max((it for it in found if it is not None), default=None)
+
+
+def conda_found(case: Case, lines: Lines) -> CudaVersion | None:
+    """The __cuda that conda found."""
+    found = (_cuda_in(it.get("found")) for it in lines)
+    return next((it for it in found if it is not None), None) or driver_full(case, lines)
+
+
+def conda_driver(case: Case, lines: Lines) -> DriverVersion | None:
+    """The oldest driver for what is asked for; on Linux, where nothing says that it is Windows."""
+    return _floor(case, conda_wanted(case, lines))
+
+
+def conda_driver_windows(case: Case, lines: Lines) -> DriverVersion | None:
+    """The oldest driver for Windows for what is asked for."""
+    cuda = conda_wanted(case, lines)
+    return None if cuda is None else case.knowledge.driver_floor(cuda, windows=True)
+
+
+# ---------------------------------------------------------------------------------------------- two versions
+
+
+def kernel_version(case: Case, lines: Lines) -> str | None:
+    """The version of the loaded kernel module."""
+    told = merged((*lines, *case.of("driver-packages")))
+    if "kernel" in told or (library := library_version(case, lines)) is None:
+        return told.get("kernel")
+    # NVML leaves the third number out: 535.129 of 535.129.03
+    return next((it for it in case.every("driver") if not f"{it}.".startswith(f"{library}.")), None)
+
+
+def library_version(case: Case, lines: Lines) -> str | None:
+    """The version of the driver's libraries."""
+    told = merged((*lines, *case.of("driver-packages")))
+    return told.get("library") or told.get("package")
+
+
+def _branches(case: Case, lines: Lines) -> tuple[int, int] | None:
+    """The branches of the kernel module and of the libraries."""
+    kernel, library = kernel_version(case, lines), library_version(case, lines)
+    return None if not kernel or not library else (int(kernel.partition(".")[0]), int(library.partition(".")[0]))
+
+
+def library_is_older(case: Case, lines: Lines) -> bool:
+    """Whether the library is of an older branch than the kernel module."""
+    branches = _branches(case, lines)
+    return branches is not None and branches[1] < branches[0]
+
+
+def library_is_newer(case: Case, lines: Lines) -> bool:
+    """Whether the library is of a newer branch than the module: the way of a forward-compatibility package."""
+    branches = _branches(case, lines)
+    return branches is not None and branches[1] > branches[0]
+
+
+def kernel_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA that the kernel module's own driver supports."""
+    try:
+        return case.knowledge.cuda_of(DriverVersion.parse(kernel_version(case, lines) or ""))
+    except ValueError:
+        return None
+
+
+def mismatch_inside_container(case: Case, lines: Lines) -> bool:
+    """Whether it was said inside a container, not by what starts one, nor by a kernel."""
+    starts = re.compile(r"nvidia-container|runc|OCI runtime|hook #", re.IGNORECASE)
+    plain = (it for it in lines if it.get("by_driver"))
+    return case.container and all(not (starts.search(it.line) or it.get("kernel")) for it in plain)
+
+
+def mismatch_by_driver(case: Case, _lines: Lines) -> bool:
+    """Whether the driver itself says that its parts are of two versions."""
+    return any(it.get("by_driver") for it in case.of("driver-version-mismatch"))
+
+
+def smi_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA that nvidia-smi shows, where it is newer than the driver's own."""
+    full, seen = driver_full(case, lines), case.driver_cuda
+    return seen if case.driver is not None and full is not None and seen is not None and seen > full else None
+
+
+def compat_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA of the image or build for which the driver is too old."""
+    full = driver_full(case, lines)
+    known = (it for it in (case.built_cuda, case.toolkit) if it is not None and full is not None and it > full)
+    return smi_cuda(case, lines) or next(known, None)
+
+
+def compat_driver(case: Case, lines: Lines) -> DriverVersion | None:
+    """The oldest driver that supports it in full."""
+    return _full(case, compat_cuda(case, lines))

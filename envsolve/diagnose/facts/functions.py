@@ -1,0 +1,50 @@
+"""Functions that conditions may call; a fact that needs no argument is in the module of its subject."""
+
+from __future__ import annotations
+
+import re
+
+from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.model.versions import CudaVersion, DriverVersion
+
+Lines = tuple[Sighting, ...]
+
+
+def saw(case: Case, _lines: Lines, *symptoms: str) -> bool:
+    """Whether one of ``symptoms`` is in the text, in words or by its number."""
+    return case.saw(*symptoms)
+
+
+def told(case: Case, _lines: Lines, clue: str) -> str | None:
+    """What the text tells of ``clue``, the first time."""
+    return case.told(clue)
+
+
+def line_has(_case: Case, lines: Lines, pattern: str) -> bool:
+    """Whether one of the judged lines matches a regular expression; case does not matter."""
+    return any(re.search(pattern, it.line, re.IGNORECASE) for it in lines)
+
+
+def all_lines_have(_case: Case, lines: Lines, pattern: str) -> bool:
+    """Whether all of the judged lines match a regular expression."""
+    return all(re.search(pattern, it.line, re.IGNORECASE) for it in lines)
+
+
+def installed(case: Case, _lines: Lines, package: str) -> str | None:
+    """The version of an installed package as told, ``""`` where only its name is."""
+    return case.packages.get(package)
+
+
+def cuda_version(_case: Case, _lines: Lines, version: str) -> CudaVersion:
+    """A version of CUDA to compare with."""
+    return CudaVersion.parse(version)
+
+
+def driver_version(_case: Case, _lines: Lines, version: str) -> DriverVersion:
+    """A version of the driver to compare with."""
+    return DriverVersion.parse(version)
+
+
+def field_has(_case: Case, lines: Lines, field: str, pattern: str) -> bool:
+    """Whether what the judged lines hold in a field matches a regular expression."""
+    return re.search(pattern, merged(lines).get(field, ""), re.IGNORECASE) is not None

@@ -1,0 +1,438 @@
+"""The catalogue of findings, ``data/findings/*.toml``; its README documents the keys.
+
+Every entry is checked when it is read: an unknown key, a fact that ``facts.toml`` does not declare and a field that can
+be empty are refused with ValueError. A test reads all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.boundary.document import Document, Kept, read_document
+from envsolve.findings.condition import Condition, Facts
+from envsolve.findings.template import Sentence, fields_of
+from envsolve.model.finding import Finding, Severity
+
+Row = Mapping[str, object]
+
+_SAID = ("title", "cause", "fix", "commands", "check", "shows")
+_KEYS = frozenset(
+    {
+        *_SAID,
+        "severity",
+        "in_scope",
+        "solvable",
+        "source",
+        "finding",
+        "when",
+        "unless",
+        "number",
+        "error",
+        "seen",
+        "remedy",
+        "variant",
+    }
+)
+_OF_STEP = frozenset({"say", "when", "commands"})
+_OF_BRANCH = frozenset({"when", "lines", "causes"})
+_OF_CAUSE = frozenset({"id", "when"})
+_GROUP = re.compile(r"\(\?P<(\w+)>")
+
+
+class Words(NamedTuple):
+    """An entry as it is said of one case."""
+
+    title: str
+    cause: str
+    fix: str
+    commands: tuple[str, ...]
+    check: str
+    shows: str
+
+
+class Entry(NamedTuple):
+    """One finding, or one cause of it: what it means and what to do.
+
+    Of ``title``, ``check`` and ``shows`` the first that holds is said, of ``cause``, ``fix`` and ``commands`` all.
+    ``when`` is what it needs, ``unless`` what rules it out. ``check`` is the command that tells this cause from others,
+    ``shows`` what it then shows. ``solvable``: another environment can be the fix. ``finding`` is the public id, which
+    several causes may share. ``seen`` are symptoms whose lines speak for it, and hold fields for it. ``remedy`` says
+    how the environment for the fix differs. ``number`` and ``error`` are the driver's error that it explains.
+    """
+
+    id: str
+    finding: str
+    severity: Severity
+    in_scope: bool
+    solvable: bool
+    sources: tuple[str, ...]
+    seen: tuple[str, ...]
+    remedy: Mapping[str, str]
+    error: str
+    number: int | None
+    when: Condition | None
+    unless: Condition | None
+    title: tuple[Sentence, ...]
+    cause: tuple[Sentence, ...]
+    fix: tuple[Sentence, ...]
+    commands: tuple[Sentence, ...]
+    check: tuple[Sentence, ...]
+    shows: tuple[Sentence, ...]
+    variants: tuple[Entry, ...] = ()
+
+    def as_finding(
+        self,
+        facts: Facts,
+        seen: Iterable[str] = (),
+        evidence: Iterable[str] = (),
+        *,
+        severity: Severity | None = None,
+        about: str | None = None,
+    ) -> Finding:
+        """The finding of a check; ``seen`` are sentences on this very case, and follow its cause."""
+        it = self.variant(facts)
+        said = it.said(facts)
+        return Finding(
+            id=it.finding,
+            title=said.title,
+            severity=severity or it.severity,
+            cause=" ".join(filter(None, (said.cause, *seen))),
+            fix=said.fix,
+            commands=said.commands,
+            evidence=tuple(evidence),
+            in_scope=it.in_scope,
+            about=about,
+        )
+
+    @property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """Everything that it can say."""
+        return (*self.title, *self.cause, *self.fix, *self.commands, *self.check, *self.shows)
+
+    def is_possible(self, facts: Facts) -> bool:
+        """Whether nothing that is known rules it out."""
+        return (self.when is None or self.when.holds(facts)) and not (self.unless and self.unless.holds(facts))
+
+    def variant(self, facts: Facts) -> Entry:
+        """The first variant that holds, or the entry itself."""
+        return next((it for it in self.variants if it.is_possible(facts)), self)
+
+    def said(self, facts: Facts) -> Words:
+        """The words of the variant that holds."""
+        it = self.variant(facts)
+        fix = [step for step in it.fix if step.holds(facts)]
+        commands = [command for step in fix for command in step.commands_said(facts)]
+        commands += [command.said(facts) for command in it.commands if command.holds(facts)]
+        return Words(
+            title=_first(it.title, facts),
+            cause=" ".join(sentence.said(facts) for sentence in it.cause if sentence.holds(facts)),
+            fix=" ".join(dict.fromkeys(step.said(facts) for step in fix)),
+            commands=tuple(dict.fromkeys(commands)),
+            check=_first(it.check, facts),
+            shows=_first(it.shows, facts),
+        )
+
+
+class Cause(NamedTuple):
+    """A cause that a branch names, and when it does."""
+
+    id: str
+    when: Condition | None
+
+
+class Branch(NamedTuple):
+    """One decision of a rule: the causes, the likeliest first, that it names where it holds.
+
+    ``lines`` are fields: only lines that have one of them count (``!field``: lack it), and the branch does not hold
+    without any.
+    """
+
+    when: Condition | None
+    lines: tuple[str, ...]
+    causes: tuple[Cause, ...]
+
+
+class Rule(NamedTuple):
+    """How a symptom is judged: the first branch that holds and names a cause decides.
+
+    ``each`` groups the lines by a value, and each group is judged alone; lines without one are left out. ``about`` is
+    the framework that all its causes are about, whichever the text names first.
+    """
+
+    symptom: str
+    about: str | None
+    each: Condition | None
+    branches: tuple[Branch, ...]
+
+
+class Wording(NamedTuple):
+    """How frameworks word a finding of checks; ``number`` is a CUresult, ``say`` has fields of the pattern's groups."""
+
+    finding: str
+    pattern: str
+    number: int | None = None
+    say: str = ""
+
+
+def find_findings() -> Path:
+    """The directory of the catalogue: inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).parent.parent
+    installed = package / "_findings"
+    return installed if installed.is_dir() else package.parent / "data" / "findings"
+
+
+class Catalogue:
+    """The files of a directory, each read when something is first asked for.
+
+    Raises MatrixError where a file cannot be read or is not TOML, and ValueError for an entry that is wrong.
+    """
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self.directory = directory or find_findings()
+        self._shipped = directory is None
+        self._read: dict[str, Entry] = {}
+
+    @cached_property
+    def documents(self) -> Mapping[str, Document]:
+        """Every file by its name."""
+        paths = sorted(self.directory.glob("*.toml"))
+        return {path.stem: read_document(path, Kept(path, wanted=self._shipped)) for path in paths}
+
+    @cached_property
+    def facts(self) -> Mapping[str, str]:
+        """The declared facts and functions, each with the module that has it."""
+        modules = self.documents.get("facts", {})
+        return {name: module for module, names in modules.items() for name in strings(names)}
+
+    @cached_property
+    def _fields(self) -> frozenset[str]:
+        """The named groups of the symptoms' patterns."""
+        rows = (row for _, row in self._rows("symptom"))
+        texts = (text for row in rows for text in _tables(row.get("text")))
+        return frozenset(name for text in texts for name in _GROUP.findall(str(text.get("pattern"))))
+
+    @cached_property
+    def _entries(self) -> Mapping[str, Row]:
+        return {**self._checks, **dict(self._rows("finding"))}
+
+    @cached_property
+    def _checks(self) -> Mapping[str, Row]:
+        """Findings in the words of the checks of envsolve itself."""
+        return dict(self._rows("check"))
+
+    @cached_property
+    def _steps(self) -> Mapping[str, tuple[Row, ...]]:
+        return {name: _tables(rows) for name, rows in self._rows("step")}
+
+    @cached_property
+    def _choices(self) -> Mapping[str, tuple[Row, ...]]:
+        return {name: _tables(rows) for name, rows in self._rows("choice")}
+
+    @cached_property
+    def _rules(self) -> Mapping[str, Row]:
+        return {name: row for name, row in self._rows("symptom") if "rules" in row}
+
+    def __contains__(self, identifier: str) -> bool:
+        return identifier in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    @property
+    def of_texts(self) -> Iterable[str]:
+        """The findings that texts have, not only the checks of envsolve itself."""
+        return dict(self._rows("finding"))
+
+    @property
+    def of_checks(self) -> Iterable[str]:
+        """The findings that the checks of envsolve itself have."""
+        return self._checks
+
+    def entry(self, identifier: str) -> Entry:
+        """The finding or cause of that id. Raises KeyError where there is none."""
+        if identifier not in self._read:
+            of_error = {key: it for key, it in self._checks.get(identifier, {}).items() if key in ("number", "error")}
+            row = {**of_error, **self._entries[identifier]}
+            variants = [*self._of_checks(identifier), *self._variants(identifier, row)]
+            self._read[identifier] = self._entry(identifier, row)._replace(variants=tuple(variants))
+        return self._read[identifier]
+
+    @cached_property
+    def error_symptoms(self) -> Mapping[str, str]:
+        """The symptom that each number of an error means in a text."""
+        return {number: str(symptom) for number, symptom in self._rows("error-numbers")}
+
+    @property
+    def recognised_by_checks(self) -> Iterator[Wording]:
+        """The wordings that checks look for in what a framework printed, the cause of the others first."""
+        for document in self.documents.values():
+            yield from (Wording(**it) for it in _tables(document.get("recognise")))  # type: ignore[arg-type]
+
+    @cached_property
+    def numbers(self) -> Mapping[int, str]:
+        """The ids of the entries on errors of the driver, by their numbers in cuda.h."""
+        return {int(str(row["number"])): name for name, row in self._checks.items() if "number" in row}
+
+    def of_number(self, number: int) -> Entry:
+        """The entry on an error of the driver; one that none explains has the entry ``driver-error``."""
+        return self.entry(self.numbers.get(number, "driver-error"))
+
+    def causes(self, branch: Branch, facts: Facts) -> Iterator[str]:
+        """The causes that a branch names; ``@name`` stands for those of the first row of a choice that holds."""
+        for it in branch.causes:
+            if it.when is not None and not it.when.holds(facts):
+                continue
+            if it.id.startswith("@"):
+                rows = (self._branch(it.id, row) for row in self._choices[it.id[1:]])
+                chosen = next((row for row in rows if row.when is None or row.when.holds(facts)), None)
+                yield from () if chosen is None else self.causes(chosen, facts)
+            else:
+                yield it.id
+
+    def _of_checks(self, identifier: str) -> Iterator[Entry]:
+        """What checks of envsolve say of a finding that texts have as well."""
+        row = self._checks.get(identifier)
+        if row is not None and row is not self._entries[identifier]:
+            probed = {**row, "when": f"probed and ({row['when']})" if "when" in row else "probed"}
+            yield from self._variants(identifier, {**probed, "variant": row.get("variant")})
+            yield self._entry(identifier, probed)
+
+    def _variants(self, identifier: str, row: Row) -> Iterator[Entry]:
+        for it in _tables(row.get("variant")):
+            when = f"({row['when']}) and ({it['when']})" if "when" in row else it["when"]
+            yield self._entry(identifier, {**row, **it, "when": when})
+
+    def rule(self, symptom: str) -> Rule | None:
+        """The rule on a symptom, None where the catalogue has none."""
+        row = self._rules.get(symptom)
+        if row is None:
+            return None
+        each = self._condition(row.get("each"), symptom)
+        about = None if row.get("about") is None else str(row["about"])
+        return Rule(symptom, about, each, tuple(self._branch(symptom, it) for it in _tables(row["rules"])))
+
+    @property
+    def choices(self) -> Iterator[Branch]:
+        """The branches that rules share."""
+        return (self._branch(name, row) for name, rows in self._choices.items() for row in rows)
+
+    @property
+    def rules(self) -> Iterable[str]:
+        """The symptoms that have a rule."""
+        return self._rules
+
+    def _branch(self, symptom: str, row: Row) -> Branch:
+        _refuse(symptom, row, _OF_BRANCH)
+        named = [it if isinstance(it, dict) else {"id": it} for it in _listed(row.get("causes"))]
+        for it in named:
+            _refuse(symptom, it, _OF_CAUSE)
+        return Branch(
+            when=self._condition(row.get("when"), symptom),
+            lines=strings(row.get("lines")),
+            causes=tuple(Cause(str(it["id"]), self._condition(it.get("when"), symptom)) for it in named),
+        )
+
+    def _entry(self, identifier: str, row: Row) -> Entry:
+        _refuse(identifier, row, _KEYS)
+        when = self._condition(row.get("when"), identifier)
+        known = frozenset[str]() if when is None else when.known
+
+        def sentences(key: str) -> tuple[Sentence, ...]:
+            return tuple(self._sentence(identifier, it, known) for it in self._spelled_out(_listed(row.get(key))))
+
+        return Entry(
+            id=identifier,
+            finding=str(row.get("finding", identifier)),
+            severity=Severity(str(row.get("severity", Severity.ERROR.value))),
+            in_scope=row.get("in_scope") is not False,
+            solvable=row.get("solvable") is True,
+            sources=strings(row.get("source")),
+            seen=strings(row.get("seen")),
+            remedy=self._remedy(identifier, row.get("remedy")),
+            error=str(row.get("error", "")),
+            number=int(str(row["number"])) if "number" in row else None,
+            when=when,
+            unless=self._condition(row.get("unless"), identifier),
+            **{key: sentences(key) for key in _SAID},  # type: ignore[arg-type]
+        )
+
+    def _remedy(self, identifier: str, value: object) -> Mapping[str, str]:
+        """How the environment for the fix differs; a text whose field is not known says nothing."""
+        remedy = {key: str(it) for key, it in value.items()} if isinstance(value, dict) else {}
+        self._declared({name for it in remedy.values() for name in fields_of(it)}, identifier)
+        return remedy
+
+    def _spelled_out(self, sentences: Iterable[object]) -> Iterator[object]:
+        """``sentences`` with those of a step in place of ``@step``."""
+        for it in sentences:
+            if isinstance(it, str) and it.startswith("@"):
+                yield from self._steps[it[1:]]
+            else:
+                yield it
+
+    def _sentence(self, identifier: str, value: object, known: frozenset[str]) -> Sentence:
+        """A sentence as text or as a table."""
+        row = value if isinstance(value, dict) else {"say": value}
+        _refuse(identifier, row, _OF_STEP)
+        try:
+            sentence = Sentence(
+                str(row["say"]), self._condition(row.get("when"), identifier), strings(row.get("commands")), known
+            )
+        except ValueError as error:
+            raise ValueError(f"{identifier}: {error}") from None
+        self._declared(sentence.names, identifier)
+        return sentence
+
+    def _condition(self, value: object, of: str) -> Condition | None:
+        if value is None:
+            return None
+        condition = Condition(str(value))
+        self._declared(condition.names, of)
+        return condition
+
+    def _declared(self, names: Iterable[str], of: str) -> None:
+        unknown = sorted(it for it in names if it not in self.facts and it not in self._fields)
+        if unknown:
+            raise ValueError(f"{of} names {', '.join(unknown)}, which facts.toml does not declare")
+
+    def _rows(self, kind: str) -> Iterator[tuple[str, Row]]:
+        for stem, document in self.documents.items():
+            rows = document.get(kind)
+            if stem != "facts" and isinstance(rows, dict):
+                yield from rows.items()
+
+
+@cache
+def shipped() -> Catalogue:
+    """The catalogue of envsolve itself."""
+    return Catalogue()
+
+
+def _first(sentences: tuple[Sentence, ...], facts: Facts) -> str:
+    return next((it.said(facts) for it in sentences if it.holds(facts)), "")
+
+
+def _refuse(of: str, row: Row, keys: frozenset[str]) -> None:
+    unknown = sorted(set(row) - keys)
+    if unknown:
+        raise ValueError(f"{of} has an unknown key: {', '.join(unknown)}")
+
+
+def _tables(value: object) -> tuple[Row, ...]:
+    return tuple(value) if isinstance(value, list) else ()
+
+
+def strings(value: object) -> tuple[str, ...]:
+    """A string or several, none for None."""
+    return tuple(map(str, _listed(value)))
+
+
+def _listed(value: object) -> list[object]:
+    """One value or several, none for None."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,107 @@
+"""Conditions over declared facts: ``status == 'NOT_SUPPORTED' and not saw('out-of-memory')``.
+
+The syntax is Python's, of which only names, constants, calls of declared functions, comparisons, ``and``, ``or`` and
+``not`` are allowed. A comparison with something unknown (None) is false.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+Facts = Callable[[str], object]
+"""The value of a declared fact by its name: None where it is unknown; for a function, the callable."""
+
+_OPERATORS: Mapping[type[ast.cmpop], Callable[[object, object], object]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,  # type: ignore[dict-item]  # values that a rule compares can be compared
+    ast.LtE: operator.le,  # type: ignore[dict-item]
+    ast.Gt: operator.gt,  # type: ignore[dict-item]
+    ast.GtE: operator.ge,  # type: ignore[dict-item]
+    ast.In: lambda item, items: item in items,  # type: ignore[operator]
+    ast.NotIn: lambda item, items: item not in items,  # type: ignore[operator]
+}
+
+
+class Condition:
+    """A condition, parsed. Raises ValueError for anything outside the language."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self._tree = ast.parse(text, mode="eval").body
+        except SyntaxError as error:
+            raise ValueError(f"{text!r} is not a condition: {error.msg}") from None
+        self.names = frozenset(_names(self._tree))
+
+    def value(self, facts: Facts) -> object:
+        """The value; what counts as true is as in Python."""
+        return _value(self._tree, facts)
+
+    def holds(self, facts: Facts) -> bool:
+        """Whether it is true."""
+        return bool(_value(self._tree, facts))
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The names that have a value wherever the condition holds."""
+        return _known(self._tree)
+
+
+def _names(node: ast.expr) -> list[str]:
+    match node:
+        case ast.Name(id=name):
+            return [name]
+        case ast.Constant():
+            return []
+        case ast.BoolOp(values=parts) | ast.Tuple(elts=parts):
+            return [name for part in parts for name in _names(part)]
+        case ast.UnaryOp(op=ast.Not(), operand=part):
+            return _names(part)
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
+            return [*_names(left), *_names(right)]
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+            return [name, *(it for arg in args for it in _names(arg))]
+    raise ValueError(f"{ast.unparse(node)!r} is not allowed in a condition")
+
+
+def _known(node: ast.expr) -> frozenset[str]:
+    match node:
+        case ast.Name(id=name):
+            return frozenset({name})
+        case ast.BoolOp(op=ast.And(), values=parts):
+            return frozenset[str]().union(*map(_known, parts))
+        case ast.BoolOp(values=parts):
+            return frozenset.intersection(*map(_known, parts))
+        case ast.Compare(left=left, comparators=[right]):
+            return frozenset(it.id for it in (left, right) if isinstance(it, ast.Name))
+    return frozenset()
+
+
+def _value(node: ast.expr, facts: Facts) -> object:  # noqa: PLR0911 - one for each kind of expression
+    match node:
+        case ast.Name(id=name):
+            return facts(name)
+        case ast.Constant(value=value):
+            return value
+        case ast.Tuple(elts=parts):
+            return tuple(_value(part, facts) for part in parts)
+        case ast.BoolOp(op=kind, values=[*parts, last]):
+            for part in parts:
+                found = _value(part, facts)
+                if bool(found) is isinstance(kind, ast.Or):
+                    return found
+            return _value(last, facts)
+        case ast.UnaryOp(operand=part):
+            return not _value(part, facts)
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            one, other = _value(left, facts), _value(right, facts)
+            return one is not None and other is not None and _OPERATORS[type(op)](one, other)
+        case ast.Call(func=ast.Name(id=name), args=args):
+            function = facts(name)
+            assert callable(function), name
+            return function(*(_value(arg, facts) for arg in args))
+    raise AssertionError(ast.dump(node))

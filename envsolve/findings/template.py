@@ -1,0 +1,87 @@
+"""Sentences with fields of declared facts.
+
+``{driver}`` must be known wherever the sentence is used, ``{framework|the framework}`` has other words for an unknown
+one, and ``<< of {package}>>`` is left out without its field. ``${NAME}`` is a shell's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from envsolve.findings.condition import Condition, Facts
+
+_FIELD = re.compile(r"(?<!\$)\{(\w+)(?:\|([^{}]+))?\}")
+_OPTIONAL = re.compile(r"<<([^<>]+)>>")
+
+
+class Sentence:
+    """A sentence, ``when`` it holds, and the commands for what it says.
+
+    Raises ValueError where a field can be empty: it has no other words, is in no optional part, and neither ``when``
+    nor ``known`` says that it has a value.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        when: Condition | None = None,
+        commands: tuple[str, ...] = (),
+        known: frozenset[str] = frozenset(),
+    ) -> None:
+        self.text = text
+        self.when = when
+        self.commands = commands
+        sure = known if when is None else known | when.known
+        empty = sorted(set().union(*map(_required, (text, *commands))) - sure)
+        if empty:
+            raise ValueError(f"{', '.join(empty)} can be empty in {text!r}: give other words, <<>> or `when`")
+        self.names = frozenset(
+            (*(it[1] for part in (text, *commands) for it in _FIELD.finditer(part)), *(when.names if when else ()))
+        )
+
+    def holds(self, facts: Facts) -> bool:
+        """Whether it is to be said."""
+        return self.when is None or self.when.holds(facts)
+
+    def said(self, facts: Facts) -> str:
+        """The sentence with its fields filled in."""
+        return filled(self.text, facts)
+
+    def commands_said(self, facts: Facts) -> tuple[str, ...]:
+        """Its commands with their fields filled in."""
+        return tuple(filled(command, facts) for command in self.commands)
+
+
+def filled(text: str, facts: Facts) -> str:
+    """``text`` with its fields, and its optional parts where their fields are known."""
+    whole = _OPTIONAL.sub(lambda it: it[1] if all(facts(name) for name in _required(it[1])) else "", text)
+    return _FIELD.sub(lambda it: shown(facts(it[1])) or it[2] or "", whole)
+
+
+def filled_if_known(text: str, facts: Facts) -> str | None:
+    """``text`` with its fields, or None where one of them is not known."""
+    return filled(text, facts) if all(map(facts, fields_of(text))) else None
+
+
+def fields_of(text: str) -> set[str]:
+    """The fields that ``text`` names."""
+    return {it[1] for it in _FIELD.finditer(text)}
+
+
+def shown(value: object) -> str:
+    """A value as text, several as ``a, b and c``, nothing for an unknown one."""
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return listed(map(str, value))
+    return "" if value is None or value is False else str(value)
+
+
+def listed(items: Iterable[str]) -> str:
+    """``a, b and c``."""
+    *names, last = dict.fromkeys(items) or ("",)
+    return f"{', '.join(names)} and {last}" if names else last
+
+
+def _required(text: str) -> set[str]:
+    """The fields that have no other words, those of optional parts left out unless ``text`` is one."""
+    return {it[1] for it in _FIELD.finditer(_OPTIONAL.sub("", text)) if it[2] is None}

@@ -1,0 +1,40 @@
+"""What is said of causes, and which rules of the catalogue are of which family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from envsolve.diagnose.case import Case
+from envsolve.diagnose.cause import Diagnosis
+from envsolve.diagnose.facts import CaseFacts
+from envsolve.diagnose.rules import rule_named
+from envsolve.diagnose.tables import Tables
+from envsolve.findings.catalogue import shipped
+
+TABLES = Tables()
+
+
+def of_families(*families: str) -> tuple[str, ...]:
+    """The symptoms of files of the catalogue that have a rule."""
+    rows = [shipped().documents[family]["symptom"] for family in families]
+    return tuple(name for row in rows if isinstance(row, dict) for name in row if rule_named(name) is not None)
+
+
+def diagnoses(case: Case, symptoms: Iterable[str]) -> list[Diagnosis]:
+    """What the rules on ``symptoms`` make of a case."""
+    return [
+        diagnosis
+        for symptom in symptoms
+        if case.saw(symptom) and (rule := rule_named(symptom)) is not None
+        for diagnosis in rule(case, case.of(symptom))
+    ]
+
+
+def words(case: Case, diagnosis: Diagnosis) -> str:
+    """Everything that is said of the first cause; of one that an older table explains, its fields."""
+    cause = diagnosis.causes[0]
+    if cause.explanation not in shipped().of_texts:
+        return " | ".join(f"{name}={value}" for name, value in cause.fields.items())
+    facts = CaseFacts(case, diagnosis.sightings, shipped().facts, cause.fields)
+    said = shipped().entry(cause.explanation).said(facts)
+    return "\n".join((said.title, said.cause, said.fix, *said.commands))

@@ -1,0 +1,124 @@
+"""The catalogue: what is refused when it is read, and laws that every entry of the shipped one keeps."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from envsolve.diagnose.tables import Tables
+from envsolve.findings.catalogue import Catalogue, Entry, shipped
+from envsolve.findings.template import Sentence
+
+FACTS = 'general = ["driver", "gpu"]'
+LONGEST_SENTENCE = 40
+"""Words, commands and paths included."""
+CATALOGUE = shipped()
+ENTRIES = [it for name in CATALOGUE for it in (CATALOGUE.entry(name), *CATALOGUE.entry(name).variants)]
+PROVIDED_ELSEWHERE = {"check"}
+"""Facts that the caller gives: no module of envsolve/diagnose/facts has them."""
+
+
+def written(directory: Path, text: str) -> Catalogue:
+    (directory / "facts.toml").write_text(FACTS, encoding="utf-8")
+    (directory / "family.toml").write_text(text, encoding="utf-8")
+    return Catalogue(directory)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('title = "A"\ncolour = "red"', "unknown key: colour"),
+        ('title = "A"\ncause = { say = "B.", if = "gpu" }', "unknown key: if"),
+        ('title = "A"\nunless = "drivers"', "drivers, which facts.toml does not declare"),
+        ('title = "{gpus|A}"', "gpus, which facts.toml does not declare"),
+        ('title = "A"\ncause = "It is {gpu}."', "gpu can be empty"),
+        ('title = "A"\ncause = { say = "It is {gpu}.", when = "driver" }', "gpu can be empty"),
+        ('title = "A"\nfix = { say = "Do it.", commands = ["do {gpu}"] }', "gpu can be empty"),
+        ('title = "A"\nseverity = "awful"', "awful"),
+    ],
+)
+def test_an_entry_that_is_wrong_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=said):
+        written(tmp_path, f"[finding.a]\n{text}\n").entry("a")
+
+
+def test_an_unknown_key_of_a_branch_is_refused(tmp_path: Path) -> None:
+    catalogue = written(tmp_path, '[symptom.a]\nrules = [{ cause = ["b"] }]\n')
+    with pytest.raises(ValueError, match="unknown key: cause"):
+        catalogue.rule("a")
+
+
+def test_a_variant_and_a_step_are_said_where_they_hold(tmp_path: Path) -> None:
+    text = """
+    [[step.update]]
+    say = "Update {driver|the driver}."
+    commands = ["update"]
+    [finding.a]
+    title = "A"
+    cause = ["One.", { say = "It is {gpu}.", when = "gpu" }]
+    fix = ["@update"]
+    [[finding.a.variant]]
+    when = "driver == 'old'"
+    title = "B"
+    """
+    entry = written(tmp_path, text).entry("a")
+    plain = entry.said(lambda _: None)
+    assert (plain.title, plain.cause, plain.fix, plain.commands) == ("A", "One.", "Update the driver.", ("update",))
+    other = entry.said({"driver": "old", "gpu": "T4"}.get)
+    assert (other.title, other.cause, other.fix) == ("B", "One. It is T4.", "Update old.")
+
+
+def test_every_rule_can_be_read_and_names_findings_that_are_there() -> None:
+    tables = Tables()
+    known = {*CATALOGUE, *tables.explanations}
+    rules = [rule for symptom in CATALOGUE.rules if (rule := CATALOGUE.rule(symptom)) is not None]
+    named = {cause.id for rule in rules for branch in rule.branches for cause in branch.causes}
+    assert {name for name in named if not name.startswith("@")} - known == set()
+    assert {symptom for it in ENTRIES for symptom in it.seen} - set(tables.symptoms) == set()
+    assert set(CATALOGUE.error_symptoms.values()) - set(tables.symptoms) == set()
+
+
+def test_of_a_finding_that_an_older_table_explains_the_catalogue_has_only_what_checks_say() -> None:
+    assert set(CATALOGUE.of_texts) & set(Tables().explanations) == set()
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda it: it.id)
+def test_an_entry_is_whole_and_its_sentences_are_short(entry: Entry) -> None:
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", entry.id)
+    assert entry.title
+    assert entry.cause
+    assert entry.fix or entry.commands
+    assert all(re.match(r"https?://", source) for source in entry.sources)
+    prose = (*entry.title, *entry.cause, *entry.fix)
+    assert [it.text for it in prose if re.search(r"\s{2}|\s[.,;](?!\w)", it.text)] == []
+    assert [long for it in prose for long in _long(it)] == []
+
+
+def _long(sentence: Sentence) -> list[str]:
+    parts = re.split(r"(?<=[.?!])\s", sentence.text)
+    return [part for part in parts if len(part.split()) > LONGEST_SENTENCE]
+
+
+def test_a_title_always_has_words() -> None:
+    assert [it.id for it in ENTRIES if it.title[-1].when is not None] == []
+
+
+def test_every_declared_fact_has_its_function_and_the_other_way_round() -> None:
+    groups = set(CATALOGUE.facts.values()) - PROVIDED_ELSEWHERE
+    for group in groups:
+        module = import_module(f"envsolve.diagnose.facts.{group}")
+        public = {name for name, it in vars(module).items() if _is_own(module.__name__, name, it)}
+        assert public == {name for name, of in CATALOGUE.facts.items() if of == group}, group
+
+
+def _is_own(module: str, name: str, value: object) -> bool:
+    return not name.startswith("_") and callable(value) and getattr(value, "__module__", "") == module
+
+
+def test_every_fact_of_a_family_is_named() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in CATALOGUE.directory.glob("*.toml") if path.stem != "facts"]
+    special = [name for name, group in CATALOGUE.facts.items() if group not in {"general", "functions", "check"}]
+    assert [name for name in special if not any(re.search(rf"\b{name}\b", text) for text in texts)] == []
