@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,7 +31,10 @@ from envsolve.model.reference import (
     editable_folder,
     gives_address,
     is_path,
+    kind_of,
+    named,
     parse_reference,
+    unnamed,
 )
 from envsolve.model.request import Packages
 from envsolve.model.versions import parsed_version
@@ -214,6 +217,34 @@ def for_target(asked: Given, markers: Markers) -> Given:
     return found
 
 
+def with_names(asked: Given, names: Callable[[Need], str]) -> Given:
+    """``asked`` with the names that ``names`` tells of projects whose address is all that is given."""
+
+    def named_needs(needs: Iterable[tuple[Need, str]]) -> tuple[tuple[Need, str], ...]:
+        return tuple(
+            (need._replace(name=names(need), url=named(need.url)) if is_unnamed(need) else need, origin)
+            for need, origin in needs
+        )
+
+    return asked._replace(needs=named_needs(asked.needs), constraints=named_needs(asked.constraints))
+
+
+def as_in_lock(asked: Given, addresses: Mapping[str, str]) -> Given:
+    """``asked`` with the names that a lock has for repositories, by its ``addresses`` of packages."""
+    known = {_place(url): name for name, url in addresses.items() if kind_of(url) is AddressKind.REPOSITORY}
+    return with_names(asked, lambda need: known.get(_place(need.url), need.name))
+
+
+def is_unnamed(need: Need) -> bool:
+    """Whether a requirement gives an address alone, so that its name is a guess."""
+    return need.url != named(need.url)
+
+
+def _place(url: str) -> tuple[str, str]:
+    reference = parse_reference(without_secrets(url))
+    return reference.address, reference.subdirectory
+
+
 def on_python(asked: Given, python: str, platform: Platform) -> Given:
     """What of ``asked`` holds on a Python, as ``3.11.7``; all of it where ``python`` is no version."""
     try:
@@ -283,6 +314,7 @@ def _named(text: str) -> str:
     elif reference.kind is AddressKind.REPOSITORY:
         place = (reference.subdirectory or reference.address).rstrip("/").rpartition("/")[2]
         name = (reference.egg or place).removesuffix(".git")
+        address = address if reference.egg else unnamed(address)
     elif reference.file_name.endswith(".whl"):
         name, _, _ = reference.file_name.partition("-")
     else:
@@ -290,7 +322,8 @@ def _named(text: str) -> str:
         of_commit = _OF_COMMIT.search(reference.address)
         name = reference.egg or (stem if parsed_version(version) is not None else of_commit[1] if of_commit else "")
     if not is_name(name.partition("[")[0]):
-        raise ValueError(f"{without_secrets(text)!r} has no package name: write 'NAME @ {without_secrets(address)}'")
+        shown = without_secrets(named(address))
+        raise ValueError(f"{without_secrets(text)!r} has no package name: write 'NAME @ {shown}'")
     return f"{name}{extras} @ {address}{semicolon}{marker}"
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from envsolve.app.asked_packages import Given
+from envsolve.app.asked_packages import Given, with_names
 from envsolve.app.lock_indexes import Lines
 from envsolve.boundary.secrets import without_secrets
-from envsolve.model.reference import parse_reference
+from envsolve.model.names import normalized
+from envsolve.model.need import Need
+from envsolve.model.reference import named, parse_reference
 
 
 def with_direct(
@@ -16,9 +18,9 @@ def with_direct(
     """``wanted`` with what is at the addresses of its requirements, and at those that these require.
 
     ``holds`` tells whether a marker holds on any target: what is for other ones is not read. ``commits`` are the
-    addresses in an existing lock that stay, by the requirement they are for. Raises UsageError where a file in
-    ``format_name`` cannot have one, or it is not the project that a requirement says; OutsideError where it cannot be
-    read.
+    addresses in an existing lock that stay, by those of the requirements they are for. Raises UsageError where a file
+    in ``format_name`` cannot have one, or it is not the project that a requirement says; OutsideError where it cannot
+    be read.
     """
     waiting = [need for need, _ in (*wanted.needs, *wanted.constraints) if need.url and holds(need.marker)]
     if not waiting:
@@ -29,12 +31,19 @@ def with_direct(
     direct = dict(wanted.direct)
     while waiting:
         need = waiting.pop()
-        if need.url in direct:
+        url = named(need.url)
+        if url in direct:
             continue
         asked = parse_reference(need.url)
-        kept = commits.get(without_secrets(str(need)))
-        read = lines.direct.read(need.name, asked if kept is None else parse_reference(kept))
-        direct[need.url] = read._replace(asked=without_secrets(asked.url))
+        kept = commits.get(without_secrets(url))
+        found = asked if kept is None else parse_reference(kept)._replace(is_named=asked.is_named)
+        read = lines.direct.read(need.name, found)
+        direct[url] = read._replace(asked=without_secrets(asked.url))
         required = () if read.metadata is None else read.metadata.requires or ()
         waiting += [it for it in required if it.url and (it.for_extra in need.extras or holds(it.marker))]
-    return wanted._replace(direct=direct)
+
+    def name_of(need: Need) -> str:
+        read = direct.get(named(need.url))
+        return need.name if read is None or read.metadata is None else normalized(read.metadata.name)
+
+    return with_names(wanted, name_of)._replace(direct=direct)

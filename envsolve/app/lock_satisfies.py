@@ -13,7 +13,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.app.asked_packages import Given
+from envsolve.app.asked_packages import Given, as_in_lock
 from envsolve.app.conda_asked import CondaAsked, asked_in
 from envsolve.app.held_stack import Installed, framework_of, packages_in
 from envsolve.app.targets import Target
@@ -70,6 +70,8 @@ def differences(lock: Lock, request: Request, target: Target) -> tuple[Differenc
     asked = CondaAsked()
     if request.format in (*PYTHON_FORMATS, *CONDA_FORMATS):
         asked = asked_in(request, target.problem.platform, lock.python)
+        if asked.python is not None:
+            asked = asked._replace(python=as_in_lock(asked.python, lock.addresses))
     return (
         *_of_packages(lock, lock.made),
         *_of_frameworks(lock, lock.made, request, target, asked),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.app.asked_packages import Given, for_target, given
+from envsolve.app.asked_packages import Given, as_in_lock, for_target, given
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
@@ -127,7 +127,8 @@ def locked_again(
             return None
         if not all(it.is_met for it in differences(old, recorded, target)):
             return None
-        again = _Lock(lock_request, matrix, with_frameworks(target, wanted, where), wanted, where).again(old)
+        now = as_in_lock(wanted, old.addresses)
+        again = _Lock(lock_request, matrix, with_frameworks(target, now, where), now, where).again(old)
         if again is None:
             return None
         locks.append(again)
@@ -135,9 +136,10 @@ def locked_again(
 
 
 def _commits(lock_request: LockRequest, targets: Iterable[Target]) -> dict[str, str]:
-    """The commits in the existing locks that stay, by the requirement they are for."""
+    """The commits in the existing locks that stay, by the address that was required."""
     found = (it for target in targets for it in lock_request.held(target.problem.platform)[1].commits)
-    return {need: url for need, url in found if stays(lock_request.request.packages, parse_need(need).name)}
+    needs = ((parse_need(text), url) for text, url in found)
+    return {need.url: url for need, url in needs if stays(lock_request.request.packages, need.name)}
 
 
 def _solved(request: Request, locks: Sequence[Locked], beside: Iterable[Note]) -> Solved:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from envsolve.app.asked_packages import Given, for_target
+from envsolve.app.asked_packages import Given, for_target, is_unnamed
 from envsolve.app.command import command_of, way_out
 from envsolve.app.conda_asked import CondaAsked, asked_on, refuse_overrides, with_stack
 from envsolve.app.conda_needs import may_be_conda
@@ -21,10 +21,10 @@ from envsolve.conda.specs import conda_versions
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.lock import Asked
-from envsolve.lockfile.restriction import HOLDS, require_sources
+from envsolve.lockfile.restriction import require_sources
 from envsolve.model.need import Markers
 from envsolve.model.note import Note
-from envsolve.model.reference import AddressKind, kind_of
+from envsolve.model.reference import AddressKind, kind_of, named
 from envsolve.model.request import Request
 from envsolve.model.solution import Solution
 
@@ -102,12 +102,12 @@ def _of_python(asked: CondaAsked, target: Target, solution: Solution) -> Iterato
     found = for_target(asked.python, Markers(interpreter_of(target.problem, solution).marker_values()))
     by_pip = any(choice.release.source.is_wheel for choice in solution.choices)
     needs = {need: origin for need, origin in found.needs if need.name not in FRAMEWORK_OF_WHEEL or need.url}
-    folders = {it.name: it.url for it in needs if it.url and kind_of(it.url) is AddressKind.FOLDER}
-    format_name = target.request.format if target.request.format in HOLDS else "environment"
-    require_sources(folders, format_name, beside_conda=bool(asked.conda))
+    is_pixi = target.request.format == "pixi"  # a line of pip may be a repository
+    urls = {it.name: it.url for it in needs if it.url and (is_pixi or kind_of(it.url) is AddressKind.FOLDER)}
+    require_sources(urls, "pixi" if is_pixi else "environment", beside_conda=bool(asked.conda))
     for need, origin in needs.items():
         reason = f"requested by {origin}"
         if by_pip or not may_be_conda(need, origin):
-            yield Asked(str(need), reason, by_pip=True)
+            yield Asked(named(need.url) if is_unnamed(need) else str(need), reason, by_pip=True)
         else:
             yield Asked(f"{conda_names(need.name)[0]} {conda_versions(need.specifier)}".strip(), reason)

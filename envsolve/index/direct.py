@@ -73,7 +73,7 @@ class DirectReader:
         self._builds = builds
 
     def read(self, name: str, reference: Reference) -> Direct:
-        """What is at ``reference``, which is the project ``name``.
+        """What is at ``reference``, which is the project ``name``, or where that is a guess any project.
 
         Raises UsageError ``direct-reference-invalid`` where it is another project or none, OutsideError where it cannot
         be had.
@@ -86,6 +86,7 @@ class DirectReader:
         root = Path(reference.address)
         if not root.is_dir():
             raise _invalid(name, reference, "there is no such folder")
+        name = _called(name, reference, root)
         return _direct(name, reference, self._stated(name, reference, root), _file_at(reference))
 
     def _file(self, name: str, reference: Reference) -> Direct:
@@ -115,6 +116,7 @@ class DirectReader:
                 return Direct(file._replace(requires_python=found.requires_python), version, found)
         with TemporaryDirectory(prefix="envsolve-source-", ignore_cleanup_errors=True) as directory:
             root = extracted(response.body, file, Path(directory))
+            name = _called(name, reference, root)
             return _direct(name, reference, self._stated(name, reference, root), file)
 
     def _repository(self, name: str, reference: Reference) -> Direct:
@@ -135,6 +137,7 @@ class DirectReader:
             locked = reference._replace(revision=check_out(reference, root, self._environ))
             if self._builds is not None:
                 add_submodules(root, self._environ)
+            name = _called(name, reference, root)
             stated = self._stated(name, reference, root)
         if stated is not None:
             self._shelf.write(_BUCKET, _key(locked), written(stated))
@@ -152,9 +155,6 @@ class DirectReader:
         if found.metadata() is not None:
             script = _read_inside(top / "setup.py", root)
             return found._replace(build_imports=build_imports(script, pyproject_in(found.content)))
-        called = stated_name(lambda it: _read_inside(top / it, root))
-        if called and normalized(called) != name:
-            raise _misnamed(name, reference, called)
         if self._builds is None:
             return None
         url = without_secrets(reference.url)
@@ -166,14 +166,22 @@ def _file_at(reference: Reference) -> PackageFile:
     return PackageFile(file_name_in(reference.url), reference.url)
 
 
+def _called(name: str, reference: Reference, root: Path) -> str:
+    """What the files of a tree call the project, else ``name``. Raises UsageError where a requirement names another."""
+    called = stated_name(lambda it: _read_inside(root / reference.subdirectory / it, root))
+    if called and normalized(called) != name and reference.is_named:
+        raise _misnamed(name, reference, called)
+    return normalized(called) or name
+
+
 def _direct(name: str, reference: Reference, stated: _Stated | None, file: PackageFile) -> Direct:
     """A project whose requirements are ``stated``, as source. Raises UsageError where it is another project."""
     found = None if stated is None else stated.metadata()
     if found is None:
         found = Metadata(name, "", None, needs_build=True)
-    elif normalized(found.name) != name:
-        if not found.name:
-            raise _invalid(name, reference, "its pyproject.toml names no project", Hint("name it there"))
+    elif not found.name:
+        raise _invalid(name, reference, "its pyproject.toml names no project", Hint("name it there"))
+    elif normalized(found.name) != name and reference.is_named:
         raise _misnamed(name, reference, found.name)
     return Direct(file._replace(requires_python=found.requires_python), found.version, found)
 

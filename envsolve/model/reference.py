@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 EDITABLE = "#editable"
 """Stands behind the path of a folder that is installed in place."""
+_UNNAMED = "unnamed"
+"""Stands in the fragment of an address without a name: the name in front of it is a guess."""
 _EDITABLE_LINE = "-e "
 _GIT = "git+"
 _COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z"
@@ -43,7 +45,7 @@ class Reference(NamedTuple):
 
     ``address`` is that of the file, the repository or the folder alone. ``revision`` is a branch, a tag or a commit, ""
     for the default branch. ``subdirectory`` is the folder in it with the project, ``egg`` the name that it states, with
-    extras.
+    extras. ``is_named`` is False for an address without a name, whose project may have any.
     """
 
     kind: AddressKind
@@ -53,6 +55,7 @@ class Reference(NamedTuple):
     hashes: Hashes = ()
     egg: str = ""
     is_editable: bool = False
+    is_named: bool = True
 
     @property
     def has_commit(self) -> bool:
@@ -73,6 +76,16 @@ class Reference(NamedTuple):
         if self.kind is AddressKind.FILE:
             return f"{self.address}{below}"
         return f"{_GIT}{self.address}{f'@{self.revision}' if self.revision else ''}{below}"
+
+
+def unnamed(url: str) -> str:
+    """``url`` as that of a requirement without a name."""
+    return f"{url}{'&' if '#' in url else '#'}{_UNNAMED}"
+
+
+def named(url: str) -> str:
+    """``url`` without the mark of :func:`unnamed`."""
+    return url.removesuffix(_UNNAMED).rstrip("&#") if url.endswith(_UNNAMED) else url
 
 
 def gives_address(requirement: str) -> bool:
@@ -120,7 +133,7 @@ def parse_reference(url: str) -> Reference:
         return Reference(kind, address.rstrip("/") or "/", is_editable="editable" in stated)
     if kind is AddressKind.REPOSITORY:
         repository, revision = _repository(address.removeprefix(_GIT), shown)
-        return Reference(kind, repository, revision, below, egg=egg)
+        return Reference(kind, repository, revision, below, egg=egg, is_named=_UNNAMED not in stated)
     if not is_path(address) and urlsplit(address).scheme not in ("http", "https", "file"):
         raise ValueError(f"{shown} is not an http, https, file or git+https URL")
     hashes = tuple((algorithm, stated[algorithm].lower()) for algorithm in _DIGESTS if stated.get(algorithm))

@@ -75,16 +75,49 @@ def test_a_commit_is_had_of_a_server_that_gives_none_by_its_name(
         assert other.lock(f"own @ {other.address('own', first)}")["own"]["version"] == "1.0"
 
 
-def test_a_repository_without_a_name_is_called_as_its_address_says(here: World) -> None:
+def test_a_repository_may_be_given_without_the_name_of_its_project(here: World) -> None:
     here.git.commit("team/Own_Project.git", project("own-project"))
     here.git.commit("team/library", {f"python/{it}": text for it, text in project("library").items()})
     here.git.commit("team/other", project("renamed"))
     assert "own-project" in here.lock(here.address("team/Own_Project.git"))
     found = here.lock(f"{here.address('team/library')}#subdirectory=python&egg=library")
     assert found["library"]["vcs"]["subdirectory"] == "python"  # type: ignore[index]  # a table
-    done = here(here.address("team/other"), "--format", "pylock", code=2)
+    assert "renamed" in here.lock(here.address("team/other"))
+    done = here(f"other @ {here.address('team/other')}", "--format", "pylock", code=2)
     assert "error: direct-reference-invalid" in done.err
     assert f"hint: write 'renamed @ {here.address('team/other')}'" in done.err
+
+
+def test_a_lock_of_a_repository_without_a_name_stays_as_it_is(here: World) -> None:
+    first = here.git.commit("team/other", project("renamed", "1.0", ("alpha",)))
+    words = (here.address("team/other"), "beta", "-o", "pylock.toml")
+    here(*words)
+    before = Path("pylock.toml").read_text()
+    assert f'"renamed @ {here.address("team/other")}"' in before
+    here.git.commit("team/other", project("renamed", "2.0"))
+    here(*words)
+    assert Path("pylock.toml").read_text() == before
+    here(*words, "alpha<2")
+    assert f'commit-id = "{first}"' in Path("pylock.toml").read_text()
+    here(*words, "-P", "renamed")
+    assert 'version = "2.0"' in Path("pylock.toml").read_text()
+
+
+def test_what_nothing_names_before_a_build_is_called_as_the_build_says(here: World) -> None:
+    files = project("renamed", "1.0", ("alpha<2",), static=False)
+    here.git.commit("other", {**files, "pyproject.toml": files["pyproject.toml"].partition("[project]")[0]})
+    assert here.lock(here.address("other"), "--allow-builds").keys() == {"alpha", "beta", "renamed"}
+    done = here(here.address("other"), "--format", "pylock", "--no-cache", code=1)
+    assert "error: needs-build\n  other must be built" in done.err
+
+
+def test_an_environment_yml_has_the_address_alone(here: World) -> None:
+    words = (here.address("other"), "--framework", "pytorch", "--gpu", "none", "--no-cache")
+    done = here.envsolve(*words)
+    assert done.code == 0, done.err
+    assert f"    - {here.address('other')}  " in done.out
+    done = here.envsolve(*words, "--format", "pixi")
+    assert "the format 'pixi' does not support other, which is from a repository" in done.err
 
 
 @pytest.mark.parametrize(
@@ -98,7 +131,7 @@ def test_a_repository_without_a_name_is_called_as_its_address_says(here: World) 
 def test_the_name_of_a_repository_is_said_without_a_build(here: World, files: dict[str, str]) -> None:
     here.git.commit("team/other", files)
     for allow in ((), ("--allow-builds",)):
-        done = here(here.address("team/other"), "--format", "pylock", *allow, code=2)
+        done = here(f"other @ {here.address('team/other')}", "--format", "pylock", *allow, code=2)
         assert f"hint: write 'renamed @ {here.address('team/other')}'" in done.err
 
 
