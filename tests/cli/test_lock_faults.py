@@ -180,7 +180,7 @@ def test_what_no_index_has_is_named_with_who_requires_it(locking: Locking) -> No
     assert "cause: gamma 2.0 requires nowhere>=1\n" in done.err
     done = locking(asked="omega")
     assert (done.code, done.out) == (1, "")
-    assert "cause: omega 1.0 requires delta\n" in done.err
+    assert "cause: the command line requires omega\n" in done.err
     assert "cause: delta 2.0 requires beta>=10\n" in done.err
     assert "/simple has beta 1.0 to 2.0, and no other index is used for it\n" in done.err
 

@@ -74,10 +74,11 @@ def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
         yield from ((_Kind.FILES, text) for text in _unfit(name, conflict))
 
 
-def _strictness(of_project: tuple[tuple[str, str], list[tuple[Ask, Pick | None]]]) -> int:
-    """How many versions the requirements of a person leave: few say the most. The order of others stays."""
+def _strictness(of_project: tuple[tuple[str, str], list[tuple[Ask, Pick | None]]]) -> tuple[int, bool]:
+    """How many versions the requirements of a person leave: few say the most, as of others those that leave none."""
     asks = [ask for ask, parent in of_project[1] if parent is None and ask.origin != THE_STACK]
-    return min((ask.mask.bit_count() for ask in asks), default=0)
+    leave_some = all(ask.mask for ask, _ in of_project[1])
+    return min((ask.mask.bit_count() for ask in asks), default=0), leave_some
 
 
 def missing(conflict: Conflict) -> list[Ask]:

@@ -185,7 +185,8 @@ class World:
 
     def needs_build(self, releases: Releases, file: RawFile) -> bool:
         """Whether only a build would tell what a file requires. Raises OutsideError."""
-        return not file[0].endswith(".whl") and self.metadata(releases, file).needs_build
+        is_source = releases.project.name not in self.virtual and not file[0].endswith(".whl")
+        return is_source and self.metadata(releases, file).needs_build
 
     def build(self, files: Iterable[tuple[Releases, RawFile]]) -> bool:
         """Build at once those of which only a build tells what they require, if allowed; whether more is known now.
