@@ -31,7 +31,7 @@ from envsolve.lockfile.lock import (
 from envsolve.lockfile.sound_pins import STRONG, sound_address, sound_url
 from envsolve.model.host import Platform
 from envsolve.model.package import PackageFile, Pin
-from envsolve.model.reference import EDITABLE, AddressKind, file_name_in, kind_of
+from envsolve.model.reference import EDITABLE, AddressKind, file_name_in, kind_of, named
 
 
 class Content(StrEnum):
@@ -131,7 +131,7 @@ def require_sources(urls: Mapping[str, str], format_name: str, *, beside_conda: 
             raise UsageError(
                 "direct-reference-not-supported",
                 f"the format {format_name!r} does not support {name}, which is from a {kind.value}",
-                (without_secrets(url).removesuffix(EDITABLE),),
+                (without_secrets(named(url)).removesuffix(EDITABLE),),
                 (Hint(way if beside_conda else f"use {formats}"),),
             )
 

@@ -15,6 +15,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from envsolve.model.names import normalized
+from envsolve.model.reference import named
 
 _EXTRA = re.compile(r'extra == "([^"]+)"')
 _AND_OR = re.compile(r" (and|or) ")
@@ -41,7 +42,7 @@ class Need(NamedTuple):
 
     def __str__(self) -> str:
         extras = f"[{','.join(self.extras)}]" if self.extras else ""
-        return f"{self.name}{extras}{f' @ {self.url}' if self.url else self.specifier}"
+        return f"{self.name}{extras}{f' @ {named(self.url)}' if self.url else self.specifier}"
 
 
 def joined(extras: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:

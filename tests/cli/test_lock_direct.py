@@ -382,10 +382,11 @@ def test_a_wheel_of_this_machine_is_locked(here: World) -> None:
 
 @pytest.mark.parametrize("format_name", ["conda-lock", "explicit", "dockerfile"])
 def test_a_format_that_cannot_have_a_repository_says_so(here: World, format_name: str) -> None:
-    words = (f"own @ {here.address('own')}", "-f", "pytorch", "--format", format_name)
+    words = (here.address("own"), "-f", "pytorch", "--format", format_name)
     done = here.envsolve(*words, "--gpu", "none", "--index-url", here.server.index_url, "--no-cache")
     assert (done.code, done.out) == (2, "")
-    assert f"the format '{format_name}' does not support own, which is from a repository" in done.err
+    message = f"the format '{format_name}' does not support own, which is from a repository"
+    assert f"{message}\ncause: {here.address('own')}\n" in done.err
     assert "--format requirements or --format pylock" in done.err
 
 
