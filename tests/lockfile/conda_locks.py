@@ -192,7 +192,7 @@ def conda_locks(draw: st.DrawFn) -> Lock:
         *(draw(_packages(name, TEXTS, _FOLDERS)) for name in names),
         asked=asked,
         command=draw(TEXTS),
-        channels=tuple(draw(st.lists(TEXTS, min_size=1, max_size=2))),
+        channels=tuple(draw(st.lists(TEXTS, min_size=1, max_size=2, unique=True))),
         sources=tuple(draw(st.lists(TEXTS, max_size=2))),
         variables=tuple(draw(st.lists(texts, max_size=2, unique_by=lambda it: it[0]))),
     )
