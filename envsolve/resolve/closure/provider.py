@@ -425,8 +425,16 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             return any(True for _ in every)
         return any(
             not any(self._is_dead(releases, position, fit, extra, depth - 1) for extra in ("", *need.extras))
-            for position, fit in every
+            for position, fit in self._reading_ahead(releases, every)
         )
+
+    def _reading_ahead(self, releases: Releases, fits: Iterator[tuple[int, Fit]]) -> Iterator[tuple[int, Fit]]:
+        """``fits``, whose metadata are fetched at once, more each time that those before did not do."""
+        count = 1
+        while batch := list(islice(fits, count)):
+            self.world.prepare(releases, [fit.best for _, fit in batch[1:]], further=False)
+            yield from batch
+            count = min(2 * count, _BATCH)
 
     def _stages(self, releases: Releases, asks: Iterable[Ask]) -> tuple[bool | None, ...]:
         """Which versions are tried: all together where a person asked for a pre-release, else final ones first."""
