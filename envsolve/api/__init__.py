@@ -186,8 +186,8 @@ def lock(
     those of Python, ``requirement_files`` and ``constraint_files`` name files of them, ``build_constraint_files`` files
     that bound what builds require. ``overrides`` replace every requirement on the same package, those of other packages
     too, in a lock of packages from indexes. Uploads after ``exclude_newer`` do not count either. ``allow_builds`` takes
-    packages that have no wheel, which runs their code; ``pre`` takes pre-releases. With ``offline`` nobody is asked,
-    and what the cache holds must do; ``refresh`` asks again for what it holds; ``cache_dir`` is its directory, and
+    packages that have no wheel, which runs their code; ``pre`` takes pre-releases. With ``offline`` no request is
+    sent, and only the cache is used; ``refresh`` fetches again what it has; ``cache_dir`` is its directory, and
     ``no_cache`` does without. The rest is as for :func:`solve`.
 
     ``existing`` is the file of a lock, if it is there: what it pins stays where it fits, except for packages that

@@ -52,11 +52,11 @@ _ONE_VERSION = re.compile(r"===?[^,*]+")
 OVERRIDE = "an override"
 """Where a limit comes from that replaces requirements."""
 _MOST_ORIGINS = 8
-"""Places that are told of one requirement, however many ask for it."""
+"""Places shown for one requirement, however many files have it."""
 
 
 class Given(NamedTuple):
-    """What is asked for by name, with where it was asked; constraints likewise; indexes that files name.
+    """The requirements and constraints of a request, each with the place it stands in, and the indexes that files name.
 
     Each requirement stands once for each place, of which a few count. ``direct`` is what was read at the addresses of
     requirements, by address (envsolve.app.direct_packages), and ``hashed`` are the requirements and constraints that
@@ -121,7 +121,7 @@ class Given(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """A digest of all that is asked for, as ``sha256:0a...``, without logins and wherever it was asked."""
+        """A digest of all requirements, as ``sha256:0a...``, without logins and whichever place they stand in."""
         asked = [
             sorted({str(need) for need, _ in self.needs}),
             sorted({str(need) for need, _ in self.constraints}),

@@ -50,8 +50,8 @@ def wheel_file(lock: Lock, *, reads_pylock: bool) -> WheelFile:
 
     if has_addresses and indexes:
         lock = lock._replace(default_index=indexes[0], default_is_plain=False, indexes=indexes[1:])
-    told = (" ".join(line.split()) for line in contents_of("\n".join(lines_of_pins(lock))))
-    text = as_lines(told).replace("$", "%24")  # of an address, and no variable of this machine
+    lines = (" ".join(line.split()) for line in contents_of("\n".join(lines_of_pins(lock))))
+    text = as_lines(lines).replace("$", "%24")  # of an address, and no variable of this machine
     return WheelFile("requirements.txt", text, has_addresses or not lock.default_is_plain)
 
 
@@ -78,7 +78,7 @@ def install_wheels(
     scratch: Path,
     progress: Callable[[str], None],
 ) -> list[Note]:
-    """Install into the environment of ``python``; the lock lies in ``scratch``, with its logins. What to tell of it.
+    """Install into the environment of ``python``; the lock lies in ``scratch``, with its logins. Returns notes.
 
     Where a build fails that is known to need older build tools, it is tried once more with these.
     Raises OutsideError where that fails, UsageError ``interpreter-replaced`` where a wheel replaced the interpreter.
@@ -112,12 +112,12 @@ def _install(
     scratch: Path,
     progress: Callable[[str], None],
 ) -> list[Note]:
-    told = wheel_file(wheels.lock, reads_pylock=wheels.uv is not None)
-    leaves_builds_open = wheels.builds and told.name == "pylock.toml"  # where to get what they require, it does not say
-    names_index = told.names_index and not leaves_builds_open
+    lock_file = wheel_file(wheels.lock, reads_pylock=wheels.uv is not None)
+    leaves_builds_open = wheels.builds and lock_file.name == "pylock.toml"  # it names no index for them
+    names_index = lock_file.names_index and not leaves_builds_open
     with tool_environ(environ, network, scratch, names_index=names_index) as variables:
-        file = scratch / told.name
-        text = _opened(told.text, network)
+        file = scratch / lock_file.name
+        text = _opened(lock_file.text, network)
         file.write_text(text, "utf-8", newline="\n")
         network = network._replace(no_cache=not network.keeps(text))
         ran = _run(python, file, wheels, network, variables, progress)

@@ -186,7 +186,7 @@ def find_findings() -> Path:
 
 
 class Catalogue:
-    """The files of a directory, each read when something is first asked for.
+    """The files of a directory, each read when it is first needed.
 
     Raises MatrixError where a file cannot be read or is not TOML, and ValueError for an entry that is wrong.
     """

@@ -1,4 +1,4 @@
-"""Asking package indexes, each of which is asked for a page or a metadata file once.
+"""Package indexes, from each of which a page or a metadata file is fetched once.
 
 Several indexes are asked in order, and the first that knows a name answers for it alone: a package of a public index
 never takes the place of one with the same name in a private index that stands before it.
@@ -40,7 +40,7 @@ class Pool:
 
 
 class Direct(NamedTuple):
-    """What is at the address of a requirement: the file as a lock names it, and its version, "" where nobody says it.
+    """What is at the address of a requirement: the file as a lock names it, and its version, "" if unknown.
 
     ``metadata`` is None for a wheel, which is read as those of an index are. ``asked`` is the address as requirements
     have it, without login: with a branch maybe, where ``file`` has a commit.
@@ -55,10 +55,9 @@ class Direct(NamedTuple):
 class Indexes:
     """The indexes of a request, in the order they are asked.
 
-    ``mapped`` names packages that an index of their own is asked for first, ``direct`` those that a requirement gives
-    by their address.
-    ``elsewhere`` says where versions of packages are that the indexes may lack.
-    Safe to use from many threads. Each page and each metadata file is asked for at most once.
+    ``mapped`` names packages that are looked up in an index of their own first, ``direct`` those that a requirement
+    gives by their address. ``elsewhere`` says where versions of packages are that the indexes may lack.
+    Safe to use from many threads. Each page and each metadata file is fetched at most once.
     """
 
     def __init__(

@@ -184,7 +184,7 @@ class HttpFetcher:
         return Response(answer.status, answer.headers, body, address.url)
 
     def _route(self, origin: Origin) -> Route:
-        """The way to a server, made when it is first asked for. Raises UsageError for settings that cannot be used."""
+        """The way to a server, made when it is first needed. Raises UsageError for settings that cannot be used."""
         from envsolve.index.route import Route, Settings  # urllib3 takes 30 ms to import, a cache needs none
 
         with self._lock:
@@ -258,7 +258,7 @@ def _patience(notes: list[str]) -> int:
 
 
 def _redirect(address: Address, response: Response) -> Address | None:
-    """Where an answer leads; None where it does not. Raises OutsideError where nobody should follow."""
+    """Where an answer leads; None where it does not. Raises OutsideError for one that is not safe to follow."""
     location = response.headers.get("location")
     if response.status not in _REDIRECTS or location is None:
         return None

@@ -1,4 +1,4 @@
-"""One package index: the page of a project, the metadata of a file, each asked for once and kept."""
+"""One package index: the page of a project, the metadata of a file, each fetched once and cached."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Shelf(Protocol):
 
 
 class Trust(NamedTuple):
-    """How far what is kept is trusted. ``offline`` asks nobody; ``refresh`` asks again for whatever is kept."""
+    """How far the cache is trusted. ``offline`` sends no request; ``refresh`` fetches again whatever is cached."""
 
     offline: bool = False
     refresh: bool = False
@@ -174,7 +174,7 @@ class Index:
         return read_kept(self._shelf.read("pages", self._key(name)), Kept)
 
     def _is_fresh(self, kept: Kept | None) -> bool:
-        """Whether nobody has to be asked whether ``kept`` still counts."""
+        """Whether ``kept`` counts without another request."""
         return kept is not None and (self._trust.offline or (kept.expires > time() and not self._trust.refresh))
 
     def _load(self, name: str, kept: Kept | None) -> Project | None:

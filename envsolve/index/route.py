@@ -122,7 +122,7 @@ class Route:
         self._pool.close()
 
     def end_overdue(self) -> None:
-        """End the connections on which an answer is waited for too long, or that nobody used for as long."""
+        """End the connections whose answer is overdue, or that were unused for as long."""
         with self._lock:
             opened = list(self._opened)
         for connection in opened:

@@ -137,7 +137,7 @@ def find_matrix() -> Path:
 
 
 class Matrix:
-    """The matrix in ``directory``, by default the one that envsolve comes with, read file by file as it is asked for.
+    """The matrix in ``directory``, by default the one that envsolve comes with, read file by file as needed.
 
     Every method raises MatrixError when a file is missing, is not TOML, or holds mistakes.
     """

@@ -13,7 +13,7 @@ from envsolve.diagnose.case import Case, Sighting, merged
 
 
 class CaseFacts:
-    """The facts of a case, each found out when it is first asked for.
+    """The facts of a case, each worked out when it is first needed.
 
     What a line holds counts before the facts of its name. ``more`` is what a rule in code adds.
     """

@@ -97,7 +97,7 @@ def plugin_misses(case: Case, _lines: Lines) -> str | None:
 
 
 def jax_plugin_installed(case: Case, _lines: Lines) -> bool:
-    """Whether the packages are told to hold JAX's CUDA plugin."""
+    """Whether the packages include JAX's CUDA plugin."""
     return any(re.fullmatch(r"jax-cuda\d+-(plugin|pjrt)", name) for name in case.packages)
 
 

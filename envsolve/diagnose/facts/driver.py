@@ -54,7 +54,7 @@ def root_seen(case: Case, _lines: Lines) -> bool:
 
 
 def error_number(_case: Case, lines: Lines) -> str | None:
-    """The number by which the error was told, where no words tell it."""
+    """The number of the error, if the text has no words for it."""
     return merged(lines).get("error_number")
 
 
@@ -91,7 +91,7 @@ def _full(case: Case, cuda: CudaVersion | None) -> DriverVersion | None:
 
 
 def _told(lines: Lines) -> CudaVersion | None:
-    """The CUDA of the driver in the lines themselves, which counts before what is told beside them."""
+    """The CUDA of the driver in the lines themselves, which counts before what is known otherwise."""
     symptom, fields = lines[0].symptom if lines else "", merged(lines)
     if symptom == "driver-too-old" and "cuda" in fields:
         return CudaVersion.from_driver_api(int(fields["cuda"]))
@@ -124,14 +124,14 @@ def driver_major(case: Case, lines: Lines) -> int | None:
 
 
 def driver_beside(case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA of the driver that is told beside a text which is of another, older one."""
+    """The CUDA of the driver as known otherwise, if the text is of another, older one."""
     full = driver_full(case, lines)
     own = None if case.driver is None else case.knowledge.cuda_of(case.driver)
     return own if own is not None and full is not None and own.major > full.major else None
 
 
 def driver_branches(case: Case, lines: Lines) -> tuple[str, ...]:
-    """The branches of a driver of which only the CUDA is told."""
+    """The branches of a driver of which only the CUDA is known."""
     full = driver_full(case, lines)
     return tuple(sorted(f"R{it.branch}" for it in case.knowledge.matrix.cuda.branches if it.cuda == full))
 
@@ -230,12 +230,12 @@ class _Wanted(NamedTuple):
 
 
 def _default_build(case: Case) -> Release | None:
-    """The build of the framework's version that pip takes by itself, where several are and none was told."""
+    """The build of the framework's version that pip takes by itself, if there are several and none was named."""
     return next((it for it in case.releases() if it.source is Source.PYPI and it.cuda is not None), None)
 
 
 def _wanted(case: Case, lines: Lines) -> _Wanted | None:
-    """What the driver does not run: told, of the build, of its default, or by the rule that majors are kept."""
+    """What the driver does not run: as named, of the build, of its default, or by the rule that majors are kept."""
     full, fields = driver_full(case, lines), merged(lines)
     if full is None:
         return None
@@ -310,7 +310,7 @@ def asked_too_new(case: Case, lines: Lines) -> bool:
 
 
 def proven_too_old(case: Case, lines: Lines) -> bool:
-    """Whether the versions of driver and build are told, and the driver does not run the build."""
+    """Whether the versions of driver and build are known, and the driver does not run the build."""
     full, default = driver_full(case, lines), _default_build(case)
     built = case.built_cuda or (default.cuda if default is not None else case.toolkit)
     return full is not None and case.driver is not None and built is not None and not _runs(full, built)
@@ -344,7 +344,7 @@ def needed_driver(case: Case, lines: Lines) -> str | None:
 
 
 def newer_driver_beside(case: Case, lines: Lines) -> bool:
-    """Whether the driver that is told beside the text is new enough."""
+    """Whether the driver as known otherwise is new enough."""
     beside, wanted = driver_beside(case, lines), wanted_cuda(case, lines)
     fits = beside is not None and wanted is not None and _runs(beside, wanted)
     return fits and not driver_too_old_for_gpu(case, lines) and not update_cannot_help(case, lines)
@@ -476,12 +476,12 @@ def conda_found(case: Case, lines: Lines) -> CudaVersion | None:
 
 
 def conda_driver(case: Case, lines: Lines) -> DriverVersion | None:
-    """The oldest driver for what is asked for; on Linux, where nothing says that it is Windows."""
+    """The oldest driver for the wanted CUDA; on Linux, where nothing says that it is Windows."""
     return _floor(case, conda_wanted(case, lines))
 
 
 def conda_driver_windows(case: Case, lines: Lines) -> DriverVersion | None:
-    """The oldest driver for Windows for what is asked for."""
+    """The oldest driver for Windows for the wanted CUDA."""
     cuda = conda_wanted(case, lines)
     return None if cuda is None else case.knowledge.driver_floor(cuda, windows=True)
 

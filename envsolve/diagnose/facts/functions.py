@@ -31,7 +31,7 @@ def all_lines_have(_case: Case, lines: Lines, pattern: str) -> bool:
 
 
 def installed(case: Case, _lines: Lines, package: str) -> str | None:
-    """The version of an installed package as told, ``""`` where only its name is."""
+    """The version of an installed package as named, ``""`` where only its name is."""
     return case.packages.get(package)
 
 

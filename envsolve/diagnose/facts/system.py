@@ -46,7 +46,7 @@ _FRAMEWORKS = frozenset(
         "tensorrt", "vllm", "deepspeed",
     }
 )  # fmt: skip
-"""Modules after which nobody names a file of a project that works."""
+"""Modules that no working project has a file of the same name as."""
 _LIBRARIES = _FRAMEWORKS | {
     "scipy", "pandas", "sklearn", "PIL", "cv2", "accelerate", "datasets", "tokenizers", "safetensors", "peft", "timm",
     "einops", "matplotlib", "tensorboard", "google", "packaging", "yaml", "requests", "tqdm", "sympy", "networkx",
@@ -180,13 +180,13 @@ def names_avx(_case: Case, lines: Lines) -> bool:
 
 
 def is_x86(case: Case, _lines: Lines) -> bool:
-    """Whether the processor is told to be one of x86, by more than that it runs Linux."""
+    """Whether the processor is known to be x86, by more than that it runs Linux."""
     told = case.given.platform is not None or case.given.host is not None or case.told("platform") is not None
     return told or case.windows or any("x86_64" in clue.line for clue in case.clues.get("linux", ()))
 
 
 def tls_library(_case: Case, lines: Lines) -> str | None:
-    """A library that needs static TLS when none is left, by its path; ``slots`` where no library is told."""
+    """A library that needs static TLS when none is left, by its path; ``slots`` if no library is named."""
     file = lines[0].get("library")
     return posixpath.normpath(file) if file else "slots" if lines[0].get("slots") else None
 
@@ -197,7 +197,7 @@ def tls_name(case: Case, lines: Lines) -> str:
 
 
 def tls_path(case: Case, lines: Lines) -> str | None:
-    """Its path, where it is told whole."""
+    """Its path, if the text has all of it."""
     path = tls_library(case, lines) or ""
     return path if posixpath.isabs(path) else None
 

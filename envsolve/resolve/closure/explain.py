@@ -82,7 +82,7 @@ def _strictness(of_project: tuple[tuple[str, str], list[tuple[Ask, Pick | None]]
 
 
 def missing(conflict: Conflict) -> list[Ask]:
-    """What is asked for that no version of a known project meets, whatever else is asked."""
+    """The requirements that no version of a known project meets, whatever else is required."""
     return [
         ask
         for ask, parent in conflict.causes
@@ -120,7 +120,7 @@ def _requirements(group: list[tuple[Ask, Pick | None]]) -> Iterator[_Sentence]:
 
 
 def versions(ask: Ask) -> str:
-    """What is asked for; a stack asks for one build exactly, which a person writes as a version."""
+    """The requirement as text; a stack requires one build exactly, which a person writes as a version."""
     if isinstance(ask.releases, VirtualReleases):
         return f"{ask.name} for itself"
     specifier = ask.specifier.replace("===", "==") if ask.origin == THE_STACK else ask.specifier
@@ -210,7 +210,7 @@ def _hashes(version: str, releases: Releases, conflict: Conflict) -> Iterator[st
 
 
 def _on_index(releases: Releases, conflict: Conflict) -> str:
-    """What the index has where nobody's range has anything in it: the first index that knows a name is the only one."""
+    """What the index has, if no version is in range: the first index that knows a name is the only one used."""
     there = releases.project.versions
     where = conflict.provider.world.indexes.index_url(releases.project) or "the file"
     if not there:

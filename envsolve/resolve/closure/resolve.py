@@ -73,12 +73,12 @@ class TimeUpError(Exception):
 
 
 class Question(NamedTuple):
-    """What a closure is asked for. ``held`` are the versions of an existing lock, which stay where they fit.
+    """A question to the search. ``held`` are the versions of an existing lock, which stay where they fit.
 
     ``present`` are the projects that conda installs, by normalized name: what asks for one is met by its version or
     not at all, and what it requires itself is met. ``judge`` says what metadata leave out, ``virtual`` are projects
     that it speaks of and no index has. ``floors`` are the oldest versions that may be taken of projects. ``newest`` are
-    the newest versions of what was asked for, ``frameworks`` the packages of frameworks.
+    the newest versions of the requested packages, ``frameworks`` the packages of frameworks.
     """
 
     asked: tuple[Asked, ...]
@@ -96,9 +96,9 @@ class Question(NamedTuple):
 class Found(NamedTuple):
     """Every package that a question needs, by name, without what is present.
 
-    ``bare`` are the extras that were asked for of what is present, with its name: conda knows no extras. ``behind`` is
-    what was asked for and is not at its newest. ``read`` is what each package says of itself. ``beyond_glibc`` are
-    newer versions of what was asked for, each with the C library it needs. ``months`` says how much older each of it is
+    ``bare`` are the required extras of what is present, with its name: conda knows no extras. ``behind`` is
+    requested packages that are not at their newest. ``read`` is what each package says of itself. ``beyond_glibc`` are
+    newer versions of requested packages, each with the C library it needs. ``months`` says how much older each of it is
     than the newest release, wherever that runs, ``unlimited`` what of it is much older than the framework that it
     admits. ``replaced`` are requirements in place of which an override counts, each with the package that has it.
     """
