@@ -22,6 +22,7 @@ from envsolve.index.settings import IndexSettings
 from envsolve.lockfile import requirements_txt
 from envsolve.lockfile.lock import Lock
 from envsolve.model.host import Platform
+from envsolve.model.package import PackageFile, Pin
 from tests.cli.creating import tree
 from tests.index.packages import wheel
 from tests.index.server import IndexServer
@@ -176,3 +177,27 @@ def test_a_pip_that_does_not_answer_is_none(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(OutsideError):
         install_wheels(python, wheels, Network(IndexSettings()), os.environ, tmp_path, lambda _: None)
     assert time.monotonic() - started < 20
+
+
+FILE = PackageFile("own-1.0-py3-none-any.whl", "https://i/own-1.0-py3-none-any.whl", (("sha256", DIGEST),))
+COMMIT = PackageFile(f"part@{'0' * 40}", f"git+https://i/part@{'0' * 40}")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script stands for uv")
+@pytest.mark.parametrize(
+    ("files", "requires_hashes"),
+    [((FILE,), True), ((COMMIT,), False), ((FILE, COMMIT), False)],
+    ids=["files", "a repository", "both"],
+)
+def test_every_file_must_have_a_hash_unless_there_is_a_repository(
+    files: tuple[PackageFile, ...], requires_hashes: bool, tmp_path: Path
+) -> None:
+    uv, scratch = tmp_path / "uv", tmp_path / "scratch"
+    uv.write_text(f'#!/bin/sh\necho "$@" > "{tmp_path}/words"\n')
+    uv.chmod(0o755)
+    scratch.mkdir()
+    pins = tuple(Pin(f"own{number}", "1.0", (file,), None) for number, file in enumerate(files))
+    wheels = Wheels(Lock(pins), str(uv), alone=True, builds=True)
+    network = Network(IndexSettings())
+    install_wheels(Path(sys.executable), wheels, network, os.environ, scratch, lambda _: None)
+    assert ("--require-hashes" in (tmp_path / "words").read_text().split()) is requires_hashes
