@@ -270,7 +270,7 @@ class Catalogue:
     def recognised_by_checks(self) -> Iterator[Wording]:
         """The wordings that checks look for in what a framework printed, the cause of the others first."""
         for document in self.documents.values():
-            yield from (Wording(**it) for it in _tables(document.get("recognise")))  # type: ignore[arg-type]
+            yield from (Wording(**it) for it in _tables(document.get("recognise")))  # type: ignore[arg-type]  # read from TOML
 
     @cached_property
     def numbers(self) -> Mapping[int, str]:
@@ -357,7 +357,7 @@ class Catalogue:
             number=int(str(row["number"])) if "number" in row else None,
             when=when,
             unless=self._condition(row.get("unless"), identifier),
-            **{key: sentences(key) for key in _SAID},  # type: ignore[arg-type]
+            **{key: sentences(key) for key in _SAID},  # type: ignore[arg-type]  # fields of sentences
         )
 
     def _remedy(self, identifier: str, value: object) -> Mapping[str, str]:

@@ -10,19 +10,20 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import Any
 
 Facts = Callable[[str], object]
 """The value of a declared fact by its name: None where it is unknown; for a function, the callable."""
 
-_OPERATORS: Mapping[type[ast.cmpop], Callable[[object, object], object]] = {
+_OPERATORS: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,  # type: ignore[dict-item]  # values that a rule compares can be compared
-    ast.LtE: operator.le,  # type: ignore[dict-item]
-    ast.Gt: operator.gt,  # type: ignore[dict-item]
-    ast.GtE: operator.ge,  # type: ignore[dict-item]
-    ast.In: lambda item, items: item in items,  # type: ignore[operator]
-    ast.NotIn: lambda item, items: item not in items,  # type: ignore[operator]
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda item, items: item in items,
+    ast.NotIn: lambda item, items: item not in items,
 }
 
 
