@@ -7,8 +7,8 @@ import re
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.gpu_code import first_told
 from envsolve.diagnose.rules import builds_places
-from envsolve.diagnose.rules.code_coverage import first_told
 from envsolve.model.versions import CudaVersion, parsed_version
 
 Lines = tuple[Sighting, ...]

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
+from envsolve.diagnose.gpu_code import first_told
 from envsolve.diagnose.rules.builds_places import arm_fields, jetson_words, on_arm, on_macos, only_amd
-from envsolve.diagnose.rules.code_coverage import first_told
 from envsolve.diagnose.rules.code_reach import built_with, listed, taking
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source

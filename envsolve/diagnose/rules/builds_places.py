@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from envsolve.diagnose.case import TITLES, Case
-from envsolve.diagnose.rules.code_reach import edge, taking
+from envsolve.diagnose.gpu_code import edge
+from envsolve.diagnose.rules.code_reach import taking
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import parsed_version
