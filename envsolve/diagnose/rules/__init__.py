@@ -28,9 +28,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "extensions": ("packages",),
     "symbols": ("packages",),
     "compilers": ("packages",),
-    "toolkits": ("packages",),
     "tensorrt": ("packages",),
-    "building": ("packages",),
     "installing": ("installing",),
     "conda": ("installing",),
 }
