@@ -23,7 +23,6 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "code_compilers": ("code",),
     "code_images": ("code",),
     "code_features": ("code",),
-    "builds": ("builds",),
     "packages": ("packages",),
     "extensions": ("packages",),
     "symbols": ("packages",),
