@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from envsolve.boundary.secrets import masked
 from envsolve.diagnose.case import TITLES, Case, Given
@@ -21,6 +22,9 @@ from envsolve.model.finding import Finding
 from envsolve.model.host import Host, Platform
 from envsolve.model.note import Note
 from envsolve.model.versions import DriverVersion
+
+if TYPE_CHECKING:
+    from envsolve.app.remedies import Advice
 
 LONGEST_LINE = 400
 """Characters of a line of evidence that are shown."""
@@ -65,8 +69,18 @@ def explain(stream: BinaryIO, asked: ExplainRequest, environ: Mapping[str, str])
     given = _given(asked, matrix, environ)
     seen = scan(interesting(stream, anchors_of(tables)), tables)
     case = Case(seen.sightings, seen.clues, _with_this_machine(given, seen, asked, matrix, environ), Knowledge(matrix))
-    findings = tuple(_finding(told, case, matrix) for told in diagnoses_of(case, tables))
-    return Explained(findings, tuple(_recognised(case)), COLLECT, tuple(_notes(seen, case)))
+    return Explained(_findings(case, tables), tuple(_recognised(case)), COLLECT, tuple(_notes(seen, case)))
+
+
+def findings_in(text: str, given: Given, matrix: Matrix) -> tuple[Finding, ...]:
+    """What ``text`` means where ``given`` is known; the cause of the others first."""
+    tables = Tables()
+    seen = scan(interesting(io.BytesIO(text.encode()), anchors_of(tables)), tables)
+    return _findings(Case(seen.sightings, seen.clues, given, Knowledge(matrix)), tables)
+
+
+def _findings(case: Case, tables: Tables) -> tuple[Finding, ...]:
+    return tuple(_finding(told, case, case.knowledge.matrix) for told in diagnoses_of(case, tables))
 
 
 def _notes(seen: Seen, case: Case) -> Iterator[Note]:
@@ -171,17 +185,21 @@ def _finding(told: Told, case: Case, matrix: Matrix) -> Finding:
     """The finding with the environment that mends it, and without secrets."""
     about = _framework_of(told.cause, case)
     finding = told.finding._replace(about=about)
-    advice = None
     if told.solvable:
         from envsolve.app.remedies import advice_on
 
         advice = advice_on(told.cause.remedy or Remedy(), case, matrix, about)
-    if advice is not None:
-        finding = finding._replace(
-            fix=f"{finding.fix} {advice.text}".strip(),
-            commands=tuple(dict.fromkeys((*finding.commands, *advice.commands))),
-        )
+        finding = finding if advice is None else _with_advice(finding, advice)
     return finding._replace(evidence=tuple(_shown(line) for line in finding.evidence))
+
+
+def _with_advice(finding: Finding, advice: Advice) -> Finding:
+    """The finding with the solver's advice."""
+    return finding._replace(
+        fix=f"{finding.fix} {advice.text}".strip(),
+        commands=tuple(dict.fromkeys((*finding.commands, *advice.commands))),
+        more=f"{finding.more} {advice.more}".strip(),
+    )
 
 
 def _framework_of(cause: Cause, case: Case) -> str | None:

@@ -27,10 +27,11 @@ _MOST_HINTS = 2
 
 
 class Advice(NamedTuple):
-    """What the solver says to a remedy: a sentence, and the commands that it has checked."""
+    """What the solver says to a remedy: a sentence and commands for the fix, and what else there is to say."""
 
     text: str
     commands: tuple[str, ...]
+    more: str
 
 
 def advice_on(remedy: Remedy, case: Case, matrix: Matrix, about: str | None) -> Advice | None:
@@ -48,7 +49,7 @@ def advice_on(remedy: Remedy, case: Case, matrix: Matrix, about: str | None) -> 
     request = _request(frameworks, remedy, case)
     if request is None:
         command = command_of(Request(frameworks=frameworks, gpus=("auto",)))
-        return Advice("On the machine itself, envsolve picks the build that fits its GPU and driver.", (command,))
+        return Advice("", (), f"On the machine itself, `{command}` chooses the build that fits its GPU and driver.")
     refused: UnsolvableError | None = None
     for attempt in _attempts(request, case, keep=not remedy.frameworks):
         try:
@@ -60,7 +61,7 @@ def advice_on(remedy: Remedy, case: Case, matrix: Matrix, about: str | None) -> 
             return None
         if attempt is not request and _only_compiled_at_start(solutions[0]):
             continue
-        return Advice(_stack_text(solutions[0], request), (command_of(attempt),))
+        return Advice("", (command_of(attempt),), _stack_text(solutions[0], request))
     return None if refused is None else _refused(refused)
 
 
@@ -111,9 +112,8 @@ def _stack_text(solution: Solution, request: Request) -> str:
 def _refused(error: UnsolvableError) -> Advice:
     """Why no environment mends it, and the ways out that the solver has checked."""
     ways: Sequence[tuple[str, str]] = [(it.text, it.command) for it in error.hints if it.command is not None]
-    texts = [f"No environment fits this hardware: {error.message}."]
-    texts += [f"Alternative: {text}." for text, _ in ways[:_MOST_HINTS]]
-    return Advice(" ".join(texts), tuple(command for _, command in ways[:_MOST_HINTS]))
+    others = " ".join(f"Alternative: {text}: `{command}`." for text, command in ways[:_MOST_HINTS])
+    return Advice(f"No environment fits this hardware: {error.message}.", (), others)
 
 
 def _this_platform() -> Platform | None:

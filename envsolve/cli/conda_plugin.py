@@ -31,10 +31,10 @@ class _Silent:
 
 
 def check(prefix: str, verbose: bool) -> None:
-    """Print what is wrong with the GPU stack of ``prefix`` on this machine; all evidence with ``verbose``."""
+    """Print what is wrong with the GPU stack of ``prefix`` on this machine; all that is known with ``verbose``."""
     from envsolve.app.doctoring import DoctorRequest, diagnose
     from envsolve.boundary.display import escaped, one_line
-    from envsolve.cli.finding_text import EVIDENCE, finding_lines
+    from envsolve.cli.finding_text import finding_lines
     from envsolve.errors import EnvsolveError
 
     try:
@@ -47,8 +47,7 @@ def check(prefix: str, verbose: bool) -> None:
     else:
         click.echo(f"{_BAD} {NAME}:\n")
     for finding in diagnosed.findings:
-        most = len(finding.evidence) if verbose else EVIDENCE
-        click.echo(escaped("\n".join((*finding_lines(finding, most=most), ""))))
+        click.echo(escaped("\n".join((*finding_lines(finding, full=verbose), ""))))
 
 
 @hookimpl  # type: ignore[untyped-decorator]  # conda ships no types

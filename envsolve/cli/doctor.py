@@ -50,7 +50,7 @@ def doctor(**options: Any) -> int:
             deliver(text, None)
             _tell((*diagnosed.notes, *notes), options)
             return 0
-    text = _as_json(diagnosed) if options["as_json"] else _as_text(diagnosed, all_evidence=options["verbose"] > 0)
+    text = _as_json(diagnosed) if options["as_json"] else _as_text(diagnosed, full=options["verbose"] > 0)
     deliver(text, None, color=Palette.wanted())
     _tell(diagnosed.notes, options)
     return 0 if diagnosed.ok else 1
@@ -96,13 +96,13 @@ def _as_json(diagnosed: Diagnosed) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
-def _as_text(diagnosed: Diagnosed, *, all_evidence: bool) -> str:
-    from envsolve.cli.finding_text import EVIDENCE, finding_lines, printable
+def _as_text(diagnosed: Diagnosed, *, full: bool) -> str:
+    from envsolve.cli.finding_text import finding_lines, printable
 
     lines: list[str] = []
     for finding in diagnosed.findings:
-        lines += [*finding_lines(finding, most=len(finding.evidence) if all_evidence else EVIDENCE), ""]
-    if all_evidence:
+        lines += [*finding_lines(finding, full=full), ""]
+    if full:
         lines += [*map(printable, _origins(diagnosed)), ""]
     return "".join(f"{line}\n" for line in (*lines, printable(_conclusion(diagnosed))))
 

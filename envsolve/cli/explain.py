@@ -110,7 +110,7 @@ def explain(**options: Any) -> int:
             explained = explained_of(stream, _asked(options), os.environ)
         except OSError as error:
             raise _unreadable(" ".join(options["words"]) or "standard input", error.strerror or str(error)) from error
-    text = _as_json(explained) if options["as_json"] else _as_text(explained, all_evidence=options["verbose"] > 0)
+    text = _as_json(explained) if options["as_json"] else _as_text(explained, full=options["verbose"] > 0)
     deliver(text, None, color=Palette.wanted())
     for it in explained.notes:
         note(it, quiet=options["quiet"])
@@ -204,12 +204,12 @@ def _as_json(explained: Explained) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
-def _as_text(explained: Explained, *, all_evidence: bool) -> str:
-    from envsolve.cli.finding_text import EVIDENCE, finding_lines, printable
+def _as_text(explained: Explained, *, full: bool) -> str:
+    from envsolve.cli.finding_text import finding_lines, printable
 
     lines: list[str] = []
     for finding in explained.findings:
-        lines += [*finding_lines(finding, most=len(finding.evidence) if all_evidence else EVIDENCE), ""]
+        lines += [*finding_lines(finding, full=full), ""]
     if not explained.findings:
         lines += ["no known GPU environment error found in this text"]
         lines += [f"recognised: {printable(text)}" for text in explained.recognised]

@@ -1,4 +1,4 @@
-"""A finding as people read it: what it is, why, what to type, and the lines it rests on."""
+"""A finding as people read it: what it is, why, what to type, the lines it rests on, and what else it may be."""
 
 from __future__ import annotations
 
@@ -6,35 +6,50 @@ from collections.abc import Iterator
 
 import click
 
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding, PossibleCause, Severity
 
-EVIDENCE = 4
-"""Lines of what was seen that a finding shows unless all are asked for."""
+_EVIDENCE = 4
+"""Lines of what was seen that a short finding shows."""
 _SEVERITIES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
-def finding_lines(finding: Finding, *, most: int, plain: bool = False) -> Iterator[str]:
-    """The lines of ``finding`` with at most ``most`` lines of evidence; ``plain`` for a place without colour."""
+def finding_lines(finding: Finding, *, full: bool, plain: bool = False) -> Iterator[str]:
+    """The lines of ``finding``; ``full``: with all that is known. ``plain`` is for a place without colour."""
     word = f"{finding.severity.value}:"
     yield f"{word if plain else click.style(word, fg=_SEVERITIES[finding.severity], bold=True)} {finding.id}"
-    several = len(finding.possible_causes)
-    yield f"  {printable(finding.title)}{f' (most likely of {several} possible causes)' if several else ''}"
-    yield from _labelled("cause", finding.cause)
-    yield from _labelled("fix", finding.fix)
+    yield f"  {printable(finding.title)}"
+    yield f"cause: {printable(finding.cause)}"
+    if finding.fix:
+        yield f"fix: {printable(finding.fix)}"
     yield from (f"  {printable(command)}" for command in finding.commands)
+    if finding.more and full:
+        yield f"more: {printable(finding.more)}"
+    most = len(finding.evidence) if full else _EVIDENCE
     yield from (f"seen: {printable(line)}" for line in finding.evidence[:most])
     if len(finding.evidence) > most:
         yield f"seen: {len(finding.evidence) - most} more, with -v"
+    if finding.possible_causes:
+        first, *others = finding.possible_causes
+        if first.check not in first.commands:
+            yield from (f"check: {it}" for it in _check(first))
+        for other in others:
+            yield f"or: {'. '.join((printable(other.title), *_check(other)))}"
+            yield from _in_full(other) if full else ()
 
 
-def _labelled(label: str, text: str) -> Iterator[str]:
-    """One line, or the label and below it one line for each of several causes."""
-    lines = [printable(line) for line in text.splitlines() if line.strip()]
-    if len(lines) == 1:
-        yield f"{label}: {lines[0]}"
-    elif lines:
-        yield f"{label}:"
-        yield from (f"  {line}" for line in lines)
+def _check(cause: PossibleCause) -> Iterator[str]:
+    """What tells this cause from the others."""
+    if cause.check:
+        yield printable(f"`{cause.check}` {cause.shows}" if cause.shows else f"`{cause.check}`")
+
+
+def _in_full(cause: PossibleCause) -> Iterator[str]:
+    yield f"  cause: {printable(cause.cause)}"
+    if cause.fix:
+        yield f"  fix: {printable(cause.fix)}"
+    yield from (f"    {printable(command)}" for command in cause.commands)
+    if cause.more:
+        yield f"  more: {printable(cause.more)}"
 
 
 def printable(text: str) -> str:

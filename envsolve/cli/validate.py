@@ -127,7 +127,7 @@ def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
     """Print what was found and write the report that is asked for; the exit code."""
     from envsolve.cli.validation_text import as_json, as_junit, as_text
 
-    text = as_json(validation) if options["as_json"] else as_text(validation, all_evidence=options["verbose"] > 0)
+    text = as_json(validation) if options["as_json"] else as_text(validation, full=options["verbose"] > 0)
     deliver(text, None, color=Palette.wanted())
     if options["junit"] is not None:
         deliver(as_junit(validation), options["junit"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from envsolve.cli.finding_text import EVIDENCE, finding_lines, printable
+from envsolve.cli.finding_text import finding_lines, printable
 from envsolve.validation.report import ProbeReport, Report, Status
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 _COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "cyan"}
 
 
-def as_text(validation: Validation, *, all_evidence: bool = False) -> str:
-    """One line per probe, then each finding with what to do, and what was seen of it: all of it, or the beginning."""
+def as_text(validation: Validation, *, full: bool = False) -> str:
+    """One line per probe, then each finding with what to do; ``full``: with all that is known of it."""
     report = validation.report
     width = max((len(probe.name) for probe in report.probes), default=0)
     lines = [_probe_line(probe, width) for probe in report.probes]
     for finding in report.findings:
-        lines += ["", *finding_lines(finding, most=len(finding.evidence) if all_evidence else EVIDENCE)]
+        lines += ["", *finding_lines(finding, full=full)]
     return "".join(f"{line}\n" for line in (*lines, "", printable(_conclusion(report))))
 
 
@@ -73,9 +73,7 @@ def as_junit(validation: Validation) -> str:
         if probe.status is Status.FAIL:
             title = probe.findings[0].title if probe.findings else probe.detail
             failure = ET.SubElement(case, "failure", message=printable(title))
-            failure.text = "\n\n".join(
-                "\n".join(finding_lines(it, most=len(it.evidence), plain=True)) for it in probe.findings
-            )
+            failure.text = "\n\n".join("\n".join(finding_lines(it, full=True, plain=True)) for it in probe.findings)
         ET.SubElement(case, "system-out").text = printable(probe.detail)
     ET.indent(suite)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'

@@ -34,10 +34,14 @@ class Cause(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """What one failure may come from: one cause, or up to four that the text allows, the likeliest first."""
+    """What one failure may come from: one cause, or up to four that the text allows, the likeliest first.
+
+    ``decided``: something that was seen or given speaks for the first.
+    """
 
     causes: tuple[Cause, ...]
     sightings: tuple[Sighting, ...]
+    decided: bool = True
 
 
 Rule = Callable[[Case, tuple[Sighting, ...]], Iterable[Diagnosis]]

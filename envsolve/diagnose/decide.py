@@ -49,7 +49,11 @@ def _decision(
     if rule.about is not None:
         about = case.fields_of(rule.about)
         causes = [it._replace(fields={**it.fields, **about}) for it in causes]
-    return None if branch.causes and not causes else Diagnosis(tuple(causes), part)
+    return (
+        None
+        if branch.causes and not causes
+        else Diagnosis(tuple(causes), part, decided=bool(branch.when or branch.lines))
+    )
 
 
 def _cause(

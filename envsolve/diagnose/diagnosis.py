@@ -6,7 +6,7 @@ symptom is told only where nothing stronger is: it follows from many things.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envsolve.diagnose.case import Case, Sighting, merged
@@ -16,7 +16,7 @@ from envsolve.diagnose.rules import rule_for
 from envsolve.diagnose.tables import Explanation, Symptom, Tables
 from envsolve.diagnose.wording import filled, told
 from envsolve.findings.catalogue import Entry, shipped
-from envsolve.model.finding import Finding, PossibleCause, Severity
+from envsolve.model.finding import Confidence, Finding, PossibleCause, Severity
 
 _SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 _MOST_EVIDENCE = 8
@@ -73,9 +73,9 @@ def _without_weak(found: Sequence[_Ranked]) -> Sequence[_Ranked]:
 
 def _each_once(all_told: Iterable[Told]) -> Iterator[Told]:
     """One finding for each id and subject, with the evidence of all."""
-    found: dict[tuple[str, str], Told] = {}
+    found: dict[tuple[str, tuple[str, ...]], Told] = {}
     for words in all_told:
-        key = (words.finding.id, words.finding.cause)
+        key = (words.finding.id, (words.finding.cause, *(it.cause for it in words.finding.possible_causes)))
         known = found.get(key)
         if known is None:
             found[key] = words
@@ -86,26 +86,37 @@ def _each_once(all_told: Iterable[Told]) -> Iterator[Told]:
 
 
 def _worded(diagnosis: Diagnosis, case: Case, tables: Tables) -> Told:
-    """The finding of a diagnosis. Of several causes each is told, with the command that tells it from the others."""
+    """The finding of a diagnosis: in the words of its first cause, with the others beside it."""
     evidence = tuple(
         dict.fromkeys((*(it.line for it in diagnosis.sightings), *(it for c in diagnosis.causes for it in c.evidence)))
     )
-    parts = [_cause_worded(cause, diagnosis.sightings, case, tables) for cause in diagnosis.causes]
+    worded = [_cause_worded(cause, diagnosis.sightings, case, tables) for cause in diagnosis.causes]
+    parts = [part for part, _ in worded]
     known = [_known(cause, tables) for cause in diagnosis.causes]
+    first = parts[0]
     finding = Finding(
         id=known[0].finding,
-        title=parts[0].title,
+        title=first.title,
         severity=known[0].severity,
-        cause=_numbered(parts),
-        fix=_fixes(parts),
-        commands=tuple(dict.fromkeys(command for part in parts for command in part.commands)),
+        cause=first.cause,
+        fix=first.fix,
+        commands=first.commands,
         evidence=evidence[:_MOST_EVIDENCE],
         in_scope=known[0].in_scope,
         about=case.framework,
         possible_causes=tuple(parts) if len(parts) > 1 else (),
         sources=tuple(dict.fromkeys(source for it in known for source in it.sources)),
+        more=first.more,
+        confidence=_confidence(diagnosis),
+        facts=tuple((name, value) for name, value in {**case.fields, **worded[0][1]}.items() if value),
     )
     return Told(finding, diagnosis.causes[0], known[0].solvable)
+
+
+def _confidence(diagnosis: Diagnosis) -> Confidence:
+    if len(diagnosis.causes) == 1:
+        return Confidence.HIGH
+    return Confidence.MEDIUM if diagnosis.decided else Confidence.LOW
 
 
 def _known(cause: Cause, tables: Tables) -> Entry | Explanation:
@@ -114,37 +125,25 @@ def _known(cause: Cause, tables: Tables) -> Entry | Explanation:
     return tables.explanation(name) if name in tables.explanations else shipped().entry(name)
 
 
-def _cause_worded(cause: Cause, sightings: tuple[Sighting, ...], case: Case, tables: Tables) -> PossibleCause:
+def _cause_worded(
+    cause: Cause, sightings: tuple[Sighting, ...], case: Case, tables: Tables
+) -> tuple[PossibleCause, Mapping[str, str]]:
+    """A cause in words, and the facts that these name."""
     known = _known(cause, tables)
     if isinstance(known, Entry):
         said = known.said(CaseFacts(case, sightings, shipped().facts, cause.fields))
-        return PossibleCause(known.id, said.title, said.cause, said.fix, said.commands, said.check, said.shows)
+        part = PossibleCause(
+            known.id, said.title, said.cause, said.fix, said.commands, said.check, said.shows, said.more
+        )
+        return part, said.facts
     fields = {**case.fields, **cause.fields}
-    return PossibleCause(
+    part = PossibleCause(
         id=known.id,
         title=filled(known.title, fields) or known.title,
         cause=" ".join(told(known.cause, fields)),
         fix=" ".join((*told(known.fix, fields), *told(known.harmful, fields))),
         commands=tuple(told(known.commands, fields)),
-        tell=filled(known.tell, fields) or "",
+        check=filled(known.tell, fields) or "",
         shows=filled(known.shows, fields) or "",
     )
-
-
-def _numbered(parts: Sequence[PossibleCause]) -> str:
-    """One cause as it is; several in their order, each with what tells it from the others."""
-    if len(parts) == 1:
-        return parts[0].cause
-    return "\n".join(f"{number}. {part.cause}{_telling(part)}" for number, part in enumerate(parts, 1))
-
-
-def _telling(part: PossibleCause) -> str:
-    if not part.tell:
-        return ""
-    return f" To tell: `{part.tell}`" + (f" {part.shows}" if part.shows else ".")
-
-
-def _fixes(parts: Sequence[PossibleCause]) -> str:
-    if len(parts) == 1:
-        return parts[0].fix
-    return "\n".join(f"{number}. {part.fix}" for number, part in enumerate(parts, 1))
+    return part, {}

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from envsolve.boundary.document import Document, Kept, read_document
 from envsolve.findings.condition import Condition, Facts
-from envsolve.findings.template import Sentence, fields_of
+from envsolve.findings.template import Sentence, fields_of, shown
 from envsolve.model.finding import Finding, Severity
 
 Row = Mapping[str, object]
 
-_SAID = ("title", "cause", "fix", "commands", "check", "shows")
+_SAID = ("title", "cause", "fix", "commands", "more", "check", "shows")
 _KEYS = frozenset(
     {
         *_SAID,
@@ -50,14 +50,17 @@ class Words(NamedTuple):
     cause: str
     fix: str
     commands: tuple[str, ...]
+    more: str
     check: str
     shows: str
+    facts: Mapping[str, str]
 
 
 class Entry(NamedTuple):
     """One finding, or one cause of it: what it means and what to do.
 
-    Of ``title``, ``check`` and ``shows`` the first that holds is said, of ``cause``, ``fix`` and ``commands`` all.
+    Of ``title``, ``check`` and ``shows`` the first that holds is said, of the others all. ``more`` are
+    details: background, other ways to fix it, warnings.
     ``when`` is what it needs, ``unless`` what rules it out. ``check`` is the command that tells this cause from others,
     ``shows`` what it then shows. ``solvable``: another environment can be the fix. ``finding`` is the public id, which
     several causes may share. ``seen`` are symptoms whose lines speak for it, and hold fields for it. ``remedy`` says
@@ -80,6 +83,7 @@ class Entry(NamedTuple):
     cause: tuple[Sentence, ...]
     fix: tuple[Sentence, ...]
     commands: tuple[Sentence, ...]
+    more: tuple[Sentence, ...]
     check: tuple[Sentence, ...]
     shows: tuple[Sentence, ...]
     variants: tuple[Entry, ...] = ()
@@ -103,6 +107,7 @@ class Entry(NamedTuple):
             cause=" ".join(filter(None, (said.cause, *seen))),
             fix=said.fix,
             commands=said.commands,
+            more=said.more,
             evidence=tuple(evidence),
             in_scope=it.in_scope,
             about=about,
@@ -111,7 +116,7 @@ class Entry(NamedTuple):
     @property
     def sentences(self) -> tuple[Sentence, ...]:
         """Everything that it can say."""
-        return (*self.title, *self.cause, *self.fix, *self.commands, *self.check, *self.shows)
+        return (*self.title, *self.cause, *self.fix, *self.commands, *self.more, *self.check, *self.shows)
 
     def is_possible(self, facts: Facts) -> bool:
         """Whether nothing that is known rules it out."""
@@ -129,12 +134,20 @@ class Entry(NamedTuple):
         commands += [command.said(facts) for command in it.commands if command.holds(facts)]
         return Words(
             title=_first(it.title, facts),
-            cause=" ".join(sentence.said(facts) for sentence in it.cause if sentence.holds(facts)),
+            cause=_all(it.cause, facts),
             fix=" ".join(dict.fromkeys(step.said(facts) for step in fix)),
             commands=tuple(dict.fromkeys(commands)),
+            more=_all(it.more, facts),
             check=_first(it.check, facts),
             shows=_first(it.shows, facts),
+            facts=it.facts_said(facts),
         )
+
+    def facts_said(self, facts: Facts) -> Mapping[str, str]:
+        """The facts that its sentences name, as text, where they are known."""
+        said = (sentence for sentence in (*self.title, *self.cause, *self.fix, *self.more) if sentence.holds(facts))
+        names = sorted({name for sentence in said for name in fields_of(sentence.text)})
+        return {name: text for name in names if (text := shown(facts(name)))}
 
 
 class Cause(NamedTuple):
@@ -167,15 +180,6 @@ class Rule(NamedTuple):
     about: str | None
     each: Condition | None
     branches: tuple[Branch, ...]
-
-
-class Wording(NamedTuple):
-    """How frameworks word a finding of checks; ``number`` is a CUresult, ``say`` has fields of the pattern's groups."""
-
-    finding: str
-    pattern: str
-    number: int | None = None
-    say: str = ""
 
 
 def find_findings() -> Path:
@@ -265,12 +269,6 @@ class Catalogue:
     def error_symptoms(self) -> Mapping[str, str]:
         """The symptom that each number of an error means in a text."""
         return {number: str(symptom) for number, symptom in self._rows("error-numbers")}
-
-    @property
-    def recognised_by_checks(self) -> Iterator[Wording]:
-        """The wordings that checks look for in what a framework printed, the cause of the others first."""
-        for document in self.documents.values():
-            yield from (Wording(**it) for it in _tables(document.get("recognise")))  # type: ignore[arg-type]  # read from TOML
 
     @cached_property
     def numbers(self) -> Mapping[int, str]:
@@ -410,6 +408,10 @@ class Catalogue:
 def shipped() -> Catalogue:
     """The catalogue of envsolve itself."""
     return Catalogue()
+
+
+def _all(sentences: tuple[Sentence, ...], facts: Facts) -> str:
+    return " ".join(it.said(facts) for it in sentences if it.holds(facts))
 
 
 def _first(sentences: tuple[Sentence, ...], facts: Facts) -> str:

@@ -17,10 +17,21 @@ class Severity(StrEnum):
     """Worth knowing; nothing has to be done."""
 
 
+class Confidence(StrEnum):
+    """How sure it is that the first cause is the one."""
+
+    HIGH = "high"
+    """What was seen allows no other."""
+    MEDIUM = "medium"
+    """What was seen allows others, and speaks for this one."""
+    LOW = "low"
+    """Nothing that was seen decides between the causes."""
+
+
 class PossibleCause(NamedTuple):
     """One of several causes that a failure may have.
 
-    ``tell`` is the one command that shows whether it is this one, ``shows`` what that command then shows.
+    ``check`` is the one command that shows whether it is this one, ``shows`` what that command then shows.
     """
 
     id: str
@@ -28,18 +39,21 @@ class PossibleCause(NamedTuple):
     cause: str
     fix: str
     commands: tuple[str, ...] = ()
-    tell: str = ""
+    check: str = ""
     shows: str = ""
+    more: str = ""
 
 
 class Finding(NamedTuple):
     """A finding. ``id`` is kebab-case and for ever.
 
-    ``cause`` says in full sentences what is so, ``fix`` what to do about it, ``commands`` what to type for that.
+    ``cause`` says in full sentences what is so, ``fix`` what to do about it, ``commands`` what to type for that, all in
+    few words; ``more`` is what else is known: background, other ways to fix it, warnings.
     ``evidence`` are the facts it rests on, as they were seen: lines of a log, files, numbers of calls. ``in_scope`` is
     false for what is no mismatch of framework, CUDA, cuDNN, driver and GPU. ``about`` is what it concerns: a
-    framework by envsolve's name, or a library. ``possible_causes`` are there where what was seen allows more than one,
-    the likeliest first; ``sources`` are what the finding's rule rests on.
+    framework by envsolve's name, or a library. ``possible_causes`` are there where what was seen allows more than one:
+    the likeliest first, which is the one that the finding itself names. ``confidence`` says how sure that is. ``facts``
+    are the values that were read, by name: versions, GPU, driver. ``sources`` are what the finding's rule rests on.
     """
 
     id: str
@@ -53,10 +67,17 @@ class Finding(NamedTuple):
     about: str | None = None
     possible_causes: tuple[PossibleCause, ...] = ()
     sources: tuple[str, ...] = ()
+    more: str = ""
+    confidence: Confidence = Confidence.HIGH
+    facts: tuple[tuple[str, str], ...] = ()
 
     def as_json(self) -> dict[str, object]:
-        """The object of the JSON contract; possible causes and sources where there are some."""
+        """The object of the JSON contract; what there is none of is left out, but for the contract's own keys."""
         more: dict[str, object] = {}
+        if self.more:
+            more["more"] = self.more
+        if self.facts:
+            more["facts"] = dict(self.facts)
         if self.possible_causes:
             more["possible_causes"] = [{**it._asdict(), "commands": list(it.commands)} for it in self.possible_causes]
         if self.sources:
@@ -66,6 +87,7 @@ class Finding(NamedTuple):
             "title": self.title,
             "severity": self.severity.value,
             "in_scope": self.in_scope,
+            "confidence": self.confidence.value,
             "cause": self.cause,
             "fix": self.fix,
             "commands": list(self.commands),

@@ -88,7 +88,7 @@ def test_the_command_of_a_finding_was_solved_for_the_gpu_of_the_text(envsolve: E
     found = json.loads(envsolve("explain", "--json", NO_KERNEL).out)["findings"][0]
     (command,) = [it for it in found["commands"] if it.startswith("envsolve --framework")]
     assert "--gpu 12.0" in command
-    assert "The solver has checked this environment: pytorch" in found["fix"]
+    assert "The solver has checked this environment: pytorch" in found["more"]
     assert envsolve(*shlex.split(command)[1:]).code == 0
 
 
@@ -127,14 +127,25 @@ def test_a_host_file_sharpens_it_too(envsolve: Envsolve, tmp_path: Path) -> None
     assert "--gpu 8.6" in done.out
 
 
-def test_of_several_causes_the_first_is_told_as_the_likeliest(envsolve: Envsolve) -> None:
+def test_of_several_causes_the_others_have_a_line_each_and_all_their_words_with_v(envsolve: Envsolve) -> None:
     text = "CUDA error: no kernel image is available for execution on the device"
-    assert (
-        "  The GPU is newer than this build of the program (most likely of 3 possible causes)\n"
-        in envsolve("explain", text).out
-    )
+    short, full = envsolve("explain", text).out, envsolve("explain", "-v", text).out
+    others = [it for it in short.splitlines() if it.startswith("or: ")]
+    assert others == [it for it in full.splitlines() if it.startswith("or: ")]
+    assert any("cuobjdump --list-elf" in it for it in others)
+    assert "  fix: " not in short
+    assert full.count("  fix: ") == len(others)
     sure = "The NVIDIA driver on your system is too old (found version 11040)"
-    assert "most likely" not in envsolve("explain", sure).out
+    assert "\nor: " not in envsolve("explain", sure).out
+
+
+def test_json_says_how_sure_a_cause_is_and_what_was_read(envsolve: Envsolve) -> None:
+    (sure,) = json.loads(envsolve("explain", "--json", NO_KERNEL).out)["findings"]
+    assert sure["confidence"] == "high"
+    assert sure["facts"]["capability"] == "12.0"
+    (open_,) = json.loads(envsolve("explain", "--json", "no CUDA-capable device is detected").out)["findings"]
+    assert open_["confidence"] == "low"
+    assert open_["possible_causes"][0]["title"] == open_["title"]
 
 
 def test_a_newer_driver_beside_the_text_is_not_to_be_updated(envsolve: Envsolve) -> None:

@@ -78,6 +78,11 @@ def platform_given(case: Case, _lines: Lines) -> bool:
     return case.given.platform is not None
 
 
+def in_conda(case: Case, _lines: Lines) -> bool:
+    """Whether the text shows a conda environment."""
+    return case.told("conda") is not None
+
+
 def windows(case: Case, _lines: Lines) -> bool:
     """Whether it plainly happened on native Windows."""
     return case.windows
