@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
-from envsolve.diagnose.gpu_code import (
+from envsolve.diagnose.facts.gpu_code import (
     BLACKWELL,
     build_words,
     builds_with_code,

@@ -6,7 +6,7 @@ import re
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts.code import gpu_capability
-from envsolve.diagnose.gpu_code import (
+from envsolve.diagnose.facts.gpu_code import (
     build_words,
     builds_with_code,
     edge,

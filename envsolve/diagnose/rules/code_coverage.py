@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.gpu_code import capability_told, first_told
+from envsolve.diagnose.facts.gpu_code import capability_told, first_told
 from envsolve.diagnose.rules.code_reach import TOO_NEW, names_of
 from envsolve.model.capability import ComputeCapability
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from envsolve.diagnose.case import TITLES, Case
-from envsolve.diagnose.gpu_code import (
+from envsolve.diagnose.facts.gpu_code import (
     BLACKWELL,
     build_words,
     builds_with_code,

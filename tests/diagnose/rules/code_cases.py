@@ -9,7 +9,7 @@ from envsolve.diagnose.case import Case, Given
 from envsolve.diagnose.cause import Cause
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.reading.lines import Line
-from envsolve.diagnose.rules import builds, code_compilers, code_features, code_ptxas
+from envsolve.diagnose.rules import code_compilers, code_features, code_ptxas
 from envsolve.diagnose.scan import scan
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
@@ -23,8 +23,7 @@ _RULES = (
     *code_compilers.RULES,
     *code_ptxas.RULES,
     *code_features.RULES,
-    *builds.RULES,
-    *of_families("builds"),
+    *of_families("builds", "builds-pytorch"),
 )
 _FOLLOWING = 2
 

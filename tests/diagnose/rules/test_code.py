@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envsolve.diagnose.gpu_code import capability_from, targets_from
+from envsolve.diagnose.facts.gpu_code import capability_from, targets_from
 from envsolve.diagnose.rules.code_ptxas import cuda_of_ptx
 from envsolve.model.capability import ComputeCapability
 from tests.diagnose.rules.code_cases import NOTHING, Known, causes_of, names_of, words_of
