@@ -16,8 +16,6 @@ from envsolve.findings.catalogue import shipped
 
 MODULES: Mapping[str, tuple[str, ...]] = {
     "libraries": ("libraries",),
-    "dlls": ("libraries",),
-    "cudnn": ("cudnn",),
     "code": ("code",),
     "code_binaries": ("code_binaries",),
     "code_compilers": ("code",),
