@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.rules.library_context import cudnns, library, toolkits
-from envsolve.diagnose.rules.library_files import Owner, cudnn_major, is_plain, owner_of, span_of
-from envsolve.diagnose.rules.programs import program_of, title_of
+from envsolve.diagnose.facts.library_names import Owner, cudnn_major, is_plain, owner_of, span_of
+from envsolve.diagnose.facts.programs import program_of, title_of
+from envsolve.diagnose.facts.seen_libraries import cudnns, library, toolkits
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.versions import CudaVersion, DriverVersion
 
