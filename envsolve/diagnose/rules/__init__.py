@@ -25,7 +25,6 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "extensions": ("packages",),
     "symbols": ("packages",),
     "compilers": ("packages",),
-    "tensorrt": ("packages",),
     "installing": ("installing",),
     "conda": ("installing",),
 }
