@@ -31,8 +31,6 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "toolkits": ("packages",),
     "tensorrt": ("packages",),
     "building": ("packages",),
-    "installing": ("installing",),
-    "conda": ("installing",),
 }
 """By table of symptoms, the modules of this package with the rules on them, each in its ``RULES``."""
 
