@@ -22,8 +22,6 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "extensions": ("packages",),
     "symbols": ("packages",),
     "compilers": ("packages",),
-    "installing": ("installing",),
-    "conda": ("installing",),
 }
 """By table of symptoms, the modules of this package with the rules on them, each in its ``RULES``."""
 
