@@ -135,7 +135,7 @@ def _conclusion(diagnosed: Diagnosed) -> str:
     whole = f"{where}: {', '.join(told)}" if told else f"{where}: no problems found by static checks"
     proof = diagnosed.environment.proof
     if proof is None:
-        return f"{whole}; its Python does not run, so no kernel was run"
+        return f"{whole}; it has no Python of its own that runs, so no kernel was run"
     if not diagnosed.frameworks and not diagnosed.host.gpus:
         way = "`envsolve --framework pytorch` prints an environment for this machine"
         return f"{whole}; it has no framework to test: {way}"
