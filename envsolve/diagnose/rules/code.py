@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
-from envsolve.diagnose.rules import code_compilers, code_features, code_images, code_ptxas
+from envsolve.diagnose.rules import code_features, code_images
 from envsolve.diagnose.rules.code_coverage import (
     COVERED,
     Gpu,
@@ -368,8 +368,6 @@ RULES: Mapping[str, Rule] = {
     "tensorflow-without-code": tensorflow_without_code,
     "library-without-code": library_without_code,
     "architecture-list": architecture_list,
-    **code_compilers.RULES,
     **code_images.RULES,
-    **code_ptxas.RULES,
     **code_features.RULES,
 }

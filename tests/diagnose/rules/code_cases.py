@@ -18,7 +18,7 @@ from envsolve.model.versions import DriverVersion
 from tests.diagnose.rules.said import TABLES, diagnoses, of_families, words
 
 KNOWLEDGE = Knowledge(Matrix(find_matrix()))
-_RULES = (*code.RULES, *builds.RULES, *of_families("builds"))
+_RULES = (*code.RULES, *builds.RULES, *of_families("builds", "compilers"))
 _FOLLOWING = 2
 
 

@@ -11,7 +11,7 @@ from tests.diagnose.rules.said import diagnoses, of_families, words
 _RULES = (
     *packages.RULES,
     *installing.RULES,
-    *of_families("system", "shadowed", "outside", "building"),
+    *of_families("system", "shadowed", "outside", "building", "compilers"),
     "libcuda-by-short-name",
 )
 PYTORCH_2_4 = Given(packages={"torch": "2.4.1+cu121", "torchvision": "0.19.1"})
