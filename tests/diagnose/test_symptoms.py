@@ -94,10 +94,13 @@ def test_every_explanation_is_used_and_every_one_that_is_named_is_there() -> Non
 
 
 NO_LOG_FOUND = {
+    "cudnn-dropped-gpu",
+    "cudnn-gpu-too-old",
     "driver-too-old-for-gpu",
     "harmless-advice",
     "jetson-device-files",
     "uuid-not-there",
+    "zlib-missing-on-linux",
     "xla-before-blackwell",
 }
 """Findings for which we know of no public log; the tests of rules have a case for each."""

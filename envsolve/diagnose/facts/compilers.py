@@ -11,9 +11,17 @@ from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts.driver import PTX
-from envsolve.diagnose.rules.code_coverage import capability_from, first_told, gpu_of
-from envsolve.diagnose.rules.code_reach import build_words, builds_with_code, edge, names_of, taking
-from envsolve.diagnose.rules.library_files import Owner, owner_of
+from envsolve.diagnose.facts.gpu_code import (
+    build_words,
+    builds_with_code,
+    capability_from,
+    capability_told,
+    edge,
+    first_told,
+    install_command,
+    named_with_sm,
+)
+from envsolve.diagnose.facts.library_names import Owner, owner_of
 from envsolve.diagnose.rules.named import version_of_package
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
@@ -65,7 +73,7 @@ def arch_capability(case: Case, lines: Lines) -> ComputeCapability | None:
         return case.capability if case.capability is not None and case.capability >= _BLACKWELL else None
     told = capability_from(first_told(lines, "arch", "value", "capability", "name"))
     if symptom == "nvrtc-without-architecture":
-        return gpu_of(case, lines).capability or told
+        return capability_told(case, lines) or told
     return told or (case.capability if symptom == "ptxas-too-old" else None)
 
 
@@ -79,10 +87,10 @@ def _is_fermi(case: Case, lines: Lines) -> bool:
     return capability is not None and capability < _KEPLER
 
 
-def arch_names(case: Case, lines: Lines) -> str | None:
-    """Its names: sm_120, Blackwell."""
+def arch_named(case: Case, lines: Lines) -> str | None:
+    """The same with its names: 12.0 (sm_120, Blackwell)."""
     capability = arch_capability(case, lines)
-    return None if capability is None else names_of(case, capability)
+    return None if capability is None else named_with_sm(case, capability)
 
 
 def arch_first_cuda(case: Case, lines: Lines) -> CudaVersion | None:
@@ -186,7 +194,7 @@ def first_build_command(case: Case, lines: Lines) -> str | None:
         return None
     same = [it for it in builds_with_code(case, capability, first.framework) if it.source is first.source]
     newer = [it for it in same if it.cuda is not None and it.cuda.major == first.cuda.major]
-    return taking(edge(newer or [first], last=True)).strip("`")
+    return install_command(edge(newer or [first], last=True))
 
 
 def _last_build(case: Case, lines: Lines) -> Release | None:
@@ -207,7 +215,7 @@ def last_build_for_arch(case: Case, lines: Lines) -> str | None:
 def last_build_command(case: Case, lines: Lines) -> str | None:
     """The command that installs it."""
     last = _last_build(case, lines)
-    return None if last is None else taking(last).strip("`")
+    return None if last is None else install_command(last)
 
 
 # ---------------------------------------------------------------------------------------------- NVRTC
