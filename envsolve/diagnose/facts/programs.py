@@ -162,11 +162,13 @@ _FRAMEWORK_NAMED = {
     "onnxruntime": re.compile(r"onnxruntime|provider_bridge_ort", re.IGNORECASE),
     "cupy": re.compile(r"\bcupy|Original error:\s+ImportError: lib(?:cu|nv)", re.IGNORECASE),
     "paddlepaddle": re.compile(r"paddle|shared library\. Cannot invoke", re.IGNORECASE),
-    "jax": re.compile(r"\bjax|jaxlib|xla_extension", re.IGNORECASE),
+    "jax": re.compile(
+        r"\bjax|jaxlib|xla_extension|versions_helpers|Unable to load cu\w+\. Is it installed", re.IGNORECASE
+    ),
     "tensorflow": re.compile(
         r"tensorflow|dso_loader\.cc|cudart_stub\.cc|(Could not load dynamic|open CUDA) library", re.IGNORECASE
     ),
-    "pytorch": re.compile(r"[\\/]torch[\\/]|\btorch\b(?!-)|caffe2|\bc10\b", re.IGNORECASE),
+    "pytorch": re.compile(r"[\\/]torch[\\/]|\btorch\b(?!-)|caffe2|\bc10\b|not found in the system path", re.IGNORECASE),
 }
 NOT_EXTENSIONS = frozenset(
     {
@@ -182,7 +184,12 @@ NOT_EXTENSIONS = frozenset(
 
 
 def program_of(case: Case, sightings: tuple[Sighting, ...]) -> str | None:
-    """What wants the library, a program here or a framework: by the lines, then by what is named nearby."""
+    """What wants the library, a program here or a framework: by what the text names, else that of the case."""
+    return named_program(case, sightings) or case.framework
+
+
+def named_program(case: Case, sightings: tuple[Sighting, ...]) -> str | None:
+    """The program or framework that the lines name, then the one that is named nearby."""
     lines = [it.line for it in sightings]
     for name, program in PROGRAMS.items():
         if any(program.pattern.search(line) for line in lines):
@@ -201,7 +208,7 @@ def program_of(case: Case, sightings: tuple[Sighting, ...]) -> str | None:
             return named
     if any(name in case.packages for name in ("ctranslate2", "faster-whisper")):
         return "ctranslate2"
-    return case.framework
+    return None
 
 
 def remedy_of(case: Case, sightings: tuple[Sighting, ...]) -> Remedy | None:

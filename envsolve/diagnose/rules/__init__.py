@@ -15,8 +15,9 @@ from envsolve.diagnose.tables import Symptom
 from envsolve.findings.catalogue import shipped
 
 MODULES: Mapping[str, tuple[str, ...]] = {
-    "libraries": ("libraries",),
-    "dlls": ("libraries",),
+    "findings/libraries": ("libraries",),
+    "libraries": ("dlls",),
+    "dlls": ("dlls",),
     "cudnn": ("cudnn",),
     "code": ("code",),
     "code_binaries": ("code_binaries",),
@@ -49,8 +50,12 @@ def rule_named(symptom: str) -> Rule | None:
 
 
 def _of_catalogue(symptom: str) -> Rule | None:
-    rule = shipped().rule(symptom)
+    rule = None if symptom in _CUDNN_IN_CODE else shipped().rule(symptom)
     return None if rule is None else partial(diagnoses, rule, shipped())
+
+
+_CUDNN_IN_CODE = ("library-missing", "library-older-than-built")
+"""Symptoms whose lines on cuDNN are still judged in code."""
 
 
 def _among(modules: Iterable[str], symptom: str) -> Rule | None:
