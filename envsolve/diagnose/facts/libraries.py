@@ -108,13 +108,13 @@ def library_has_no_number(case: Case, lines: Lines) -> bool:
     return is_plain(_missing(case, lines)[0])
 
 
-def library_cuda(case: Case, lines: Lines) -> str | None:
+def cuda_of_library(case: Case, lines: Lines) -> str | None:
     """The CUDA that the library is of: ``CUDA 12``, ``CUDA 10.1``; None if the name stands for several majors."""
     span = _span(case, lines)
     return None if span is None else span.shortly
 
 
-def library_cudas(case: Case, lines: Lines) -> str | None:
+def cudas_of_library(case: Case, lines: Lines) -> str | None:
     """All toolkits in which a library has this name: ``CUDA 11.0 to 11.8``."""
     span = _span(case, lines)
     return None if span is None or span.first == span.last else str(span)
@@ -508,7 +508,7 @@ def _mixed(case: Case, lines: Lines) -> Sighting | None:
 
 def cudnn_opens_it(case: Case, lines: Lines) -> bool:
     """Whether cuDNN 8 asks for the library, and the name says of which CUDA it is."""
-    return library_cuda(case, lines) is not None and any(_CUDNN_OPENS.search(it.line) for it in lines)
+    return cuda_of_library(case, lines) is not None and any(_CUDNN_OPENS.search(it.line) for it in lines)
 
 
 def cuda_of_program(case: Case, _lines: Lines) -> CudaVersion | None:
@@ -555,7 +555,7 @@ def cuda_of_package(case: Case, _lines: Lines) -> str | None:
 # ------------------------------------------------------------------------------------------------ JetPack
 
 
-def jetpack(case: Case, _lines: Lines) -> str | None:
+def installed_jetpack(case: Case, _lines: Lines) -> str | None:
     """The installed JetPack: ``JetPack 6.1 and 6.2``."""
     found = _jetpack(case)
     return None if found is None else found.title

@@ -15,25 +15,12 @@ from envsolve.diagnose.tables import Symptom
 from envsolve.findings.catalogue import shipped
 
 MODULES: Mapping[str, tuple[str, ...]] = {
-    "findings/libraries": ("libraries",),
-    "libraries": ("dlls",),
-    "dlls": ("dlls",),
-    "cudnn": ("cudnn",),
-    "code": ("code",),
-    "code_binaries": ("code_binaries",),
-    "code_compilers": ("code",),
-    "code_images": ("code",),
-    "code_features": ("code",),
-    "builds": ("builds",),
+    "code_compilers": ("code_compilers", "code_ptxas"),
+    "code_features": ("code_features",),
     "packages": ("packages",),
     "extensions": ("packages",),
     "symbols": ("packages",),
     "compilers": ("packages",),
-    "toolkits": ("packages",),
-    "tensorrt": ("packages",),
-    "building": ("packages",),
-    "installing": ("installing",),
-    "conda": ("installing",),
 }
 """By table of symptoms, the modules of this package with the rules on them, each in its ``RULES``."""
 
@@ -50,12 +37,8 @@ def rule_named(symptom: str) -> Rule | None:
 
 
 def _of_catalogue(symptom: str) -> Rule | None:
-    rule = None if symptom in _CUDNN_IN_CODE else shipped().rule(symptom)
+    rule = shipped().rule(symptom)
     return None if rule is None else partial(diagnoses, rule, shipped())
-
-
-_CUDNN_IN_CODE = ("library-missing", "library-older-than-built")
-"""Symptoms whose lines on cuDNN are still judged in code."""
 
 
 def _among(modules: Iterable[str], symptom: str) -> Rule | None:
