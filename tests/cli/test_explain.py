@@ -37,7 +37,7 @@ def test_a_text_is_explained(envsolve: Envsolve) -> None:
     done = envsolve("explain", CUDART)
     assert done.code == 0
     assert done.out.startswith("error: cuda-library-missing\n")
-    assert "CUDA 11.0 to 11.8" in done.out
+    assert "of CUDA 11" in done.out
     assert f"seen: {CUDART}" in done.out
     assert done.err == ""
 

@@ -15,7 +15,6 @@ from envsolve.diagnose.tables import Symptom
 from envsolve.findings.catalogue import shipped
 
 MODULES: Mapping[str, tuple[str, ...]] = {
-    "libraries": ("libraries",),
     "code_features": ("code_features",),
     "packages": ("packages",),
     "extensions": ("packages",),
