@@ -94,6 +94,7 @@ def test_every_explanation_is_used_and_every_one_that_is_named_is_there() -> Non
 
 
 NO_LOG_FOUND = {
+    "cudnn-dropped-gpu",
     "cudnn-gpu-too-old",
     "driver-too-old-for-gpu",
     "harmless-advice",
