@@ -133,7 +133,7 @@ UNKNOWN = [
     pytest.param(
         Known(platform=Platform.WIN_64),
         "CUDA unknown error",
-        ["driver-restart-windows", "driver-unknown-error"],
+        ["driver-restart-windows"],
         id="Windows",
     ),
 ]
