@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
+from envsolve.diagnose.facts.packages import vllm_named
 from envsolve.diagnose.rules.library_files import Owner, owner_of
 from envsolve.diagnose.rules.named import known, version_of_package
 from envsolve.model.host import Platform
@@ -144,7 +145,14 @@ def tensorrt_api(_case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagn
             yield Diagnosis((Cause("tensorrt-too-old-for-code", {**it.fields, "since": since}),), (it,))
 
 
+def no_cuda_runtime(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
+    """A toolkit without a usable GPU, as PyTorch says while something is compiled; vLLM is not for Windows at all."""
+    vllm = vllm_named(case, sightings) and case.windows and not case.wsl
+    yield Diagnosis((Cause("vllm-on-linux-only" if vllm else "no-gpu-while-building"),), sightings)
+
+
 RULES: Mapping[str, Rule] = {
+    "no-cuda-runtime": no_cuda_runtime,
     "libdevice-missing": libdevice,
     "ptxas-missing": ptxas,
     "triton-not-installed": no_triton,

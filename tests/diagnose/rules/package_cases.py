@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from envsolve.diagnose.case import Given
 from envsolve.diagnose.cause import Cause
-from envsolve.diagnose.rules import installing, packages
+from envsolve.diagnose.rules import building, compilers, installing
 from tests.diagnose.rules.library_cases import case_of
 from tests.diagnose.rules.said import diagnoses, of_families, words
 
-_RULES = (*packages.RULES, *installing.RULES, *of_families("system", "shadowed", "outside"), "libcuda-by-short-name")
+_RULES = (
+    *of_families("packages", "symbols", "extensions"),
+    *compilers.RULES,
+    *building.RULES,
+    *installing.RULES,
+    *of_families("system", "shadowed", "outside"),
+    "libcuda-by-short-name",
+)
 PYTORCH_2_4 = Given(packages={"torch": "2.4.1+cu121", "torchvision": "0.19.1"})
 
 
