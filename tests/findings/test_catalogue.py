@@ -114,6 +114,11 @@ def test_every_declared_fact_has_its_function_and_the_other_way_round() -> None:
         assert public == {name for name, of in CATALOGUE.facts.items() if of == group}, group
 
 
+def test_a_fact_is_declared_once() -> None:
+    names = [str(name) for row in CATALOGUE.documents["facts"].values() if isinstance(row, list) for name in row]
+    assert {name for name in names if names.count(name) > 1} == set()
+
+
 def _is_own(module: str, name: str, value: object) -> bool:
     return not name.startswith("_") and callable(value) and getattr(value, "__module__", "") == module
 

@@ -156,11 +156,6 @@ def _package_not_built(line: Sighting) -> str | None:
     return package_of(line.line) if _IN_SITE.search(line.line) else None
 
 
-def vllm_named(case: Case, _lines: Lines) -> bool:
-    """Whether it is vLLM that is installed or run."""
-    return "vllm" in case.packages or any(it.casefold() == "vllm" for it in case.every("gpu_name"))
-
-
 # ---------------------------------------------------------------------------------------------- JAX
 
 

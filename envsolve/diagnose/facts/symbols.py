@@ -15,8 +15,8 @@ from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.facts import function_releases
+from envsolve.diagnose.facts.library_names import Span, span_of
 from envsolve.diagnose.facts.named import about_gpus, cuda_major, is_of_gpus, package_of, version_of_package
-from envsolve.diagnose.rules.library_files import Span, span_of
 from envsolve.model.versions import CudaVersion, DriverVersion, parsed_version
 
 Lines = tuple[Sighting, ...]
@@ -188,11 +188,6 @@ def in_user_site(case: Case, lines: Lines) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------- PyTorch
-
-
-def torch_version(case: Case, _lines: Lines) -> str | None:
-    """The installed PyTorch."""
-    return case.version_of("pytorch")
 
 
 def torch_is_cpu(case: Case, _lines: Lines) -> bool:

@@ -1,11 +1,10 @@
-"""What rules in code share: which packages a text names, and fields that are known."""
+"""What rules in code share."""
 
 from __future__ import annotations
 
-from envsolve.diagnose.facts.named import about_gpus, cuda_major, is_of_gpus, of_module, package_of, version_of_package
-from envsolve.findings.template import listed
+from envsolve.diagnose.facts.named import version_of_package
 
-__all__ = ["about_gpus", "cuda_major", "is_of_gpus", "known", "listed", "of_module", "package_of", "version_of_package"]
+__all__ = ["known", "version_of_package"]
 
 
 def known(**fields: str | None) -> dict[str, str]:
