@@ -45,6 +45,13 @@ def test_an_entry_that_is_wrong_is_refused(text: str, said: str, tmp_path: Path)
         written(tmp_path, f"[finding.a]\n{text}\n").entry("a")
 
 
+def test_a_fact_that_is_declared_twice_is_refused(tmp_path: Path) -> None:
+    catalogue = written(tmp_path, '[finding.a]\ntitle = "{gpu|A}"\n')
+    (tmp_path / "facts.toml").write_text('general = ["driver", "gpu"]\nmachine = ["gpu"]\n', encoding="utf-8")
+    with pytest.raises(ValueError, match="declares gpu twice"):
+        catalogue.entry("a")
+
+
 def test_an_unknown_key_of_a_branch_is_refused(tmp_path: Path) -> None:
     catalogue = written(tmp_path, '[symptom.a]\nrules = [{ cause = ["b"] }]\n')
     with pytest.raises(ValueError, match="unknown key: cause"):
@@ -112,11 +119,6 @@ def test_every_declared_fact_has_its_function_and_the_other_way_round() -> None:
         module = import_module(f"envsolve.diagnose.facts.{group}")
         public = {name for name, it in vars(module).items() if _is_own(module.__name__, name, it)}
         assert public == {name for name, of in CATALOGUE.facts.items() if of == group}, group
-
-
-def test_a_fact_is_declared_once() -> None:
-    names = [str(name) for row in CATALOGUE.documents["facts"].values() if isinstance(row, list) for name in row]
-    assert {name for name in names if names.count(name) > 1} == set()
 
 
 def _is_own(module: str, name: str, value: object) -> bool:
