@@ -15,8 +15,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.rules.belonging import companions_of, reinstall_command
-from envsolve.diagnose.rules.named import is_of_gpus
+from envsolve.diagnose.facts.companions import companions_of, reinstall_command
+from envsolve.diagnose.facts.named import is_of_gpus
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
 from envsolve.model.release import Release, Source
