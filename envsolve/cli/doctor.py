@@ -33,7 +33,7 @@ def doctor(**options: Any) -> int:
 
     This changes nothing and imports no framework. Use `envsolve validate` to run them.
     """
-    from envsolve.app.doctoring import diagnose, fix_plan
+    from envsolve.app.doctoring import diagnose
 
     if options["prefix"] is not None and options["python"] is not None:
         raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
@@ -44,6 +44,8 @@ def doctor(**options: Any) -> int:
     with interruptible():
         diagnosed = diagnose(asked, os.environ)
         if options["fix_plan"]:
+            from envsolve.app.fix_plan import fix_plan
+
             text, notes = fix_plan(diagnosed, asked, os.environ)
             deliver(text, None)
             _tell((*diagnosed.notes, *notes), options)

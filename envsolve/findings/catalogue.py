@@ -182,15 +182,6 @@ class Rule(NamedTuple):
     branches: tuple[Branch, ...]
 
 
-class Wording(NamedTuple):
-    """How frameworks word a finding of checks; ``number`` is a CUresult, ``say`` has fields of the pattern's groups."""
-
-    finding: str
-    pattern: str
-    number: int | None = None
-    say: str = ""
-
-
 def find_findings() -> Path:
     """The directory of the catalogue: inside the installed package, or beside it in a checkout."""
     package = Path(__file__).parent.parent
@@ -278,12 +269,6 @@ class Catalogue:
     def error_symptoms(self) -> Mapping[str, str]:
         """The symptom that each number of an error means in a text."""
         return {number: str(symptom) for number, symptom in self._rows("error-numbers")}
-
-    @property
-    def recognised_by_checks(self) -> Iterator[Wording]:
-        """The wordings that checks look for in what a framework printed, the cause of the others first."""
-        for document in self.documents.values():
-            yield from (Wording(**it) for it in _tables(document.get("recognise")))  # type: ignore[arg-type]  # read from TOML
 
     @cached_property
     def numbers(self) -> Mapping[int, str]:
@@ -423,6 +408,20 @@ class Catalogue:
 def shipped() -> Catalogue:
     """The catalogue of envsolve itself."""
     return Catalogue()
+
+
+def found(
+    identifier: str,
+    evidence: Iterable[str] = (),
+    *,
+    about: str | None = None,
+    severity: Severity | None = None,
+    seen: Iterable[str] = (),
+    **facts: object,
+) -> Finding:
+    """The finding of a check, in the catalogue's words on ``facts``; ``seen`` are sentences on this very case."""
+    known = {"probed": True, **facts}
+    return shipped().entry(identifier).as_finding(known.get, seen, evidence, severity=severity, about=about)
 
 
 def _all(sentences: tuple[Sentence, ...], facts: Facts) -> str:

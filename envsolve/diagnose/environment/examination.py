@@ -90,6 +90,7 @@ class EnvironmentReport(NamedTuple):
 
     findings: tuple[Finding, ...]
     inventory: Mapping[str, object]
+    scene: Scene
 
 
 def examine_environment(
@@ -124,7 +125,7 @@ def examine_environment(
         listing = {}
         found.append(_not_looked_at("the list of packages", error))
     ordered = sorted(dict.fromkeys(map(printable, found)), key=lambda it: list(Severity).index(it.severity))
-    return EnvironmentReport(tuple(ordered), listing)
+    return EnvironmentReport(tuple(ordered), listing, scene)
 
 
 def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Scene) -> Iterator[Finding]:

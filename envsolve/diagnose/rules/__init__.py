@@ -23,14 +23,11 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "code_compilers": ("code",),
     "code_images": ("code",),
     "code_features": ("code",),
-    "builds": ("builds",),
     "packages": ("packages",),
     "extensions": ("packages",),
     "symbols": ("packages",),
     "compilers": ("packages",),
-    "toolkits": ("packages",),
     "tensorrt": ("packages",),
-    "building": ("packages",),
 }
 """By table of symptoms, the modules of this package with the rules on them, each in its ``RULES``."""
 

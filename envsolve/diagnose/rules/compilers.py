@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
-from envsolve.diagnose.rules.library_files import Owner, owner_of
+from envsolve.diagnose.facts.library_names import Owner, owner_of
 from envsolve.diagnose.rules.named import known, version_of_package
 from envsolve.model.host import Platform
 

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
-from envsolve.diagnose.rules.library_context import common_fields, cudnns, library, toolkits
-from envsolve.diagnose.rules.library_files import Owner, cudnn_major, is_plain, owner_of, span_of
-from envsolve.diagnose.rules.programs import program_of, remedy_of
+from envsolve.diagnose.facts.library_names import Owner, cudnn_major, is_plain, owner_of, span_of
+from envsolve.diagnose.facts.programs import program_of, remedy_of
+from envsolve.diagnose.facts.seen_libraries import cudnns, library, toolkits
+from envsolve.diagnose.rules.library_context import common_fields
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.versions import CudaVersion
 

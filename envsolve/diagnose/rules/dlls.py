@@ -13,11 +13,12 @@ from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
+from envsolve.diagnose.facts.library_names import Owner, owner_of, span_of
+from envsolve.diagnose.facts.programs import importer_of
+from envsolve.diagnose.facts.seen_libraries import cudnns, library, told_with_libdevice
 from envsolve.diagnose.rules import cudnn
-from envsolve.diagnose.rules.library_context import common_fields, cudnns, library, told_with_libdevice
-from envsolve.diagnose.rules.library_files import Owner, owner_of, span_of
+from envsolve.diagnose.rules.library_context import common_fields
 from envsolve.diagnose.rules.named import package_of
-from envsolve.diagnose.rules.programs import importer_of
 from envsolve.model.versions import parsed_version
 
 _NOT_FOUND, _OTHER_VERSION, _DOES_NOT_START, _NO_APPLICATION = "126", "127", "1114", "193"

@@ -11,19 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
-from envsolve.diagnose.rules import cudnn, dlls
-from envsolve.diagnose.rules.jetpack import jetpack_fields
-from envsolve.diagnose.rules.library_context import (
-    common_fields,
+from envsolve.diagnose.facts.library_names import Owner, Span, is_plain, owner_of, span_of
+from envsolve.diagnose.facts.programs import NOT_EXTENSIONS, importer_of, program_of, remedy_of
+from envsolve.diagnose.facts.seen_libraries import (
     library,
     opened_span,
-    program_fields,
     told_with_libdevice,
     toolkits,
     wanted_span,
 )
-from envsolve.diagnose.rules.library_files import Owner, Span, is_plain, owner_of, span_of
-from envsolve.diagnose.rules.programs import NOT_EXTENSIONS, importer_of, program_of, remedy_of
+from envsolve.diagnose.rules import cudnn, dlls
+from envsolve.diagnose.rules.jetpack import jetpack_fields
+from envsolve.diagnose.rules.library_context import common_fields, program_fields
 from envsolve.diagnose.rules.torch_libraries import extension_fields
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion

@@ -9,7 +9,8 @@ from pathlib import Path
 from envsolve.binary.dll import read_dll
 from envsolve.binary.elf import Abi, read_library
 from envsolve.binary.unreadable import Damage, UnreadableLibraryError
-from envsolve.model.finding import Finding, Severity
+from envsolve.findings.catalogue import found
+from envsolve.model.finding import Finding
 from envsolve.validation.inventory import Distribution
 from envsolve.validation.static.installed import Files
 
@@ -42,19 +43,14 @@ def damaged(paths: Iterable[Path], files: Files, abi: Abi | None) -> Iterator[Fi
 
 def _damaged(file: Path, error: UnreadableLibraryError, files: Files) -> Finding:
     owner = next((it for it in files.inventory.distributions if _belongs(file, it, files)), None)
-    if owner is not None:
-        command = f"pip install --force-reinstall --no-deps --no-cache-dir {owner.name}=={owner.version}"
-        fix = f"install {owner.name} {owner.version} again, without the cache, which may hold the same file"
-    else:
-        command, fix = "", "install the package that it belongs to again, without a cache"
-    return Finding(
+    return found(
         "library-damaged",
-        f"{file.name} {_SAID[error.damage]}",
-        Severity.ERROR,
-        f"{file} {error.detail}: an interrupted download, a full disk or a copy without its links leaves such files",
-        fix,
-        (command,) if command else (),
-        (str(error),),
+        [str(error)],
+        library=file.name,
+        damage=_SAID[error.damage],
+        path=file,
+        detail=error.detail,
+        package=None if owner is None else f"{owner.name}=={owner.version}",
     )
 
 

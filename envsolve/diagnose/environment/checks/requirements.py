@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.diagnose.environment.builds import Build
@@ -26,8 +27,8 @@ from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import Wanted
 from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
 from envsolve.model.finding import Finding, Severity
-from envsolve.model.names import normalized
 from envsolve.model.versions import parsed_version
+from envsolve.resolve.closure.bounds import constraints_of
 
 _COMPANION = "companion-mismatch"
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
@@ -84,15 +85,14 @@ def companions_of_one_cuda(scene: Scene) -> Iterator[Finding]:
 def constraints(scene: Scene) -> Iterator[Finding]:
     """What is known against a build and its packages do not say, as releases of before NumPy 2 that break with it."""
     for build in scene.builds:
-        known = {release.constraints for release in build.releases}
-        for text in known.pop() if len(known) == 1 else ():
-            requirement = Requirement(text)
-            package = scene.packages.get(normalized(requirement.name))
+        known = {tuple(constraints_of(release, scene.matrix.build_facts)) for release in build.releases}
+        for need in known.pop() if len(known) == 1 else ():
+            package = scene.packages.get(need.name)
             version = parsed_version(package.version) if package is not None else None
-            if package is None or version is None or requirement.specifier.contains(version, prereleases=True):
+            if package is None or version is None or SpecifierSet(need.specifier).contains(version, prereleases=True):
                 continue
             if package.name in _OWN_IDS:
-                yield _constraint(build, text, package, scene)
+                yield _constraint(build, str(need), package, scene)
 
 
 def _concerns(wanted: Wanted) -> bool:
