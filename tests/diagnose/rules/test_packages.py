@@ -271,19 +271,6 @@ def test_compilers_of_other_programs_are_not_spoken_of(text: str) -> None:
     assert causes_of(text) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "cause"),
-    [
-        ("'tensorrt.tensorrt.Builder' object has no attribute 'max_workspace_size'", "removed=8"),
-        ("'tensorrt_bindings.tensorrt.IBuilderConfig' object has no attribute 'max_workspace_size'", "removed=10"),
-        ("'tensorrt.tensorrt.ICudaEngine' object has no attribute 'num_io_tensors'", "since=8.5"),
-    ],
-)
-def test_tensorrt_names_the_release_of_its_api(text: str, cause: str) -> None:
-    assert cause in words_of(f"AttributeError: {text}")
-    assert causes_of("AttributeError: 'tensorrt.tensorrt.Builder' object has no attribute 'my_name'") == []
-
-
 LIST = "nvidia-cudnn-cu12 9.1.0.70\nnvidia-cublas-cu12 12.4.5.8"
 
 
