@@ -38,7 +38,6 @@ from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.bounds import constraints_of
 from envsolve.resolve.solver import Solver
 
-_FILE = "THIS_FILE"
 _NEW = "NEW_ENV"
 
 
@@ -50,8 +49,10 @@ class _Way(NamedTuple):
     keeps: bool
 
 
-def fix_plan(diagnosed: Diagnosed, asked: DoctorRequest, environ: Mapping[str, str]) -> tuple[str, tuple[Note, ...]]:
-    """The environment that would fix it, as text, and what to say beside it.
+def fix_plan(
+    diagnosed: Diagnosed, asked: DoctorRequest, environ: Mapping[str, str], file: str | None = None
+) -> tuple[str, tuple[Note, ...]]:
+    """The environment that would fix it, as text, and what to say beside it; ``file`` is where it is written.
 
     For an environment of conda that is an environment.yml, for any other what pip reads. It is for the installed
     frameworks and the packages that go with them, and tried are, in order: 1. their exact versions with the
@@ -68,7 +69,7 @@ def fix_plan(diagnosed: Diagnosed, asked: DoctorRequest, environ: Mapping[str, s
             hints=(Hint("request one", "envsolve --framework pytorch --gpu auto"),),
         )
     request, notes = _machine(diagnosed.scene, [name for name, _ in known])
-    planner = _Planner(diagnosed, matrix, environ)
+    planner = _Planner(diagnosed, matrix, environ, file or "THIS_FILE")
     minor = ".".join(diagnosed.environment.python.split(".")[:2])
     refusals: list[tuple[_Way, EnvsolveError]] = []
     for way in _ways(known, minor):
@@ -158,7 +159,8 @@ def _reason(error: EnvsolveError) -> str:
 class _Planner:
     """Makes the text for a request, for one environment."""
 
-    def __init__(self, diagnosed: Diagnosed, matrix: Matrix, environ: Mapping[str, str]) -> None:
+    def __init__(self, diagnosed: Diagnosed, matrix: Matrix, environ: Mapping[str, str], file: str) -> None:
+        self._file = file
         self._scene = diagnosed.scene
         self._environment = diagnosed.environment
         self._matrix = matrix
@@ -185,7 +187,7 @@ class _Planner:
         of_pip = [it.name for it in self._of_pip(companions)]
         shell, prefix = self._scene.shell_kind, str(self._scene.inventory.prefix)
         first = [shell.joined(pip_command("uninstall", ["-y", *of_pip], self._scene))] if of_pip else []
-        apply = shell.joined(["conda", "env", "update", "-p", prefix, "-f", _FILE])
+        apply = shell.joined(["conda", "env", "update", "-p", prefix, "-f", self._file])
         notes = (Note("plan", f"apply it with {' and then '.join(f'`{it}`' for it in (*first, apply))}"),)
         return solved.texts[0][1], (*notes, *solved.notes)
 
@@ -250,7 +252,7 @@ class _Planner:
         stay = sorted(self._left_by_pip(solution, beside))
         if stay:
             yield shell.joined(pip_command("uninstall", ["-y", *stay], self._scene))
-        words = pip_command("install", ["-r", _FILE], self._scene)
+        words = pip_command("install", ["-r", self._file], self._scene)
         yield shell.joined([*words, *(["--index-strategy", "unsafe-best-match"] if words[0] == "uv" else [])])
 
     def _left_by_pip(self, solution: Solution, beside: Sequence[Asked]) -> Iterator[str]:
@@ -285,10 +287,10 @@ class _Planner:
         shell = self._scene.shell_kind
         if shell is Shell.POSIX:
             yield f"python{python} -m venv {_NEW}"
-            yield f"{_NEW}/bin/python -m pip install -r {_FILE}"
+            yield f"{_NEW}/bin/python -m pip install -r {shell.quoted(self._file)}"
         else:
             yield f"py -{python} -m venv {_NEW}"
-            yield f"{_NEW}\\Scripts\\python -m pip install -r {_FILE}"
+            yield f"{_NEW}\\Scripts\\python -m pip install -r {shell.quoted(self._file)}"
 
 
 def _build_of(name: str, version: Version, release: Release) -> str:

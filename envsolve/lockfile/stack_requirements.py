@@ -14,7 +14,7 @@ from envsolve.lockfile.stack import lock_of
 
 
 def stack_requirements(answer: Answer, commands: Sequence[str]) -> str:
-    """The content of the file, for a stack of wheels alone; ``commands`` apply it, and name it ``THIS_FILE``."""
+    """The content of the file, for a stack of wheels alone; ``commands`` apply it."""
     return "".join(f"{line}\n" for line in _lines(answer, commands))
 
 

@@ -333,7 +333,7 @@ def test_the_commands_that_are_named_run_as_they_are_printed(fake_driver: FakeDr
 def test_nothing_can_be_proven_where_the_python_does_not_run(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH, python=False)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
-    assert "its Python does not run" in doctor(environ, "--prefix", str(prefix)).stdout.splitlines()[-1]
+    assert "it has no Python of its own that runs" in doctor(environ, "--prefix", str(prefix)).stdout.splitlines()[-1]
 
 
 def test_a_variable_that_outlived_its_environment_is_a_warning(fake_driver: FakeDriver, tmp_path: Path) -> None:

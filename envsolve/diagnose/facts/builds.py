@@ -155,7 +155,7 @@ def arm_machine(case: Case, _lines: Lines) -> str | None:
     return next((it for it in ("GB200", "GH200", "GB10") if any(it in gpu for gpu in case.gpus)), None)
 
 
-def arm_first(case: Case, _lines: Lines) -> Version | None:
+def pytorch_arm_first(case: Case, _lines: Lines) -> Version | None:
     """The first PyTorch whose wheel for aarch64 on the Python index has CUDA."""
     having = case.knowledge.all_releases("pytorch", Platform.LINUX_AARCH64)
     return min((it.version for it in having if it.cuda is not None and it.source is Source.PYPI), default=None)
