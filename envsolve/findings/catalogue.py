@@ -410,6 +410,20 @@ def shipped() -> Catalogue:
     return Catalogue()
 
 
+def found(
+    identifier: str,
+    evidence: Iterable[str] = (),
+    *,
+    about: str | None = None,
+    severity: Severity | None = None,
+    seen: Iterable[str] = (),
+    **facts: object,
+) -> Finding:
+    """The finding of a check, in the catalogue's words on ``facts``; ``seen`` are sentences on this very case."""
+    known = {"probed": True, **facts}
+    return shipped().entry(identifier).as_finding(known.get, seen, evidence, severity=severity, about=about)
+
+
 def _all(sentences: tuple[Sentence, ...], facts: Facts) -> str:
     return " ".join(it.said(facts) for it in sentences if it.holds(facts))
 

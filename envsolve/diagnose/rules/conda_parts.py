@@ -7,7 +7,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 
 from envsolve.diagnose.case import Case
-from envsolve.diagnose.rules.library_files import Span
+from envsolve.diagnose.facts.library_names import Span
 from envsolve.diagnose.rules.named import known
 from envsolve.model.versions import CudaVersion, parsed_version
 

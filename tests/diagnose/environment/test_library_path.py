@@ -76,7 +76,7 @@ def test_cuda_on_ld_library_path_of_another_major_that_is_loaded_is_an_error(sta
     stack.uninstall("nvidia-cublas-cu12")
     stack.install("nvidia-cublas-cu12", "12.8.4.1", "nvidia/cublas/lib/libcublas.so.12")
     finding = stack.only("foreign-library", Severity.ERROR, variables={"LD_LIBRARY_PATH": str(tmp_path / "toolkit")})
-    assert "which is of CUDA 11 and not of CUDA 12" in finding.cause
+    assert "It is of CUDA 11, and the environment's is of CUDA 12" in finding.cause
 
 
 def test_copies_behind_those_that_are_loaded_are_mentioned(stack: Patient, tmp_path: Path) -> None:

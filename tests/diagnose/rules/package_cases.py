@@ -8,7 +8,12 @@ from envsolve.diagnose.rules import installing, packages
 from tests.diagnose.rules.library_cases import case_of
 from tests.diagnose.rules.said import diagnoses, of_families, words
 
-_RULES = (*packages.RULES, *installing.RULES, *of_families("system", "shadowed", "outside"), "libcuda-by-short-name")
+_RULES = (
+    *packages.RULES,
+    *installing.RULES,
+    *of_families("system", "shadowed", "outside", "building"),
+    "libcuda-by-short-name",
+)
 PYTORCH_2_4 = Given(packages={"torch": "2.4.1+cu121", "torchvision": "0.19.1"})
 
 
