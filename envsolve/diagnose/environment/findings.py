@@ -32,4 +32,4 @@ def of_environment(
     known = {**common, **facts}
     entry = shipped().entry(identifier)
     finding = entry.as_finding(known.get, (), evidence, severity=severity, about=about)
-    return finding._replace(sources=tuple(sources))
+    return finding._replace(sources=tuple(sources) or entry.sources)
