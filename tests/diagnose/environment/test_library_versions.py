@@ -92,7 +92,7 @@ def test_a_cudnn_that_is_older_than_the_build_s_is_refused_by_it(stack: Patient,
         assert names(stack.report().findings) == []
         return
     finding = stack.only("cudnn-version-mismatch", Severity.ERROR)
-    assert finding.title == "PyTorch would load cuDNN 9.5, and is built with 9.10"
+    assert finding.title == "PyTorch would load cuDNN 9.5.1.17, and is built with 9.10"
     assert finding.commands[0] == pip("install", "'nvidia-cudnn-cu12>=9.10,<10'")
 
 
