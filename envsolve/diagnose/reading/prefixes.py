@@ -23,7 +23,7 @@ _BEFORE_A_SPACE = (
     rf"(?:<\d+>)?(?:{_DAY} {_TIME}|{_STAMP}) \S{{1,80}} (?:kernel|[\w@./-]{{1,80}}\[\d+\]):",  # journald, syslog
     rf"\[(?: *\d+\.\d{{6}}|[A-Z][a-z]{{2}} {_DAY} {_TIME} \d{{4}})\]",  # dmesg
     rf"{_STAMP} \d\d[OE]",  # GitLab
-    rf"\[?{_STAMP}\]?(?: ?[:,-])?",
+    rf"\[?{_STAMP}\]?(?: \| [A-Z]+ +\| \S+ -| ?[:,|-])?",
     rf"\[(?:\d\d/\d\d/\d{{4}}-)?{_TIME}\](?:[WEi]:)?|{_TIME}",
     r"#\d+ \d+\.\d+",  # docker build
     r"[IWEF]\d{4} (?:\d\d:){2}\d+\.\d+ +\d+(?= \S+:\d+\])",  # glog, klog

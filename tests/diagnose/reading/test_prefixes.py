@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
+from envsolve.app.explaining import ExplainRequest, explain
 from envsolve.diagnose.reading.prefixes import without_prefixes
 
 ERROR = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
@@ -34,6 +37,8 @@ BEFORE = [
     "2024-05-01 12:00:00.123456: ",
     "2024-05-01 12:00:00,123 - ",
     "2024/05/01 12:00:00 ",
+    "2024-05-01 12:00:00.123 | ERROR    | __main__:main:12 - ",
+    "vllm-1  | 2024-05-01 12:00:00 | ",
     "[12:00:00] ",
     "12:00:00.123 ",
     "[05/01/2024-12:00:00] ",
@@ -92,3 +97,17 @@ def test_the_file_of_the_source_stays(prefix: str) -> None:
 )
 def test_other_lines_stay(line: str) -> None:
     assert without_prefixes(line) == line
+
+
+@pytest.mark.parametrize("prefix", BEFORE)
+def test_no_prefix_is_in_an_answer(prefix: str) -> None:
+    lines = [
+        "NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.",
+        "The current PyTorch install supports CUDA capabilities sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90.",
+    ]
+    plain, behind = (
+        explain(io.BytesIO("".join(f"{it}{line}\n" for line in lines).encode()), ExplainRequest(), {})
+        for it in ("", prefix)
+    )
+    assert [it.id for it in plain.findings] == ["gpu-too-new-for-build"]
+    assert [it.as_json() for it in behind.findings] == [it.as_json() for it in plain.findings]
